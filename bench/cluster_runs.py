@@ -12,7 +12,7 @@ import sparseeinsum as se
 from bench.citus import received_bytes
 from bench.cluster_plans import Layout
 from sparseeinsum.algebra.implementation.site_operators import SitePlan
-from sparseeinsum.api.relational_queries import filled, one_after_the_other, plan_query
+from sparseeinsum.api.relational_queries import filled, plan_query, sequential_shards
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.results.results import TensorResult
@@ -52,7 +52,7 @@ def run_plans(db: se.Database, plans: Sequence[SitePlan], expected: Sequence[Arr
     engine = db._engine
     found = []
     with engine.transaction():
-        with one_after_the_other(engine):
+        with sequential_shards(engine):
             query = plan_query(plans, engine)
         before, start = received_bytes(), time.perf_counter()
         with filled(query, engine):

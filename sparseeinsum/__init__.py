@@ -1,6 +1,6 @@
 """Einstein summations over tables: the optimiser splits every tensor between SQL and dense kernels in the database.
 
-Importing it tells DuckDB of the array functions, and little else: each name below is imported where it is first used.
+The import registers the array functions with DuckDB. Public names are imported when they are first used, to save time.
 """
 
 import importlib
@@ -66,7 +66,7 @@ _MODULES = {
     "results.targets": ("Table",),
     "rewrite.equivalence.proof": ("CounterExample", "Equivalence", "equivalent"),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "AlgebraError",
@@ -118,10 +118,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """A name of `__all__` that is used for the first time."""
-    if name not in _HOMES:
+    """Import a public name when it is first used."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
@@ -135,6 +135,6 @@ def _answer(database: int, request: str) -> str:
     return answer
 
 
-register_function_texts(__version__)  # first: see there
+register_function_texts(__version__)  # must come first; its docstring says why
 register_extension(__version__)
 register_sql_functions(__version__, _answer)

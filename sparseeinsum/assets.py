@@ -1,4 +1,4 @@
-"""Finds what the database needs: the files of sql/, udfs/ and stats/, in a checkout or inside the installed package."""
+"""Assets: finds the files of sql/, udfs/ and stats/, in a checkout or in the installed package."""
 
 import importlib.util
 import sys
@@ -11,19 +11,19 @@ ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
 
 
 def path(name: str) -> Path:
-    """Path of an asset such as `stats/duckdb/measure.sql`."""
+    """The path of an asset, such as `stats/duckdb/measure.sql`."""
     return ROOT / name
 
 
 def read(name: str) -> str:
-    """Text of an asset."""
+    """The text of the asset `name`."""
     return path(name).read_text(encoding="utf-8")
 
 
 def load_kernels(name: str) -> ModuleType:
-    """The module `udfs/<name>.py`, loaded once per process; it imports numba.
+    """The module `udfs/<name>.py`, which imports numba; loaded once per process.
 
-    The files of udfs/ are no package: the same file also serves hosts that have no sparseeinsum.
+    udfs/ is not a package, because the same files also serve hosts without sparseeinsum.
     """
     module_name = f"sparseeinsum_udfs_{name}"
     if module_name in sys.modules:

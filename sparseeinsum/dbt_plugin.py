@@ -1,4 +1,4 @@
-"""The plugin of dbt-duckdb: its databases have the functions of this package.
+"""A plugin for dbt-duckdb, which adds the functions of this package to its databases.
 
 In profiles.yml, the target has
 
@@ -15,13 +15,13 @@ import sparseeinsum as se
 
 
 class Plugin(BasePlugin):
-    """Sees to it that the database that dbt-duckdb opened has the functions."""
+    """Checks that the database that dbt-duckdb opened has the functions."""
 
     def configure_connection(self, conn: DuckDBPyConnection) -> None:
         """Refuse a database that was opened before this package was imported.
 
         Raises:
-            EngineError: It lacks the functions.
+            EngineError: The database lacks the functions.
         """
         with se.connect(conn):
             pass

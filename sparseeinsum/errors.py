@@ -1,18 +1,18 @@
-"""Errors: one root, one class per stage; each message names the thing, both values where two clash, and the way out."""
+"""Errors: a root class, and one class for each stage. Messages name the object, conflicting values, and a solution."""
 
 
 class SparseEinsumError(Exception):
-    """Root of all errors of this package."""
+    """The root of all errors of this package."""
 
 
 class ParseError(SparseEinsumError, ValueError):
-    """Program text that cannot be read: the message shows the line and points at the column.
+    """Program text with an error; the message shows the line and points to the column.
 
     Attributes:
         problem: What is wrong.
-        line: Line of the text, from 1.
-        column: Column of the line, from 1.
-        file: The file that the text is from; None where it is from none.
+        line: The line, counted from 1.
+        column: The column, counted from 1.
+        file: The file of the text; None if it is from no file.
     """
 
     def __init__(self, problem: str, text: str, line: int, column: int, file: str | None = None) -> None:
@@ -20,7 +20,7 @@ class ParseError(SparseEinsumError, ValueError):
         self.line = line
         self.column = column
         self.file = file
-        lines = text.split("\n")  # not splitlines, which splits at form feeds and others, too
+        lines = text.split("\n")  # splitlines would also split at form feeds and others
         shown = lines[min(line, len(lines)) - 1].rstrip("\r")
         before = "".join("\t" if character == "\t" else " " for character in shown[: column - 1])
         place = f"line {line}, column {column}" if file is None else f"{file}:{line}:{column}"
@@ -28,42 +28,42 @@ class ParseError(SparseEinsumError, ValueError):
 
 
 class ShapeError(SparseEinsumError, ValueError):
-    """Labels, axes and bounds that do not fit together."""
+    """Labels, axes and bounds that do not match."""
 
 
 class SemanticsError(SparseEinsumError, ValueError):
-    """An expression whose result would not be exact, or that asks for what this version cannot do."""
+    """An expression without an exact result, or with an operation that is not supported."""
 
 
 class DataError(SparseEinsumError, ValueError):
-    """Data that is no tensor: NULL, an index out of range, a coordinate twice, a wrong type. Names the first row."""
+    """Data that do not form a tensor: NULL, an index out of range, indices twice, a wrong type. Names the first row."""
 
 
 class CatalogueError(SparseEinsumError, KeyError):
-    """A tensor that the database does not know, or whose table is gone or has changed."""
+    """A tensor that is not in the catalogue, or whose table was dropped or changed."""
 
     def __str__(self) -> str:  # KeyError would show the message quoted
         return str(self.args[0]) if self.args else ""
 
 
 class NameTakenError(CatalogueError):
-    """A name that another tensor or table has."""
+    """A name that another tensor or table has already."""
 
 
 class RightsError(SparseEinsumError, PermissionError):
-    """Something that this role of the database may not do, or that would do what another role wrote in its name."""
+    """An operation that this database role may not do, or that would run code of another role with its rights."""
 
 
 class StatisticsError(SparseEinsumError):
-    """Statistics that are missing or contradict the data."""
+    """Statistics that are missing, or that contradict the data."""
 
 
 class AlgebraError(SparseEinsumError, ValueError):
-    """Operators over tensor relations that do not fit together, or a relation that breaks what its type claims."""
+    """Operators of the relational algebra that do not match, or a relation that violates its type."""
 
 
 class PlanError(SparseEinsumError):
-    """No decomposition satisfies what was asked, such as a memory limit."""
+    """No decomposition satisfies the requirements, such as a memory limit; or an option of planning is invalid."""
 
 
 class ExtensionError(SparseEinsumError):
@@ -71,11 +71,11 @@ class ExtensionError(SparseEinsumError):
 
 
 class KernelsError(SparseEinsumError):
-    """The compiled kernels cannot be had in this process: says why, and what to do."""
+    """The compiled kernels are not available in this process; the message says why, and what to do."""
 
 
 class PackageError(SparseEinsumError, ImportError):
-    """A package that is not installed, and that what was asked for needs."""
+    """A package that an operation needs and that is not installed."""
 
 
 class DbtError(SparseEinsumError):
@@ -86,7 +86,7 @@ class EngineError(SparseEinsumError):
     """The database refused a statement.
 
     Attributes:
-        statement: The SQL that failed, or None where none was run.
+        statement: The SQL that failed, or None if none was run.
     """
 
     def __init__(self, message: str, statement: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The one door to what is imported where it is first needed: packages of extras, and parts that few programs need."""
+"""Imports modules when they are first needed: optional packages, and parts that few programs use."""
 
 import importlib
 from types import ModuleType
@@ -7,17 +7,17 @@ from sparseeinsum.errors import PackageError
 
 
 def late(module: str) -> ModuleType:
-    """A module of a base dependency or of this package, imported now: it takes a while, and few programs need it."""
+    """Import a module of this package or of a required package late, because it is slow and few programs need it."""
     return importlib.import_module(module)
 
 
 def imported(module: str, extra: str, purpose: str) -> ModuleType:
-    """A module, imported now.
+    """Import a module that needs optional packages.
 
     Args:
-        module: Its full name.
-        extra: Of this package, which brings what the module needs.
-        purpose: What needs it, as the subject of a sentence.
+        module: The full name of the module.
+        extra: The extra of this package that installs them.
+        purpose: What needs the module, as the subject of a sentence.
 
     Raises:
         PackageError: A package is not installed.

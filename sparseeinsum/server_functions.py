@@ -1,6 +1,7 @@
-"""Functions of PostgreSQL's extension sparseeinsum_python: what SQL asks is answered inside the server, both in JSON.
+"""The functions of the PostgreSQL extension sparseeinsum_python: they run inside the server, and exchange JSON.
 
-Nothing here may read or write files by names that a caller gives: the server's user does what is done here.
+This code runs with the rights of the server's operating-system user, so it must not read or write files that callers
+name.
 """
 
 import json
@@ -34,8 +35,8 @@ from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.storage.fills import fill_text
 from sparseeinsum.storage.program_inputs import shapes_in
 
-# SQLSTATEs, in PostgreSQL's words: syntax_error, duplicate_table, insufficient_privilege, undefined_table, and so on.
-_STATES = {
+# SQLSTATEs; in PostgreSQL's words: syntax_error, duplicate_table, insufficient_privilege, undefined_table, and so on.
+_SQLSTATES = {
     ParseError: "42601",
     NameTakenError: "42P07",
     RightsError: "42501",
@@ -54,76 +55,77 @@ def answer(server: Any, function: str, arguments: str) -> str:  # noqa: ANN401  
     Args:
         server: PL/Python's module plpy.
         function: The name of the function.
-        arguments: By name, as a JSON object; those that are left out have their defaults.
+        arguments: A JSON object with the arguments by name; missing ones have their defaults.
 
     Returns:
-        A JSON object: the `result`, or the `error` with sqlstate, message, and maybe detail and hint.
+        A JSON object with the `result`; or with the `error`: sqlstate, message, and possibly detail and hint.
     """
     try:
-        given = _checked(function, json.loads(arguments))
+        values = _checked(function, json.loads(arguments))
         engine = open_session(ServerSession(server))
-        with engine.transaction():  # on a cluster, what follows in the same one depends on its settings
-            return json.dumps({"result": _FUNCTIONS[function](engine, **given)})
+        with engine.transaction():  # on a cluster, later statements of the transaction depend on its settings
+            return json.dumps({"result": _FUNCTIONS[function](engine, **values)})
     except (SparseEinsumError, ValueError) as error:
-        return json.dumps({"error": _described(error)})
+        return json.dumps({"error": _describe(error)})
 
 
-def _checked(function: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments, of which SQL knows the types, but not all that these allow."""
+def _checked(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, after checks that their SQL types do not include: NULLs, nested arrays, and the form of pins."""
     for name, parameter in signature(_FUNCTIONS[function]).parameters.items():
         is_needed = parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
-        if is_needed and name not in ("engine", *given):
+        if is_needed and name not in ("engine", *arguments):
             raise ValueError(f"the argument {name} of {function} is NULL; give it a value")
-    for name, value in given.items():
-        may_lack = (type(None), list) if name != "shape" else list  # dictionaries give bounds
-        if isinstance(value, list) and any(isinstance(item, may_lack) for item in value):
-            raise ValueError(f"the argument {name} of {function} is no plain list of values; write it as in '{{a, b}}'")
-    if not _are_pins(given.get("pin", {})):
+    for name, value in arguments.items():
+        refused = (type(None), list) if name != "shape" else list  # bounds can be NULL where a dictionary has them
+        if isinstance(value, list) and any(isinstance(item, refused) for item in value):
+            raise ValueError(f"the argument {name} of {function} must be a plain list of values, as in '{{a, b}}'")
+    if not _is_pin(arguments.get("pin", {})):
         raise ValueError(
-            'pin names no labels of results; write it as in \'{"Y": ["i"]}\', or with tiles, {"Y": {"i": 64}}'
+            'pin must name labels of results, as in \'{"Y": ["i"]}\', or with tiles, as in {"Y": {"i": 64}}'
         )
-    return given
+    return arguments
 
 
-def _are_pins(pin: object) -> bool:
-    """Whether it is labels, or labels with tiles, by results."""
+def _is_pin(pin: object) -> bool:
+    """Whether a value has the form of a pin: lists of labels, or labels with tiles, by result."""
     if not isinstance(pin, dict):
         return False
-    labels = [label for found in pin.values() if isinstance(found, list) for label in found]
-    return all(isinstance(found, list | dict) for found in pin.values()) and all(
-        isinstance(each, str) for each in labels
+    labels = [label for choice in pin.values() if isinstance(choice, list) for label in choice]
+    return all(isinstance(choice, list | dict) for choice in pin.values()) and all(
+        isinstance(label, str) for label in labels
     )
 
 
 def _einsum(engine: Engine, program: str, replace: bool = False, **options: Any) -> list[dict[str, object]]:  # noqa: ANN401
-    kept = store_program(_read(engine, program), engine, _plan_options(options), replace)
+    """Run a program, store its outputs in tables, and describe these."""
+    tables = store_program(_parse(engine, program), engine, _plan_options(options), replace)
     return [
         {
             "tensor": name,
-            "table": each.target.name,
-            "shape": each.schema.tensor.shape,
-            "dtype": each.schema.tensor.dtype,
-            "fill": fill_text(each.schema.tensor.fill),
-            "tuples": each.tuples,
+            "table": table.target.name,
+            "shape": table.schema.tensor.shape,
+            "dtype": table.schema.tensor.dtype,
+            "fill": fill_text(table.schema.tensor.fill),
+            "tuples": table.tuples,
         }
-        for name, each in kept.items()
+        for name, table in tables.items()
     ]
 
 
 def _einsum_sql(engine: Engine, program: str, style: str = "cte", **options: Any) -> str:  # noqa: ANN401
-    return _planned(engine, program, options).sql(style)
+    return _make_plan(engine, program, options).sql(style)
 
 
 def _explain(engine: Engine, program: str, run: bool = False, **options: Any) -> list[str]:  # noqa: ANN401
-    return _planned(engine, program, options).explain(run).splitlines()
+    return _make_plan(engine, program, options).explain(run).splitlines()
 
 
-def _planned(engine: Engine, program: str, options: Mapping[str, Any]) -> Plan:
-    (plan,) = make_plans(_read(engine, program), engine, _plan_options(options))
+def _make_plan(engine: Engine, program: str, options: Mapping[str, Any]) -> Plan:
+    (plan,) = make_plans(_parse(engine, program), engine, _plan_options(options))
     return Plan(plan, engine)
 
 
-def _read(engine: Engine, program: str) -> Program:
+def _parse(engine: Engine, program: str) -> Program:
     return lower_text(program, shapes=shapes_in(engine))
 
 
@@ -140,6 +142,7 @@ def _tensor_from_table(
     fill: str = "0",
     **options: Any,  # noqa: ANN401
 ) -> str:
+    """Add a tensor to the catalogue; returns its declaration."""
     number = parse_number(fill)
     stored = Database(engine).tensor_from_table(name, relation, index_columns, value_column, fill=number, **options)
     return write_declaration(stored.tensor)
@@ -153,8 +156,8 @@ _FUNCTIONS: Mapping[str, Callable[..., object]] = {
 }
 
 
-def _described(error: Exception) -> dict[str, str]:
-    """An error in the parts that one of SQL has; messages say what is wrong, then, behind a semicolon, what to do."""
+def _describe(error: Exception) -> dict[str, str]:
+    """An error in the parts of a SQL error. Our messages say what is wrong and, after a semicolon, what to do."""
     statement = error.statement if isinstance(error, EngineError) else None
     shown = "" if statement is None else f"in the statement:\n{statement}"
     message, _, more = str(error).removesuffix(f"\n{shown}").partition("\n")
@@ -170,5 +173,7 @@ def _described(error: Exception) -> dict[str, str]:
 
 
 def _state(error: Exception) -> str:
-    given = getattr(error.__cause__, "sqlstate", None)
-    return given or next((state for kind, state in _STATES.items() if isinstance(error, kind)), _INVALID_PARAMETER)
+    sqlstate = getattr(error.__cause__, "sqlstate", None)
+    return sqlstate or next(
+        (state for kind, state in _SQLSTATES.items() if isinstance(error, kind)), _INVALID_PARAMETER
+    )

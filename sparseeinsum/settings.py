@@ -1,4 +1,4 @@
-"""Where this user's settings and caches live on this machine."""
+"""Settings: the folders of the user's settings and caches."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ def _folder(variable: str, default: str) -> Path:
 
 
 def _home() -> Path:
-    """The user's; where the system knows none, what nothing can be in."""
+    """The user's home; if the system knows none, a path in which no file can exist."""
     try:
         return Path.home()
     except RuntimeError:
@@ -18,15 +18,15 @@ def _home() -> Path:
 
 
 def cache_folder() -> Path:
-    """Compiled kernels: `$XDG_CACHE_HOME/sparseeinsum`, by default `~/.cache/sparseeinsum`."""
+    """The folder of compiled kernels: `$XDG_CACHE_HOME/sparseeinsum`, by default `~/.cache/sparseeinsum`."""
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> Path:
-    """What the shell remembers: `$XDG_STATE_HOME/sparseeinsum`, by default `~/.local/state/sparseeinsum`."""
+    """The folder of the shell's history: `$XDG_STATE_HOME/sparseeinsum`, by default `~/.local/state/sparseeinsum`."""
     return _folder("XDG_STATE_HOME", ".local/state")
 
 
 def config_folder() -> Path:
-    """Calibrated cost constants: `$XDG_CONFIG_HOME/sparseeinsum`, by default `~/.config/sparseeinsum`."""
+    """The folder of calibrated cost constants: `$XDG_CONFIG_HOME/sparseeinsum`, by default `~/.config/sparseeinsum`."""
     return _folder("XDG_CONFIG_HOME", ".config")

@@ -1,4 +1,4 @@
-"""Tracebacks: what is wrong with what a user asked for is shown where they asked, and not where it was noticed."""
+"""Tracebacks: errors show the call of the user, rather than the place in this package that raised them."""
 
 import os
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from typing import Any, TypeVar, cast
 
 from sparseeinsum.errors import SparseEinsumError
 
-VARIABLE = "SPARSEEINSUM_TRACEBACKS"  # of the environment; `full` shows all frames
+VARIABLE = "SPARSEEINSUM_TRACEBACKS"  # environment variable; `full` shows all frames
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def shortened(error: SparseEinsumError) -> SparseEinsumError:
-    """An error without the frames in which it came up, and those of its cause; whole where that is asked for."""
+    """An error without the frames of its traceback and of its cause; unchanged if VARIABLE is `full`."""
     if os.environ.get(VARIABLE) == "full":
         return error
     if error.__cause__ is not None:
@@ -22,10 +22,10 @@ def shortened(error: SparseEinsumError) -> SparseEinsumError:
 
 
 def one_frame(function: Function) -> Function:
-    """A function of which tracebacks of our errors show one frame."""
+    """A decorator: tracebacks of errors of this package show one frame of the function."""
 
     @wraps(function)
-    def called(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # whatever the function takes and returns
+    def called(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # any arguments and results
         try:
             return function(*arguments, **named)
         except SparseEinsumError as error:

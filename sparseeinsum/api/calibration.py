@@ -1,4 +1,4 @@
-"""Calibration: times a small set of real queries on this machine, and fits the cost model's constants to them."""
+"""Calibration: times a small set of queries on this machine, and fits the constants of the cost model to the times."""
 
 import platform
 import random
@@ -38,23 +38,23 @@ _WIDTH = 128
 _DISTANCES = "D[i, k] = sum(abs(X[i, j] - Z[k, j]))\nS[i, k] = exp(-D[i, k])"
 _NEIGHBOURS = "T[i, m] = sum(A[i, j] * H[j, m])"
 _SAMPLED = "S[i, j] = A[i, j] * sum(U[i, k] * V[k, j])"
-_BEST = 6  # plans of every program: so many of the cheapest,
-_OTHERS = 12  # and so many with random decompositions, which do other kinds of work
-_TOO_SLOW = 0.15  # expected seconds beyond which a plan is not timed
-_RUNS = 3  # of every plan, the first of them double, to warm up
-_SLOW = 0.1  # seconds beyond which the first is enough
+_BEST = 6  # the number of cheapest plans of every program
+_OTHERS = 12  # the number of plans with random decompositions, which do other kinds of work
+_TOO_SLOW = 0.15  # plans with more predicted seconds are not timed
+_RUNS = 3  # the number of rounds; in the first, every plan runs twice, to warm up
+_SLOW = 0.1  # plans that take more seconds run in the first round only
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a calibration found.
+    """The result of a calibration.
 
     Attributes:
-        fit: The constants, and the queries behind them.
-        default: The constants that they were drawn to.
-        residuals: How far each of the queries is off.
-        origin: Where and when they were measured, in a line.
-        costs: Name of the constants.
+        fit: The fitted constants, and the measured queries.
+        default: The default constants, to which the fit is regularised.
+        residuals: The prediction errors of the queries.
+        origin: A line of text: where and when the queries were measured.
+        costs: The name under which the constants are stored.
     """
 
     fit: Fit
@@ -64,19 +64,19 @@ class Calibration:
     costs: str
 
     def store(self) -> Path:
-        """Keep the constants for this user's later plans; returns the file written."""
+        """Save the constants for this user's later plans; returns the file."""
         return store_constants(self.costs, self.fit.constants, self.origin)
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A plan, and whose."""
+    """A plan to time, and the name of its program."""
 
     program: str
     plan: Plan
 
     def seconds(self, database: Database) -> float:
-        """Of one run."""
+        """The seconds that one run takes."""
         start = time.perf_counter()
         database.run(self.plan, progress=False, replan=False)
         return time.perf_counter() - start
@@ -88,24 +88,24 @@ class _Query:
 def calibrate(
     progress: Callable[[int, int], None] = lambda done, total: None, server: str | None = None
 ) -> Calibration:
-    """Measure the cost constants of a database on its machine; nothing is kept until `store` is called.
+    """Measure the cost constants of an engine on its machine. Nothing is saved until `store` is called.
 
-    Plans of small programs of several kinds are run: the cheapest and random others.
+    The cheapest plans and random other plans of several small programs are run.
 
     Args:
-        progress: Told how many queries were timed, of how many.
-        server: A database of PostgreSQL, as in postgresql://...; nothing is left in it. By default DuckDB here.
+        progress: Called with the number of queries timed so far, and the total number.
+        server: A PostgreSQL database, as in postgresql://...; nothing stays in it. By default DuckDB in this process.
 
     Raises:
         EngineError: The server cannot be reached, or lacks the extension.
     """
     is_unfit = server is not None and not is_postgresql(server)
     if is_unfit:
-        raise EngineError(f"{server} is no database of PostgreSQL; DuckDB is calibrated in memory, without a file")
+        raise EngineError(f"{server} is not a PostgreSQL database; DuckDB is calibrated in memory, without a file")
     with connect(server) as database, _leaving_nothing(database, server):
-        programs = {name: _loaded(name, *each, database) for name, each in _programs().items()}
+        programs = {name: _load(name, *sample, database) for name, sample in _programs().items()}
         queries = [_Query(name, plan) for name, text in programs.items() for plan in _plans(text, database)]
-        timed = zip(queries, _timed(queries, database, progress), strict=True)
+        timed = zip(queries, _measure(queries, database, progress), strict=True)
         observations = [query.observed(seconds) for query, seconds in timed]
         costs = database.costs
         ((version,),) = database.connection.execute("SELECT version()").fetchall()
@@ -121,21 +121,21 @@ def calibrate(
 
 
 def _leaving_nothing(database: Database, server: str | None) -> AbstractContextManager[object]:
-    """A transaction that is rolled back in the end; a database in memory is gone then in any case."""
+    """A transaction that is rolled back at the end; none for a database in memory, which ends with the process."""
     return nullcontext() if server is None else database.connection.transaction(force_rollback=True)
 
 
-def _loaded(name: str, text: str, inputs: Mapping[str, Matrix], database: Database) -> str:
-    """Load the inputs of a program under names of its own; its text with these names."""
+def _load(name: str, text: str, inputs: Mapping[str, Matrix], database: Database) -> str:
+    """Load the inputs of a program under names that no other program uses; returns its text with these names."""
     own = {tensor: f"{tensor}_of_{name.replace(' ', '_').replace('-', '_')}" for tensor in inputs}
     load(database, {own[tensor]: matrix for tensor, matrix in inputs.items()})
-    return re.sub(r"\b(\w+)(?=\[)", lambda found: own.get(found[1], found[1]), text)
+    return re.sub(r"\b(\w+)(?=\[)", lambda match: own.get(match[1], match[1]), text)
 
 
 def _programs() -> Mapping[str, tuple[str, Mapping[str, Matrix]]]:
-    """Texts and inputs, by name."""
+    """The programs to measure: their texts and their inputs, by name."""
     graph = citation_graph(600, 3000, 300, 12000, seed=1)
-    large = citation_graph(2000, 30000, 10, 10, seed=2)  # whose vectors no cache of a core holds
+    large = citation_graph(2000, 30000, 10, 10, seed=2)  # vectors larger than the caches of a core
     rng = np.random.default_rng(0)
     return {
         "GCN": (GCN, gcn_inputs(graph, 64, 8)),
@@ -149,15 +149,15 @@ def _programs() -> Mapping[str, tuple[str, Mapping[str, Matrix]]]:
 
 
 def _plans(text: str, database: Database) -> list[Plan]:
-    """The cheapest and some random plans, each once, but those that would take long."""
+    """The cheapest plans and some random plans of a program, without duplicates and without slow ones."""
     chosen = database.plan(text, top=_BEST) + random_plans(database, program(text), _OTHERS)
-    return [plan for plan in {tuple(each.notation()): each for each in chosen}.values() if plan.cost < _TOO_SLOW]
+    return [plan for plan in {tuple(plan.notation()): plan for plan in chosen}.values() if plan.cost < _TOO_SLOW]
 
 
 def random_plans(database: Database, parsed: Program, count: int) -> list[Plan]:
-    """Plans with random decompositions, few labels promoted in some and many in others; the same in every call.
+    """Up to `count` plans with random decompositions, with few or many promoted labels; the same in every call.
 
-    Fewer than `count` where hardly any fit into memory.
+    There are fewer than `count` if hardly any decompositions fit into memory.
     """
     rng = random.Random(0)
     plans: list[Plan] = []
@@ -176,8 +176,8 @@ def random_plans(database: Database, parsed: Program, count: int) -> list[Plan]:
     return plans
 
 
-def _timed(queries: list[_Query], database: Database, progress: Callable[[int, int], None]) -> list[float]:
-    """Seconds of every query, the best of some runs, which are spread over time as a machine is slow for a while."""
+def _measure(queries: list[_Query], database: Database, progress: Callable[[int, int], None]) -> list[float]:
+    """The least seconds of every query. Its runs are spread over time, because a machine can be slow for a while."""
     total = (1 + _RUNS) * len(queries)
     best = []
     for done, query in enumerate(queries):

@@ -1,4 +1,4 @@
-"""In which order a product of several tensors is contracted, and what that saves: opt_einsum's table beside ours."""
+"""Contraction paths of products of several tensors: costs on sparse tensors next to those that opt_einsum computes."""
 
 import math
 from collections.abc import Sequence
@@ -29,13 +29,13 @@ class ContractionStep:
     """One contraction of a path.
 
     Attributes:
-        scaling: How many labels it runs over.
-        blas: The BLAS routine that computes it on dense arrays; empty where there is none.
-        current: What is contracted, as subscripts.
-        remaining: What there is afterwards, as subscripts.
-        dense_flops: Operations on dense arrays, as opt_einsum counts them.
-        multiplications: Expected multiplications of entries that are not 0.
-        entries: Expected entries of the result that are not 0.
+        scaling: The number of labels that it loops over.
+        blas: The BLAS routine that computes it on dense arrays; empty if there is none.
+        current: The subscripts of the contraction.
+        remaining: The subscripts of the rest of the product.
+        dense_flops: The number of operations on dense arrays, as opt_einsum counts them.
+        multiplications: The estimated number of multiplications of entries that are not 0.
+        entries: The estimated number of entries of the result that are not 0.
     """
 
     scaling: int
@@ -49,7 +49,7 @@ class ContractionStep:
 
 @dataclass(frozen=True, slots=True)
 class PathCost:
-    """What a path takes: operations on dense arrays, and expected multiplications of entries that are not 0."""
+    """The cost of a path: operations on dense arrays, and estimated multiplications of entries that are not 0."""
 
     dense_flops: float
     multiplications: float
@@ -57,15 +57,15 @@ class PathCost:
 
 @dataclass(frozen=True, slots=True)
 class ContractionPath:
-    """What `contract_path` found; printed, a table.
+    """A contraction path with its costs; it prints as a table.
 
     Attributes:
-        subscripts: What is computed.
-        path: The order, in opt_einsum's format.
-        steps: Its contractions.
-        naive: Cost of all at once.
-        dense_optimal: Cost of the path that opt_einsum takes for dense arrays.
-        chosen: Cost of this path.
+        subscripts: The subscripts of the product.
+        path: The path, in opt_einsum's format.
+        steps: The contractions of the path.
+        naive: The cost of one contraction of all operands.
+        dense_optimal: The cost of the path that opt_einsum chooses for dense arrays.
+        chosen: The cost of this path.
     """
 
     subscripts: str
@@ -106,30 +106,30 @@ def _row(step: ContractionStep) -> str:
 
 
 def contract_path(*operands: object) -> tuple[Path, ContractionPath]:
-    """The order in which a product of tensors is best contracted, by the entries that are not 0.
+    """Find the contraction order of a product that needs the fewest operations on entries that are not 0.
 
     Args:
         operands: As for `einsum`: subscripts such as 'ij,jk,kl->il', then operands, or every operand followed by its
-            labels. Operands are arrays, scipy.sparse matrices, or pairs of a shape and how many entries are not 0, such
-            as ((1000, 1000), 5000).
+            labels. Operands are arrays, scipy.sparse matrices, or pairs of a shape and the number of entries that are
+            not 0, such as ((1000, 1000), 5000).
 
     Returns:
-        The path in opt_einsum's format, which opt_einsum.contract and numpy.einsum take, and an object that prints as
-        a table: for every step the work on dense arrays beside the expected work on entries alone.
+        The path in opt_einsum's format, which opt_einsum.contract and numpy.einsum accept, and an object that prints
+        as a table of the steps, with the operations on dense arrays and the estimated operations on sparse ones.
 
     Raises:
-        ParseError: The subscripts make no sense.
-        ShapeError: They do not fit the operands.
-        DataError: An operand is neither an array nor a shape with a count.
+        ParseError: The subscripts have a syntax error.
+        ShapeError: The subscripts do not match the shapes of the operands.
+        DataError: An operand is neither an array nor a shape with a number of entries.
 
     >>> path, info = contract_path("ij,jk,kl->il", ((900, 1000), 900_000), ((1000, 1000), 2000), ((1000, 1000), 2000))
     >>> path
     [(1, 2), (0, 1)]
     """
     subscripts, tensors = read_arguments(operands)
-    measured = [_measured(number, tensor) for number, tensor in enumerate(tensors, 1)]
+    measured = [_statistics(number, tensor) for number, tensor in enumerate(tensors, 1)]
     shapes = [statistics.shape for statistics in measured]
-    read_subscripts(subscripts, [len(shape) for shape in shapes]).stretched_axes(shapes)  # which checks the sizes
+    read_subscripts(subscripts, [len(shape) for shape in shapes]).stretched_axes(shapes)  # checks the sizes
     dense = _opt_einsum(subscripts, shapes, "auto")
     inputs, output = dense.eq.split("->")
     terms = zip(inputs.split(","), measured, strict=True)
@@ -141,7 +141,7 @@ def contract_path(*operands: object) -> tuple[Path, ContractionPath]:
     ours = _opt_einsum(dense.eq, shapes, path)
     theirs = tree_of_path(dense.path, len(factors))
     estimates.visit(theirs)
-    found = ContractionPath(
+    info = ContractionPath(
         dense.eq,
         path,
         tuple(_steps(ours, estimates, tree)),
@@ -149,17 +149,17 @@ def contract_path(*operands: object) -> tuple[Path, ContractionPath]:
         PathCost(float(dense.opt_cost), _multiplications(estimates, theirs)),
         PathCost(float(ours.opt_cost), _multiplications(estimates, tree)),
     )
-    return path, found
+    return path, info
 
 
 def _opt_einsum(subscripts: str, shapes: Sequence[tuple[int, ...]], optimize: str | Path) -> PathInfo:
     return opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)[1]
 
 
-def _measured(number: int, operand: object) -> Statistics:
-    """Entries of an operand."""
+def _statistics(number: int, operand: object) -> Statistics:
+    """The entries and the distinct indices of an operand, counted or from its description."""
     if isinstance(operand, tuple):
-        return _described(number, operand)
+        return _described_statistics(number, operand)
     array: Any = operand if is_scipy(operand) else np.asarray(operand)
     if not array.ndim:
         return Statistics(float(np.count_nonzero(array)), (), ())
@@ -168,32 +168,34 @@ def _measured(number: int, operand: object) -> Statistics:
     return Statistics(float(len(places[0])), distinct, array.shape)
 
 
-def _described(number: int, operand: tuple[object, ...]) -> Statistics:
+def _described_statistics(number: int, operand: tuple[object, ...]) -> Statistics:
+    """The statistics of an operand that is given as a shape and a number of entries."""
     match operand:
         case (tuple() as shape, int() | float() as entries) if all(isinstance(bound, int) for bound in shape):
             most = math.prod(shape)
             if not 0 <= entries <= most:
                 raise DataError(
-                    f"operand {number} cannot have {entries} entries in the shape {shape}; it has {most} places"
+                    f"operand {number} cannot have {entries} entries in the shape {shape}, which has at most {most}"
                 )
             distinct = tuple(min(float(bound), float(entries)) for bound in shape)
             return Statistics(float(entries), distinct, shape)
         case _:
             raise DataError(
-                f"operand {number} is the tuple {operand!r}; write a shape and how many entries are not 0, as in "
+                f"operand {number} is the tuple {operand!r}; write a shape and a number of entries, as in "
                 "((1000, 1000), 5000), or give an array"
             )
 
 
 def _steps(info: PathInfo, estimates: ContractionEstimates, tree: Tree) -> list[ContractionStep]:
+    """The steps of a path, from the costs of opt_einsum and the estimates of the tree."""
     rows = zip(
         info.contraction_list, info.scale_list, groups_in_order(tree) or [estimates.network.everything], strict=True
     )
-    found = []
+    result = []
     for (_, removed, current, remaining, blas), scaling, group in rows:
         labels = current.split("->")[0].split(",")
         flops = flop_count(set().union(*labels), bool(removed), len(labels), info.size_dict)
-        found.append(
+        result.append(
             ContractionStep(
                 scaling,
                 blas or "",
@@ -204,7 +206,7 @@ def _steps(info: PathInfo, estimates: ContractionEstimates, tree: Tree) -> list[
                 estimates.entries(group),
             )
         )
-    return found
+    return result
 
 
 def _multiplications(estimates: ContractionEstimates, tree: Tree) -> float:
@@ -212,7 +214,7 @@ def _multiplications(estimates: ContractionEstimates, tree: Tree) -> float:
 
 
 def _naive(network: ContractionNetwork) -> float:
-    """Multiplications of all matching entries at once, each of them one by one."""
+    """The multiplications if all operands are joined at once: one less than the operands for every matching tuple."""
     joined = ContractionEstimates(
         ContractionNetwork(network.factors, network.dtypes, frozenset(network.bounds), network.bounds)
     )

@@ -18,7 +18,7 @@ from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.extras import imported, late
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text
-from sparseeinsum.language.syntax import Source
+from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.language.users_aggregates import aggregate
 from sparseeinsum.loading.load import load, register_relation
@@ -303,8 +303,8 @@ class Database:
         return measure_tensor(name, [tuple(tiles) for tiles in tilings], self._engine)
 
     @synchronized
-    def check(self, source: Source, folder: Path | None, parameters: Mapping[str, Number]) -> "list[Finding]":
-        """List all errors of a program on the tensors of this database, without planning or running it.
+    def check(self, source: SourceText, folder: Path | None, parameters: Mapping[str, Number]) -> "list[Finding]":
+        """All that is wrong with a program on the tensors of this database; nothing is planned or run.
 
         Args:
             source: The program text.

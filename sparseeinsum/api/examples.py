@@ -1,4 +1,4 @@
-"""Graphs, programs and their references in scipy: what the demo and the benchmarks run."""
+"""Example programs with their inputs, and reference implementations in scipy, for calibration and benchmarks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.api import graphs
 from sparseeinsum.api.database import Database
-from sparseeinsum.api.graphs import Entries, FeaturedGraph, gcn_tensors, sigmoid
+from sparseeinsum.api.graphs import CoordinateMatrix, FeaturedGraph, gcn_tensors, sigmoid
 
 Matrix = NDArray[np.float64] | sp.csr_array
 
@@ -47,10 +47,10 @@ Y[i, k] = sum(A[i, j] * B[j, k]) + sum(C[i, l] * sum(D[l, m] * E[m, k]))
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph whose nodes have sparse features.
+    """A graph with sparse node features, as scipy matrices.
 
     Attributes:
-        name: What to call it.
+        name: The name of the graph, for users.
         adjacency: (nodes, nodes), 1 for every directed edge, no self loops.
         features: (nodes, features).
     """
@@ -63,12 +63,12 @@ class Graph:
 def citation_graph(
     nodes: int = 2708, edges: int = 10556, features: int = 1433, entries: int = 49216, seed: int = 0, name: str = "twin"
 ) -> Graph:
-    """A graph as `graphs.citation_graph` makes it."""
+    """The graph that `graphs.citation_graph` generates."""
     return _of_scipy(graphs.citation_graph(nodes, edges, features, entries, seed, name))
 
 
 def read_graph(path: Path) -> Graph:
-    """A graph as `graphs.read_graph` reads it."""
+    """The graph that `graphs.read_graph` reads."""
     return _of_scipy(graphs.read_graph(path))
 
 
@@ -76,44 +76,47 @@ def _of_scipy(graph: FeaturedGraph) -> Graph:
     return Graph(graph.name, csr_array(graph.adjacency), csr_array(graph.features))
 
 
-def csr_array(entries: Entries) -> sp.csr_array:
-    """A sparse matrix of entries."""
+def csr_array(entries: CoordinateMatrix) -> sp.csr_array:
+    """A matrix in coordinate format as a scipy matrix in CSR format."""
     return sp.coo_array((entries.values, tuple(entries.coordinates)), shape=entries.shape).tocsr()
 
 
 def load(database: Database, inputs: Mapping[str, Matrix], promoted: Sequence[str] | None = None) -> Database:
-    """Load the tensors of a program; returns the database.
+    """Load the inputs of a program; returns the database.
 
     Args:
-        database: Where to.
+        database: The database.
         inputs: Matrices by name.
-        promoted: Axes of dense matrices to store as keys, where sparse ones have both; by default as matrices are.
+        promoted: The axes of dense matrices to promote if given; sparse matrices then promote both. By default loading
+            chooses the layout.
     """
     for name, matrix in inputs.items():
-        by_hand = promoted if promoted is None or isinstance(matrix, np.ndarray) else ["dim_0", "dim_1"]
-        database.tensor(name, matrix, promoted=by_hand)
+        axes = promoted if promoted is None or isinstance(matrix, np.ndarray) else ["dim_0", "dim_1"]
+        database.tensor(name, matrix, promoted=axes)
     return database
 
 
 def gcn_inputs(graph: Graph, hidden: int = 256, classes: int = 16, seed: int = 0) -> dict[str, Matrix]:
-    """The tensors of GCN, as `graphs.gcn_tensors` makes them."""
+    """The inputs of GCN, as in `graphs.gcn_tensors`."""
     featured = FeaturedGraph(graph.name, _entries(graph.adjacency), _entries(graph.features))
     return matrices(gcn_tensors(featured, hidden, classes, seed))
 
 
-def matrices(tensors: Mapping[str, Entries | NDArray[np.float64]]) -> dict[str, Matrix]:
-    """The same, sparse ones of scipy."""
-    return {name: csr_array(tensor) if isinstance(tensor, Entries) else tensor for name, tensor in tensors.items()}
+def matrices(tensors: Mapping[str, CoordinateMatrix | NDArray[np.float64]]) -> dict[str, Matrix]:
+    """The tensors, with sparse ones as scipy matrices."""
+    return {
+        name: csr_array(tensor) if isinstance(tensor, CoordinateMatrix) else tensor for name, tensor in tensors.items()
+    }
 
 
-def _entries(matrix: sp.csr_array) -> Entries:
+def _entries(matrix: sp.csr_array) -> CoordinateMatrix:
     coo = matrix.tocoo()
     rows, columns = matrix.shape
-    return Entries(np.array(coo.coords, np.int64), coo.data, (rows, columns))
+    return CoordinateMatrix(np.array(coo.coords, np.int64), coo.data, (rows, columns))
 
 
 def gcn_reference(inputs: dict[str, Matrix], weights_first: bool = False) -> NDArray[np.float64]:
-    """GCN by scipy: step by step as the program, or multiplied by the weights before neighbours are aggregated."""
+    """GCN by scipy: step by step as the program, or with the weights first, before neighbours are aggregated."""
     normalised = inputs["D"] @ inputs["A"] @ inputs["D"]
     if weights_first:
         hidden = sigmoid(np.asarray(normalised @ (inputs["X"] @ inputs["W1"])))
@@ -123,12 +126,12 @@ def gcn_reference(inputs: dict[str, Matrix], weights_first: bool = False) -> NDA
 
 
 def attention_program(width: int) -> str:
-    """The text of ATTENTION for projections of that width."""
+    """The text of ATTENTION for projections of width `width`."""
     return ATTENTION.format(root=repr(float(np.sqrt(width))))
 
 
 def attention_inputs(graph: Graph, width: int = 1024, seed: int = 0) -> dict[str, Matrix]:
-    """The tensors of ATTENTION: adjacency, features, random projections."""
+    """The inputs of ATTENTION: adjacency, features and random projections of width `width`."""
     features = graph.features.shape[1]
     rng = np.random.default_rng(seed)
     return {
@@ -152,7 +155,7 @@ def attention_reference(inputs: dict[str, Matrix]) -> sp.csr_array:
 def multi_head_attention_inputs(
     positions: int = 256, heads: int = 8, width: int = 64, seed: int = 0
 ) -> dict[str, NDArray[np.float64]]:
-    """The tensors of MULTI_HEAD_ATTENTION: inputs and random projections; heads times width is the features."""
+    """The inputs of MULTI_HEAD_ATTENTION: values and random projections; the number of features is heads * width."""
     features = heads * width
     rng = np.random.default_rng(seed)
     project = (features, heads, width)
@@ -176,7 +179,7 @@ def multi_head_attention_reference(inputs: Mapping[str, NDArray[np.float64]]) ->
 def feed_forward_inputs(
     batch: int = 256, features: int = 784, hidden: int = 512, classes: int = 10, seed: int = 0
 ) -> dict[str, NDArray[np.float64]]:
-    """The tensors of FEED_FORWARD: inputs, random weights and biases."""
+    """The inputs of FEED_FORWARD: a batch, random weights and biases."""
     rng = np.random.default_rng(seed)
     return {
         "X": rng.standard_normal((batch, features)),
@@ -194,14 +197,14 @@ def feed_forward_reference(inputs: Mapping[str, NDArray[np.float64]]) -> NDArray
 
 
 def matrix_chain_inputs(size: int = 512, seed: int = 0) -> dict[str, NDArray[np.float64]]:
-    """The tensors of MATRIX_CHAIN: random matrices; B and E are a quarter as wide, so that the order matters."""
+    """The inputs of MATRIX_CHAIN: random matrices; B and E have a quarter of the columns, so that the order matters."""
     rng = np.random.default_rng(seed)
     columns = {"A": size, "B": size // 4, "C": size, "D": size, "E": size // 4}
     return {name: rng.standard_normal((size, width)) for name, width in columns.items()}
 
 
 def matrix_chain_reference(inputs: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """MATRIX_CHAIN by numpy."""
+    """MATRIX_CHAIN by numpy, in the best order."""
     return inputs["A"] @ inputs["B"] + inputs["C"] @ (inputs["D"] @ inputs["E"])
 
 

@@ -1,7 +1,7 @@
-"""SQL requests: what the SQL functions of DuckDB ask Python: a question and its arguments in, SQL or another text out.
+"""SQL requests: answers the requests of DuckDB's SQL functions, such as einsum, with SQL or another text.
 
-The query that asks is being planned, so that its connection is busy. Tensors are looked up and measured on another
-connection to the same database, which sees what is committed.
+A request arrives while DuckDB plans the query with the function, so the connection of that query is busy. Tensors are
+looked up and measured on another connection to the same database, which sees committed data only.
 """
 
 import gc
@@ -23,97 +23,101 @@ from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.guarded import guarded_query
 
-_NUMBER = "number"  # the question which database a connection is to
+_NUMBER = "number"  # the request for the number of the database of a connection
 
-# Numbers of databases, by connections to them.
-_KNOWN: "weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, int]" = weakref.WeakKeyDictionary()
+# The numbers of databases, by connections to them.
+_DATABASE_NUMBERS: "weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, int]" = weakref.WeakKeyDictionary()
 
 
 def answer(number: int, request: str) -> str:
-    """Answer a request.
+    """Answer a request of a SQL function.
 
     Args:
-        number: Of the database that asks, among those that this process opened.
-        request: JSON: `question`, `database` and `schema` in which the session stands, and the arguments.
+        number: The number of the database of the query, among those that this process has opened.
+        request: JSON with `question`, the current `database` and `schema`, and the arguments of the function.
 
     Raises:
-        SparseEinsumError: The message says why there is no answer.
+        SparseEinsumError: The function fails; the message says why.
     """
-    asked: dict[str, Any] = json.loads(request)
-    question = asked.pop("question")
+    arguments: dict[str, Any] = json.loads(request)
+    question = arguments.pop("question")
     if question == _NUMBER:
         return str(number)
-    place = exp.table_(asked.pop("schema"), db=asked.pop("database"), quoted=True)
+    place = exp.table_(arguments.pop("schema"), db=arguments.pop("database"), quoted=True)
     with closing(_connect_to(number)) as connection:
         connection.execute(exp.Use(this=place).sql("duckdb"))
         engine = DuckDBEngine(connection, is_owned=False)
         try:
-            return _ANSWERS[question](engine, asked)
+            return _ANSWERS[question](engine, arguments)
         except CatalogueError as error:
             raise CatalogueError(
-                f"{error} (SQL functions look for tensors on a connection of their own, which sees neither temporary "
-                "tables nor what a transaction that is still open has made)"
+                f"{error} (SQL functions use a connection of their own, which sees neither temporary tables nor "
+                "uncommitted changes)"
             ) from None
 
 
-def _einsum(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
+def _einsum(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
     with engine.transaction():
-        plan = _plan(engine, asked)
-        return guarded_query(plan.data, _output(plan, asked["output"]), engine)
+        plan = _plan(engine, arguments)
+        return guarded_query(plan.data, _output(plan, arguments["output"]), engine)
 
 
-def _output(plan: Plan, wanted: str | None) -> str:
+def _output(plan: Plan, name: str | None) -> str:
+    """The output that einsum returns: `name`, or the only one."""
     shown = ", ".join(plan.outputs)
-    if wanted is None and len(plan.outputs) > 1:
+    if name is None and len(plan.outputs) > 1:
         raise PlanError(
-            f"the program returns {shown}, and einsum one result; say which, as in output := '{plan.outputs[0]}'"
+            f"the program returns {shown}, but einsum returns one result; name it, as in output := '{plan.outputs[0]}'"
         )
-    if wanted is not None and wanted not in plan.outputs:
-        raise PlanError(f"the program returns no {wanted}; it returns {shown}")
-    return plan.outputs[0] if wanted is None else wanted
+    if name is not None and name not in plan.outputs:
+        raise PlanError(f"the program returns no {name}; it returns {shown}")
+    return plan.outputs[0] if name is None else name
 
 
-def _sql(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
-    return _plan(engine, asked).sql()
+def _sql(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
+    return _plan(engine, arguments).sql()
 
 
-def _explain(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
-    return _plan(engine, asked).explain()
+def _explain(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
+    return _plan(engine, arguments).explain()
 
 
-def _plan(engine: DuckDBEngine, asked: Mapping[str, Any]) -> Plan:
-    if asked["program"] is None:
+def _plan(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> Plan:
+    """The plan of the program in the arguments of a SQL function."""
+    if arguments["program"] is None:
         raise PlanError("the program is NULL; give its text, as in 'Y[i] = sum(A[i, j] * X[j])'")
-    output = asked.get("output")
+    output = arguments.get("output")
     return Database(engine).plan(
-        asked["program"],
-        optimizer=asked["optimizer"],
-        memory_limit=asked["memory_limit"],
+        arguments["program"],
+        optimizer=arguments["optimizer"],
+        memory_limit=arguments["memory_limit"],
         outputs=[] if output is None else [output],
-        nonfinite=asked["nonfinite"],
-        tiles=parse_tiles(asked["tiles"]),
-        estimator=asked["estimator"],
-        rewrite=parse_bool("rewrite", asked["rewrite"]),
+        nonfinite=arguments["nonfinite"],
+        tiles=parse_tiles(arguments["tiles"]),
+        estimator=arguments["estimator"],
+        rewrite=parse_bool("rewrite", arguments["rewrite"]),
     )
 
 
-def _tensor_from_table(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
+def _tensor_from_table(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
+    """Add a tensor to the catalogue; returns its declaration."""
     stored = Database(engine).tensor_from_table(
-        asked["name"],
-        asked["relation"],
-        asked["index_columns"],
-        asked["value_column"],
-        asked["shape"],
-        asked["axes"],
-        asked["dtype"],
-        None if asked["fill"] is None else parse_number(asked["fill"]),
-        asked["keys"],
+        arguments["name"],
+        arguments["relation"],
+        arguments["index_columns"],
+        arguments["value_column"],
+        arguments["shape"],
+        arguments["axes"],
+        arguments["dtype"],
+        None if arguments["fill"] is None else parse_number(arguments["fill"]),
+        arguments["keys"],
     )
     return write_declaration(stored.tensor)
 
 
-def _tensor_functions(engine: DuckDBEngine, asked: Mapping[str, Any]) -> str:
-    del engine, asked
+def _tensor_functions(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
+    """A query of constants that lists the array functions."""
+    del engine, arguments
     rows = [
         (
             function.name,
@@ -140,13 +144,13 @@ _ANSWERS: Mapping[str, Callable[[DuckDBEngine, Mapping[str, Any]], str]] = {
 
 
 def _connect_to(number: int) -> duckdb.DuckDBPyConnection:
-    """A connection of our own to a database.
+    """A new connection to the database with a number.
 
-    The C API gives a callback none, and one that is kept from the opening of the database would keep its file locked.
-    But Python has one, that which asks, from which others are made.
+    The C API gives callbacks no connection, and a connection kept since the opening of the database would keep its file
+    locked. But Python has at least one connection, that of the query, from which another one is created.
     """
     for connection in _connections_to(number):
-        with suppress(duckdb.Error):  # it is closed
+        with suppress(duckdb.Error):  # the connection is closed
             return connection.cursor()
     raise EngineError(
         "SQL functions need an open connection to this database that duckdb.connect() or se.connect() has made"
@@ -154,18 +158,18 @@ def _connect_to(number: int) -> duckdb.DuckDBPyConnection:
 
 
 def _connections_to(number: int) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connections to a database: those known first, else all that the interpreter has."""
-    yield from [connection for connection, known in list(_KNOWN.items()) if known == number]
-    kind = duckdb.DuckDBPyConnection
-    for found in [each for each in gc.get_objects() if issubclass(type(each), kind) and each not in _KNOWN]:
+    """The connections to a database: known ones first, then others among all objects of the interpreter."""
+    yield from [connection for connection, known in list(_DATABASE_NUMBERS.items()) if known == number]
+    connections = [item for item in gc.get_objects() if issubclass(type(item), duckdb.DuckDBPyConnection)]
+    for connection in [connection for connection in connections if connection not in _DATABASE_NUMBERS]:
         with suppress(duckdb.Error):  # it is closed, or its database was opened before the import
-            _KNOWN[found] = _number_of(found)
-            if _KNOWN[found] == number:
-                yield found
+            _DATABASE_NUMBERS[connection] = _number_of(connection)
+            if _DATABASE_NUMBERS[connection] == number:
+                yield connection
 
 
 def _number_of(connection: duckdb.DuckDBPyConnection) -> int:
-    """The number of the database that a connection is to."""
+    """The number of the database of a connection, which its SQL functions know."""
     with connection.cursor() as cursor:
         row = cursor.execute(f"SELECT {REQUEST_FUNCTION}($1)", [json.dumps({"question": _NUMBER})]).fetchone()
     assert row is not None

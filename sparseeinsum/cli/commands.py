@@ -1,4 +1,4 @@
-"""The command line: one function a command, from parsed arguments to printed text."""
+"""The command line: the commands run, explain, compile, stats and calibrate: parsed arguments in, printed text out."""
 
 import argparse
 import re
@@ -14,14 +14,15 @@ from rich.table import Table
 
 import sparseeinsum as se
 from sparseeinsum.cli.display import show_result
+from sparseeinsum.extras import imported
 from sparseeinsum.operators.dtypes import Number
 
 STANDARD_INPUT = "-"
 
-_CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
+_CONSOLE = Console(markup=False, highlight=False)  # markup would hide notation such as T[i, k]
 _STATUS = Console(stderr=True)
-# Options, what they ask, and what that is without them.
-_OF_PLANNING: Mapping[str, tuple[str, object]] = {
+# Options of planning: the attribute of the parsed arguments, and its default.
+_PLANNING_OPTIONS: Mapping[str, tuple[str, object]] = {
     "--optimizer": ("optimizer", None),
     "--memory-limit": ("memory_limit", None),
     "--nonfinite": ("nonfinite", None),
@@ -34,126 +35,128 @@ _OF_PLANNING: Mapping[str, tuple[str, object]] = {
 }
 
 
-def run(asked: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Plan and run a program, or run a plan."""
-    into = dict(_assignment(pair) for pair in asked.into)
-    if asked.append and not into:
-        raise ValueError("--append says how to keep results in tables; name them, as in --into Y=scores")
-    with _opened(asked) as (database, program):
+    into = dict(_result_and_table(pair) for pair in arguments.into)
+    if arguments.append and not into:
+        raise ValueError("--append needs tables; name them, as in --into Y=scores")
+    with _database_and_program(arguments) as (database, program):
         results = database.run(
-            database.load_plan(asked.plan) if program is None else program,
-            into={name: se.Table(table, mode="append") for name, table in into.items()} if asked.append else into,
-            replan=asked.replan,
-            deterministic=asked.deterministic,
-            **_wishes(asked),
+            database.load_plan(arguments.plan) if program is None else program,
+            into={name: se.Table(table, mode="append") for name, table in into.items()} if arguments.append else into,
+            replan=arguments.replan,
+            deterministic=arguments.deterministic,
+            **_planning_options(arguments),
         )
     for name, table in into.items():
         _CONSOLE.print(f"{name} is in {table}", soft_wrap=True)
     for result in results.values():
-        show_result(_CONSOLE, result, asked.rows)
+        show_result(_CONSOLE, result, arguments.rows)
 
 
-def explain(asked: argparse.Namespace) -> None:
-    """Print a plan's explanation or write it as a page, and keep the plan where that is asked for."""
-    with _planned(asked) as (_, plan):
-        if asked.algebra:
+def explain(arguments: argparse.Namespace) -> None:
+    """Print the explanation of a plan or write it as an HTML page; save the plan if `--save` asks for it."""
+    with _database_and_plan(arguments) as (_, plan):
+        if arguments.algebra:
             print(plan.algebra())
-        elif asked.html is None:
-            print(plan.explain(analyze=asked.analyze))
+        elif arguments.html is None:
+            print(plan.explain(analyze=arguments.analyze))
         else:
-            plan.to_html(asked.html, analyze=asked.analyze)
-            _STATUS.print(f"the page is {asked.html}", soft_wrap=True)
-        if asked.save is not None:
-            plan.save(asked.save)
-            _STATUS.print(f"the plan is in {asked.save}", soft_wrap=True)
+            plan.to_html(arguments.html, analyze=arguments.analyze)
+            _STATUS.print(f"the page is {arguments.html}", soft_wrap=True)
+        if arguments.save is not None:
+            plan.save(arguments.save)
+            _STATUS.print(f"the plan is in {arguments.save}", soft_wrap=True)
 
 
-def compile_program(asked: argparse.Namespace) -> None:
-    """Print a plan's SQL, or write it into a dbt project."""
-    if asked.dbt is None:
-        if asked.name is not None:
-            raise ValueError("--name is of models; it needs --dbt")
-        with _planned(asked) as (_, plan):
-            print(plan.sql(asked.style or "cte"), end="")
+def compile_program(arguments: argparse.Namespace) -> None:
+    """Print the SQL of a plan, or write it into a dbt project."""
+    if arguments.dbt is None:
+        if arguments.name is not None:
+            raise ValueError("--name is for dbt models; it needs --dbt")
+        with _database_and_plan(arguments) as (_, plan):
+            print(plan.sql(arguments.style or "cte"), end="")
         return
-    if asked.style is not None:
-        raise ValueError("--style is for SQL that is printed; models are always staged")
-    name = asked.name or _name_of_models(asked.program)
-    with _planned(asked) as (database, plan):
-        for path in database.write_dbt(plan, asked.dbt, name):
+    if arguments.style is not None:
+        raise ValueError("--style is for printed SQL; dbt models are always staged")
+    name = arguments.name or _model_prefix(arguments.program)
+    with _database_and_plan(arguments) as (database, plan):
+        for path in database.write_dbt(plan, arguments.dbt, name):
             print(path)
     _STATUS.print(f"build them with: dbt build --select tag:{name}", soft_wrap=True)
 
 
-def _name_of_models(program: str | None) -> str:
-    """The name of a program's file, as names of models are spelled."""
+def _model_prefix(program: str | None) -> str:
+    """The prefix of the names of dbt models: the name of the program's file, in the characters that dbt allows."""
     if program in (None, "-"):
-        raise ValueError("give the program's models a name, as in --name page_rank")
+        raise ValueError("the models need a name, because the program is from no file; add it, as in --name page_rank")
     return re.sub(r"[\s.-]", "_", Path(str(program)).stem).lower()
 
 
 @contextmanager
-def _planned(asked: argparse.Namespace) -> Iterator[tuple[se.Database, se.Plan]]:
-    """The database, and the plan asked for, while it is open."""
-    with _opened(asked) as (database, program):
+def _database_and_plan(arguments: argparse.Namespace) -> Iterator[tuple[se.Database, se.Plan]]:
+    """The open database, and the plan: that of `--plan`, or a new one of the program."""
+    with _database_and_program(arguments) as (database, program):
         if program is None:
-            yield database, database.load_plan(asked.plan)
+            yield database, database.load_plan(arguments.plan)
             return
-        yield database, database.plan(program, indexes=asked.indexes, workers=asked.workers, **_wishes(asked))
+        options = _planning_options(arguments)
+        yield database, database.plan(program, indexes=arguments.indexes, workers=arguments.workers, **options)
 
 
-def _wishes(asked: argparse.Namespace) -> dict[str, Any]:
-    """What planning is asked, for `Database.plan` and `run`."""
+def _planning_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options of planning, as keywords of `Database.plan` and `Database.run`."""
     return {
-        "optimizer": asked.optimizer or "dp",
-        "memory_limit": asked.memory_limit,
-        "nonfinite": asked.nonfinite or "error",
-        "estimator": asked.estimator or "sketch",
-        "tiles": asked.tiles,
-        "rewrite": asked.rewrite,
+        "optimizer": arguments.optimizer or "dp",
+        "memory_limit": arguments.memory_limit,
+        "nonfinite": arguments.nonfinite or "error",
+        "estimator": arguments.estimator or "sketch",
+        "tiles": arguments.tiles,
+        "rewrite": arguments.rewrite,
     }
 
 
-def stats(asked: argparse.Namespace) -> None:
-    """Print T and V of tensors."""
-    with open_database(asked.database) as database:
-        known = database.tensors()
-        table = Table(title=f"Tensors of {asked.database}", title_justify="left")
+def stats(arguments: argparse.Namespace) -> None:
+    """Print the entries and the distinct indices of tensors (T and V of the SparseEinSum paper)."""
+    with open_database(arguments.database) as database:
+        stored = database.tensors()
+        table = Table(title=f"Tensors of {arguments.database}", title_justify="left")
         for heading in ("tensor", "relation", "entries (T)", "density", "distinct indices (V)"):
             table.add_column(heading, justify="right" if heading in ("entries (T)", "density") else "left")
-        names = asked.tensors or known
+        names = arguments.tensors or stored
         for name in track(names, "measuring", console=_STATUS, transient=True, disable=not _STATUS.is_terminal):
             table.add_row(*_statistics_cells(database, name))
     _CONSOLE.print(table)
 
 
 @contextmanager
-def _opened(asked: argparse.Namespace) -> Iterator[tuple[se.Database, se.Program | None]]:
-    """The database, and the program; None where a plan is given instead."""
-    _check_what_is_given(asked)
-    text = sys.stdin.read() if asked.program == STANDARD_INPUT else asked.text
-    with open_database(asked.database) as database:
-        if asked.plan is not None:
+def _database_and_program(arguments: argparse.Namespace) -> Iterator[tuple[se.Database, se.Program | None]]:
+    """The open database, and the program; None if `--plan` gives a plan instead."""
+    _check_one_source(arguments)
+    text = sys.stdin.read() if arguments.program == STANDARD_INPUT else arguments.text
+    with open_database(arguments.database) as database:
+        if arguments.plan is not None:
             yield database, None
         elif text is None:
-            yield database, database.read_program(asked.program, **parameters_of(asked))
+            yield database, database.read_program(arguments.program, **parameters_of(arguments))
         else:
-            yield database, database.program(text, Path(), **parameters_of(asked))
+            yield database, database.program(text, Path(), **parameters_of(arguments))
 
 
-def _check_what_is_given(asked: argparse.Namespace) -> None:
-    given = [source for source in (asked.program, asked.text, asked.plan) if source is not None]
-    if len(given) != 1:
-        raise ValueError("give a program file, - for standard input, --text or --plan, one of them")
-    if asked.plan is not None:
-        for option, (wish, default) in _OF_PLANNING.items():
-            if getattr(asked, wish, default) != default:
-                raise ValueError(f"{option} is for planning, and --plan brings a plan; leave it out")
+def _check_one_source(arguments: argparse.Namespace) -> None:
+    """Refuse several programs or plans, or none; and options of planning next to a plan."""
+    sources = [source for source in (arguments.program, arguments.text, arguments.plan) if source is not None]
+    if len(sources) != 1:
+        raise ValueError("give exactly one of a program file, - for standard input, --text and --plan")
+    if arguments.plan is not None:
+        for option, (attribute, default) in _PLANNING_OPTIONS.items():
+            if getattr(arguments, attribute, default) != default:
+                raise ValueError(f"{option} is an option of planning, but --plan gives a plan; leave out one of them")
 
 
-def parameters_of(asked: argparse.Namespace) -> dict[str, Number]:
-    """Parameters by name, as `--set eta=0.1` gives them."""
-    return dict(_parameter(pair) for pair in asked.parameters)
+def parameters_of(arguments: argparse.Namespace) -> dict[str, Number]:
+    """The values of parameters by name, from options such as `--set eta=0.1`."""
+    return dict(_parameter(pair) for pair in arguments.parameters)
 
 
 def _parameter(pair: str) -> tuple[str, Number]:
@@ -169,13 +172,14 @@ def _parameter(pair: str) -> tuple[str, Number]:
 
 
 def open_database(target: str) -> se.Database:
-    """A server's database, or a file that is there: a mistyped name must not make a new one."""
+    """Open a database that exists: the URL of a server, or a file, so that a mistyped name does not create one."""
     if "://" not in target and not Path(target).is_file():
         raise se.EngineError(f"there is no database file {target}")
     return se.connect(target)
 
 
-def _assignment(pair: str) -> tuple[str, str]:
+def _result_and_table(pair: str) -> tuple[str, str]:
+    """The result and the table of an option such as `--into Y=scores`."""
     name, equals, table = pair.partition("=")
     if not (name and equals and table):
         raise ValueError(f"--into {pair!r} is not RESULT=TABLE, as in --into Y=scores")
@@ -192,3 +196,8 @@ def _statistics_cells(database: se.Database, name: str) -> tuple[str, ...]:
         for axis, count in zip(tensor.axes, measured.distinct, strict=True)
     )
     return name, stored.relation, f"{round(measured.entries):,}", density, distinct
+
+
+def calibrate(arguments: argparse.Namespace) -> None:
+    """Measure the cost constants of a machine, and save them."""
+    imported("sparseeinsum.cli.calibration", "scipy", "calibrating").calibrate_machine(arguments)

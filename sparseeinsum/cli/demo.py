@@ -1,4 +1,4 @@
-"""The command line: the main job on one screen: a graph network, checked against numpy, and its plans compared."""
+"""The command line: the command demo: a graph network in the database, checked against numpy, with plans compared."""
 
 import argparse
 import statistics
@@ -13,20 +13,28 @@ from rich.console import Console
 from rich.table import Table
 
 import sparseeinsum as se
-from sparseeinsum.api.graphs import GCN, Entries, FeaturedGraph, citation_graph, gcn_by_numpy, gcn_tensors, read_graph
+from sparseeinsum.api.graphs import (
+    GCN,
+    CoordinateMatrix,
+    FeaturedGraph,
+    citation_graph,
+    gcn_by_numpy,
+    gcn_tensors,
+    read_graph,
+)
 from sparseeinsum.errors import PackageError
 from sparseeinsum.extras import imported
 
-Tensors = Mapping[str, Entries | NDArray[np.float64]]
+Tensors = Mapping[str, CoordinateMatrix | NDArray[np.float64]]
 
-_CONSOLE = Console(markup=False, highlight=False)  # notation such as T[i, k] is no markup
+_CONSOLE = Console(markup=False, highlight=False)  # markup would hide notation such as T[i, k]
 _OPTIMIZERS = {"dp": "chosen", "relational": "no arrays", "dense": "no keys"}
 _TOLERANCE = 1e-9
 
 
-def demo(asked: argparse.Namespace) -> None:
-    """Load a graph, run a two-layer GCN in the database, check it, and compare the plan with the extremes."""
-    graph = read_graph(Path(asked.data)) if asked.data else citation_graph(name="generated citation network")
+def demo(arguments: argparse.Namespace) -> None:
+    """Load a graph, run a two-layer GCN in the database, check it, and compare its plan with the two extreme plans."""
+    graph = read_graph(Path(arguments.data)) if arguments.data else citation_graph(name="generated citation network")
     _CONSOLE.rule("A graph convolutional network inside DuckDB")
     _CONSOLE.print(graph.summary, soft_wrap=True)
     inputs = gcn_tensors(graph)
@@ -37,16 +45,16 @@ def demo(asked: argparse.Namespace) -> None:
         loading = time.perf_counter() - start
     _CONSOLE.print(f"loaded {len(inputs)} tensors in {loading:.2f} s")
     plan = database.plan(GCN)
-    _CONSOLE.print("\nThe plan (upper case: handled by the database; lower case: inside dense kernels)", style="bold")
+    _CONSOLE.print("\nThe plan (upper case: key columns; lower case: inside arrays)", style="bold")
     for line in plan.notation():
         _CONSOLE.print(f"  {line}")
     _CONSOLE.print()
-    _CONSOLE.print(_comparison(graph, inputs, database, plan, asked.repeat))
+    _CONSOLE.print(_comparison(graph, inputs, database, plan, arguments.repeat))
     _CONSOLE.print("see `plan.explain()` and `plan.sql()`, or `sparseeinsum explain`, for what runs")
 
 
 def _comparison(graph: FeaturedGraph, inputs: Tensors, database: se.Database, plan: se.Plan, repeat: int) -> Table:
-    """Times and largest differences from numpy, for the plan and the extremes; and times of numpy or scipy itself."""
+    """Times and errors of the plan and of the extreme plans, and the time of scipy or numpy in memory."""
     expected = gcn_by_numpy(inputs)
     table = Table(title=f"Two-layer GCN on {graph.name}, compute only", title_justify="left")
     for heading in ("plan", "seconds", "times dp", "largest relative error"):
@@ -54,7 +62,7 @@ def _comparison(graph: FeaturedGraph, inputs: Tensors, database: se.Database, pl
     seconds: dict[str, float] = {}
     for optimizer, meaning in _OPTIMIZERS.items():
         with _CONSOLE.status(f"running: {meaning}"):
-            # The relational plan reads dense tensors that are stored relationally, as it would want them.
+            # The relational plan should not pay for a repartition, so its dense tensors are stored one entry a row.
             holder = _load(se.connect(), inputs, ["dim_0", "dim_1"]) if optimizer == "relational" else database
             chosen = plan if optimizer == "dp" else holder.plan(GCN, optimizer=optimizer)
             result, seconds[optimizer] = _timed(partial(_scores, holder, chosen), repeat)
@@ -63,14 +71,14 @@ def _comparison(graph: FeaturedGraph, inputs: Tensors, database: se.Database, pl
             raise se.EngineError(f"the {optimizer} plan is wrong: its result differs from numpy's by {error:.1e}")
         ratio = seconds[optimizer] / seconds["dp"]
         table.add_row(f"{optimizer}: {meaning}", f"{seconds[optimizer]:.3f}", f"{ratio:.1f}", f"{error:.1e}")
-    name, reference = _peer(inputs)
-    _, taken = _timed(reference, repeat)
-    table.add_row(name, f"{taken:.3f}", f"{taken / seconds['dp']:.2f}", "")
+    name, reference = _in_memory(inputs)
+    _, reference_seconds = _timed(reference, repeat)
+    table.add_row(name, f"{reference_seconds:.3f}", f"{reference_seconds / seconds['dp']:.2f}", "")
     return table
 
 
-def _peer(inputs: Tensors) -> tuple[str, Callable[[], NDArray[np.float64]]]:
-    """What computes the same in memory: scipy, where it is installed, else numpy; and its name."""
+def _in_memory(inputs: Tensors) -> tuple[str, Callable[[], NDArray[np.float64]]]:
+    """The name of an implementation in memory, and the function: scipy if it is installed, else numpy."""
     try:
         examples = imported("sparseeinsum.api.examples", "scipy", "the same in scipy")
     except PackageError:
@@ -80,7 +88,7 @@ def _peer(inputs: Tensors) -> tuple[str, Callable[[], NDArray[np.float64]]]:
 
 def _load(database: se.Database, inputs: Tensors, promoted: Sequence[str] | None = None) -> se.Database:
     for name, tensor in inputs.items():
-        if isinstance(tensor, Entries):
+        if isinstance(tensor, CoordinateMatrix):
             database.tensor(name, (tensor.coordinates, tensor.values), shape=tensor.shape)
         else:
             database.tensor(name, tensor, promoted=promoted)
@@ -92,11 +100,11 @@ def _scores(database: se.Database, plan: se.Plan) -> np.ndarray:
 
 
 def _timed(run: Callable[[], np.ndarray], repeat: int) -> tuple[np.ndarray, float]:
-    """The result, and the median time of several runs after one to warm up."""
+    """The result, and the median time of `repeat` runs after one warm-up run."""
     result = run()
-    taken = []
+    seconds = []
     for _ in range(max(repeat, 1)):
         start = time.perf_counter()
         run()
-        taken.append(time.perf_counter() - start)
-    return result, statistics.median(taken)
+        seconds.append(time.perf_counter() - start)
+    return result, statistics.median(seconds)

@@ -1,4 +1,4 @@
-"""The command line: results and rows as tables, the first rows of each."""
+"""The command line: shows results, tensors and durations."""
 
 from collections.abc import Iterable
 
@@ -11,12 +11,12 @@ from sparseeinsum.language.tensors import StoredTensor
 
 
 def show_result(console: Console, result: se.TensorResult, rows: int) -> None:
-    """Print what a result is, and its first entries."""
+    """Print the description of a result, and its first `rows` rows."""
     console.print(result.preview(rows).text(), soft_wrap=True)
 
 
 def tensors_table(tensors: Iterable[StoredTensor]) -> Table:
-    """What tensors are and where they lie."""
+    """A table of tensors: their shapes, dtypes and fills, and where they are stored."""
     table = Table(box=box.ROUNDED)
     for heading in ("tensor", "shape", "dtype", "fill", "stored as", "in"):
         table.add_column(heading)
@@ -28,7 +28,7 @@ def tensors_table(tensors: Iterable[StoredTensor]) -> Table:
 
 
 def duration(seconds: float) -> str:
-    """In the largest unit of which there is at least one; less than the smallest is nothing."""
+    """Seconds as text, in the largest unit in which the number is at least 1; 0 s below 1 ps."""
     units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
     unit = next((unit for unit, size in units.items() if seconds >= size), None)
     if unit is None:

@@ -1,4 +1,4 @@
-"""The command line: seconds of statements whose time kernels take, for `compile-kernels` to compare, as JSON."""
+"""The command line: measures statements that spend their time in kernels, for compile-kernels; prints JSON."""
 
 import json
 import time
@@ -22,15 +22,15 @@ STATEMENTS = {
 
 
 def main() -> None:
-    """Print the least that each statement takes: what else a machine does only adds to it."""
+    """Print the minimum time of every statement; other work on the machine can only add to it."""
     with se.connect() as database:
         connection = database.connection
         for statement in _TABLES:
             connection.execute(statement)
-        print(json.dumps({name: _least(connection.execute, text) for name, text in STATEMENTS.items()}))
+        print(json.dumps({name: _minimum_seconds(connection.execute, text) for name, text in STATEMENTS.items()}))
 
 
-def _least(execute: object, text: str) -> float:
+def _minimum_seconds(execute: object, text: str) -> float:
     assert callable(execute)
     seconds = []
     for _ in range(_REPEATS):

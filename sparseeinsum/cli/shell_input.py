@@ -1,4 +1,4 @@
-"""The shell: lines in, what they ask out: commands, SQL statements, and programs, each whole."""
+"""The shell: divides input lines into commands, SQL statements and programs."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from enum import StrEnum
 import sqlglot
 from sqlglot.errors import TokenError
 
-# (whether something is begun) -> the next line, or None at the end; KeyboardInterrupt gives up what is begun
+# (whether an input is incomplete so far) -> the next line, or None at the end; KeyboardInterrupt discards that input
 NextLine = Callable[[bool], str | None]
 
 _PROMPT, _CONTINUED = "sparseeinsum> ", "           -> "
@@ -17,8 +17,8 @@ _COMMENT = re.compile(r"#.*")
 _SEMICOLON = "SEMICOLON"  # a kind of token
 
 
-class Kind(StrEnum):
-    """What can be entered."""
+class InputKind(StrEnum):
+    """The kinds of input."""
 
     COMMAND = "command"
     PROGRAM = "program"
@@ -26,30 +26,34 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
-    """Something to do: a command with its argument, SQL without a semicolon, or program text."""
+class ShellInput:
+    """One input: a command with its argument, a SQL statement without its semicolon, or program text."""
 
-    kind: Kind
+    kind: InputKind
     text: str
 
 
 def prompt_text(is_begun: bool) -> str:
-    """What stands before a line that a user types."""
+    """The prompt of a line; another one if an input is incomplete so far."""
     return _CONTINUED if is_begun else _PROMPT
 
 
 def read_line(is_begun: bool) -> str | None:
-    """The next line on a terminal, without history and completion."""
+    """The next line of a terminal without history and completion; None at the end."""
     try:
         return input(prompt_text(is_begun))
     except EOFError:
         return None
 
 
-def entered(next_line: NextLine, dialect: str) -> Iterator[Entered]:
-    """Everything that lines ask, each as soon as it is complete.
+def inputs(next_line: NextLine, dialect: str) -> Iterator[ShellInput]:
+    """The inputs in lines, each as soon as it is complete.
 
-    Commands and programs end with their line, once all brackets are closed; SQL with a semicolon.
+    Commands and programs end at the end of the line, if all brackets are closed; SQL ends with a semicolon.
+
+    Args:
+        next_line: Reads a line.
+        dialect: The SQL dialect, in which statements are separated.
     """
     while True:
         try:
@@ -59,14 +63,14 @@ def entered(next_line: NextLine, dialect: str) -> Iterator[Entered]:
         if text is None:
             return
         kind = _kind(text)
-        if kind is Kind.SQL:
-            yield from (Entered(kind, statement) for statement in _statements(text, dialect))
+        if kind is InputKind.SQL:
+            yield from (ShellInput(kind, statement) for statement in _statements(text, dialect))
         else:
-            yield Entered(kind, text.strip())
+            yield ShellInput(kind, text.strip())
 
 
 def _next_text(next_line: NextLine, dialect: str) -> str | None:
-    """The next lines that make something whole, or what the last ones begin; None at the end."""
+    """The next lines that form complete inputs, or an incomplete last one; None at the end."""
     text = next_line(False)
     while text is not None and not _COMMENT.sub("", text).strip():
         text = next_line(False)
@@ -80,28 +84,28 @@ def _next_text(next_line: NextLine, dialect: str) -> str | None:
     return text
 
 
-def _kind(text: str) -> Kind:
+def _kind(text: str) -> InputKind:
     if text.lstrip().startswith("\\"):
-        return Kind.COMMAND
-    return Kind.PROGRAM if _PROGRAM.match(text) else Kind.SQL
+        return InputKind.COMMAND
+    return InputKind.PROGRAM if _PROGRAM.match(text) else InputKind.SQL
 
 
-def _is_complete(kind: Kind, text: str, dialect: str) -> bool:
-    if kind is not Kind.SQL:
+def _is_complete(kind: InputKind, text: str, dialect: str) -> bool:
+    if kind is not InputKind.SQL:
         code = _COMMENT.sub("", text)
         return sum(map(code.count, "([")) <= sum(map(code.count, ")]"))
     try:
         tokens = sqlglot.tokenize(text, read=dialect)
-    except TokenError:  # a text or a comment is begun
+    except TokenError:  # a text or a comment is not closed
         return False
     return not tokens or tokens[-1].token_type.name == _SEMICOLON
 
 
 def _statements(text: str, dialect: str) -> Iterator[str]:
-    """The statements of SQL, without their semicolons."""
+    """The SQL statements of a text, without their semicolons."""
     try:
         tokens = sqlglot.tokenize(text, read=dialect)
-    except TokenError:  # the database says what is wrong
+    except TokenError:  # the database reports what is wrong
         yield text
         return
     start = 0

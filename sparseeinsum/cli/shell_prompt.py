@@ -1,4 +1,4 @@
-"""The shell: a prompt with history and completion, on a terminal."""
+"""The shell: a terminal prompt with history and completion."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,21 +12,21 @@ from sparseeinsum.settings import state_folder
 
 
 class Prompt:
-    """Lines that a user types."""
+    """A prompt that reads lines; `words` returns the words that can be completed."""
 
     def __init__(self, words: Callable[[], Sequence[str]]) -> None:
         folder = state_folder()
         folder.mkdir(parents=True, exist_ok=True)
         self._session: PromptSession[str] = PromptSession(
-            history=FileHistory(str(folder / "history")), completer=_Words(words), complete_while_typing=False
+            history=FileHistory(str(folder / "history")), completer=_WordCompleter(words), complete_while_typing=False
         )
         self._waiting: list[str] = []  # lines that were pasted at once
 
     def next_line(self, is_begun: bool) -> str | None:
-        """The next line; None at the end.
+        """The next line, or None at the end of the input; `is_begun` selects the prompt of continued lines.
 
         Raises:
-            KeyboardInterrupt: By Ctrl-C.
+            KeyboardInterrupt: The user pressed Ctrl-C.
         """
         if self._waiting:
             return self._waiting.pop(0)
@@ -38,14 +38,14 @@ class Prompt:
         return first
 
 
-class _Words(Completer):
+class _WordCompleter(Completer):
     """Completes the word at the cursor."""
 
     def __init__(self, words: Callable[[], Sequence[str]]) -> None:
         self._words = words
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Words that begin as the one at the cursor does, whatever its case."""
+        """The words that begin with the word at the cursor; case is ignored."""
         del complete_event
         begun = _last_word(document.text_before_cursor)
         for word in self._words():

@@ -1,7 +1,7 @@
-"""Dbt: a plan in; for every input the least that must hold of its rows for the plan to be exact.
+"""Dbt: the weakest assumptions about every input under which a plan is exact.
 
-A plan was made for the values that were measured, and is exact for many others: mostly it matters that values are
-finite, not how large they are. So bounds on values are moved outwards as far as nothing of the plan would change.
+Planning measured the values of the inputs, but the plan is exact for many others: mostly values only need to be finite.
+So the range of values of each input is widened as far as possible without a change of the plan.
 """
 
 import math
@@ -19,17 +19,17 @@ from sparseeinsum.plans.validity import broken_rewriting, evaluations_for
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.measured_tensors import stored_of, values_of
 
-# Tried as the greatest magnitude of all values, the greatest first: products and sums must stay finite, too.
+# Candidates for the greatest magnitude of values, largest first: products and sums must stay finite, too.
 _MAGNITUDES = (math.inf, *(10.0**exponent for exponent in (300, 200, 150, 100, 75, 50, 30, 20, 15, 12, 9, 6, 3, 2, 1)))
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What a plan takes for granted of an input.
+    """The assumptions of a plan about an input.
 
     Attributes:
-        values: Where the values lie that are not the fill, and whether some index may hold it.
-        is_complete: Whether every tuple that there can be must be there.
+        values: The range of the values other than the fill, and whether some index may have the fill.
+        is_complete: Whether the relation must have every possible tuple.
     """
 
     values: ValueFacts
@@ -37,91 +37,94 @@ class Assumption:
 
 
 def assumptions(plan: ProgramPlan) -> dict[str, Assumption]:
-    """What the plan takes for granted of every input that a table, view or file holds."""
-    wanted = _Weakening(plan).weakest()
+    """The weakest assumptions of a plan about every input that is in a table, view or file, by name."""
+    weakest = _Weakening(plan).weakest()
     names = [name for name, tensor in plan.inputs.items() if not tensor.stored.is_generated]
-    return {name: Assumption(wanted.values[name], name in wanted.complete) for name in names}
+    return {name: Assumption(weakest.values[name], name in weakest.complete) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is taken for granted of all inputs: of values, and which of them must have every tuple."""
+class _Assumptions:
+    """The assumptions about all inputs: their values, and which of them must have every possible tuple."""
 
     values: Mapping[str, ValueFacts]
     complete: Set[str]
 
-    def with_values(self, name: str, values: ValueFacts) -> "_Wanted":
+    def with_values(self, name: str, values: ValueFacts) -> "_Assumptions":
         return replace(self, values={**self.values, name: values})
 
 
 @dataclass(frozen=True, slots=True)
 class _Weakening:
-    """Takes less and less for granted, as long as the plan would be the same."""
+    """Weakens the assumptions of a plan step by step, as long as the plan stays exact."""
 
     plan: ProgramPlan
 
-    def weakest(self) -> _Wanted:
+    def weakest(self) -> _Assumptions:
+        """The weakest assumptions: first about tuples and fills, then about the range of values."""
         inputs = {name: stored for name, stored in stored_of(self.plan.inputs).items() if not stored.is_generated}
         complete = frozenset(name for name, tensor in self.plan.inputs.items() if tensor.is_complete)
-        wanted = _Wanted(values_of(self.plan.inputs), complete)
+        current = _Assumptions(values_of(self.plan.inputs), complete)
         for name in inputs:
-            wanted = self._or(replace(wanted, complete=wanted.complete - {name}), wanted)
-            wanted = self._or(wanted.with_values(name, replace(wanted.values[name], has_fill=True)), wanted)
-        ends: dict[str, _Ends] = {}
+            current = self._weaker_if_exact(replace(current, complete=current.complete - {name}), current)
+            with_fill = replace(current.values[name], has_fill=True)
+            current = self._weaker_if_exact(current.with_values(name, with_fill), current)
+        open_ends: dict[str, _OpenEnds] = {}
         for name, stored in inputs.items():
-            wanted, ends[name] = self._with_open_ends(wanted, name, stored)
+            current, open_ends[name] = self._with_open_ends(current, name, stored)
         for magnitude in _MAGNITUDES:
-            wider = {name: _reaching(wanted.values[name], ends[name], magnitude, inputs[name]) for name in inputs}
-            reaching = replace(wanted, values={**wanted.values, **wider})
-            if self._is_exact(reaching):
-                return reaching
-        return wanted
+            wider = {name: _widened(current.values[name], open_ends[name], magnitude, inputs[name]) for name in inputs}
+            widened = replace(current, values={**current.values, **wider})
+            if self._is_exact(widened):
+                return widened
+        return current
 
-    def _with_open_ends(self, wanted: _Wanted, name: str, stored: StoredTensor) -> tuple[_Wanted, "_Ends"]:
-        """What is taken for granted if values of a tensor may be of both signs, or of one, and which that is."""
-        values = wanted.values[name]
+    def _with_open_ends(
+        self, current: _Assumptions, name: str, stored: StoredTensor
+    ) -> tuple[_Assumptions, "_OpenEnds"]:
+        """The assumptions if values of a tensor may have both signs, or else one; and the ends that this opens."""
+        values = current.values[name]
         magnitude = max(values.entries.magnitude, 1)
-        for ends in (_Ends(True, True), _Ends(False, True), _Ends(True, False)):
-            wider = wanted.with_values(name, _reaching(values, ends, magnitude, stored))
+        for open_ends in (_OpenEnds(True, True), _OpenEnds(False, True), _OpenEnds(True, False)):
+            wider = current.with_values(name, _widened(values, open_ends, magnitude, stored))
             if self._is_exact(wider):
-                return wider, ends
-        return wanted, _Ends(False, False)
+                return wider, open_ends
+        return current, _OpenEnds(False, False)
 
-    def _or(self, weaker: _Wanted, wanted: _Wanted) -> _Wanted:
-        return weaker if self._is_exact(weaker) else wanted
+    def _weaker_if_exact(self, weaker: _Assumptions, current: _Assumptions) -> _Assumptions:
+        return weaker if self._is_exact(weaker) else current
 
-    def _is_exact(self, wanted: _Wanted) -> bool:
-        """Whether the plan is right for all data of which this holds."""
+    def _is_exact(self, current: _Assumptions) -> bool:
+        """Whether the plan is exact for all data that satisfy the assumptions."""
         plan = self.plan
         try:
-            evaluations = evaluations_for(plan, wanted.values)
+            evaluations = evaluations_for(plan, current.values)
         except SemanticsError:
             return False
-        if broken_rewriting(plan, wanted.values) is not None:
+        if broken_rewriting(plan, current.values) is not None:
             return False
-        if any(evaluations[name].treatment != made.treatment for name, made in plan.evaluations.items()):
+        if any(evaluations[name].treatment != planned.treatment for name, planned in plan.evaluations.items()):
             return False
-        inputs = InputTensors(
-            stored_of(plan.inputs), MappingProxyType(dict(wanted.values)), wanted.complete, identifying={}
-        )
+        values = MappingProxyType(dict(current.values))
+        inputs = InputTensors(stored_of(plan.inputs), values, current.complete, identifying={})
         kept = MaterializationPolicy.for_memory(plan.alternatives.model.memory, plan.dialect.has_workers)
         definitions = translate(plan.decomposed, inputs, evaluations, kept)
         return without_group_by_elimination(definitions) == without_group_by_elimination(plan.definitions)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
-    """Which ends of a range of values may be moved outwards."""
+class _OpenEnds:
+    """Which ends of a range of values may be widened."""
 
     low: bool
     high: bool
 
 
-def _reaching(values: ValueFacts, ends: _Ends, magnitude: float, stored: StoredTensor) -> ValueFacts:
-    """The same with ends as far out as a magnitude; an end that may not be moved goes to 0, if it does not cross it."""
-    found, greatest = values.entries, finite_range(stored.tensor.dtype)
-    low = max(-magnitude, greatest.low) if ends.low else 0
-    high = min(magnitude, greatest.high) if ends.high else 0
-    if not (ends.low or ends.high):
+def _widened(values: ValueFacts, open_ends: _OpenEnds, magnitude: float, stored: StoredTensor) -> ValueFacts:
+    """The values with open ends widened to a magnitude; a closed end moves to 0, unless it is beyond that."""
+    entries, greatest = values.entries, finite_range(stored.tensor.dtype)
+    low = max(-magnitude, greatest.low) if open_ends.low else 0
+    high = min(magnitude, greatest.high) if open_ends.high else 0
+    if not (open_ends.low or open_ends.high):
         return values
-    return replace(values, entries=Range(min(low, found.low), max(high, found.high), found.may_be_nan))
+    return replace(values, entries=Range(min(low, entries.low), max(high, entries.high), entries.may_be_nan))

@@ -1,4 +1,4 @@
-"""Dbt: what a plan takes for granted of an input in, a query that tells in words what no longer holds out."""
+"""Dbt: queries that describe in words which assumptions of a plan an input violates."""
 
 import itertools
 from collections.abc import Iterator
@@ -19,26 +19,28 @@ from sparseeinsum.statistics.templates import fill_placeholders
 from sparseeinsum.storage.value_checks import change_condition
 
 PROBLEMS = "problems"  # the column of the query
-_NOT_ASKED = ("distinct", "occupied")  # of the scan: they are for costs alone
+_UNUSED_COLUMNS = ("distinct", "occupied")  # columns of the scan that only costs need
 _PART_DTYPES = {"complex128": "float64", "complex64": "float32"}
 
 
 def problems_query(stored: StoredTensor, assumption: Assumption, types: str | None, engine: Engine) -> exp.Select:
-    """A query of one row: what is wrong with the rows of a tensor, as text; empty where nothing is.
+    """A query of one row with a text: the violations of the assumptions about a tensor; empty if there are none.
 
     Args:
         stored: The tensor.
-        assumption: What must hold of it.
-        types: Of its columns, as the engine's fingerprint tells them; None where there were no rows.
-        engine: Where it is.
+        assumption: The assumptions of the plan about it.
+        types: The types of its columns, as in the engine's fingerprint; None if there were no rows.
+        engine: The engine with the tensor.
     """
-    check = _Check(stored, assumption, types, engine.dialect_name, _changed(stored, engine))
+    check = _InputCheck(stored, assumption, types, engine.dialect_name, _changed(stored, engine))
     described = exp.Anonymous(this="CONCAT_WS", expressions=[exp.Literal.string("; "), *check.descriptions()])
     return exp.select(exp.alias_(described, PROBLEMS)).from_(check.scan().subquery("found"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class _InputCheck:
+    """The checks of one input; `changed` is a condition that a value changes when it is cast to the tensor's dtype."""
+
     stored: StoredTensor
     assumption: Assumption
     types: str | None
@@ -46,11 +48,11 @@ class _Check:
     changed: exp.Expr | None
 
     def scan(self) -> exp.Select:
-        """Everything that the descriptions need, in one scan."""
+        """A query that computes all numbers that the descriptions need, in one scan."""
         projections = [
             projection
             for projection in scan_projections(self.stored, self.dialect)
-            if not projection.alias.startswith(_NOT_ASKED)
+            if not projection.alias.startswith(_UNUSED_COLUMNS)
         ]
         if self.types is not None:
             projections.append(exp.alias_(self._types_now(), "types"))
@@ -60,7 +62,7 @@ class _Check:
         return exp.select(*projections).from_(relation_of(self.stored, self.dialect))
 
     def _types_now(self) -> exp.Expr:
-        """The types of the table's columns, as a fingerprint tells them; a row is enough for that."""
+        """The types of the table's columns, as in a fingerprint; read from a single row."""
         _, types, _ = fingerprint_projections(self.stored, self.dialect)
         of_all_rows = types.find(exp.AnyValue)
         if of_all_rows is None:
@@ -68,10 +70,11 @@ class _Check:
         return exp.select(of_all_rows.this).from_(table_of_rows(self.stored, self.dialect)).limit(1).subquery()
 
     def descriptions(self) -> Iterator[exp.Expr]:
-        """For everything that must hold a text, NULL where it does."""
-        yield from itertools.chain(self._of_keys(), self._of_rows(), self._of_values())
+        """For every condition a text if it is violated, else NULL."""
+        yield from itertools.chain(self._key_problems(), self._row_problems(), self._value_problems())
 
-    def _of_keys(self) -> Iterator[exp.Expr]:
+    def _key_problems(self) -> Iterator[exp.Expr]:
+        """Checks that indices are not NULL and within their bounds, and that natural keys are in their dictionary."""
         tensor, decomposition = self.stored.tensor, self.stored.decomposition
         for column, position in zip(self.stored.keys, decomposition.promoted, strict=True):
             nulls, least, greatest = (f"{name}_{position}" for name in ("nulls", "least", "greatest"))
@@ -80,46 +83,48 @@ class _Check:
             if column in self.stored.column_dictionaries:
                 name = self.stored.column_dictionaries[column].name
                 what = f"rows whose key {column} is NULL, or not in the dictionary {name}: "
-            yield _told(f"{nulls} > 0", what, exp.column(nulls))
-            yield _told(f"{least} < 0", f"the index {column} is ", exp.column(least), ", but indices count from 0")
+            yield _problem(f"{nulls} > 0", what, exp.column(nulls))
+            yield _problem(f"{least} < 0", f"the index {column} is ", exp.column(least), ", but indices count from 0")
             beyond = exp.column(greatest)
-            yield _told(f"{greatest} >= {keys}", f"the index {column} is ", beyond, f", but its bound is {keys}")
+            yield _problem(f"{greatest} >= {keys}", f"the index {column} is ", beyond, f", but its bound is {keys}")
 
-    def _of_rows(self) -> Iterator[exp.Expr]:
+    def _row_problems(self) -> Iterator[exp.Expr]:
+        """Checks types, duplicates, NULL values, lengths of arrays, and the number of rows if it matters."""
         value = self.stored.value
         if self.types is not None:
             differ = exp.NullSafeNEQ(this=exp.column("types"), expression=exp.Literal.string(self.types))
             is_other = exp.and_(exp.column("tuples") > exp.Literal.number(0), differ)
-            yield _told(is_other, "the columns have the types ", exp.column("types"), f" and no longer {self.types}")
+            yield _problem(is_other, "the columns have the types ", exp.column("types"), f" and no longer {self.types}")
         repeated: exp.Expr = exp.column("tuples") - exp.column("coordinates")
-        yield _told("coordinates <> tuples", "rows whose index an earlier row has: ", repeated)
-        yield _told("value_nulls > 0", f"rows whose value {value} is NULL: ", exp.column("value_nulls"))
+        yield _problem("coordinates <> tuples", "rows whose index an earlier row has: ", repeated)
+        yield _problem("value_nulls > 0", f"rows whose value {value} is NULL: ", exp.column("value_nulls"))
         if any(projection.alias == "wrong_lengths" for projection in scan_projections(self.stored, self.dialect)):
             lengths = exp.column("wrong_lengths")
-            yield _told("wrong_lengths > 0", f"arrays {value} with another length than their axes: ", lengths)
+            yield _problem("wrong_lengths > 0", f"arrays {value} with a wrong length: ", lengths)
         if self.changed is not None:
             changed = exp.column("changed")
-            yield _told("changed > 0", f"values {value} that are no {self.stored.tensor.dtype}: ", changed)
+            yield _problem("changed > 0", f"values {value} that cannot be {self.stored.tensor.dtype}: ", changed)
         if self.assumption.is_complete:
             most = self.stored.decomposition.max_tuples(self.stored.tensor.shape)
-            yield _told(f"tuples <> {most}", f"of {most} rows that are needed there are ", exp.column("tuples"))
+            yield _problem(f"tuples <> {most}", f"of {most} rows that are needed there are ", exp.column("tuples"))
 
-    def _of_values(self) -> Iterator[exp.Expr]:
+    def _value_problems(self) -> Iterator[exp.Expr]:
+        """Checks that values are in the range that the plan assumes."""
         value, values, tensor = self.stored.value or "1", self.assumption.values, self.stored.tensor
         dtype = _PART_DTYPES.get(tensor.dtype, tensor.dtype)
         if not values.has_fill:
             fewer = f"of {tensor.size} indices that need a value other than {write_number(tensor.fill)} have one: "
-            yield _told(f"entries < {tensor.size}", fewer, exp.column("entries"))
+            yield _problem(f"entries < {tensor.size}", fewer, exp.column("entries"))
         if values.entries == EMPTY_RANGE:
-            yield _told("entries > 0", "indices have another value than the fill: ", exp.column("entries"))
+            yield _problem("entries > 0", "indices have another value than the fill: ", exp.column("entries"))
             return
-        for end, condition in _beyond(values.entries, dtype):
-            way = f"are to be {_shown(values.entries, dtype)}"
-            yield _told(condition, f"the value {value} is ", exp.column(end), f", where values {way}")
+        for end, condition in _exceeded_ends(values.entries, dtype):
+            expected = f", but values must be {_shown(values.entries, dtype)}"
+            yield _problem(condition, f"the value {value} is ", exp.column(end), expected)
 
 
 def _changed(stored: StoredTensor, engine: Engine) -> exp.Expr | None:
-    """Whether a value would change when it is read as the tensor's dtype; None where none would."""
+    """A condition that a value changes when it is cast to the tensor's dtype; None if no value can change."""
     if stored.value is None or not stored.decomposition.is_scalar:
         return None
     query = exp.select(exp.column(stored.value)).from_(relation_of(stored, engine.dialect_name))
@@ -128,15 +133,15 @@ def _changed(stored: StoredTensor, engine: Engine) -> exp.Expr | None:
     return None if changed is None else fill_placeholders(changed, {"value": exp.column(stored.value, quoted=True)})
 
 
-def _beyond(entries: Range, dtype: str) -> Iterator[tuple[str, exp.Expr]]:
-    """For either end of a range that values may cross, the column of the scan that tells, and whether one does."""
+def _exceeded_ends(entries: Range, dtype: str) -> Iterator[tuple[str, exp.Expr]]:
+    """For each end of a range that values may exceed: the column of the scan, and the condition that one does."""
     greatest = finite_range(dtype)
     is_open = entries.may_be_nan or dtype == "bool"
     if not is_open and greatest.low <= entries.low:
         low = exp.LT(this=exp.column("lowest"), expression=number(entries.low, dtype))
         yield "lowest", low
     if not is_open and entries.high <= greatest.high:
-        high = exp.GT(this=exp.column("highest"), expression=number(entries.high, dtype))  # as NaN is, too
+        high = exp.GT(this=exp.column("highest"), expression=number(entries.high, dtype))  # NaN is greater, too
         yield "highest", high
 
 
@@ -146,7 +151,7 @@ def _shown(entries: Range, dtype: str) -> str:
     return f"from {entries.low:g} to {entries.high:g}"
 
 
-def _told(condition: str | exp.Expr, *parts: str | exp.Expr) -> exp.Case:
-    """A text that is put together from others and from numbers, where a condition holds; else NULL."""
+def _problem(condition: str | exp.Expr, *parts: str | exp.Expr) -> exp.Case:
+    """The concatenation of texts and numbers if a condition holds; else NULL."""
     texts = [exp.Literal.string(part) if isinstance(part, str) else part for part in parts]
     return exp.case().when(condition, exp.Anonymous(this="CONCAT", expressions=texts))

@@ -1,11 +1,11 @@
-"""Dbt: the tables, views and files that a plan reads, as references to what dbt knows, or to sources that are new."""
+"""Dbt: the tables, views and files that a plan reads, as models or sources of the project, or as new sources."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparseeinsum.dbt_project.project import DbtProject, Place
+from sparseeinsum.dbt_project.project import DbtProject, Location
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
 from sparseeinsum.language.tensors import StoredTensor
@@ -14,87 +14,94 @@ from sparseeinsum.storage.table_names import folds_case
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A table or file of which dbt is told.
+class DbtSource:
+    """A table or a file that the generated YAML declares as a source.
 
     Attributes:
-        group: The name of its source.
-        table: Its name there.
-        place: Where it lies; None for a file.
-        file: Its path; None for a table.
-        is_elsewhere: Whether it lies in another database than the models do.
+        group: The name of the source.
+        table: The name of the table in the source.
+        location: The location of the table; None for a file.
+        file: The path of the file; None for a table.
+        is_in_other_database: Whether the table is in another database than the models.
     """
 
     group: str
     table: str
-    place: Place | None
+    location: Location | None
     file: str | None
-    is_elsewhere: bool
+    is_in_other_database: bool
 
     @property
     def reference(self) -> str:
-        """What models call it."""
+        """The Jinja expression by which models refer to it."""
         return f"source('{self.group}', '{self.table}')"
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class DbtInput:
     """A tensor that models read.
 
     Attributes:
         stored: The tensor.
-        reference: What models call its table.
-        source: Where it is one of which dbt is told here; None where dbt knows the table.
+        reference: The Jinja expression by which models refer to its table.
+        source: The source that must be declared for it; None if the project knows the table already.
     """
 
     stored: StoredTensor
     reference: str
-    source: Source | None
+    source: DbtSource | None
 
 
 def inputs_of(
     stored: Mapping[str, StoredTensor], program: str, project: DbtProject, engine: Engine
-) -> dict[str, Input]:
-    """The inputs of a plan that are tables, views or files, by name; `program` names their sources.
+) -> dict[str, DbtInput]:
+    """The inputs of a plan that are tables, views or files, by name.
+
+    Args:
+        stored: The stored tensors that the plan reads, by name.
+        program: The name of the program, the prefix of the names of new sources.
+        project: The dbt project.
+        engine: The engine with the tensors.
 
     Raises:
-        DbtError: One is a temporary table, or may be what a model makes, of which dbt has not told where it lies.
+        DbtError: An input is a temporary table, or may be the table of a model whose location is unknown.
     """
     return dict(_inputs(stored, program, project, engine))
 
 
 def _inputs(
     stored: Mapping[str, StoredTensor], program: str, project: DbtProject, engine: Engine
-) -> Iterator[tuple[str, Input]]:
+) -> Iterator[tuple[str, DbtInput]]:
+    """The pairs of a name and an input; generated tensors are no inputs."""
     database, schema = engine.location()
-    for name, each in stored.items():
-        if each.is_generated:
+    for name, tensor in stored.items():
+        if tensor.is_generated:
             continue
-        table = table_by_name(each, engine.dialect_name)
-        if each.relation.startswith("'"):
-            source = _file(table.name, program)
-            yield name, Input(each, source.reference, source)
+        table = table_by_name(tensor, engine.dialect_name)
+        if tensor.relation.startswith("'"):
+            source = _file_source(table.name, program)
+            yield name, DbtInput(tensor, source.reference, source)
             continue
         if engine.dialect.temporary_schema in (table.catalog, table.db):
-            raise DbtError(f"tensor {name} lies in the temporary table {each.relation}, which no model could read")
-        place = (table.catalog or database, table.db or schema, table.name)
-        reference = project.reference(place, folds_case=not folds_case(engine.dialect_name))
+            raise DbtError(f"tensor {name} is in the temporary table {tensor.relation}, which models cannot read")
+        location = (table.catalog or database, table.db or schema, table.name)
+        reference = project.reference(location, folds_case=not folds_case(engine.dialect_name))
         if reference is not None:
-            yield name, Input(each, reference, None)
+            yield name, DbtInput(tensor, reference, None)
             continue
-        source = _table(place, program, is_elsewhere=place[0] != database)
-        yield name, Input(each, source.reference, source)
+        source = _table_source(location, program, is_in_other_database=location[0] != database)
+        yield name, DbtInput(tensor, source.reference, source)
 
 
-def _table(place: Place, program: str, is_elsewhere: bool) -> Source:
-    database, schema, name = place
-    group = f"{program}_{database}_{schema}" if is_elsewhere else f"{program}_{schema}"
-    return Source(_word(group), _word(name), place, None, is_elsewhere)
+def _table_source(location: Location, program: str, is_in_other_database: bool) -> DbtSource:
+    database, schema, name = location
+    group = f"{program}_{database}_{schema}" if is_in_other_database else f"{program}_{schema}"
+    return DbtSource(_identifier(group), _identifier(name), location, None, is_in_other_database)
 
 
-def _file(path: str, program: str) -> Source:
-    return Source(f"{program}_files", _word(Path(path).name), None, path, is_elsewhere=False)
+def _file_source(path: str, program: str) -> DbtSource:
+    return DbtSource(f"{program}_files", _identifier(Path(path).name), None, path, is_in_other_database=False)
 
 
-def _word(text: str) -> str:
+def _identifier(text: str) -> str:
     return re.sub(r"\W", "_", text)

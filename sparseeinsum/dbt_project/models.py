@@ -1,4 +1,4 @@
-"""Dbt: a plan into models: one for every table that a run keeps on the way, and one for every result."""
+"""Dbt: the models of a plan: one for every stage of a run, and one for every result."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -8,27 +8,27 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivered_relation
-from sparseeinsum.dbt_project.inputs import Input
-from sparseeinsum.dbt_project.jinja import Jinja, commented, name_of
+from sparseeinsum.dbt_project.inputs import DbtInput
+from sparseeinsum.dbt_project.jinja import Jinja, header_comment, table_name
 from sparseeinsum.errors import DbtError
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.templates import union_all
 
-_MOST_KEY_COLUMNS = 32  # of an index of PostgreSQL
+_MOST_KEY_COLUMNS = 32  # PostgreSQL's limit for the columns of an index
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model.
+    """A dbt model.
 
     Attributes:
-        name: Which is that of its file, and of its table.
-        text: Of its file.
-        schema: What its table holds.
-        computes: The EinSums that it computes, in notation.
-        is_result: Whether it is a result of the program, not one on the way.
+        name: The name of the file and of the table.
+        text: The text of the file.
+        schema: The schema of the table.
+        computes: The EinSums that it computes, in upper-case-lower-case notation.
+        is_result: Whether it is a result of the program, rather than an intermediate.
     """
 
     name: str
@@ -39,45 +39,45 @@ class Model:
 
 
 def problems_macro(program: str, tensor: str) -> str:
-    """The name of the macro that tells what an input is no longer."""
+    """The name of the macro that describes how an input violates the assumptions of the plan."""
     return f"{program}_problems_of_{tensor}"
 
 
-def models_of(plan: ProgramPlan, program: str, inputs: Mapping[str, Input]) -> tuple[Model, ...]:
-    """The models of a plan, in an order in which they can be built.
+def models_of(plan: ProgramPlan, program: str, inputs: Mapping[str, DbtInput]) -> tuple[Model, ...]:
+    """The models of a plan, in topological order.
 
     Args:
         plan: The plan.
-        program: Its name, with which the names of models begin.
-        inputs: What it reads.
+        program: The name of the program, the prefix of the names of models.
+        inputs: The tensors that the plan reads, by name.
 
     Raises:
-        DbtError: Two results have names that differ only in case.
+        DbtError: The names of two results differ only in case.
     """
-    return tuple(_Models(plan, program, inputs).all())
+    return tuple(_ModelWriter(plan, program, inputs).all())
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """Names of models: by the results and relations that are kept on the way, and by those that are returned."""
+class _ModelNames:
+    """The names of models: of stages, by the names of their tables, and of results, by the names of their tensors."""
 
     staged: Mapping[str, str]
     results: Mapping[str, str]
 
 
-class _Models:
-    """The models of a plan; the tables of each are known once those before it are written."""
+class _ModelWriter:
+    """Writes the models of a plan."""
 
-    def __init__(self, plan: ProgramPlan, program: str, inputs: Mapping[str, Input]) -> None:
+    def __init__(self, plan: ProgramPlan, program: str, inputs: Mapping[str, DbtInput]) -> None:
         self._plan = plan
         self._program = program
         self._names = _model_names(plan, program)
-        tables = {name: table_by_name(each.stored, plan.dialect.name) for name, each in inputs.items()}
-        self._tables = {name: name_of(table, plan.dialect) for name, table in tables.items()}
-        self._jinja = Jinja(plan.dialect, {self._tables[name]: each.reference for name, each in inputs.items()})
+        tables = {name: table_by_name(tensor.stored, plan.dialect.name) for name, tensor in inputs.items()}
+        self._tables = {name: table_name(table, plan.dialect) for name, table in tables.items()}
+        self._jinja = Jinja(plan.dialect, {self._tables[name]: tensor.reference for name, tensor in inputs.items()})
 
     def all(self) -> Iterator[Model]:
-        """All models."""
+        """The models in topological order."""
         general = self._plan.statements.for_any_data()
         statements = general.in_tables(lambda name: self._jinja.table(f"ref('{self._names.staged[name]}')"))
         for statement in map(general.with_natural_keys, statements):
@@ -95,28 +95,29 @@ class _Models:
             return statement.materializes.schema
         if statement.stage is None:
             return delivered_relation(self._plan.decomposed, statement.name).schema
-        return next(each for each in self._plan.definitions if each.name == statement.name).relation.schema
+        return next(stage for stage in self._plan.definitions if stage.name == statement.name).relation.schema
 
     def _notation(self, statement: Statement) -> tuple[str, ...]:
         notation = {step.einsum.output.tensor: step.notation for step in self._plan.decomposed.steps}
         return tuple(notation[name] for name in statement.computes)
 
     def _text(self, statement: Statement) -> str:
-        """The file: passes after the first as hooks, settings, and the query, which fails where inputs do not fit."""
-        is_whole = self._plan.dialect.spills_states  # then all passes are one statement, and see the same rows
-        query, passes = (_in_one(statement), ()) if is_whole else (statement.query, statement.passes)
-        hooks = {f"pass_{number}": self._jinja.text(each) for number, each in enumerate(passes, 2)}
+        """The text of the file: hooks for passes after the first, settings, and the guarded query."""
+        is_whole = self._plan.dialect.spills_states  # so passes need not limit memory; one statement sees one snapshot
+        query, passes = (_merge_passes(statement), ()) if is_whole else (statement.query, statement.passes)
+        hooks = {f"pass_{number}": self._jinja.text(query) for number, query in enumerate(passes, 2)}
         parts = [_set(name, f"INSERT INTO {{{{ this }}}}\n{text}") for name, text in hooks.items()]
         settings = ", ".join(f"{name}={value}" for name, value in self._settings(statement, tuple(hooks)).items())
         parts += [f"{{{{ config({settings}) }}}}", self._guarded(query)]
-        return commented(f"{statement.name} of the program {self._program}") + "\n\n".join(parts) + "\n"
+        return header_comment(f"{statement.name} of the program {self._program}") + "\n\n".join(parts) + "\n"
 
     def _settings(self, statement: Statement, hooks: Sequence[str]) -> dict[str, str]:
+        """The settings of a model: a table, with the hooks and the index that the engine needs."""
         settings = {"materialized": "'table'"}
         after = list(hooks)
-        if self._plan.dialect.has_workers:  # PostgreSQL: what its planner and its users miss in a new table
+        if self._plan.dialect.has_workers:  # PostgreSQL: a new table has neither statistics nor an index
             schema = self._schema(statement)
-            keys = [] if schema.has_dictionaries else list(schema.keys)  # an index of long keys could not be built
+            keys = [] if schema.has_dictionaries else list(schema.keys)  # natural keys can be too long for an index
             after.append("'ANALYZE {{ this }}'")
             if 0 < len(keys) <= _MOST_KEY_COLUMNS and statement.stage is None:
                 settings["indexes"] = f"[{{'columns': {keys}, 'unique': true}}]"
@@ -125,6 +126,7 @@ class _Models:
         return settings
 
     def _guarded(self, query: exp.Query) -> str:
+        """The query of a model, inside a call of the macro that checks the inputs that it reads."""
         read = self._jinja.read(query)
         checked = [name for name, table in self._tables.items() if table in read]
         text = self._jinja.text(query)
@@ -136,31 +138,33 @@ class _Models:
 
 
 def _set(name: str, text: str) -> str:
-    """A variable of Jinja."""
+    """Jinja that sets a variable to a text."""
     return f"{{% set {name} %}}\n{text}\n{{% endset %}}"
 
 
-def _in_one(statement: Statement) -> exp.Query:
-    """All passes of a statement as one query."""
+def _merge_passes(statement: Statement) -> exp.Query:
+    """One query of all passes of a statement."""
     queries = (statement.query, *statement.passes)
     if len(queries) == 1:
         return statement.query
-    return union_all([exp.select("*").from_(each.subquery(f"pass_{number}")) for number, each in enumerate(queries, 1)])
+    return union_all(
+        [exp.select("*").from_(query.subquery(f"pass_{number}")) for number, query in enumerate(queries, 1)]
+    )
 
 
-def _model_names(plan: ProgramPlan, program: str) -> _Names:
+def _model_names(plan: ProgramPlan, program: str) -> _ModelNames:
     results = {name: f"{program}_{name.lower()}" for name in plan.outputs}
     taken = set(results.values())
     if len(taken) < len(results):
-        raise DbtError(f"results have names that differ only in case ({', '.join(results)}), which models must not")
+        raise DbtError(f"the names of results differ only in case ({', '.join(results)}), which dbt models cannot")
     staged: dict[str, str] = {}
     for name in (*plan.statements.staged_names, *plan.statements.kept_names.values()):
-        staged[name] = _free(f"{program}_{name.lower()}", taken)
+        staged[name] = _free_name(f"{program}_{name.lower()}", taken)
         taken.add(staged[name])
-    return _Names(staged, results)
+    return _ModelNames(staged, results)
 
 
-def _free(wanted: str, taken: Set[str]) -> str:
-    """A name, or where it is taken another one for what lies behind it."""
-    others = (f"{wanted}_staged_{number}" for number in itertools.count(2))
-    return next(name for name in itertools.chain((wanted, f"{wanted}_staged"), others) if name not in taken)
+def _free_name(base: str, taken: Set[str]) -> str:
+    """The name `base`, or one with a suffix if that is taken."""
+    numbered = (f"{base}_staged_{number}" for number in itertools.count(2))
+    return next(name for name in itertools.chain((base, f"{base}_staged"), numbered) if name not in taken)

@@ -1,4 +1,4 @@
-"""Dbt: the package of macros and tests that models call, written where a project finds it."""
+"""Dbt: writes the package of macros and tests that generated models call."""
 
 import shutil
 from pathlib import Path
@@ -12,27 +12,27 @@ _PACKAGE = "sql/dbt"
 
 
 def write_package(folder: Path) -> tuple[Path, ...]:
-    """Write the package into a folder, in place of what is there of an earlier one.
+    """Write the package into a folder; it replaces an earlier version of the package.
 
     Args:
-        folder: Which is made if need be.
+        folder: The folder, which is created if missing.
 
     Returns:
-        The files.
+        The files that were written.
 
     Raises:
-        DbtError: Something else is in the folder.
+        DbtError: The folder has other files.
     """
-    if folder.exists() and not _is_ours(folder):
-        raise DbtError(f"{folder} holds other files than those of the package sparseeinsum; name a folder of its own")
+    if folder.exists() and not _may_replace(folder):
+        raise DbtError(f"{folder} has other files than those of the package sparseeinsum; name an empty folder")
     source = assets.path(_PACKAGE)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder)
     return tuple(folder / path.relative_to(source) for path in sorted(source.rglob("*")) if path.is_file())
 
 
-def _is_ours(folder: Path) -> bool:
-    """Whether a folder is empty, or holds the package."""
+def _may_replace(folder: Path) -> bool:
+    """Whether a folder is empty, or has a version of the package."""
     if folder.is_dir() and not any(folder.iterdir()):
         return True
     try:

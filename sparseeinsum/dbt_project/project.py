@@ -1,4 +1,4 @@
-"""Dbt: a project on disk: where its files go, and how its models refer to tables."""
+"""Dbt: reads a project from disk: its folders, and how its models refer to tables."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,10 +10,14 @@ import yaml
 
 from sparseeinsum.errors import DbtError
 
-Place = tuple[str, str, str]  # of a table: database, schema and name
+Location = tuple[str, str, str]  # of a table: database, schema and name
 
-_FILES_OF_MODELS = {"model-paths": ("models", ("sql", "py")), "seed-paths": ("seeds", ("csv",))}
-_FILES_OF_MODELS |= {"snapshot-paths": ("snapshots", ("sql", "yml"))}
+# Files that make tables: the setting that lists their folders, its default, and the endings of their names.
+_TABLE_FILES = {
+    "model-paths": ("models", ("sql", "py")),
+    "seed-paths": ("seeds", ("csv",)),
+    "snapshot-paths": ("snapshots", ("sql", "yml")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +25,12 @@ class DbtProject:
     """A dbt project.
 
     Attributes:
-        folder: With dbt_project.yml.
-        models: Folder of models.
-        macros: Folder of macros.
-        tests: Folder of tests.
-        files: Of models, seeds and snapshots.
-        known: Tables that dbt knew when it last read the project, and what its models call them.
+        folder: The folder with dbt_project.yml.
+        models: The folder of models.
+        macros: The folder of macros.
+        tests: The folder of tests.
+        files: The files of models, seeds and snapshots.
+        references: The tables that dbt knew when it last read the project: location -> Jinja expression in models.
     """
 
     folder: Path
@@ -34,93 +38,93 @@ class DbtProject:
     macros: Path
     tests: Path
     files: tuple[Path, ...]
-    known: Mapping[Place, str]
+    references: Mapping[Location, str]
 
-    def reference(self, place: Place, folds_case: bool) -> str | None:
-        """What models call a table, ref(...) or source(...); None where dbt knows none such.
+    def reference(self, location: Location, folds_case: bool) -> str | None:
+        """The Jinja expression by which models refer to a table, ref(...) or source(...); None if dbt does not know it.
 
         Args:
-            place: Where the table is.
-            folds_case: Whether the database takes names that differ in case for the same.
+            location: The location of the table.
+            folds_case: Whether names that differ in case are equal in the database.
 
         Raises:
-            DbtError: A model or seed may make this table, but dbt has not yet said where it lies.
+            DbtError: A model or seed may create this table, but dbt has not written its location yet.
         """
-        wanted = _folded(place, folds_case)
-        for known, reference in self.known.items():
-            if _folded(known, folds_case) == wanted:
+        folded = _folded(location, folds_case)
+        for known, reference in self.references.items():
+            if _folded(known, folds_case) == folded:
                 return reference
-        name = wanted[-1]
-        named = {place[-1].lower() for place in self.known}
-        made = next((file for file in self.files if file.stem.lower() == name.lower()), None)
-        if made is not None and name.lower() not in named:
+        name = location[-1].lower()
+        known_names = {known[-1].lower() for known in self.references}
+        file = next((file for file in self.files if file.stem.lower() == name), None)
+        if file is not None and name not in known_names:
             raise DbtError(
-                f"the table {'.'.join(place)} may be what {made.relative_to(self.folder)} makes, but dbt has not told "
-                "yet where that lies; run `dbt parse` in the project, then compile again"
+                f"the table {'.'.join(location)} may be created by {file.relative_to(self.folder)}, but dbt has not "
+                "written where that creates it; run `dbt parse` in the project, then compile again"
             )
         return None
 
 
 def read_project(folder: Path, program: str) -> DbtProject:
-    """A project as it is on disk, but for what an earlier compilation of a program told dbt.
+    """Read a project from disk; sources that an earlier compilation of `program` declared are ignored.
 
     Raises:
-        DbtError: The folder holds none, or its files cannot be read.
+        DbtError: The folder has no project, or its files cannot be read.
     """
     path = folder / "dbt_project.yml"
     if not path.is_file():
         raise DbtError(
-            f"{folder} is no dbt project, because it has no dbt_project.yml; name its folder, or run `dbt init`"
+            f"{folder} is not a dbt project, because it has no dbt_project.yml; name its folder, or run `dbt init`"
         )
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise DbtError(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
-        raise DbtError(f"{path} is no mapping of settings, as dbt has it")
+        raise DbtError(f"{path} is not a mapping of settings, as dbt requires")
     models, macros, tests = (
         folder / _paths(content, f"{kind}-paths", f"{kind}s")[0] for kind in ("model", "macro", "test")
     )
     target = folder / str(content.get("target-path") or "target")
     own = (models / program).relative_to(folder)
-    return DbtProject(folder, models, macros, tests, tuple(_files(folder, content)), _known(target, own))
+    return DbtProject(folder, models, macros, tests, tuple(_files(folder, content)), _references(target, own))
 
 
 def _paths(content: Mapping[str, Any], setting: str, default: str) -> list[str]:
-    found = content.get(setting) or [default]
-    if not (isinstance(found, list) and all(isinstance(each, str) for each in found)):
-        raise DbtError(f"{setting} of dbt_project.yml is {found!r}, and no list of folders")
-    return found
+    folders = content.get(setting) or [default]
+    if not (isinstance(folders, list) and all(isinstance(folder, str) for folder in folders)):
+        raise DbtError(f"{setting} of dbt_project.yml is {folders!r}, which is not a list of folders")
+    return folders
 
 
 def _files(folder: Path, content: Mapping[str, Any]) -> Iterator[Path]:
-    for setting, (default, endings) in _FILES_OF_MODELS.items():
+    for setting, (default, endings) in _TABLE_FILES.items():
         for path in _paths(content, setting, default):
             for ending in endings:
                 yield from sorted((folder / path).rglob(f"*.{ending}"))
 
 
-def _known(target: Path, own: Path) -> dict[Place, str]:
-    """Tables of the manifest, which dbt writes whenever it reads the project; models win over sources.
+def _references(target: Path, own: Path) -> dict[Location, str]:
+    """The tables in the manifest, which dbt writes when it reads the project; models have precedence over sources.
 
     Args:
-        target: Folder of the manifest.
-        own: Folder of the program's models, whose sources are told anew.
+        target: The folder of the manifest.
+        own: The folder of the program's models; sources that are declared there will be replaced, so they are ignored.
     """
     path = target / "manifest.json"
     if not path.is_file():
         return {}
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        told = [each for each in manifest["sources"].values() if Path(each["original_file_path"]).parent != own]
-        sources = {_place(each, each["identifier"]): _source(each) for each in told}
-        nodes = [each for each in manifest["nodes"].values() if each["resource_type"] in ("model", "seed", "snapshot")]
-        return sources | {_place(each, each["alias"]): _ref(each) for each in nodes}
+        sources = [node for node in manifest["sources"].values() if Path(node["original_file_path"]).parent != own]
+        models = [node for node in manifest["nodes"].values() if node["resource_type"] in ("model", "seed", "snapshot")]
+        references = {_location(node, node["identifier"]): _source(node) for node in sources}
+        return references | {_location(node, node["alias"]): _ref(node) for node in models}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DbtError(f"{path} is no manifest of dbt's ({error!r}); run `dbt parse` in the project") from None
+        raise DbtError(f"{path} is not a manifest of dbt ({error!r}); run `dbt parse` in the project") from None
 
 
-def _place(node: Mapping[str, Any], name: str) -> Place:
+def _location(node: Mapping[str, Any], name: str) -> Location:
     return str(node["database"]), str(node["schema"]), name
 
 
@@ -133,6 +137,6 @@ def _ref(node: Mapping[str, Any]) -> str:
     return f"ref('{node['name']}')" if version is None else f"ref('{node['name']}', v={version!r})"
 
 
-def _folded(place: Place, folds_case: bool) -> Place:
-    database, schema, name = place
-    return (database.lower(), schema.lower(), name.lower()) if folds_case else place
+def _folded(location: Location, folds_case: bool) -> Location:
+    database, schema, name = location
+    return (database.lower(), schema.lower(), name.lower()) if folds_case else location

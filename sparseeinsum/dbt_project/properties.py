@@ -1,4 +1,4 @@
-"""Dbt: models and inputs into the YAML that describes and tests them."""
+"""Dbt: writes the YAML that describes and tests models and sources."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.dbt_project.inputs import Input, Source
+from sparseeinsum.dbt_project.inputs import DbtInput, DbtSource
 from sparseeinsum.dbt_project.jinja import MARK
 from sparseeinsum.dbt_project.models import Model
 from sparseeinsum.language.scalar import write_number
@@ -18,22 +18,22 @@ _WIDTH = 100  # of a line
 
 
 def models_yaml(models: Sequence[Model], program: str, text: str) -> str:
-    """What models are, and what must hold of their rows.
+    """The YAML of models: descriptions, and tests of their rows.
 
     Args:
         models: The models.
-        program: Their program's name.
-        text: Its text.
+        program: The name of their program.
+        text: The text of the program.
     """
-    return _yaml({"version": 2, "models": [_model(each, program, text) for each in models]}, program)
+    return _yaml({"version": 2, "models": [_model(model, program, text) for model in models]}, program)
 
 
-def sources_yaml(inputs: Iterable[Input], program: str) -> str | None:
-    """The tables and files of which dbt is told, and what must hold of their rows; None where there are none."""
-    tables: dict[Source, list[StoredTensor]] = {}
-    for each in inputs:
-        if each.source is not None:
-            tables.setdefault(each.source, []).append(each.stored)
+def sources_yaml(inputs: Iterable[DbtInput], program: str) -> str | None:
+    """The YAML of new sources: descriptions, and tests of their rows; None if there are no new sources."""
+    tables: dict[DbtSource, list[StoredTensor]] = {}
+    for tensor in inputs:
+        if tensor.source is not None:
+            tables.setdefault(tensor.source, []).append(tensor.stored)
     groups: dict[str, dict[str, Any]] = {}
     for source, tensors in tables.items():
         group = groups.setdefault(source.group, _group(source, program))
@@ -47,7 +47,7 @@ def _yaml(content: Mapping[str, Any], program: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as they are."""
+    """A YAML writer that keeps the lines of multi-line texts."""
 
 
 _Dumper.add_representer(
@@ -57,6 +57,7 @@ _Dumper.add_representer(
 
 
 def _model(model: Model, program: str, text: str) -> dict[str, Any]:
+    """The YAML of one model."""
     schema = model.schema
     natural = key_dictionaries(schema.tensor, schema.decomposition) if model.is_result else [None] * len(schema.keys)
     keys = [
@@ -65,25 +66,26 @@ def _model(model: Model, program: str, text: str) -> dict[str, Any]:
     ]
     return {
         "name": model.name,
-        "description": _described(model, text),
-        "config": {"tags": [program], "meta": {"tensor": _facts(schema)}},
+        "description": _description(model, text),
+        "config": {"tags": [program], "meta": {"tensor": _tensor_properties(schema)}},
         "data_tests": [_unique(schema.keys)],
         "columns": [*keys, _column(VALUE_COLUMN, "not_null")],
     }
 
 
-def _described(model: Model, text: str) -> str:
+def _description(model: Model, text: str) -> str:
+    """The description of a model: its program, its declaration, and its EinSums as planned."""
     tensor = model.schema.tensor
-    kind = "Result of" if model.is_result else "On the way to the results of"
+    kind = "Result of" if model.is_result else "Intermediate of"
     written = "\n".join(f"    {line}" for line in text.strip().splitlines())
     computed = "\n".join(f"    {line}" for line in model.computes)
-    fill = f"An index without a row holds {write_number(tensor.fill)}."
+    fill = f"An index without a row has the value {write_number(tensor.fill)}."
     planned = f"\n\nAs planned (upper case: key columns; lower case: inside arrays):\n\n{computed}" if computed else ""
     return f"{kind} the program\n\n{written}\n\n`{write_declaration(tensor)}`. {fill}{planned}\n"
 
 
-def _facts(schema: Schema) -> dict[str, Any]:
-    """For programs that read dbt's manifest."""
+def _tensor_properties(schema: Schema) -> dict[str, Any]:
+    """The properties of a tensor, for tools that read dbt's manifest."""
     tensor = schema.tensor
     return {
         "name": tensor.name,
@@ -95,34 +97,35 @@ def _facts(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _group(source: Source, program: str) -> dict[str, Any]:
+def _group(source: DbtSource, program: str) -> dict[str, Any]:
     group: dict[str, Any] = {"name": source.group, "description": f"What the program {program} reads."}
-    if source.place is not None:
-        database, schema, _ = source.place
-        group |= {"database": database} if source.is_elsewhere else {}
+    if source.location is not None:
+        database, schema, _ = source.location
+        group |= {"database": database} if source.is_in_other_database else {}
         group["schema"] = schema
     return group | {"tables": []}
 
 
-def _table(source: Source, tensors: Sequence[StoredTensor], program: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": source.table}
-    if source.place is not None:
-        found["identifier"] = source.place[-1]
-    found["config"] = {"tags": [program]}
+def _table(source: DbtSource, tensors: Sequence[StoredTensor], program: str) -> dict[str, Any]:
+    """The YAML of one table of a source, from the tensors that are read from it."""
+    table: dict[str, Any] = {"name": source.table}
+    if source.location is not None:
+        table["identifier"] = source.location[-1]
+    table["config"] = {"tags": [program]}
     if source.file is not None:
-        found["config"]["meta"] = {"external_location": "'{}'".format(source.file.replace("'", "''"))}
-    found["description"] = "Read as " + ", ".join(f"`{write_declaration(each.tensor)}`" for each in tensors) + "."
+        table["config"]["meta"] = {"external_location": "'{}'".format(source.file.replace("'", "''"))}
+    table["description"] = "Read as " + ", ".join(f"`{write_declaration(stored.tensor)}`" for stored in tensors) + "."
     tests: list[dict[str, Any]] = []
     columns: dict[str, dict[str, Any]] = {}
-    for each in tensors:
-        tests.append(_unique(each.keys))
-        for column, position in zip(each.keys, each.decomposition.promoted, strict=True):
-            keys = count_keys(each.decomposition.tiles[position], each.tensor.shape[position])
-            columns.setdefault(column, _key(column, None if column in each.column_dictionaries else keys))
-        if each.value is not None:
-            columns.setdefault(each.value, _column(each.value, "not_null"))
+    for stored in tensors:
+        tests.append(_unique(stored.keys))
+        for column, position in zip(stored.keys, stored.decomposition.promoted, strict=True):
+            keys = count_keys(stored.decomposition.tiles[position], stored.tensor.shape[position])
+            columns.setdefault(column, _key(column, None if column in stored.column_dictionaries else keys))
+        if stored.value is not None:
+            columns.setdefault(stored.value, _column(stored.value, "not_null"))
     distinct = [test for number, test in enumerate(tests) if test not in tests[:number]]
-    return found | {"data_tests": distinct, "columns": list(columns.values())}
+    return table | {"data_tests": distinct, "columns": list(columns.values())}
 
 
 def _unique(keys: Sequence[str]) -> dict[str, Any]:
@@ -130,7 +133,7 @@ def _unique(keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _key(name: str, keys: int | None) -> dict[str, Any]:
-    """A key column; None stands for natural keys, which have no bound."""
+    """A key column with `keys` possible values; None for natural keys, which have no bound."""
     if keys is None:
         return _column(name, "not_null")
     return _column(name, "not_null", {"sparseeinsum.within_bound": {"arguments": {"bound": keys}}})

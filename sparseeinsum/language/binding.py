@@ -1,4 +1,4 @@
-"""Language: a Program and its input tensors in, an EinGraph whose tensors all have shapes, dtypes and fills out."""
+"""Language: binds a Program to its input tensors, and infers the shapes, dtypes and fills of its results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,8 +14,8 @@ from sparseeinsum.operators.expressions import Call, Literal, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
 
-# Of truth, the greatest is whether any is true, the least whether all are.
-_OF_TRUTH = {
+# Of truth values the maximum is `any`, and the minimum is `all`.
+_LOGICAL_AGGREGATES = {
     name: same
     for name, aggregate in AGGREGATES.items()
     for same, other in AGGREGATES.items()
@@ -24,18 +24,18 @@ _OF_TRUTH = {
 
 
 def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
-    """Give every tensor of a program its shape, dtype and fill, inferring those of results.
+    """Bind a program to its inputs, and infer the shapes, dtypes and fills of its results.
 
     Args:
-        program: Statements in order.
+        program: The program.
         inputs: The input tensors by name.
 
     Raises:
-        ShapeError: A reference has another number of labels than its tensor has axes, a label two bounds, or a tensor
-            another shape, dtype or fill than is declared.
+        ShapeError: An operand has more or fewer labels than its tensor has axes, a label has two bounds, or a tensor
+            differs from its declaration.
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
-    declared = {each.tensor.name: each for each in program.declared}
+    declared = {declaration.tensor.name: declaration for declaration in program.declared}
     for name in declared.keys() & inputs.keys():
         check_declared(declared[name], inputs[name], "the database has")
     tensors = dict(inputs)
@@ -46,57 +46,62 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
 
 
 def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable[GeneratedTensor]) -> EinSum:
-    """An EinSum with all bounds as numbers; what it computes, and what it reads of generated tensors, joins `tensors`.
+    """An EinSum with numbers in place of bounds; adds its result and the generated tensors it reads to `tensors`.
+
+    Args:
+        written: The EinSum as the program has it.
+        tensors: All tensors so far by name.
+        generated: The generated tensors of the program.
 
     Raises:
-        ShapeError: A reference has another number of labels than its tensor has axes, or a label two bounds.
+        ShapeError: An operand has more or fewer labels than its tensor has axes, or a label has two bounds.
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
     if not matches_registration(written):
-        problem = f"{written.aggregate} was registered anew since the program was read, with other states or arguments"
+        problem = f"{written.aggregate} was registered again after the program was read, with other states or arguments"
         raise SemanticsError(f"{written.output.tensor}: {problem}; read the program again")
     read = {operand.tensor for operand in written.operands}
-    for each in generated:
-        if each.name in read:
-            tensors[each.name] = each.tensor(tensors)
+    for vector in generated:
+        if vector.name in read:
+            tensors[vector.name] = vector.tensor(tensors)
     join = with_axis_bounds(written.join, tensors)
-    einsum = _of_truth(replace(written, join=with_bounds(join, bounds_of(written, tensors))), tensors)
+    einsum = _with_logical_operators(replace(written, join=with_bounds(join, bounds_of(written, tensors))), tensors)
     tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
     return einsum
 
 
-def _of_truth(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
-    """The same without what engines, which compute truth as 0 and 1, would take for arithmetic.
+def _with_logical_operators(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
+    """The EinSum with logical operators on truth values, because engines would compute with 0 and 1.
 
-    `any` and `all` of numbers ask whether they are not 0; of two truth values the sum is `or`, of many the greatest is
-    `any` and the least `all`.
+    The sum of two truth values becomes `or`, their maximum `any` and their minimum `all`; and `any` and `all` of
+    numbers compare these with 0 first.
     """
     dtypes = [tensors[operand.tensor].dtype for operand in einsum.operands]
-    join = _with_or(einsum.join, dtypes, einsum)
+    join = _with_logical_or(einsum.join, dtypes, einsum)
     aggregate = einsum.aggregate
     if dtype_of(join, dtypes, einsum) == "bool":
-        aggregate = _OF_TRUTH.get(str(aggregate), aggregate)
+        aggregate = _LOGICAL_AGGREGATES.get(str(aggregate), aggregate)
     elif einsum.base_aggregate in AGGREGATES and AGGREGATES[einsum.base_aggregate].returns_bool:
         join = Call("ne", (join, Literal(0)))
     return replace(einsum, join=join, aggregate=aggregate)
 
 
-def _with_or(expression: Scalar, dtypes: list[str], einsum: EinSum) -> Scalar:
+def _with_logical_or(expression: Scalar, dtypes: list[str], einsum: EinSum) -> Scalar:
     if not isinstance(expression, Call):
         return expression
-    arguments = tuple(_with_or(argument, dtypes, einsum) for argument in expression.arguments)
+    arguments = tuple(_with_logical_or(argument, dtypes, einsum) for argument in expression.arguments)
     is_truth = expression.function == "add" and dtype_of(expression, dtypes, einsum) == "bool"
     return Call("or" if is_truth else expression.function, arguments)
 
 
-def check_declared(declared: DeclaredTensor, found: Tensor, origin: str) -> None:
-    """Refuse a tensor that is another than the text says.
+def check_declared(declared: DeclaredTensor, actual: Tensor, origin: str) -> None:
+    """Refuse a tensor that differs from its declaration; `origin` says where it is from, for the message.
 
     Raises:
-        ShapeError: It has another shape, dtype or fill.
+        ShapeError: It has another shape, dtype or fill than is declared.
     """
-    if not declared.fits(found):
+    if not declared.matches(actual):
         raise ShapeError(
-            f"the program declares {found.name} with {declared.describe(declared.tensor)}, but {origin} it with "
-            f"{declared.describe(found)}"
+            f"the program declares {actual.name} with {declared.describe(declared.tensor)}, but {origin} it with "
+            f"{declared.describe(actual)}"
         )

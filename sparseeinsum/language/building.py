@@ -1,11 +1,11 @@
-"""Language: tensors, expressions and assignments in Python in, the Program out that the same text would give.
+"""Language: builds a Program from tensors, expressions and assignments in Python, or reads it from text and files.
 
     A, H, T, Y = map(tensor, ("A", "H", "T", "Y"))
     T["i", "m"] = (A["i", "j"] * H["j", "m"]).sum("j")
     Y["i", "m"] = np.maximum(T["i", "m"], 0) / T["k", "l"].max()
     program(Y)
 
-`program` writes the trees as text and reads that, so that an error can show where it is.
+`program` writes the syntax trees as text and parses that, so that errors can show a line and a column.
 """
 
 import functools
@@ -32,7 +32,7 @@ from sparseeinsum.language.syntax import (
     Assignment,
     Declaration,
     LabelledStatement,
-    Source,
+    SourceText,
     TensorReference,
     write_statement,
 )
@@ -46,22 +46,22 @@ def tensor(
     fill: dtypes.Number | None = None,
     dtype: str | None = None,
 ) -> NamedTensor:
-    """A tensor of a program, which a database has or the program computes.
+    """A tensor of a program: an input from a database, or a result that is assigned.
 
     Args:
         name: Its name.
-        axes: Bounds by name of axis, to declare them, as `tensor A[i: 3]` does; a result needs that where it has a
-            label that stands nowhere else.
-        fill: Declared value of what is absent.
-        dtype: Declared dtype.
+        axes: Bounds by name of axis, which declares them as `tensor A[i: 3]` does. A result needs a declaration if the
+            right side lacks one of its labels.
+        fill: The declared fill.
+        dtype: The declared dtype.
 
     Raises:
-        SemanticsError: A name is none, or a fill or dtype is declared without axes.
+        SemanticsError: A name is not a name, or a fill or a dtype is declared without axes.
     """
     check_labels((name, *(axes or ())))
     if axes is None:
         if fill is not None or dtype is not None:
-            raise SemanticsError(f"tensor {name} has a fill or dtype, but no axes; declare all of it")
+            raise SemanticsError(f"tensor {name} has a fill or dtype, but no axes; declare the axes, too")
         return NamedTensor(name, None)
     return NamedTensor(name, Declaration(name, tuple(axes.items()), fill, dtype))
 
@@ -73,69 +73,70 @@ def program(
     *others: NamedTensor,
     **parameters: dtypes.Number,
 ) -> Program:
-    """Read a program from text, or build it of Python expressions.
+    """Parse a program, or build it from Python expressions.
 
     Args:
-        source: Program text; docs/language.md has the language. Or a tensor that was assigned; what it reads and was
-            assigned, too, belongs to the program. Or expressions with the labels of the result, by its name:
-            `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`; or matrices, `program({"Y": A @ B})`.
-            In text without labels, `Y = A @ B`, what is not said to be something else is a matrix.
+        source: Program text, in the language of docs/language.md. Or a tensor that was assigned; the program includes
+            the assigned tensors that it reads. Or expressions with labels, by the names of their results:
+            `program({"Y": (A["i", "j"] * B["j", "k"]).sum("j")["i", "k"]})`; or matrices: `program({"Y": A @ B})`.
+            In text without labels, such as `Y = A @ B`, names are matrices unless declared as something else.
         others: Further tensors that were assigned.
-        parameters: Numbers in place of those that the text declares, as in `param eta = 0.1`.
+        parameters: Values for the parameters that the text declares, as in `param eta = 0.1`.
 
     Raises:
-        ParseError: With line, column and a hint.
-        SemanticsError: A tensor was not assigned, or a parameter is given that the text does not declare.
+        ParseError: The text has an error; the message has its line, its column and a hint.
+        SemanticsError: A tensor was not assigned, or a value is given for a parameter that the text does not declare.
     """
     if isinstance(source, str):
         return lower_text(source, parameters)
     if parameters:
-        raise SemanticsError("parameters are of text; in Python, expressions have the numbers themselves")
+        raise SemanticsError("only program text has parameters; in Python, put the numbers into the expressions")
     statements = build(*_assigned(source), *others)
     return lower_text("\n".join(map(write_statement, statements)))
 
 
 def program_of(expression: LabelledExpression | Matrix) -> Program:
-    """The program whose only result is an expression, under a name that nothing in it has."""
+    """The program whose only result is an expression; the result has a name that no tensor in it has."""
     labelled = expression.labelled() if isinstance(expression, Matrix) else expression
     result = tensor("result")
     result.definition = labelled
-    taken = {each.name.lower() for each in _in_order((result,)) if each is not result}
+    taken = {other.name.lower() for other in _in_topological_order((result,)) if other is not result}
     name = next(name for count in itertools.count() if (name := result.name + "_" * count) not in taken)
     return program({name: labelled})
 
 
 @one_frame
 def read_program(path: str | Path, /, **parameters: dtypes.Number) -> Program:
-    """Read a program from a file, which may include others: `include "layers.ein"` names them from its own folder.
+    """Read a program from a file. It can include others: `include "layers.ein"`, with a path relative to its folder.
 
     Args:
         path: The file; by convention its name ends in .ein.
-        parameters: Numbers in place of those that the files declare, as in `param eta = 0.1`.
+        parameters: Values for the parameters that the files declare, as in `param eta = 0.1`.
 
     Raises:
-        OSError: There is no such file, or it cannot be read.
-        ParseError: With file, line, column and a hint.
-        SemanticsError: A parameter is given that the text does not declare.
+        OSError: The file does not exist or cannot be read.
+        ParseError: A file has an error; the message has the file, the line, the column and a hint.
+        SemanticsError: A value is given for a parameter that no file declares.
     """
     return lower_file(Path(path), parameters)
 
 
 def _assigned(source: NamedTensor | Mapping[str, LabelledExpression | Matrix]) -> Iterator[NamedTensor]:
+    """The named results of an argument of `program`."""
     if isinstance(source, NamedTensor):
         yield source
         return
-    for name, given in source.items():
-        labelled = given.labelled() if isinstance(given, Matrix) else given
+    for name, expression in source.items():
+        labelled = expression.labelled() if isinstance(expression, Matrix) else expression
         if not isinstance(labelled, LabelledExpression):
-            raise TypeError(f"{name} is to be {labelled!r}; say the labels of the result, as in expression['i', 'k']")
+            raise TypeError(f"{name} cannot be {labelled!r}; add the labels of the result, as in expression['i', 'k']")
         result = tensor(name)
         result.definition = labelled
         yield result
 
 
 def build(*results: NamedTensor) -> tuple[LabelledStatement, ...]:
-    """The statements that compute some tensors: declarations, then assignments in the order of need.
+    """The statements that compute some tensors: declarations, then assignments in topological order.
 
     Raises:
         SemanticsError: A tensor was not assigned.
@@ -143,19 +144,19 @@ def build(*results: NamedTensor) -> tuple[LabelledStatement, ...]:
     """
     declarations: dict[str, Declaration] = {}
     assignments = []
-    for each in _in_order(results):
-        if each.declaration is not None:
-            declarations[each.name] = each.declaration
-        if each.definition is not None:
-            target = TensorReference(each.name, each.definition.labels)
-            tree = each.definition.expression.tree
-            check_depth(tree, Source(f"{each.name}[{', '.join(target.labels)}] = ..."))
+    for result in _in_topological_order(results):
+        if result.declaration is not None:
+            declarations[result.name] = result.declaration
+        if result.definition is not None:
+            target = TensorReference(result.name, result.definition.labels)
+            tree = result.definition.expression.tree
+            check_depth(tree, SourceText(f"{result.name}[{', '.join(target.labels)}] = ..."))
             assignments.append(Assignment(target, tree))
     return (*declarations.values(), *assignments)
 
 
-def _in_order(results: tuple[NamedTensor, ...]) -> Iterator[NamedTensor]:
-    """Results and all that they read, what is read first; without recursion, because programs are long."""
+def _in_topological_order(results: tuple[NamedTensor, ...]) -> Iterator[NamedTensor]:
+    """The results and all tensors that they read, each after those it reads. Not recursive, as programs can be long."""
     for result in results:
         if result.definition is None:
             raise SemanticsError(f"{result.name} was not assigned; write {result.name}['i', 'k'] = ...")
@@ -172,18 +173,18 @@ def _in_order(results: tuple[NamedTensor, ...]) -> Iterator[NamedTensor]:
             continue
         begun.add(current)
         read = current.definition.expression.tensors if current.definition is not None else ()
-        waiting.extend(each for each in reversed(read) if each not in begun)
+        waiting.extend(tensor for tensor in reversed(read) if tensor not in begun)
 
 
 def function(python: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a Python function of numbers a scalar function of programs, under its own name; a decorator.
+    """Register a Python function of numbers as a scalar function of programs, under its own name; a decorator.
 
-    It takes one to three real numbers, computes with them in float64, and is compiled by numba when a program with it
-    is planned; where a value is needed before that, Python calls it with numpy's numbers. Expressions that it is called
-    with make an expression.
+    The function takes one to three real numbers and computes in float64. numba compiles it when a program that calls it
+    is planned; for values that planning needs, Python calls it with numpy's numbers. Called with expressions, it
+    returns an expression.
 
     Raises:
-        SemanticsError: The name is taken, or the function takes something else than so many operands.
+        SemanticsError: The name is taken, or the function has other parameters than one to three plain ones.
 
     >>> @function
     ... def clip(x, low):

@@ -1,4 +1,4 @@
-"""Language: EinSums and the graphs that they form; names and labels only, no SQL and no data."""
+"""Language: EinSums, programs and EinGraphs. They have names and labels only, neither SQL nor data."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A tensor under labels, such as A[i, j]; a label that stands twice walks a diagonal."""
+    """A tensor with a label for every axis, such as A[i, j]. A label that occurs twice selects a diagonal."""
 
     tensor: str
     labels: tuple[str, ...]
@@ -33,15 +33,16 @@ class EinSum:
     """`output = aggregate(join(operands))` over the labels that the output lacks; or a scan of one operand.
 
     Attributes:
-        output: The tensor computed and its labels, each of them once.
-        operands: References; engines compute with one or two, rewriting breaks longer ones up.
-        join: Scalar expression of the operands.
-        aggregate: One of AGGREGATES, SCANS, PICKS or USER_AGGREGATES; None where no label is aggregated or scanned.
-        promoted: Labels that were promoted by hand, and their tiles.
-        along: The label that a scan goes along, or a pick takes an index of; it lies inside arrays.
-        state: The label that counts the numbers of a user's aggregate's states, where they are several: the last of
-            the output; no operand has it. It lies inside arrays.
-        labels: All labels, those of the output first, then in order of appearance.
+        output: The tensor that it computes, with its labels, no label twice.
+        operands: The tensors that it reads. Engines compute EinSums of one or two operands; a rewrite splits others.
+        join: The scalar expression of the operands.
+        aggregate: A name in AGGREGATES, SCANS, PICKS or USER_AGGREGATES; None if no label is aggregated or scanned.
+        promoted: Labels that the user promoted, and their tiles.
+        along: The label along which a scan accumulates, or at one of whose indices a pick takes a value; always
+            demoted.
+        state: For a user's aggregate whose state has several numbers: the label that counts these numbers. It is the
+            last label of the output, no operand has it, and it is always demoted.
+        labels: All labels: those of the output, then the others in order of appearance.
     """
 
     output: Reference
@@ -71,12 +72,12 @@ class EinSum:
         assert len(set(self.output.labels)) == len(self.output.labels)
 
     def promoted_among(self, labels: Set[str]) -> Promoted:
-        """Those of some labels that were promoted by hand, and their tiles."""
+        """The labels among `labels` that the user promoted, and their tiles."""
         return frozenset((label, tile) for label, tile in self.promoted if label in labels)
 
     @property
     def aggregated(self) -> tuple[str, ...]:
-        """Labels that the output lacks."""
+        """The labels that the output lacks, which the aggregate removes."""
         return tuple(label for label in self.labels if label not in self.output.labels)
 
     @property
@@ -88,7 +89,7 @@ class EinSum:
 
     @property
     def is_rewritable(self) -> bool:
-        """Whether rules for sums, products and other aggregates may compute it otherwise."""
+        """Whether rewrites may apply: scans, picks and users' aggregates are computed as they are written."""
         return self.along is None and self.aggregate not in USER_AGGREGATES
 
     @property
@@ -104,47 +105,48 @@ class EinSum:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTensor:
-    """What a text says of a tensor.
+    """A tensor that a program declares.
 
     Attributes:
-        tensor: Its name and axes, and its dtype and fill if the text gives them.
-        has_dtype: Whether it gives a dtype.
-        has_fill: Whether it gives a fill.
+        tensor: Its name and axes; its dtype and fill, or defaults where the program gives none.
+        has_dtype: Whether the program gives a dtype.
+        has_fill: Whether the program gives a fill.
     """
 
     tensor: Tensor
     has_dtype: bool
     has_fill: bool = False
 
-    def fits(self, found: Tensor) -> bool:
-        """Whether a tensor is as the text says."""
-        same_dtype = not self.has_dtype or found.dtype == self.tensor.dtype
-        return found.shape == self.tensor.shape and same_dtype and (not self.has_fill or self._has_its_fill(found))
+    def matches(self, actual: Tensor) -> bool:
+        """Whether a tensor has the declared shape, and the declared dtype and fill if there are any."""
+        has_same_dtype = not self.has_dtype or actual.dtype == self.tensor.dtype
+        has_same_fill = not self.has_fill or self._has_declared_fill(actual)
+        return actual.shape == self.tensor.shape and has_same_dtype and has_same_fill
 
-    def _has_its_fill(self, found: Tensor) -> bool:
+    def _has_declared_fill(self, actual: Tensor) -> bool:
         try:
-            return as_number(self.tensor.fill, found.dtype) == found.fill
+            return as_number(self.tensor.fill, actual.dtype) == actual.fill
         except SemanticsError:
             return False
 
-    def describe(self, found: Tensor) -> str:
-        """A tensor's shape, and its dtype and fill where those are declared, for a message."""
-        dtype = f", dtype {found.dtype}" if self.has_dtype else ""
-        fill = f", fill {write_number(found.fill)}" if self.has_fill else ""
-        return f"shape {found.shape}{dtype}{fill}"
+    def describe(self, actual: Tensor) -> str:
+        """The shape of a tensor, and its dtype and fill if those are declared, for an error message."""
+        dtype = f", dtype {actual.dtype}" if self.has_dtype else ""
+        fill = f", fill {write_number(actual.fill)}" if self.has_fill else ""
+        return f"shape {actual.shape}{dtype}{fill}"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Statements whose tensors are not looked up yet.
+    """The statements of a program, before its tensors are looked up in a database.
 
     Attributes:
-        einsums: In an order in which each reads only inputs and earlier results.
-        declared: Tensors that the text declares.
-        outputs: Names of the results to keep: those that no other statement reads.
-        layouts: Labels that the left side of an output promotes by hand, and their tiles, for outputs that do.
-        generated: Tensors that statements read and nobody stores.
-        imported: Tensors that the text takes from tables, whatever a database knows by their names.
+        einsums: In topological order: each reads only inputs and earlier results.
+        declared: Tensors that the program declares.
+        outputs: Names of the outputs: the results that no other statement reads.
+        layouts: For every output whose left side promotes labels: its name, and these labels with their tiles.
+        generated: Generated tensors, which statements read and no database stores.
+        imported: Tensors that the program reads from tables; they hide stored tensors of the same names.
     """
 
     einsums: tuple[EinSum, ...]
@@ -156,29 +158,29 @@ class Program:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the tensors that must exist, in order of appearance; those of which only a bound is read last."""
-        made = {einsum.output.tensor for einsum in self.einsums} | {each.name for each in self.generated}
+        """Names of the tensors that must exist, in order of appearance; last those of which only a bound is read."""
+        defined = {einsum.output.tensor for einsum in self.einsums} | {tensor.name for tensor in self.generated}
         read = [operand.tensor for einsum in self.einsums for operand in einsum.operands]
         bounds = [bound for einsum in self.einsums for bound in axis_bounds_of(einsum.join)]
-        bounds += [each.bound for each in self.generated if isinstance(each.bound, AxisBound)]
+        bounds += [tensor.bound for tensor in self.generated if isinstance(tensor.bound, AxisBound)]
         names = (*read, *(bound.tensor for bound in bounds))
-        return tuple(dict.fromkeys(name for name in names if name not in made))
+        return tuple(dict.fromkeys(name for name in names if name not in defined))
 
     def __str__(self) -> str:
-        """Program text that reads back as this program; inner aggregates are statements of their own."""
+        """Program text that parses to an equal program; nested aggregates are statements of their own."""
         declarations = [*map(write_statement, self.imported), *map(_write_declaration, self.declared)]
-        generated = {each.name: each for each in self.generated}
+        generated = {tensor.name: tensor for tensor in self.generated}
         return "\n".join([*declarations, *(write_einsum(einsum, generated=generated) for einsum in self.einsums)])
 
 
 @dataclass(frozen=True, slots=True)
 class EinGraph:
-    """A directed acyclic graph of EinSums whose tensors, inputs and results, all have shapes.
+    """A directed acyclic graph of EinSums. All its tensors, inputs and results, have shapes.
 
     Attributes:
         tensors: Every tensor by name.
         einsums: In topological order.
-        outputs: Names of the results to keep.
+        outputs: Names of the results that a run returns.
     """
 
     tensors: Mapping[str, Tensor]
@@ -186,28 +188,28 @@ class EinGraph:
     outputs: tuple[str, ...]
 
     def bound_of(self, einsum: EinSum, label: str) -> int:
-        """Bound of a label of an EinSum."""
+        """The bound of a label of an EinSum of this graph."""
         for reference in (*einsum.operands, einsum.output):
             if label in reference.labels:
                 return self.tensors[reference.tensor].axes[reference.labels.index(label)].bound
         raise KeyError(label)
 
     def producer_of(self, name: str) -> EinSum | None:
-        """The EinSum that computes a tensor; None for an input."""
+        """The EinSum that computes the tensor `name`; None if that is an input."""
         return next((einsum for einsum in self.einsums if einsum.output.tensor == name), None)
 
     def count_readers(self, name: str) -> int:
-        """How many operands refer to a tensor."""
+        """How many operands of all EinSums refer to the tensor `name`."""
         return sum(operand.tensor == name for einsum in self.einsums for operand in einsum.operands)
 
 
 def write_reference(reference: Reference, tiles: Mapping[str, int] = MappingProxyType({})) -> str:
-    """A reference as program text, its promoted labels in upper case, with their tiles where those are not 1."""
+    """A reference as program text: labels in `tiles` are promoted, so in upper case, with their tiles if not 1."""
     return f"{reference.tensor}[{', '.join(write_label(label, tiles) for label in reference.labels)}]"
 
 
 def matches_registration(einsum: EinSum) -> bool:
-    """Whether a user's aggregate still has the states and arguments that it had when the EinSum was made."""
+    """Whether a user's aggregate still has the number of arguments and states for which the EinSum was made."""
     record = USER_AGGREGATES.get(str(einsum.aggregate))
     if record is None:
         return True
@@ -216,7 +218,7 @@ def matches_registration(einsum: EinSum) -> bool:
 
 
 def aggregate_arguments(einsum: EinSum) -> tuple[Scalar, ...]:
-    """What its aggregate is of: its join, or the two arguments of a user's aggregate of pairs."""
+    """The arguments of the aggregate: the join, or the two arguments of a user's aggregate of pairs."""
     record = USER_AGGREGATES.get(str(einsum.aggregate))
     is_of_pairs = record is not None and record.arguments == 2
     return einsum.join.arguments if is_of_pairs and isinstance(einsum.join, Call) else (einsum.join,)
@@ -227,7 +229,7 @@ def write_einsum(
     tiles: Mapping[str, int] | None = None,
     generated: Mapping[str, GeneratedTensor] = MappingProxyType({}),
 ) -> str:
-    """An EinSum in upper-case-lower-case notation (SparseEinSum, section 4.3).
+    """An EinSum as text, in upper-case-lower-case notation (SparseEinSum paper, section 4.3).
 
     Args:
         einsum: The EinSum.

@@ -1,4 +1,4 @@
-"""Language: expressions in, errors where they are nested too deep, or are of linear algebra beside labels, out."""
+"""Language: refuses expressions that are nested too deep, and linear algebra in statements with labels."""
 
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
@@ -6,18 +6,18 @@ from sparseeinsum.language.syntax import (
     Expression,
     FunctionCall,
     MatrixName,
-    Source,
+    SourceText,
 )
 
-# Passes over expressions recurse: so deep is far from Python's limit, and deeper than kernels evaluate.
+# Passes over expressions recurse. This limit is far below that of Python, and above what kernels can evaluate.
 _DEEPEST = 100
 
 
-def check_depth(expression: Expression, source: Source) -> None:
-    """Refuse what is nested too deep for passes that recurse.
+def check_depth(expression: Expression, source: SourceText) -> None:
+    """Refuse expressions that are nested too deep for passes that recurse.
 
     Raises:
-        ParseError: It is.
+        ParseError: More than 100 functions and operators are nested.
     """
     waiting = [(expression, 1)]
     while waiting:
@@ -31,18 +31,18 @@ def check_depth(expression: Expression, source: Source) -> None:
             waiting.extend((argument, depth + 1) for argument in current.arguments)
 
 
-def check_labelled(expression: Expression, source: Source) -> None:
+def check_labelled(expression: Expression, source: SourceText) -> None:
     """Refuse linear algebra in a statement with labels.
 
     Raises:
-        ParseError: There is some.
+        ParseError: A tensor has no labels, or there is a matrix product or a transpose.
     """
     match expression:
         case MatrixName(name, at):
             problem = f"{name} has no labels; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
             raise at.error(f"{problem}; a parameter is declared before, as in param {name} = 0.1", source)
         case FunctionCall(name, _, _, at) if name in (MATRIX_PRODUCT, TRANSPOSE):
-            problem = f"{name} is of matrices without labels, as in C = A @ B.T"
+            problem = f"{name} is for matrices without labels, as in C = A @ B.T"
             raise at.error(f"{problem}; with labels, write C[i, k] = sum(A[i, j] * B[k, j])", source)
         case FunctionCall(_, _, arguments):
             for argument in arguments:

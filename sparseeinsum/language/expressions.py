@@ -1,4 +1,4 @@
-"""Language: Python expressions of labelled tensors in, syntax trees out, those that the same text would give."""
+"""Language: Python expressions of labelled tensors, which build the syntax trees of the same program text."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from sparseeinsum.language.syntax import (
     Declaration,
     Expression,
     FunctionCall,
-    Number,
+    NumberLiteral,
     RangeExpression,
     TensorReference,
     free_labels,
@@ -33,16 +33,16 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class TensorExpression:
-    """An expression of tensors under labels, numbers, operators and functions, as in program text.
+    """An expression of labelled tensors, numbers, operators and functions, as in program text.
 
-    Operators are Python's: + - * / ** and comparisons, and & | ~ for and, or, not; they bind as Python has it, so
-    that comparisons beside & and | need parentheses. `@` multiplies and sums over the labels that both sides have.
+    The operators are + - * / ** and comparisons, and & | ~ for and, or, not. They have the precedence of Python, so
+    comparisons next to & and | need parentheses. `@` multiplies and sums over the labels that both sides have.
     numpy's functions of numbers, such as np.exp and np.maximum, and np.where take expressions, too. Labels in
-    brackets say in which order a result has them: `(A["i", "j"] + 1)["j", "i"]`.
+    brackets give the order of the axes of a result: `(A["i", "j"] + 1)["j", "i"]`.
     """
 
     __slots__ = ("tensors", "tree")
-    __hash__ = None  # type: ignore[assignment]  # == makes an expression
+    __hash__ = None  # type: ignore[assignment]  # == returns an expression
 
     def __init__(self, tree: Expression, tensors: Iterable["NamedTensor"] = ()) -> None:
         self.tree = tree
@@ -56,8 +56,8 @@ class TensorExpression:
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"whether {self} is true is known once it is computed; write & | ~ for and, or, not, and (a < b) & (b < c) "
-            "for a < b < c"
+            f"whether {self} is true is known only after it is computed; write & | ~ for and, or, not, and "
+            "(a < b) & (b < c) for a < b < c"
         )
 
     def __iter__(self) -> NoReturn:
@@ -74,8 +74,8 @@ class TensorExpression:
         if function is np.where and len(operands) == 3:
             return call("where", *operands)
         raise TypeError(
-            f"np.{function.__name__} knows no labels; aggregate with methods, as in {self}.sum('i'), or see "
-            "se.TensorExpression for what else there is"
+            f"np.{function.__name__} does not support labels; aggregate with methods, as in {self}.sum('i'), or see "
+            "se.TensorExpression for the others"
         )
 
     def __add__(self, other: Operand) -> "TensorExpression":
@@ -151,73 +151,73 @@ class TensorExpression:
         product = call("mul", self, other)
         assert isinstance(product.tree, FunctionCall)
         left, right = product.tree.arguments
-        for each in (left, right):
-            _check_named(each)
-        on_the_right = frozenset(free_labels(right))
-        shared = tuple(label for label in dict.fromkeys(free_labels(left)) if label in on_the_right)
+        _check_aggregates_have_labels(left)
+        _check_aggregates_have_labels(right)
+        right_labels = frozenset(free_labels(right))
+        shared = tuple(label for label in dict.fromkeys(free_labels(left)) if label in right_labels)
         if not shared:
             raise SemanticsError(f"{self} and {other} share no label to sum over; multiply them with *")
-        spelled = {label.lower(): label for label in _spelled(product.tree)}
-        return product.sum(*(spelled[label] for label in shared))
+        spellings = {label.lower(): label for label in _labels_as_written(product.tree)}
+        return product.sum(*(spellings[label] for label in shared))
 
     def sum(self, *labels: str) -> "TensorExpression":
-        """The sum over labels; without any, over those that appear inside alone, as in text."""
+        """The sum over labels; by default over those that occur inside it only, as in text."""
         return call("sum", self, labels=labels)
 
     def prod(self, *labels: str) -> "TensorExpression":
-        """The product over labels, as `sum`."""
+        """The product over labels; by default as for `sum`."""
         return call("prod", self, labels=labels)
 
     def max(self, *labels: str) -> "TensorExpression":
-        """The greatest over labels, as `sum`; np.maximum is that of two expressions."""
+        """The maximum over labels; by default as for `sum`. np.maximum is that of two expressions."""
         return call("max", self, labels=labels)
 
     def min(self, *labels: str) -> "TensorExpression":
-        """The least over labels, as `sum`; np.minimum is that of two expressions."""
+        """The minimum over labels; by default as for `sum`. np.minimum is that of two expressions."""
         return call("min", self, labels=labels)
 
     def any(self, *labels: str) -> "TensorExpression":
-        """Whether any value over labels is not 0, as `sum`."""
+        """Whether any value over labels is not 0; by default as for `sum`."""
         return call("any", self, labels=labels)
 
     def all(self, *labels: str) -> "TensorExpression":
-        """Whether no value over labels is 0, as `sum`."""
+        """Whether no value over labels is 0; by default as for `sum`."""
         return call("all", self, labels=labels)
 
     def logsumexp(self, *labels: str) -> "TensorExpression":
-        """The logarithm of the sum of powers of e over labels, as `sum`."""
+        """The logarithm of the sum of powers of e over labels; by default as for `sum`."""
         return call("logsumexp", self, labels=labels)
 
     def mean(self, *labels: str) -> "TensorExpression":
-        """The mean over labels, as `sum`."""
+        """The mean over labels; by default as for `sum`."""
         return call("mean", self, labels=labels)
 
     def var(self, *labels: str) -> "TensorExpression":
-        """The variance over labels, as `sum`."""
+        """The variance over labels; by default as for `sum`."""
         return call("var", self, labels=labels)
 
     def norm(self, *labels: str) -> "TensorExpression":
-        """The Euclidean norm over labels, as `sum`."""
+        """The Euclidean norm over labels; by default as for `sum`."""
         return call("norm", self, labels=labels)
 
     def count(self, *labels: str) -> "TensorExpression":
-        """How many values over labels are not 0, as `sum`."""
+        """The number of values over labels that are not 0; by default as for `sum`."""
         return call("count", self, labels=labels)
 
     def sumsq(self, *labels: str) -> "TensorExpression":
-        """The sum of squared magnitudes over labels, as `sum`."""
+        """The sum of squared magnitudes over labels; by default as for `sum`."""
         return call("sumsq", self, labels=labels)
 
     def argmax(self, *labels: str) -> "TensorExpression":
-        """The least index of a label at which the greatest value is, or NaN; one label, as `sum`."""
+        """The first index of one label at which the maximum or NaN is; by default as for `sum`."""
         return call("argmax", self, labels=labels)
 
     def argmin(self, *labels: str) -> "TensorExpression":
-        """The least index of a label at which the least value is, or NaN; one label, as `sum`."""
+        """The first index of one label at which the minimum or NaN is; by default as for `sum`."""
         return call("argmin", self, labels=labels)
 
     def softmax(self, *labels: str) -> "TensorExpression":
-        """The softmax along labels."""
+        """The softmax along labels, which the result keeps."""
         return call("softmax", self, labels=labels)
 
     def log_softmax(self, *labels: str) -> "TensorExpression":
@@ -229,24 +229,24 @@ class TensorExpression:
         return call("layer_norm", self, eps, labels=labels)
 
     def one_hot(self, label: str) -> "TensorExpression":
-        """Whether the value is the index of a new label."""
+        """Whether the value equals the index of the new label `label`."""
         return call("one_hot", self, labels=(label,))
 
     def __getattr__(self, name: str) -> "Callable[..., TensorExpression]":
-        """A function of programs as a method, which takes its further operands: `x.relu()`, `x.clip(0, 1)`.
+        """A function of programs as a method, with its further operands as arguments: `x.relu()`, `x.clip(0, 1)`.
 
-        A scan takes its label, `x.cumsum("j")`; a user's aggregate its other argument, if it has one, and labels:
-        `x.least(se.index("j"), "j", "n")`.
+        A scan takes its label, as in `x.cumsum("j")`. A user's aggregate takes its second argument, if it has two, and
+        labels, as in `x.least(se.index("j"), "j", "n")`.
         """
         if name in SCANS or name in PICKS or name in USER_AGGREGATES:
-            return lambda *others: _folded(name, self, others)
+            return lambda *arguments: _aggregate(name, self, arguments)
         if not is_named_function(name):
             raise AttributeError(f"expressions of tensors have no {name}")
-        return lambda *others: call(name, self, *others)
+        return lambda *operands: call(name, self, *operands)
 
 
 class LabelledExpression:
-    """What a result is computed as, and its labels in order: `expression["i", "k"]`."""
+    """An expression with the labels of its result in order: `expression["i", "k"]`."""
 
     __slots__ = ("expression", "labels")
 
@@ -259,9 +259,9 @@ class LabelledExpression:
 
 
 class NamedTensor:
-    """A tensor of a program by its name; made by `tensor`.
+    """A tensor of a program, created by `tensor`.
 
-    `A["i", "j"]` reads it, `A[()]` where it has no axes; `T["i", "k"] = expression` says how it is computed, once.
+    `A["i", "j"]` reads it, or `A[()]` if it has no axes; `T["i", "k"] = expression` assigns it, which is possible once.
     """
 
     def __init__(self, name: str, declaration: Declaration | None) -> None:
@@ -274,7 +274,7 @@ class NamedTensor:
 
     def __setitem__(self, labels: Labels, value: TensorExpression) -> None:
         if not isinstance(value, TensorExpression):
-            raise TypeError(f"{self.name} is to be {value!r}, which is no expression of tensors under labels")
+            raise TypeError(f"{self.name} cannot be {value!r}, which is not an expression of labelled tensors")
         if self.definition is not None:
             raise SemanticsError(f"{self.name} is assigned twice; give each result a name of its own")
         self.definition = LabelledExpression(value, check_labels(labels))
@@ -284,89 +284,91 @@ class NamedTensor:
 
 
 def call(name: str, *operands: Operand, labels: tuple[str, ...] = ()) -> TensorExpression:
-    """A function of expressions and numbers, with the labels that it names, if any."""
+    """A call of the function `name` on expressions and numbers, with `labels` in brackets if there are any."""
     tree = FunctionCall(name, check_labels(labels) or None, tuple(tree_of(operand) for operand in operands))
-    tensors = (tensor for each in operands if isinstance(each, TensorExpression) for tensor in each.tensors)
-    return TensorExpression(tree, tensors)
+    expressions = (operand for operand in operands if isinstance(operand, TensorExpression))
+    return TensorExpression(tree, (tensor for expression in expressions for tensor in expression.tensors))
 
 
-def _folded(name: str, operand: TensorExpression, others: tuple[Operand | str, ...]) -> TensorExpression:
-    labels = tuple(each for each in others if isinstance(each, str))
-    return call(name, operand, *(each for each in others if not isinstance(each, str)), labels=labels)
+def _aggregate(name: str, operand: TensorExpression, arguments: tuple[Operand | str, ...]) -> TensorExpression:
+    """A call of an aggregate or a scan; texts among the arguments are labels, others are operands."""
+    labels = tuple(argument for argument in arguments if isinstance(argument, str))
+    operands = (argument for argument in arguments if not isinstance(argument, str))
+    return call(name, operand, *operands, labels=labels)
 
 
 def where(condition: Operand, if_true: Operand, if_false: Operand) -> TensorExpression:
-    """One value where a condition holds, another one elsewhere: `where(c, a, b)` of program text."""
+    """`if_true` where a condition holds, and `if_false` elsewhere: `where(c, a, b)` of program text."""
     return call("where", condition, if_true, if_false)
 
 
 def bound(name: str, axis: int | None = None) -> TensorExpression:
-    """The bound of a label, `bound("j")`, or of an axis of a tensor, `bound("A", 1)`."""
+    """The bound of a label, as in `bound("j")`, or of an axis of a tensor, as in `bound("A", 1)`."""
     return TensorExpression(BoundExpression(check_labels(name)[0], axis))
 
 
 def index(label: str, bound: int | None = None) -> TensorExpression:
-    """The index of a label itself: 0, 1, ...; its bound is that which the label has, if not given."""
+    """The index of a label itself: 0, 1, ...; by default with the bound that the label has elsewhere."""
     return TensorExpression(RangeExpression("index", check_labels(label)[0], bound))
 
 
 def ones(label: str, bound: int | None = None) -> TensorExpression:
-    """True for every index of a label; its bound is that which the label has, if not given."""
+    """True at every index of a label; by default with the bound that the label has elsewhere."""
     return TensorExpression(RangeExpression("ones", check_labels(label)[0], bound))
 
 
 def check_labels(labels: Labels) -> tuple[str, ...]:
-    """Labels as a tuple.
+    """The labels as a tuple, after a check of their names.
 
     Raises:
-        TypeError: One is no text.
-        SemanticsError: One is no name.
+        TypeError: A label is not a text.
+        SemanticsError: A label is not a name.
     """
-    given = labels if isinstance(labels, tuple) else (labels,)
-    for label in given:
+    labels = labels if isinstance(labels, tuple) else (labels,)
+    for label in labels:
         if not isinstance(label, str):
-            raise TypeError(f"{label!r} is no label; labels are text, as in A['i', 'j']")
+            raise TypeError(f"{label!r} is not a label; labels are text, as in A['i', 'j']")
         if not _NAME.fullmatch(label):
-            raise SemanticsError(f"{label!r} is no name; names have letters without accents, digits and _")
-    return given
+            raise SemanticsError(f"{label!r} is not a name; names have letters without accents, digits and _")
+    return labels
 
 
 def tree_of(value: object) -> Expression:
-    """What an operand is in a syntax tree.
+    """The syntax tree of an operand.
 
     Raises:
-        TypeError: It is no expression and no number.
-        SemanticsError: It is NaN.
+        TypeError: The value is neither an expression nor a number.
+        SemanticsError: The value is NaN.
     """
     if isinstance(value, TensorExpression):
         return value.tree
     if isinstance(value, LabelledExpression):
-        raise TypeError(f"{value} is a whole result; give it a name to read it: T = se.tensor('T'); T['i'] = ...")
-    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:  # numpy makes arrays of its numbers
+        raise TypeError(f"{value} is a result with labels; to read it, name it: T = se.tensor('T'); T['i'] = ...")
+    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:  # numpy sometimes converts its numbers to arrays
         return tree_of(value.item())
     if not isinstance(value, bool | int | float | complex):
         raise TypeError(
-            f"{type(value).__name__} {value!r} is no tensor under labels and no number; load arrays with db.tensor, "
+            f"{type(value).__name__} {value!r} is neither a labelled tensor nor a number; load arrays with db.tensor, "
             "and write se.tensor('A')['i', 'j']"
         )
     if value != value:
         raise SemanticsError("NaN cannot be written in a program; compute it, as in 0 / A['i']")
-    return Number(value)
+    return NumberLiteral(value)
 
 
-def _check_named(expression: Expression) -> None:
-    """Refuse aggregates that name no labels, because what they leave over is known with the whole statement only."""
+def _check_aggregates_have_labels(expression: Expression) -> None:
+    """Refuse aggregates without labels in brackets: the labels that they keep depend on the rest of the statement."""
     waiting = [expression]
     while waiting:
         match waiting.pop():
-            case FunctionCall(name, labels, arguments) as found:
-                if is_aggregate(found) and not labels:
-                    raise SemanticsError(f"{name}() beside @ must say its labels, as in .{name}('j')")
+            case FunctionCall(name, labels, arguments) as call_tree:
+                if is_aggregate(call_tree) and not labels:
+                    raise SemanticsError(f"{name}() in an operand of @ must name its labels, as in .{name}('j')")
                 waiting.extend(arguments)
 
 
-def _spelled(expression: Expression) -> Iterator[str]:
-    """Labels as they are written."""
+def _labels_as_written(expression: Expression) -> Iterator[str]:
+    """The labels of an expression as they are written, in upper or lower case."""
     match expression:
         case TensorReference(_, labels):
             yield from labels
@@ -374,4 +376,4 @@ def _spelled(expression: Expression) -> Iterator[str]:
             yield label
         case FunctionCall(_, _, arguments):
             for argument in arguments:
-                yield from _spelled(argument)
+                yield from _labels_as_written(argument)

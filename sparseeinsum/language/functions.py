@@ -1,4 +1,4 @@
-"""Language: a user's Python function of numbers in, a scalar function that programs may call out."""
+"""Language: registers Python functions of numbers as scalar functions that programs can call."""
 
 import inspect
 import itertools
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.linear_algebra import FOLDS
+from sparseeinsum.language.linear_algebra import MATRIX_AGGREGATES
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Array
@@ -21,25 +21,25 @@ from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 _WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
-RESERVED = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS, *FOLDS, *_WORDS))
+RESERVED = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS, *MATRIX_AGGREGATES, *_WORDS))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PROBES = (1.0, 0.0, 2.0, -1.0)  # what a function is tried with to see whether it says what is true
+_PROBES = (1.0, 0.0, 2.0, -1.0)  # arguments with which a function is tried, to see whether it returns truth values
 _MOST_OPERANDS = 3
 
 
 def register(python: Callable[..., Any]) -> str:
-    """Make a Python function one of FUNCTIONS, under its own name, which is returned; it replaces an earlier one.
+    """Add a Python function to FUNCTIONS under its own name, which is returned; it replaces an earlier one.
 
     Raises:
-        SemanticsError: The name is taken or no name, or the function takes something else than so many operands.
+        SemanticsError: The name is taken or not a name, or the parameters of the function are not 1 to 3 plain ones.
     """
     name = getattr(python, "__name__", repr(python))
     if not _NAME.fullmatch(name):
-        raise SemanticsError(f"{name} is no name for a function in a program; write it with def, in ASCII")
+        raise SemanticsError(f"{name} cannot be the name of a function in a program; use def and a name in ASCII")
     known = FUNCTIONS.get(name)
     if name in RESERVED or name in USER_AGGREGATES or (known is not None and known.python is None):
         raise SemanticsError(f"{name} has a meaning in programs already; give the function another name")
-    source = source_of(python)
+    source = computation_key(python)
     if known is not None and known.source == source:
         return name
     FUNCTIONS[name] = ScalarFunction(
@@ -52,56 +52,65 @@ def register(python: Callable[..., Any]) -> str:
     return name
 
 
-def source_of(python: Callable[..., Any], callers: tuple[object, ...] = ()) -> Hashable:
-    """What a function does now, wherever it was defined; what it captures, and globals, are part of it."""
-    python = getattr(python, "py_func", python)  # of what numba compiled
+def computation_key(python: Callable[..., Any], callers: tuple[object, ...] = ()) -> Hashable:
+    """A key of what a function computes now: its code, the values that it captures, and the globals that it reads.
+
+    Two functions with equal keys compute the same. `callers` are those whose keys are being made, to end recursion.
+    """
+    python = getattr(python, "py_func", python)  # numba wraps the functions that it compiles
     callers = (*callers, python)
 
-    def of(value: object) -> Hashable:
-        return source_of(value, callers) if isinstance(value, FunctionType) and value not in callers else repr(value)
+    def key_of(value: object) -> Hashable:
+        return (
+            computation_key(value, callers) if isinstance(value, FunctionType) and value not in callers else repr(value)
+        )
 
-    codes = tuple(_codes_of(python.__code__))
-    captured = tuple(of(cell.cell_contents) for cell in python.__closure__ or ())
-    read = tuple(of(python.__globals__.get(name)) for code in codes for name in code.co_names)
-    return tuple(map(_text_of, codes)), captured, read
+    codes = tuple(_nested_codes(python.__code__))
+    captured = tuple(key_of(cell.cell_contents) for cell in python.__closure__ or ())
+    read = tuple(key_of(python.__globals__.get(name)) for code in codes for name in code.co_names)
+    return tuple(map(_code_key, codes)), captured, read
 
 
-def _codes_of(code: CodeType) -> Iterator[CodeType]:
-    """The code of a function, and of those defined in it."""
+def _nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of the functions that it defines."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes_of(constant)
+            yield from _nested_codes(constant)
 
 
-def _text_of(code: CodeType) -> Hashable:
-    constants = tuple(repr(each) for each in code.co_consts if not isinstance(each, CodeType))
+def _code_key(code: CodeType) -> Hashable:
+    """A key of the instructions and constants of a code object; line numbers and file names do not count."""
+    constants = tuple(repr(constant) for constant in code.co_consts if not isinstance(constant, CodeType))
     return code.co_code, constants, code.co_names, code.co_varnames
 
 
 def _count_operands(name: str, python: Callable[..., Any]) -> int:
+    """The number of parameters of a function; refuses other than one to three plain ones."""
     parameters = inspect.signature(python).parameters.values()
     for parameter in parameters:
         positional = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         if not positional or parameter.default is not parameter.empty:
-            raise SemanticsError(f"{name} has the parameter {parameter}; it may have plain ones only, each an operand")
+            raise SemanticsError(
+                f"{name} has the parameter {parameter}; only plain parameters are allowed, one per operand"
+            )
     if not 1 <= len(parameters) <= _MOST_OPERANDS:
         raise SemanticsError(f"{name} has {len(parameters) or 'no'} parameters; it must have 1 to {_MOST_OPERANDS}")
     return len(parameters)
 
 
 def _by_numpy(name: str, python: Callable[..., Any]) -> Callable[..., Array]:
-    """The function of arrays: as in kernels it is called with every number as a float64, whatever its dtype.
+    """The function of arrays. As in kernels, every number is converted to float64 before the call.
 
-    The result is a float64; a float32 where all operands are; truth where the function returns nothing else.
+    The result is bool if the function returns truth values only, float32 if all operands are, and else float64.
     """
 
-    def call(values: Sequence[float]) -> Any:  # noqa: ANN401  # whatever a user's function returns
+    def call(values: Sequence[float]) -> Any:  # noqa: ANN401  # a function of a user can return anything
         try:
             return python(*map(np.float64, values))
         except Exception as error:
-            given = ", ".join(map(str, values))
-            problem = f"{name}({given}) raises {type(error).__name__}: {error}"
+            arguments = ", ".join(map(str, values))
+            problem = f"{name}({arguments}) raises {type(error).__name__}: {error}"
             raise SemanticsError(f"{problem}; functions of numpy give NaN and inf where those of math raise") from error
 
     def evaluate(*operands: Any) -> Array:  # noqa: ANN401  # arrays and numbers
@@ -114,7 +123,7 @@ def _by_numpy(name: str, python: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def _result_dtype(name: str, operands: Sequence[Any]) -> str:
-    """As of numpy's functions of floating point, for which numbers of Python are of any dtype."""
+    """The dtype of the result of a floating-point function of numpy; Python's numbers adapt to the other operands."""
     dtypes = {np.asarray(operand).dtype.name for operand in operands if type(operand) not in (bool, int, float)}
     if any(np.dtype(dtype).kind == "c" for dtype in dtypes):
         raise SemanticsError(f"{name} takes real numbers, as all functions that are registered, and no {max(dtypes)}")
@@ -122,7 +131,7 @@ def _result_dtype(name: str, operands: Sequence[Any]) -> str:
 
 
 def _is_truth(name: str, call: Callable[[Sequence[float]], Any], operands: int) -> bool:
-    """Whether the function returns true or false for some small numbers."""
+    """Whether the function returns truth values for some small numbers."""
     results, failures = [], []
     for values in itertools.product(_PROBES, repeat=operands):
         try:
@@ -133,5 +142,5 @@ def _is_truth(name: str, call: Callable[[Sequence[float]], Any], operands: int) 
         raise failures[0]
     for result in results:
         if not isinstance(result, np.bool_ | np.floating | np.integer | bool | int | float):
-            raise SemanticsError(f"{name} returns {result!r}, which is no real number")
+            raise SemanticsError(f"{name} returns {result!r}, which is not a real number")
     return all(isinstance(result, bool | np.bool_) for result in results)

@@ -1,4 +1,4 @@
-"""Language: tensors that no user stores, and bounds of other tensors' axes, put in once those have shapes."""
+"""Language: generated tensors, such as index(k: 10), and the substitution of axis bounds once tensors have shapes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,20 +7,20 @@ from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Scalar
 
-# Kinds of generated tensors, and the dtype of each.
-KINDS = {"ones": "bool", "index": "int64"}
+# The dtypes of the kinds of generated tensors.
+_DTYPES = {"ones": "bool", "index": "int64"}
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedTensor:
-    """A vector whose values follow from the index, so that a program reads it though nobody stores it.
+    """A vector whose values follow from its index, so that no database needs to store it.
 
     Attributes:
-        name: That no tensor of the program has.
-        kind: `ones`: bool, true for every index, fill false; `index`: int64, the index itself, fill 0. The index of an
-            axis with a dictionary is a position there.
-        label: Of its axis.
-        bound: Of its axis: a number, or the same as that of an axis of another tensor.
+        name: A name that no other tensor of the program has.
+        kind: `ones`: bool, true at every index, fill false; or `index`: int64, the index itself, fill 0. The index of
+            an axis with a dictionary is the position of the key.
+        label: The label of its axis.
+        bound: The bound of its axis: a number, or an axis of another tensor that has the same bound.
     """
 
     name: str
@@ -29,34 +29,34 @@ class GeneratedTensor:
     bound: int | AxisBound
 
     def tensor(self, tensors: Mapping[str, Tensor]) -> Tensor:
-        """What it is, beside tensors that have shapes."""
+        """The tensor; `tensors` are those of the program that have shapes already."""
         if isinstance(self.bound, int):
             axis = Axis(self.label, self.bound)
         else:
             axis = replace(_axis_of(self.bound, tensors), name=self.label)
-        return Tensor(self.name, (axis,), KINDS[self.kind], 0)
+        return Tensor(self.name, (axis,), _DTYPES[self.kind], 0)
 
 
-def _axis_of(wanted: AxisBound, tensors: Mapping[str, Tensor]) -> Axis:
-    """The axis that a bound is asked of.
+def _axis_of(bound: AxisBound, tensors: Mapping[str, Tensor]) -> Axis:
+    """The axis whose bound an expression asks for.
 
     Raises:
-        ShapeError: The tensor has no such axis.
+        ShapeError: The tensor lacks that axis.
     """
-    axes = tensors[wanted.tensor].axes
-    if wanted.axis >= len(axes):
+    axes = tensors[bound.tensor].axes
+    if bound.axis >= len(axes):
         raise ShapeError(
-            f"bound({wanted.tensor}, {wanted.axis}) asks for axis {wanted.axis}, but tensor {wanted.tensor} has "
+            f"bound({bound.tensor}, {bound.axis}) asks for axis {bound.axis}, but tensor {bound.tensor} has "
             f"{len(axes)}, counted from 0"
         )
-    return axes[wanted.axis]
+    return axes[bound.axis]
 
 
 def with_axis_bounds(expression: Scalar, tensors: Mapping[str, Tensor]) -> Scalar:
-    """The expression with the bounds of other tensors' axes as numbers.
+    """The expression with numbers in place of the bounds of tensors' axes.
 
     Raises:
-        ShapeError: A tensor has no such axis.
+        ShapeError: A tensor lacks the axis.
     """
     match expression:
         case AxisBound():

@@ -1,6 +1,6 @@
-"""Language: an EinSum and its operands in, the shape, dtype and fill of its result out.
+"""Language: infers the shape, dtype and fill of the result of an EinSum from its operands.
 
-Source of the rules: numpy, which is asked with empty arrays for dtypes and with numbers for fills.
+The rules are numpy's: dtypes are found by evaluating on empty arrays, and fills by evaluating on the fills.
 """
 
 import math
@@ -26,23 +26,23 @@ def bounds_of(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, int]:
     """The bound of every label of an EinSum's operands.
 
     Raises:
-        ShapeError: A reference has another number of labels than its tensor has axes, or a label two bounds.
+        ShapeError: An operand has more or fewer labels than its tensor has axes, or a label has two bounds.
     """
     return {label: axis.bound for label, axis in _axes_of_labels(einsum, tensors).items()}
 
 
 def _axes_of_labels(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, Axis]:
-    """An axis for every label of an EinSum's operands, under the name of the label.
+    """The axis of every label of an EinSum's operands, named as the label.
 
     Raises:
-        ShapeError: As for `bounds_of`; or a label has two dictionaries, or natural keys and plain indices.
+        ShapeError: As for `bounds_of`; or a label has two dictionaries, or a dictionary in one operand only.
     """
-    found: dict[str, tuple[Axis, str]] = {}
+    axes: dict[str, tuple[Axis, str]] = {}
     for operand in einsum.operands:
         tensor = tensors[operand.tensor]
         _check_rank(operand, tensor)
         for label, axis in zip(operand.labels, tensor.axes, strict=True):
-            known, where = found.setdefault(label, (axis, tensor.name))
+            known, where = axes.setdefault(label, (axis, tensor.name))
             if known.dictionary != axis.dictionary:
                 keys = f"{_describe_keys(known, where)}, but {_describe_keys(axis, tensor.name)}"
                 raise ShapeError(f"label {label} of {einsum.output.tensor} has {keys}; {_ONE_DICTIONARY}")
@@ -51,7 +51,7 @@ def _axes_of_labels(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, 
                     f"label {label} of {einsum.output.tensor} has two bounds: {known.bound} in {where}, "
                     f"{axis.bound} in {tensor.name} (axis {axis.name})"
                 )
-    return {label: replace(axis, name=label) for label, (axis, _) in found.items()}
+    return {label: replace(axis, name=label) for label, (axis, _) in axes.items()}
 
 
 _ONE_DICTIONARY = "give both axes one dictionary with keys={axis: dictionary}, where the tensors are loaded or declared"
@@ -75,39 +75,39 @@ def _check_rank(operand: Reference, tensor: Tensor) -> None:
 
 
 def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
-    """What an EinSum computes.
+    """The tensor that an EinSum computes: its axes, dtype and fill.
 
-    Its fill is the join and the aggregate of the operands' fills, over the bounds of the aggregated labels; the
-    dtype's zero where that is no number that can stand for absent values (`propagated_fill`).
+    The fill is the aggregate of the join of the operands' fills, over the bounds of the aggregated labels; or 0 if
+    that is no possible fill (see `propagated_fill`).
 
     Raises:
-        ShapeError: Labels and bounds do not fit.
+        ShapeError: Labels and axes do not match, or a label has two bounds.
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
-    found = _axes_of_labels(einsum, tensors)
+    axes = _axes_of_labels(einsum, tensors)
     if einsum.state is not None:
-        found[einsum.state] = Axis(einsum.state, USER_AGGREGATES[str(einsum.aggregate)].numbers)
-    axes = tuple(found[label] for label in einsum.output.labels)
+        axes[einsum.state] = Axis(einsum.state, USER_AGGREGATES[str(einsum.aggregate)].numbers)
+    result_axes = tuple(axes[label] for label in einsum.output.labels)
     dtype = result_dtype(einsum, join_dtype(einsum, tensors))
     fill = propagated_fill(einsum, tensors)
-    return Tensor(einsum.output.tensor, axes, dtype, as_number(0, dtype) if fill is None else fill)
+    return Tensor(einsum.output.tensor, result_axes, dtype, as_number(0, dtype) if fill is None else fill)
 
 
 def join_dtype(einsum: EinSum, tensors: Mapping[str, Tensor]) -> str:
-    """Dtype of the values that an EinSum aggregates."""
+    """The dtype of the join of an EinSum, whose values it aggregates."""
     return dtype_of(einsum.join, [tensors[operand.tensor].dtype for operand in einsum.operands], einsum)
 
 
 def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
-    """Dtype of an expression of operands of these dtypes, as numpy has it.
+    """The dtype of an expression, as numpy computes it; `dtypes` are those of the operands, `einsum` is for errors.
 
     Raises:
-        SemanticsError: numpy refuses the operation.
+        SemanticsError: numpy does not support the operation for these dtypes.
     """
     functions = tuple(FUNCTIONS[name] for name in sorted(functions_of(expression)))
     try:
         return _evaluated_dtype(expression, tuple(dtypes), functions)
-    except SemanticsError as error:  # of a function that says so itself
+    except SemanticsError as error:  # of a function that a user registered
         raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
     except (TypeError, ValueError) as error:
         text = write(expression, [operand.tensor for operand in einsum.operands])
@@ -116,15 +116,15 @@ def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
         ) from None
 
 
-@lru_cache(maxsize=4096)  # planning asks again and again
+@lru_cache(maxsize=4096)  # planning asks for the same expressions many times
 def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tuple[ScalarFunction, ...]) -> str:
-    """Dtype of an expression that calls these functions, of which a user may register others by the same names."""
+    """The dtype of an expression; `functions`, those it calls, are a key of the cache, as users may replace them."""
     del functions
     return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
 
 
 def result_dtype(einsum: EinSum, dtype: str) -> str:
-    """Dtype of an EinSum's result, from that of its join."""
+    """The dtype of an EinSum's result; `dtype` is that of its join."""
     try:
         return aggregated_dtype(einsum.base_aggregate, dtype)
     except SemanticsError as error:
@@ -132,10 +132,10 @@ def result_dtype(einsum: EinSum, dtype: str) -> str:
 
 
 def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | None:
-    """The value of a result where all operands hold their fills.
+    """The value of a result at indices where all operands have their fills.
 
-    None where that is NaN, an infinity that neither a fill nor the expression has, or beyond int64: then all of the
-    result must be computed.
+    None if it is NaN, or beyond int64, or an infinity that is in no fill and not in the expression: then no fill can
+    represent it, and every entry of the result must be computed.
     """
     operands = [tensors[operand.tensor] for operand in einsum.operands]
     fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
@@ -148,11 +148,11 @@ def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | N
     times = math.prod(bounds[label] for label in einsum.aggregated)
     value = aggregate_constant(einsum, joined, times, dtype)
     may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills) or gives_infinity(einsum.join)
-    return None if value is None else _usable(value, dtype, may_be_infinite)
+    return None if value is None else _possible_fill(value, dtype, may_be_infinite)
 
 
 def aggregate_constant(einsum: EinSum, value: Array, times: int, dtype: str) -> Number | None:
-    """What an EinSum makes of nothing but one value, so many times; None where it makes several values of it."""
+    """The result of an EinSum's aggregate or scan over `times` copies of `value`; None if the results differ."""
     if einsum.aggregate in USER_AGGREGATES:
         record = USER_AGGREGATES[einsum.aggregate]
         if record.arguments > 1 and times > 0:
@@ -166,7 +166,7 @@ def aggregate_constant(einsum: EinSum, value: Array, times: int, dtype: str) -> 
 
 
 def aggregate_repeated(aggregate: str | None, value: Array, times: int, dtype: str) -> Number:
-    """What folding one value so many times gives; the aggregate's identity where that is never."""
+    """The aggregate of `times` copies of `value`; its identity if `times` is 0."""
     if aggregate is None:
         plain: Number = value.item()
         return plain
@@ -183,8 +183,9 @@ def aggregate_repeated(aggregate: str | None, value: Array, times: int, dtype: s
     return folded if isinstance(folded, int) else np.asarray(folded).item()
 
 
-def _usable(value: Number, dtype: str, may_be_infinite: bool) -> Number | None:
-    is_whole = isinstance(value, int)  # of any size, which numpy takes for an object
+def _possible_fill(value: Number, dtype: str, may_be_infinite: bool) -> Number | None:
+    """The value as a fill of a dtype; None if no tensor of that dtype can have it as its fill."""
+    is_whole = isinstance(value, int)  # unbounded in Python; np.isnan fails beyond int64
     if not is_whole and (np.isnan(value) or (np.isinf(value) and not (may_be_infinite and dtype != "int64"))):
         return None
     try:
@@ -194,10 +195,10 @@ def _usable(value: Number, dtype: str, may_be_infinite: bool) -> Number | None:
 
 
 def with_bounds(expression: Scalar, bounds: Mapping[str, int]) -> Scalar:
-    """The expression with the bounds of labels as numbers.
+    """The expression with numbers in place of the bounds of labels; `bounds` has them by label.
 
     Raises:
-        ShapeError: It asks for the bound of a label that there is not.
+        ShapeError: The expression asks for the bound of a label that the statement lacks.
     """
     match expression:
         case Bound(label) if label in bounds:

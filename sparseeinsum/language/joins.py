@@ -1,4 +1,4 @@
-"""Language: an expression without aggregates in, the join of an EinSum and its operands out."""
+"""Language: lowers an expression without aggregates to the join of an EinSum and its operands."""
 
 import difflib
 
@@ -10,7 +10,7 @@ from sparseeinsum.language.syntax import (
     Expression,
     FunctionCall,
     MatrixName,
-    Number,
+    NumberLiteral,
     RangeExpression,
     TensorReference,
     labels_of,
@@ -26,11 +26,12 @@ from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 _INT64 = range(-(2**63), 2**63)
 
 
-class JoinReader:
-    """Reads the expression of one EinSum.
+class JoinLowering:
+    """Lowers the expression of one EinSum.
 
     Attributes:
-        references: Its operands, each once for the same labels, in order of appearance.
+        references: The operands, in order of appearance; the same tensor with the same labels is one operand.
+        join: The scalar expression of these operands.
     """
 
     def __init__(self, names: Names, target: str, expression: Expression) -> None:
@@ -38,11 +39,12 @@ class JoinReader:
         self._names = names
         self._target = target
         self._labels = labels_of(expression)
-        self.join = self._read(expression)
+        self.join = self._lower(expression)
 
-    def _read(self, expression: Expression) -> Scalar:
+    def _lower(self, expression: Expression) -> Scalar:
+        """The scalar expression of a syntax tree; adds its references to the operands."""
         match expression:
-            case Number():
+            case NumberLiteral():
                 return self._literal(expression)
             case TensorReference(name, labels, _, at):
                 self._names.check_read(name, at, self._target)
@@ -60,9 +62,9 @@ class JoinReader:
                 raise AssertionError(f"{name} should have labels by now")
             case FunctionCall(name, _, arguments):
                 self._check_function(expression)
-                return Call(name, tuple(self._read(argument) for argument in arguments))
+                return Call(name, tuple(self._lower(argument) for argument in arguments))
 
-    def _literal(self, number: Number) -> Literal:
+    def _literal(self, number: NumberLiteral) -> Literal:
         value = number.value
         if isinstance(value, int) and value not in _INT64:
             raise self._names.error(f"{value} is beyond what int64 holds; write {value}.0", number.at)
@@ -90,10 +92,10 @@ class JoinReader:
 
 
 def check_name(call: FunctionCall, names: Names) -> None:
-    """Refuse a call of a function that there is not.
+    """Refuse a call of an unknown function.
 
     Raises:
-        ParseError: With the nearest name that there is.
+        ParseError: The function is unknown; the message suggests the nearest known name.
     """
     if call.name not in FUNCTIONS:
         near = difflib.get_close_matches(call.name.lower(), _function_names(), n=1)

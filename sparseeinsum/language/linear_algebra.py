@@ -1,7 +1,7 @@
-"""Language: linear algebra in, expressions of tensors under labels out (the rules R_LR of SPORES, figure 2).
+"""Language: translates linear algebra to expressions of labelled tensors (the rules R_LR of SPORES, figure 2).
 
-A matrix has rows and columns, a column vector the one, a row vector the other, a scalar neither. Rows become a label,
-columns another, and every product of matrices sums over one of its own.
+A matrix has rows and columns, a column vector has rows only, a row vector columns only, and a scalar neither. The rows
+become one label, the columns another, and every matrix product sums over a label of its own.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,20 +22,17 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators.aggregates import AGGREGATES
 
 ROWS, COLUMNS = "i", "j"
-"""Labels that results have."""
+"""The labels of results."""
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
-    """Rows, or columns: as many as an axis has indices; None where that is not known yet."""
+class Dimension:
+    """The rows or the columns of an expression: their number, or None if that is not known yet."""
 
     bound: int | None = None
 
 
-Extent: TypeAlias = Many | None
-"""None is the one row of a row vector, the one column of a column vector, and both of a scalar."""
-
-_Build: TypeAlias = Callable[[str, str, Iterator[str]], Expression]  # of labels of rows, of columns, and of sums
+_Build: TypeAlias = Callable[[str, str, Iterator[str]], Expression]  # (row label, column label, labels for sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +40,17 @@ class LinearExpression:
     """An expression of linear algebra.
 
     Attributes:
-        build: The expression under a label for rows, one for columns, and further ones for sums.
-        rows: How many rows it has.
-        columns: How many columns.
+        build: (label of the rows, label of the columns, fresh labels for sums) -> the labelled expression.
+        rows: Its rows; None if there is only one, as in a row vector and a scalar.
+        columns: Its columns; None if there is only one, as in a column vector and a scalar.
     """
 
     build: _Build
-    rows: Extent = None
-    columns: Extent = None
+    rows: Dimension | None = None
+    columns: Dimension | None = None
 
     def labelled(self) -> tuple[Expression, tuple[str, ...]]:
-        """The expression under the labels i for rows and j for columns, and those of the two that it has."""
+        """The expression with the labels i for rows and j for columns, and those of the two labels that it has."""
         labels = _labels(ROWS, self.rows, COLUMNS, self.columns)
         return self.build(ROWS, COLUMNS, _fresh_labels()), labels
 
@@ -62,13 +59,13 @@ class LinearExpression:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """A function such as rowsums, that aggregates rows or columns or both.
+class MatrixAggregate:
+    """A function such as rowsums, which aggregates the elements of every row, of every column, or all elements.
 
     Attributes:
-        aggregate: Its name in programs with labels.
-        over_rows: Whether it takes all rows together.
-        over_columns: Whether it takes all columns together.
+        aggregate: The name of the aggregate in statements with labels.
+        over_rows: Whether it aggregates over the rows.
+        over_columns: Whether it aggregates over the columns.
     """
 
     aggregate: str
@@ -76,16 +73,16 @@ class Fold:
     over_columns: bool = True
 
 
-FOLDS = (
-    {name: Fold(name) for name in (*AGGREGATES, "mean", "var", "norm", "count", "sumsq")}
-    | {f"row{name}s": Fold(name, over_rows=False) for name in ("sum", "max", "min", "mean")}
-    | {f"col{name}s": Fold(name, over_columns=False) for name in ("sum", "max", "min", "mean")}
+MATRIX_AGGREGATES = (
+    {name: MatrixAggregate(name) for name in (*AGGREGATES, "mean", "var", "norm", "count", "sumsq")}
+    | {f"row{name}s": MatrixAggregate(name, over_rows=False) for name in ("sum", "max", "min", "mean")}
+    | {f"col{name}s": MatrixAggregate(name, over_columns=False) for name in ("sum", "max", "min", "mean")}
 )
-"""Functions of one matrix that aggregate it, by name; rowsums are a column vector, colsums a row vector."""
+"""The aggregates of matrices by name; rowsums is a column vector, colsums a row vector."""
 
 
-def tensor(name: str, rows: Extent, columns: Extent, at: Position = NOWHERE) -> LinearExpression:
-    """A tensor of so many axes: its rows first."""
+def tensor(name: str, rows: Dimension | None, columns: Dimension | None, at: Position = NOWHERE) -> LinearExpression:
+    """The tensor `name` as a matrix, a vector or a scalar; its axes are its rows and its columns, where it has them."""
 
     def build(row: str, column: str, _: Iterator[str]) -> Expression:
         return TensorReference(name, _labels(row, rows, column, columns), at=at)
@@ -94,25 +91,25 @@ def tensor(name: str, rows: Extent, columns: Extent, at: Position = NOWHERE) -> 
 
 
 def number(value: Expression) -> LinearExpression:
-    """A scalar that is known without a tensor."""
+    """A scalar of numbers and bounds, without tensors."""
     return LinearExpression(lambda *_: value)
 
 
 def transposed(matrix: LinearExpression) -> LinearExpression:
-    """The transpose."""
+    """The transpose of a matrix."""
     return LinearExpression(lambda row, column, fresh: matrix.build(column, row, fresh), matrix.columns, matrix.rows)
 
 
 def product(left: LinearExpression, right: LinearExpression, at: Position = NOWHERE) -> LinearExpression:
-    """The product of matrices.
+    """The matrix product of two expressions.
 
     Raises:
-        SemanticsError: The first has not as many columns as the second has rows.
+        SemanticsError: The number of columns of the first differs from the number of rows of the second.
     """
     if _differ(left.columns, right.rows):
         raise SemanticsError(
-            f"{left} @ {right} does not fit: the first has {_many(left.columns, 'column')}, the second "
-            f"{_many(right.rows, 'row')}; transpose one with .T, or multiply element by element with *"
+            f"{left} @ {right} does not fit: the first has {_describe(left.columns, 'column')}, the second "
+            f"{_describe(right.rows, 'row')}; transpose one with .T, or multiply element by element with *"
         )
 
     def build(row: str, column: str, fresh: Iterator[str]) -> Expression:
@@ -125,31 +122,31 @@ def product(left: LinearExpression, right: LinearExpression, at: Position = NOWH
 
 
 def elementwise(name: str, operands: Sequence[LinearExpression], at: Position = NOWHERE) -> LinearExpression:
-    """A function of the elements of all operands, which are spread over rows and columns that they lack.
+    """An elementwise function of operands, which broadcast over the rows and columns that they lack.
 
     Raises:
-        SemanticsError: Two have another number of rows or columns.
+        SemanticsError: Two operands differ in their numbers of rows or columns.
     """
 
     def build(row: str, column: str, fresh: Iterator[str]) -> Expression:
         return FunctionCall(name, None, tuple(operand.build(row, column, fresh) for operand in operands), at)
 
-    rows = reduce(_common, [(operand.rows, operand, "row") for operand in operands])[0]
-    columns = reduce(_common, [(operand.columns, operand, "column") for operand in operands])[0]
+    rows = reduce(_broadcast, [(operand.rows, operand, "row") for operand in operands])[0]
+    columns = reduce(_broadcast, [(operand.columns, operand, "column") for operand in operands])[0]
     return LinearExpression(build, rows, columns)
 
 
-def folded(fold: Fold, matrix: LinearExpression, at: Position = NOWHERE) -> LinearExpression:
-    """An aggregate of rows, of columns, or of all elements; of what has one element only, that."""
-    over_rows = fold.over_rows and matrix.rows is not None
-    over_columns = fold.over_columns and matrix.columns is not None
+def aggregated(aggregate: MatrixAggregate, matrix: LinearExpression, at: Position = NOWHERE) -> LinearExpression:
+    """The aggregate of a matrix; the matrix itself if there is only one element to aggregate."""
+    over_rows = aggregate.over_rows and matrix.rows is not None
+    over_columns = aggregate.over_columns and matrix.columns is not None
     if not (over_rows or over_columns):
         return matrix
 
     def build(row: str, column: str, fresh: Iterator[str]) -> Expression:
         row, column = next(fresh) if over_rows else row, next(fresh) if over_columns else column
-        taken = tuple(label for label, over in ((row, over_rows), (column, over_columns)) if over)
-        return FunctionCall(fold.aggregate, taken, (matrix.build(row, column, fresh),), at)
+        labels = tuple(label for label, is_over in ((row, over_rows), (column, over_columns)) if is_over)
+        return FunctionCall(aggregate.aggregate, labels, (matrix.build(row, column, fresh),), at)
 
     return LinearExpression(build, None if over_rows else matrix.rows, None if over_columns else matrix.columns)
 
@@ -158,51 +155,52 @@ def trace(matrix: LinearExpression, at: Position = NOWHERE) -> LinearExpression:
     """The sum of the diagonal, a scalar.
 
     Raises:
-        SemanticsError: It is no square matrix.
+        SemanticsError: The matrix is not square.
     """
     if matrix.rows is None or matrix.columns is None or _differ(matrix.rows, matrix.columns):
-        many = f"{_many(matrix.rows, 'row')} and {_many(matrix.columns, 'column')}"
-        raise SemanticsError(f"{matrix} has no trace, because it has {many}")
+        size = f"{_describe(matrix.rows, 'row')} and {_describe(matrix.columns, 'column')}"
+        raise SemanticsError(f"{matrix} has no trace, because it has {size}")
 
     def build(_: str, __: str, fresh: Iterator[str]) -> Expression:
-        both = next(fresh)
-        return FunctionCall("sum", (both,), (matrix.build(both, both, fresh),), at)
+        label = next(fresh)
+        return FunctionCall("sum", (label,), (matrix.build(label, label, fresh),), at)
 
     return LinearExpression(build)
 
 
-_Sized: TypeAlias = tuple[Extent, LinearExpression, str]  # how many, of which expression, of what
+_Sized: TypeAlias = tuple[Dimension | None, LinearExpression, str]  # dimension, of which expression, "row" or "column"
 
 
-def _common(first: _Sized, second: _Sized) -> _Sized:
-    """The one of two extents that tells more."""
-    (extent, left, what), (other, right, _) = first, second
-    if extent is None or other is None:
+def _broadcast(first: _Sized, second: _Sized) -> _Sized:
+    """The dimension to which two dimensions broadcast; the one whose bound is known if they agree."""
+    (dimension, left, what), (other, right, _) = first, second
+    if dimension is None or other is None:
         return first if other is None else second
-    if _differ(extent, other):
-        problem = f"{left} has {_many(extent, what)}, but {right} beside it {_many(other, what)}"
-        raise SemanticsError(f"{problem}; element by element, both need as many, or one only")
-    return first if extent.bound is not None else second
+    if _differ(dimension, other):
+        problem = f"{left} has {_describe(dimension, what)}, but {right} has {_describe(other, what)}"
+        raise SemanticsError(f"{problem}; elementwise functions need equal numbers, or one {what}")
+    return first if dimension.bound is not None else second
 
 
-def _differ(extent: Extent, other: Extent) -> bool:
-    if extent is None or other is None:
-        return extent is not other
-    return extent.bound is not None and other.bound is not None and extent.bound != other.bound
+def _differ(dimension: Dimension | None, other: Dimension | None) -> bool:
+    if dimension is None or other is None:
+        return dimension is not other
+    return dimension.bound is not None and other.bound is not None and dimension.bound != other.bound
 
 
-def _many(extent: Extent, what: str) -> str:
-    if extent is None:
+def _describe(dimension: Dimension | None, what: str) -> str:
+    if dimension is None:
         return f"one {what}"
-    return f"many {what}s" if extent.bound is None else f"{extent.bound:,} {what}{'s' if extent.bound != 1 else ''}"
+    bound = dimension.bound
+    return f"many {what}s" if bound is None else f"{bound:,} {what}{'s' if bound != 1 else ''}"
 
 
-def _labels(row: str, rows: Extent, column: str, columns: Extent) -> tuple[str, ...]:
-    return tuple(label for label, extent in ((row, rows), (column, columns)) if extent is not None)
+def _labels(row: str, rows: Dimension | None, column: str, columns: Dimension | None) -> tuple[str, ...]:
+    return tuple(label for label, dimension in ((row, rows), (column, columns)) if dimension is not None)
 
 
 def _fresh_labels() -> Iterator[str]:
-    """Labels of sums: k, l, ... z, then k1 and so on; none is taken twice."""
+    """Distinct labels for sums: k, l, ... z, then k1 and so on."""
     letters = "klmnopqrstuvwxyz"
     for number in count():
         yield letters[number % len(letters)] + (str(number // len(letters)) if number >= len(letters) else "")

@@ -1,4 +1,4 @@
-"""Language: program text, or its syntax trees, in; a Program of EinSums out."""
+"""Language: lowers program text, or its syntax trees, to a Program of EinSums."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,13 +11,13 @@ from sparseeinsum.language.files import read_source, read_statements
 from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
 from sparseeinsum.language.names import Names
 from sparseeinsum.language.parameters import NO_PARAMETERS, Parameters
-from sparseeinsum.language.parsing import Report, fail
+from sparseeinsum.language.parsing import Report, raise_error
 from sparseeinsum.language.syntax import (
     NOWHERE,
     Assignment,
     Declaration,
     Position,
-    Source,
+    SourceText,
     Statement,
     is_promoted,
 )
@@ -26,55 +26,55 @@ from sparseeinsum.language.tensors import Axis, Tensor
 
 def lower_text(
     text: str,
-    given: Mapping[str, object] = NO_PARAMETERS,
+    values: Mapping[str, object] = NO_PARAMETERS,
     folder: Path | None = None,
     shapes: Shapes = no_shapes,
 ) -> Program:
-    """Read program text into EinSums over names; shapes come later, from the tensors.
+    """Lower program text to EinSums. The shapes of tensors are not needed yet; `bind` adds them.
 
     Args:
         text: The program.
-        given: Values of parameters, by name.
-        folder: Where the files are that it includes; None where it must not.
-        shapes: What a database knows of tensors that stand without labels, in linear algebra.
+        values: The values of parameters, by name.
+        folder: The folder of the files that it includes; None forbids includes.
+        shapes: Looks up the shapes of stored tensors, for statements of linear algebra.
 
     Raises:
-        ParseError: The text cannot be read, or a label, a name or a function makes no sense where it stands.
-        SemanticsError: A parameter is given that the program does not declare.
+        ParseError: The text has a syntax error, or a label, a name or a function is wrong.
+        SemanticsError: A value is values for a parameter that the program does not declare.
     """
-    return _read(Source(text), folder, given, shapes)
+    return _read(SourceText(text), folder, values, shapes)
 
 
-def lower_file(path: Path, given: Mapping[str, object] = NO_PARAMETERS, shapes: Shapes = no_shapes) -> Program:
-    """Read a file, and those that it includes, as `lower_text` does; raises OSError, too."""
-    return _read(read_source(path), path.parent, given, shapes)
+def lower_file(path: Path, values: Mapping[str, object] = NO_PARAMETERS, shapes: Shapes = no_shapes) -> Program:
+    """Lower a file, and those that it includes, as `lower_text` does; raises OSError if it cannot be read."""
+    return _read(read_source(path), path.parent, values, shapes)
 
 
-def _read(source: Source, folder: Path | None, given: Mapping[str, object], shapes: Shapes) -> Program:
-    parameters = Parameters(given)
-    statements = read_statements(source, folder, parameters, fail)
+def _read(source: SourceText, folder: Path | None, values: Mapping[str, object], shapes: Shapes) -> Program:
+    parameters = Parameters(values)
+    statements = read_statements(source, folder, parameters, raise_error)
     parameters.check_given()
     return lower(statements, source, parameters.declared, shapes=shapes)
 
 
 def lower(
     statements: tuple[Statement, ...],
-    source: Source,
+    source: SourceText,
     parameters: Mapping[str, Position] = MappingProxyType({}),
-    report: Report = fail,
+    report: Report = raise_error,
     shapes: Shapes = no_shapes,
 ) -> Program:
     """Lower statements to EinSums.
 
     Args:
-        statements: In order.
-        source: Where errors of what has no place are shown.
-        parameters: Where those are declared.
-        report: Told of errors; if it does not raise them, the program is that of the statements without errors.
-        shapes: What a database knows of tensors that stand without labels, in linear algebra.
+        statements: The statements in order.
+        source: The text that errors show if a statement is from no text.
+        parameters: The places where parameters are declared, by name.
+        report: Called with every error; if it does not raise, the program has the statements without errors.
+        shapes: Looks up the shapes of stored tensors, for statements of linear algebra.
 
     Raises:
-        ParseError: A label, a name or a function makes no sense where it stands.
+        ParseError: A label, a name or a function is wrong.
     """
     labelled = with_labels(statements, source, shapes, report)
     assignments = [statement for statement in labelled if isinstance(statement, Assignment)]
@@ -104,9 +104,9 @@ def lower(
 def _declare(declaration: Declaration, names: Names) -> DeclaredTensor:
     fill, dtype = declaration.fill, declaration.dtype
     axes = tuple(Axis(name.lower(), bound) for name, bound in declaration.axes)
-    of_fill = {bool: "bool", complex: "complex128"}.get(type(fill), "float64")
+    default_dtype = {bool: "bool", complex: "complex128"}.get(type(fill), "float64")
     try:
-        tensor = Tensor(declaration.tensor, axes, dtype or of_fill, 0 if fill is None else fill)
+        tensor = Tensor(declaration.tensor, axes, dtype or default_dtype, 0 if fill is None else fill)
     except ShapeError as error:
         raise names.error(str(error), declaration.at) from None
     return DeclaredTensor(tensor, dtype is not None, fill is not None)

@@ -1,4 +1,4 @@
-"""Language: matrices, vectors and scalars of Python in, expressions of labelled tensors out.
+"""Language: matrices, vectors and scalars in Python, which become expressions of labelled tensors.
 
 X, U, V = map(matrix, ("X", "U", "V"))
 loss = ((X - U @ V.T) ** 2).sum()
@@ -12,7 +12,7 @@ import numpy as np
 
 from sparseeinsum.language import linear_algebra
 from sparseeinsum.language.expressions import LabelledExpression, NamedTensor, TensorExpression, tree_of
-from sparseeinsum.language.linear_algebra import FOLDS, LinearExpression, Many
+from sparseeinsum.language.linear_algebra import MATRIX_AGGREGATES, Dimension, LinearExpression
 from sparseeinsum.language.numpy_functions import name_of_ufunc
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import is_named_function
@@ -23,12 +23,12 @@ MatrixOperand: TypeAlias = Union["Matrix", dtypes.Number, "np.number[Any]", np.b
 class Matrix:
     """An expression of linear algebra: a matrix, a column vector, a row vector or a scalar.
 
-    `@` multiplies matrices; + - * / ** and comparisons go element by element, numbers, scalars and vectors being spread
-    over the rows or columns that they lack; numpy's functions of numbers, such as np.exp, take matrices, too.
+    `@` multiplies matrices. + - * / ** and comparisons are elementwise and broadcast: numbers, scalars and vectors
+    apply to all rows or columns that they lack. numpy's functions of numbers, such as np.exp, take matrices, too.
     """
 
     __slots__ = ("linear", "tensors")
-    __hash__ = None  # type: ignore[assignment]  # == makes an expression
+    __hash__ = None  # type: ignore[assignment]  # == returns an expression
     __array_priority__ = 1000
 
     def __init__(self, linear: LinearExpression, tensors: tuple[NamedTensor, ...]) -> None:
@@ -36,85 +36,85 @@ class Matrix:
         self.tensors = tensors
 
     @property
-    def T(self) -> "Matrix":  # noqa: N802  # as numpy has it
-        """The transpose."""
+    def T(self) -> "Matrix":  # noqa: N802  # as in numpy
+        """The transpose: rows become columns, and columns become rows."""
         return Matrix(linear_algebra.transposed(self.linear), self.tensors)
 
     def __matmul__(self, other: "Matrix") -> "Matrix":
         if not isinstance(other, Matrix):
-            raise TypeError(f"{other!r} is no matrix; multiply by numbers with *")
+            raise TypeError(f"{other!r} is not a matrix; multiply by numbers with *")
         return Matrix(linear_algebra.product(self.linear, other.linear), (*self.tensors, *other.tensors))
 
     def sum(self) -> "Matrix":
         """The sum of all elements, a scalar."""
-        return self._folded("sum")
+        return self._aggregated("sum")
 
     def rowsums(self) -> "Matrix":
         """The sum of every row, a column vector."""
-        return self._folded("rowsums")
+        return self._aggregated("rowsums")
 
     def colsums(self) -> "Matrix":
         """The sum of every column, a row vector."""
-        return self._folded("colsums")
+        return self._aggregated("colsums")
 
     def max(self) -> "Matrix":
         """The greatest element, a scalar."""
-        return self._folded("max")
+        return self._aggregated("max")
 
     def rowmaxs(self) -> "Matrix":
         """The greatest element of every row, a column vector."""
-        return self._folded("rowmaxs")
+        return self._aggregated("rowmaxs")
 
     def colmaxs(self) -> "Matrix":
         """The greatest element of every column, a row vector."""
-        return self._folded("colmaxs")
+        return self._aggregated("colmaxs")
 
     def min(self) -> "Matrix":
         """The least element, a scalar."""
-        return self._folded("min")
+        return self._aggregated("min")
 
     def rowmins(self) -> "Matrix":
         """The least element of every row, a column vector."""
-        return self._folded("rowmins")
+        return self._aggregated("rowmins")
 
     def colmins(self) -> "Matrix":
         """The least element of every column, a row vector."""
-        return self._folded("colmins")
+        return self._aggregated("colmins")
 
     def mean(self) -> "Matrix":
         """The mean of all elements, a scalar."""
-        return self._folded("mean")
+        return self._aggregated("mean")
 
     def rowmeans(self) -> "Matrix":
         """The mean of every row, a column vector."""
-        return self._folded("rowmeans")
+        return self._aggregated("rowmeans")
 
     def colmeans(self) -> "Matrix":
         """The mean of every column, a row vector."""
-        return self._folded("colmeans")
+        return self._aggregated("colmeans")
 
     def norm(self) -> "Matrix":
         """The Euclidean (Frobenius) norm, a scalar."""
-        return self._folded("norm")
+        return self._aggregated("norm")
 
     def trace(self) -> "Matrix":
         """The sum of the diagonal, a scalar."""
         return Matrix(linear_algebra.trace(self.linear), self.tensors)
 
     def named(self, name: str) -> "Matrix":
-        """The same as a result of its own, computed once for all that read it, and of that name in explanations."""
+        """The expression as a named result, which is computed once for all readers, and shown under `name` in plans."""
         result = NamedTensor(name, None)
         result.definition = self.labelled()
         return Matrix(linear_algebra.tensor(name, self.linear.rows, self.linear.columns), (result,))
 
     def __getattr__(self, name: str) -> "Callable[..., Matrix]":
-        """A function of programs as a method, of all values: `X.sigmoid()`, `X.clip(0, 1)`."""
+        """A scalar function of programs as an elementwise method: `X.sigmoid()`, `X.clip(0, 1)`."""
         if not is_named_function(name):
             raise AttributeError(f"matrices have no {name}")
-        return lambda *others: _elementwise(name, self, *others)
+        return lambda *operands: _elementwise(name, self, *operands)
 
     def labelled(self) -> LabelledExpression:
-        """The expression under the labels i for rows and j for columns, as programs have it."""
+        """The expression with the labels i for rows and j for columns, as in programs."""
         tree, labels = self.linear.labelled()
         return LabelledExpression(TensorExpression(tree, self.tensors), labels)
 
@@ -130,7 +130,7 @@ class Matrix:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: MatrixOperand, **keywords: object) -> "Matrix":
         if ufunc is np.matmul:
             left, right = operands
-            return left @ right  # type: ignore[operator]  # which says what is wrong
+            return left @ right  # type: ignore[operator]  # __matmul__ refuses others
         return _elementwise(name_of_ufunc(ufunc, method, keywords), *operands)
 
     def __add__(self, other: MatrixOperand) -> "Matrix":
@@ -187,26 +187,29 @@ class Matrix:
     def __ne__(self, other: MatrixOperand) -> "Matrix":  # type: ignore[override]  # an expression, no bool
         return _elementwise("ne", self, other)
 
-    def _folded(self, name: str) -> "Matrix":
-        return Matrix(linear_algebra.folded(FOLDS[name], self.linear), self.tensors)
+    def _aggregated(self, name: str) -> "Matrix":
+        return Matrix(linear_algebra.aggregated(MATRIX_AGGREGATES[name], self.linear), self.tensors)
 
 
 def matrix(name: str) -> Matrix:
-    """A matrix of a program, which a database has: a tensor of two axes, its rows first."""
-    return Matrix(linear_algebra.tensor(name, Many(), Many()), (NamedTensor(name, None),))
+    """A stored matrix for use in programs: a tensor of two axes, rows first."""
+    return Matrix(linear_algebra.tensor(name, Dimension(), Dimension()), (NamedTensor(name, None),))
 
 
 def vector(name: str) -> Matrix:
-    """A column vector of a program, which a database has: a tensor of one axis; `.T` is a row vector."""
-    return Matrix(linear_algebra.tensor(name, Many(), None), (NamedTensor(name, None),))
+    """A stored column vector for use in programs: a tensor of one axis; `.T` is a row vector."""
+    return Matrix(linear_algebra.tensor(name, Dimension(), None), (NamedTensor(name, None),))
 
 
 def scalar(name: str) -> Matrix:
-    """A number of a program, which a database has: a tensor without axes."""
+    """A stored number for use in programs: a tensor without axes."""
     return Matrix(linear_algebra.tensor(name, None, None), (NamedTensor(name, None),))
 
 
 def _elementwise(name: str, *operands: MatrixOperand) -> Matrix:
-    linear = [each.linear if isinstance(each, Matrix) else linear_algebra.number(tree_of(each)) for each in operands]
-    tensors = [tensor for each in operands if isinstance(each, Matrix) for tensor in each.tensors]
+    linear = [
+        operand.linear if isinstance(operand, Matrix) else linear_algebra.number(tree_of(operand))
+        for operand in operands
+    ]
+    tensors = [tensor for operand in operands if isinstance(operand, Matrix) for tensor in operand.tensors]
     return Matrix(linear_algebra.elementwise(name, linear), tuple(dict.fromkeys(tensors)))

@@ -1,7 +1,7 @@
-"""Language: statements of linear algebra in, such as `G = (U @ V.T - X) @ V`, the same with labels out.
+"""Language: adds labels to statements of linear algebra, such as `G = (U @ V.T - X) @ V`.
 
-How many axes a name without labels has is what the program says of it: where it is assigned, or declared; else what a
-database says; else as many as it has labels in another statement. Of what nobody says anything it is a matrix.
+The number of axes of a name without labels follows from its assignment or declaration in the program; or else from the
+tensor of that name in the database; or else from the labels that it has in another statement. The default is a matrix.
 """
 
 import difflib
@@ -11,12 +11,11 @@ from typing import TypeAlias
 from sparseeinsum.errors import ParseError, SemanticsError
 from sparseeinsum.language import syntax
 from sparseeinsum.language.linear_algebra import (
-    FOLDS,
-    Extent,
+    MATRIX_AGGREGATES,
+    Dimension,
     LinearExpression,
-    Many,
+    aggregated,
     elementwise,
-    folded,
     number,
     product,
     tensor,
@@ -36,9 +35,9 @@ from sparseeinsum.language.syntax import (
     MatrixAssignment,
     MatrixDeclaration,
     MatrixName,
-    Number,
+    NumberLiteral,
     Position,
-    Source,
+    SourceText,
     Statement,
     TensorReference,
     references,
@@ -50,54 +49,55 @@ from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 Shapes: TypeAlias = Callable[[str], Sequence[int | None] | None]
-"""(name of a tensor) -> the bounds of its axes, None for those not known yet; None where there is no such tensor."""
+"""(name of a tensor) -> the bounds of its axes, None for those not known yet; None if there is no such tensor."""
 
-_KINDS = {"scalar": 0, "vector": 1, "matrix": 2}
-_AXES = {count: kind for kind, count in _KINDS.items()}
+_RANKS = {"scalar": 0, "vector": 1, "matrix": 2}
+_NAME_OF_RANK = {rank: kind for kind, rank in _RANKS.items()}
 
 
 def no_shapes(_: str) -> None:
-    """What is known where there is no database."""
+    """The `Shapes` without a database: no tensor is known."""
 
 
 def with_labels(
-    statements: Sequence[Statement], source: Source, shapes: Shapes, report: Report
+    statements: Sequence[Statement], source: SourceText, shapes: Shapes, report: Report
 ) -> tuple[LabelledStatement, ...]:
-    """Statements, each tensor in them with labels.
+    """The statements, with labels for every tensor.
 
     Args:
-        statements: In order.
-        source: Where errors of what has no place are shown.
-        shapes: What a database knows of tensors.
-        report: Told of errors; if it does not raise them, statements that have some are left out.
+        statements: The statements in order.
+        source: The text that errors show if a statement is from no text.
+        shapes: Looks up the shapes of stored tensors.
+        report: Called with every error; if it does not raise, statements with errors are left out.
 
     Raises:
-        ParseError: Shapes do not fit, or something in a statement without labels needs some.
+        ParseError: Shapes do not match, or a function in a statement without labels needs some.
     """
     if not any(isinstance(statement, MatrixAssignment | MatrixDeclaration) for statement in statements):
-        return tuple(each for each in statements if not isinstance(each, MatrixDeclaration))
-    return tuple(_Statements(statements, source, shapes).labelled(report))
+        return tuple(statement for statement in statements if not isinstance(statement, MatrixDeclaration))
+    return tuple(_Labelling(statements, source, shapes).labelled(report))
 
 
-class _Statements:
-    """The statements of a program, and what they say of tensors."""
+class _Labelling:
+    """Adds labels to the statements of a program, whose declarations and assignments determine the axes of tensors."""
 
-    def __init__(self, statements: Sequence[Statement], source: Source, shapes: Shapes) -> None:
+    def __init__(self, statements: Sequence[Statement], source: SourceText, shapes: Shapes) -> None:
         self._statements = statements
         self._source = source
         self._shapes = shapes
         self._declared: dict[str, Sequence[int | None]] = {}
-        self._extents: dict[str, tuple[Extent, Extent]] = {}  # of results
-        self._ranks: dict[str, int] = {}  # of what has labels
+        self._dimensions: dict[str, tuple[Dimension | None, Dimension | None]] = {}  # of results of linear algebra
+        self._ranks: dict[str, int] = {}  # of tensors that have labels in some statement
         for statement in statements:
             match statement:
                 case Declaration(name, axes) | Import(name, axes):
                     self._declared[name] = [bound for _, bound in axes]
                 case Assignment(target, value) if not isinstance(statement, MatrixAssignment):
-                    for each in (*references(value), target):
-                        self._ranks.setdefault(each.tensor, len(each.labels))
+                    for reference in (*references(value), target):
+                        self._ranks.setdefault(reference.tensor, len(reference.labels))
 
     def labelled(self, report: Report) -> Iterator[LabelledStatement]:
+        """The statements with labels; statements with errors are reported and left out."""
         for statement in self._statements:
             if isinstance(statement, MatrixDeclaration):
                 try:
@@ -110,7 +110,7 @@ class _Statements:
                     case MatrixDeclaration():
                         pass
                     case MatrixAssignment():
-                        yield self._assignment(statement)
+                        yield self._add_labels(statement)
                     case Assignment():
                         self._check_ranks(statement)
                         yield statement
@@ -126,44 +126,48 @@ class _Statements:
         name = statement.tensor
         if name in self._declared:
             raise self._error(f"{name} is declared twice; declare a tensor once", statement.at)
-        self._declared[name] = (None,) * _KINDS[statement.kind]
+        self._declared[name] = (None,) * _RANKS[statement.kind]
 
     def _check_ranks(self, statement: Assignment) -> None:
-        """Refuse another number of labels than a matrix, vector or scalar has axes."""
-        for each in references(statement.value):
-            rank = self._rank_without_labels(each.tensor)
-            if rank is not None and rank != len(each.labels):
-                has = f"{len(each.labels)} label{'s' if len(each.labels) != 1 else ''}"
-                raise self._error(f"{each.tensor} is a {_AXES[rank]}, but has {has} here", each.at)
+        """Refuse references with more or fewer labels than a matrix, vector or scalar has axes."""
+        for reference in references(statement.value):
+            rank, count = self._rank_without_labels(reference.tensor), len(reference.labels)
+            if rank is not None and rank != count:
+                labels = f"{count} label{'s' if count != 1 else ''}"
+                raise self._error(f"{reference.tensor} is a {_NAME_OF_RANK[rank]}, but has {labels} here", reference.at)
 
     def _rank_without_labels(self, name: str) -> int | None:
-        """How many axes something has that is assigned or declared without labels."""
-        if name in self._extents:
-            return sum(extent is not None for extent in self._extents[name])
-        is_kind = any(isinstance(each, MatrixDeclaration) and each.tensor == name for each in self._statements)
-        return len(self._declared[name]) if is_kind and name in self._declared else None
+        """The number of axes of a tensor that is assigned or declared without labels; None for other tensors."""
+        if name in self._dimensions:
+            return sum(dimension is not None for dimension in self._dimensions[name])
+        is_declared = any(
+            isinstance(statement, MatrixDeclaration) and statement.tensor == name for statement in self._statements
+        )
+        return len(self._declared[name]) if is_declared and name in self._declared else None
 
-    def _assignment(self, statement: MatrixAssignment) -> Assignment:
+    def _add_labels(self, statement: MatrixAssignment) -> Assignment:
         target = statement.target
-        linear = self._linear(statement.value)
-        self._extents.setdefault(target.tensor, (linear.rows, linear.columns))
+        linear = self._lower(statement.value)
+        self._dimensions.setdefault(target.tensor, (linear.rows, linear.columns))
         value, labels = linear.labelled()
         return Assignment(TensorReference(target.tensor, labels, at=target.at), value)
 
-    def _linear(self, expression: Expression) -> LinearExpression:
+    def _lower(self, expression: Expression) -> LinearExpression:
+        """An expression of linear algebra, from the syntax tree of a statement without labels."""
         match expression:
             case MatrixName(name, at):
-                return tensor(name, *self._extents_of(name, at), at)
-            case Number() | BoundExpression(_, int()):
+                return tensor(name, *self._dimensions_of(name, at), at)
+            case NumberLiteral() | BoundExpression(_, int()):
                 return number(expression)
             case TensorReference(name, ()):
-                raise self._error(f"{name}[] has no place beside tensors without labels; write {name}", expression.at)
+                raise self._error(f"{name}[] cannot be used among tensors without labels; write {name}", expression.at)
             case FunctionCall(name, None, arguments, at):
-                return self._called(name, [self._linear(argument) for argument in arguments], at)
+                return self._lower_call(name, [self._lower(argument) for argument in arguments], at)
             case _:
                 raise self._error(_needs_labels(expression), expression.at)
 
-    def _called(self, name: str, arguments: list[LinearExpression], at: Position) -> LinearExpression:
+    def _lower_call(self, name: str, arguments: list[LinearExpression], at: Position) -> LinearExpression:
+        """An operator, an aggregate of a matrix or an elementwise function of `arguments`."""
         try:
             match name, arguments:
                 case syntax.TRANSPOSE, [only]:
@@ -172,40 +176,43 @@ class _Statements:
                     return product(left, right, at)
                 case "trace", [only]:
                     return trace(only, at)
-                case _, [only] if name in FOLDS:
-                    return folded(FOLDS[name], only, at)
+                case _, [only] if name in MATRIX_AGGREGATES:
+                    return aggregated(MATRIX_AGGREGATES[name], only, at)
                 case _ if name in FUNCTIONS:
                     return elementwise(name, arguments, at)
         except SemanticsError as error:
             raise self._error(str(error), at) from None
-        raise self._error(_no_function(name), at)
+        raise self._error(_unknown_function(name), at)
 
-    def _extents_of(self, name: str, at: Position) -> tuple[Extent, Extent]:
-        """Rows and columns of a name without labels."""
-        if name in self._extents:
-            return self._extents[name]
+    def _dimensions_of(self, name: str, at: Position) -> tuple[Dimension | None, Dimension | None]:
+        """The rows and the columns of a tensor without labels."""
+        if name in self._dimensions:
+            return self._dimensions[name]
         shape = self._shape_of(name)
-        if len(shape) not in _AXES:
-            problem = f"{name} has {len(shape)} axes, and linear algebra is of matrices, vectors and scalars"
+        if len(shape) not in _NAME_OF_RANK:
+            problem = f"{name} has {len(shape)} axes, but linear algebra is for matrices, vectors and scalars"
             raise self._error(f"{problem}; give every tensor in the statement its labels, as in {name}[i, j, k]", at)
-        rows, columns = (*(Many(bound) for bound in shape), None, None)[:2]
+        rows, columns = (*(Dimension(bound) for bound in shape), None, None)[:2]
         return rows, columns
 
     def _shape_of(self, name: str) -> Sequence[int | None]:
+        """The bounds of the axes of a tensor: declared, stored, or unknown ones."""
         if name in self._declared:
             return self._declared[name]
-        is_result = any(isinstance(each, Assignment) and each.target.tensor == name for each in self._statements)
-        known = None if is_result else self._shapes(name)
-        return (None,) * self._ranks.get(name, _KINDS["matrix"]) if known is None else known
+        is_result = any(
+            isinstance(statement, Assignment) and statement.target.tensor == name for statement in self._statements
+        )
+        stored_shape = None if is_result else self._shapes(name)
+        return (None,) * self._ranks.get(name, _RANKS["matrix"]) if stored_shape is None else stored_shape
 
 
 def _needs_labels(expression: Expression) -> str:
-    """What is wrong with an expression that makes sense with labels alone."""
+    """The error for an expression that is only possible in statements with labels."""
     written = write_expression(expression)
     match expression:
         case BoundExpression():
-            return f"{written} is of a label, and this statement has none; name the axis of a tensor, as in bound(A, 0)"
-        case FunctionCall(name) if f"row{name}s" in FOLDS:
+            return f"{written} needs a label, and this statement has none; name the axis of a tensor, as in bound(A, 0)"
+        case FunctionCall(name) if f"row{name}s" in MATRIX_AGGREGATES:
             problem = f"{written} names labels, and the left side has none"
             return f"{problem}; write row{name}s(...), col{name}s(...) or {name}(...), or give labels to all tensors"
         case _:
@@ -213,13 +220,13 @@ def _needs_labels(expression: Expression) -> str:
             return f"{problem}; leave them out everywhere, as in C = A @ B, or write C[i, k] = sum(A[i, j] * B[j, k])"
 
 
-def _no_function(name: str) -> str:
-    """What is wrong with a function that statements without labels do not have."""
-    if name in FOLDS or name == "trace":
+def _unknown_function(name: str) -> str:
+    """The error for a function that statements without labels do not have."""
+    if name in MATRIX_AGGREGATES or name == "trace":
         return f"{name} takes one matrix"
     if name in MACROS or name in SCANS or name in PICKS or name in USER_AGGREGATES or name == "one_hot":
         return f"{name} needs to know a label; write the statement with labels, as in Y[i, j] = {name}[j](X[i, j])"
-    known = [*FOLDS, "trace", *(function for function, found in FUNCTIONS.items() if not found.symbol)]
+    known = [*MATRIX_AGGREGATES, "trace", *(function for function, record in FUNCTIONS.items() if not record.symbol)]
     near = difflib.get_close_matches(name.lower(), known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(dict.fromkeys(known))}"
     return f"there is no function {name!r}; {hint}"

@@ -1,4 +1,4 @@
-"""Language: the names of a program: each assigned once, none read before that, and names for what has none."""
+"""Language: the names of a program: checks that each is assigned once and read later, and invents further names."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
@@ -15,26 +15,26 @@ from sparseeinsum.language.syntax import (
     MatrixName,
     Position,
     RangeExpression,
-    Source,
+    SourceText,
     TensorReference,
 )
 from sparseeinsum.operators.expressions import AxisBound
 
 
 class Names:
-    """Names in a program; none differs from another by case alone.
+    """The names of a program. No two differ by case alone.
 
     Attributes:
         declared: Declarations by name.
-        imported: Those of tensors in tables that the text names.
-        assigned: Results whose statements were read.
-        generated: Tensors that nobody stores, by what they are.
-        values: References to values that have an invented name, by what computes them.
+        imported: Imports of tables by name.
+        assigned: The results whose statements were lowered so far.
+        generated: Generated tensors, by kind, label and bound.
+        values: References to intermediates with invented names, by what computes them.
     """
 
     def __init__(
         self,
-        source: Source,
+        source: SourceText,
         statements: Sequence[LabelledStatement],
         parameters: Mapping[str, Position],
         report: Callable[[ParseError], None],
@@ -50,7 +50,7 @@ class Names:
         self._targets: dict[str, TensorReference] = {}
         for statement in statements:
             try:
-                self._take(statement)
+                self._add(statement)
             except ParseError as error:
                 report(error)
         for name in self.imported.keys() & self._targets.keys():
@@ -59,10 +59,10 @@ class Names:
             report(self.error(problem, self._targets[name].at))
 
     def error(self, problem: str, at: Position) -> ParseError:
-        """An error that points into the text."""
+        """A parse error that points to a place in the text."""
         return at.error(problem, self._source)
 
-    def _take(self, statement: LabelledStatement) -> None:
+    def _add(self, statement: LabelledStatement) -> None:
         if not isinstance(statement, Assignment):
             self._declare(statement)
             return
@@ -91,7 +91,7 @@ class Names:
             raise self.error(f"{parameter} is a parameter; give the tensor {name} another name", at)
 
     def check_read(self, name: str, at: Position, target: str) -> None:
-        """Refuse a result that is read before it is there, by the statement of `target`."""
+        """Refuse a result `name` that the statement of `target` reads before it is assigned."""
         if name not in self._targets or name in self.assigned:
             return
         if name == target:
@@ -101,7 +101,7 @@ class Names:
         raise self.error(problem, at)
 
     def invent(self, base: str) -> str:
-        """A name for something that the program does not name."""
+        """A new name for an intermediate: `base`, with a number if that is taken."""
         name, number = base, 1
         while name.lower() in self._spellings:
             number += 1
@@ -110,7 +110,7 @@ class Names:
         return name
 
     def generate(self, kind: str, label: str, bound: int | AxisBound) -> GeneratedTensor:
-        """The generated tensor of a kind over a label of some bound."""
+        """The generated tensor of a kind, label and bound; the same one for the same arguments."""
         key = (kind, label, bound)
         if key not in self.generated:
             self.generated[key] = GeneratedTensor(self.invent(f"{kind}_{label}"), kind, label, bound)
@@ -118,7 +118,7 @@ class Names:
 
 
 def names_read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]:
-    """Tensors that an expression reads, or asks for the bound of an axis."""
+    """The tensors that an expression reads, or whose bounds it asks for, with the places."""
     match expression:
         case TensorReference(name, _, _, at) | MatrixName(name, at):
             yield name, at

@@ -1,4 +1,4 @@
-"""Language: numpy's functions of numbers, by the names that they have in programs."""
+"""Language: maps numpy's functions of numbers to the functions of programs."""
 
 from collections.abc import Mapping
 
@@ -15,10 +15,10 @@ _UFUNCS: dict[object, str] = {
 
 
 def name_of_ufunc(ufunc: np.ufunc, method: str, keywords: Mapping[str, object]) -> str:
-    """The function of programs that one of numpy is.
+    """The name of the function of programs that computes the same as a ufunc of numpy.
 
     Raises:
-        TypeError: There is none, or it is called in another way than on numbers alone.
+        TypeError: There is none, or the call is not a plain one: it has keywords, or is a method such as reduce.
     """
     if ufunc in _UFUNCS and method == "__call__" and not keywords:
         return _UFUNCS[ufunc]

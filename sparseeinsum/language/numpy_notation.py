@@ -1,4 +1,4 @@
-"""Language: numpy's einsum notation, as in 'ij,jk->ik', in; a Program out. Here I and i are two labels."""
+"""Language: parses numpy's einsum notation, such as 'ij,jk->ik', to a Program. Here I and i are different labels."""
 
 import itertools
 import operator
@@ -13,7 +13,14 @@ from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.parsing import parse_join
-from sparseeinsum.language.syntax import Assignment, Expression, FunctionCall, Number, Source, TensorReference
+from sparseeinsum.language.syntax import (
+    Assignment,
+    Expression,
+    FunctionCall,
+    NumberLiteral,
+    SourceText,
+    TensorReference,
+)
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.functions import FUNCTIONS
 
@@ -27,12 +34,12 @@ _OPERATORS = frozenset(function.symbol for function in FUNCTIONS.values() if fun
 
 @dataclass(frozen=True, slots=True)
 class Subscripts:
-    """Subscripts as they were read: a letter is a label, and so is every axis that an ellipsis stands for.
+    """Parsed subscripts. Every letter is a label, and every axis that an ellipsis stands for is a label, too.
 
     Attributes:
-        text: As written.
-        terms: Labels of every operand, one an axis.
-        output: Labels of the result.
+        text: The subscripts as written.
+        terms: The labels of every operand, one for each axis.
+        output: The labels of the result.
     """
 
     text: str
@@ -40,17 +47,20 @@ class Subscripts:
     output: tuple[str, ...]
 
     def stretched_axes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-        """For every operand its axes of size 1 whose label is longer in another operand, as numpy stretches them.
+        """The axes of every operand that numpy would stretch: of size 1, with a label that is longer elsewhere.
+
+        Args:
+            shapes: The shapes of the operands.
 
         Raises:
             ShapeError: A label has two sizes.
         """
-        sizes: dict[str, tuple[int, int]] = {}  # with the operand that has it
+        sizes: dict[str, tuple[int, int]] = {}  # label -> size, position of an operand that has it
         for number, shape in enumerate(shapes):
-            for label, size in self._own_sizes(number, shape).items():
+            for label, size in self._sizes_in_operand(number, shape).items():
                 known, where = sizes.get(label, (1, number))
                 if 1 not in (known, size) and known != size:
-                    raise self._clash(label, (known, where), (size, number))
+                    raise self._two_sizes(label, (known, where), (size, number))
                 if known == 1:
                     sizes[label] = (size, number)
         return tuple(
@@ -58,53 +68,53 @@ class Subscripts:
             for term, shape in zip(self.terms, shapes, strict=True)
         )
 
-    def _own_sizes(self, number: int, shape: tuple[int, ...]) -> dict[str, int]:
+    def _sizes_in_operand(self, number: int, shape: tuple[int, ...]) -> dict[str, int]:
         sizes: dict[str, int] = {}
         for label, size in zip(self.terms[number], shape, strict=True):
             if sizes.setdefault(label, size) != size:
-                raise self._clash(label, (sizes[label], number), (size, number))
+                raise self._two_sizes(label, (sizes[label], number), (size, number))
         return sizes
 
-    def _clash(self, label: str, *found: tuple[int, int]) -> ShapeError:
-        sizes = ", ".join(f"{size} in operand {number + 1}" for size, number in found)
+    def _two_sizes(self, label: str, *sizes_and_operands: tuple[int, int]) -> ShapeError:
+        sizes = ", ".join(f"{size} in operand {number + 1}" for size, number in sizes_and_operands)
         what = f"axis -{label[len(_ELLIPSIS) :]} of the ellipsis" if label.startswith(_ELLIPSIS) else f"label {label}"
         return ShapeError(f"{what} of {self.text!r} has two sizes: {sizes}")
 
     def program(self, stretched: Sequence[tuple[int, ...]], join: str = "*", aggregate: str = "sum") -> Program:
-        """A Program that computes the result, of operands named u, v, w, ..., which lack their stretched axes.
+        """The Program that computes the result. Its operands are named u, v, w, ... and lack their stretched axes.
 
         Args:
-            stretched: For every operand, the axes that it lacks.
+            stretched: The stretched axes of every operand.
             join: An operator, a function, or a scalar expression of the operands.
-            aggregate: What folds the labels that the result lacks.
+            aggregate: The aggregate over the labels that the result lacks.
 
         Raises:
-            ParseError: The join cannot be read.
-            SemanticsError: The join lacks an operand, or there is no such aggregate.
+            ParseError: The join has a syntax error.
+            SemanticsError: The join lacks an operand, or the aggregate is unknown.
         """
         if aggregate not in AGGREGATES:
-            raise SemanticsError(f"agg {aggregate!r} is none of {', '.join(AGGREGATES)}")
+            raise SemanticsError(f"agg {aggregate!r} is unknown; it must be one of {', '.join(AGGREGATES)}")
         labels = _label_names(self.terms)
         references = {
-            name: TensorReference(name, tuple(labels[label] for axis, label in enumerate(term) if axis not in lacking))
-            for name, term, lacking in zip(operand_names(len(self.terms)), self.terms, stretched, strict=True)
+            name: TensorReference(name, tuple(labels[label] for axis, label in enumerate(term) if axis not in removed))
+            for name, term, removed in zip(operand_names(len(self.terms)), self.terms, stretched, strict=True)
         }
         text = _expression(join, tuple(references))
         body = _with_labels(parse_join(text, tuple(references)), references, text)
         if any(label not in self.output for label in itertools.chain(*self.terms)):
             body = FunctionCall(aggregate, None, (body,))
         target = TensorReference(RESULT_NAME, tuple(labels[label] for label in self.output))
-        return lower((Assignment(target, body),), Source(text))
+        return lower((Assignment(target, body),), SourceText(text))
 
 
 def operand_names(count: int) -> tuple[str, ...]:
-    """Names of so many operands: u, v, w, x, y, z, a, ..., t, u1, v1, ..."""
+    """The names of `count` operands: u, v, w, x, y, z, a, ..., t, u1, v1, ..."""
     letters = "uvwxyzabcdefghijklmnopqrst"
     return tuple(letters[n % 26] + (str(n // 26) if n >= 26 else "") for n in range(count))
 
 
 def _expression(join: str, operands: tuple[str, ...]) -> str:
-    """The text of a join: an operator stands between operands, a function before them."""
+    """The text of a join: an operator is written between the operands, a function before them."""
     if join in _OPERATORS:
         return f" {join} ".join(operands)
     return f"{join}({', '.join(operands)})" if join in FUNCTIONS else join
@@ -113,21 +123,22 @@ def _expression(join: str, operands: tuple[str, ...]) -> str:
 def _with_labels(expression: Expression, references: dict[str, TensorReference], text: str) -> Expression:
     lacking = [name for name in references if name not in _operands(expression, text)]
     if lacking:
-        raise SemanticsError(f"the join {text!r} lacks {', '.join(lacking)}; every operand must stand in it")
+        raise SemanticsError(f"the join {text!r} lacks {', '.join(lacking)}; it must have every operand")
     return _replaced(expression, references)
 
 
 def _operands(expression: Expression, text: str) -> frozenset[str]:
+    """The names of the operands of a join; refuses everything but numbers, operators and scalar functions."""
     match expression:
-        case Number():
+        case NumberLiteral():
             return frozenset()
         case TensorReference(name, ()):
             return frozenset((name,))
         case FunctionCall(name, None, arguments) if name in FUNCTIONS and len(arguments) == FUNCTIONS[name].operands:
             return reduce(operator.or_, (_operands(argument, text) for argument in arguments))
         case _:
-            problem = "a join has operands, numbers, operators and scalar functions only"
-            raise expression.at.error(problem, Source(text))
+            problem = "a join can only have operands, numbers, operators and scalar functions"
+            raise expression.at.error(problem, SourceText(text))
 
 
 def _replaced(expression: Expression, references: dict[str, TensorReference]) -> Expression:
@@ -142,7 +153,7 @@ def _replaced(expression: Expression, references: dict[str, TensorReference]) ->
 
 
 def _label_names(terms: tuple[tuple[str, ...], ...]) -> dict[str, str]:
-    """A label name for each label; names differ also without case, and are letters of ASCII where labels are."""
+    """A name in programs for every label: an ASCII letter itself; no two names differ by case alone."""
     names: dict[str, str] = {}
     for label in dict.fromkeys(itertools.chain(*terms)):
         name = label.lower() if label.isascii() and label.isalpha() else f"d{len(names)}"
@@ -151,16 +162,16 @@ def _label_names(terms: tuple[tuple[str, ...], ...]) -> dict[str, str]:
 
 
 def read_arguments(arguments: Sequence[object]) -> tuple[str, tuple[object, ...]]:
-    """The arguments of einsum as subscripts and operands; lists of whole numbers become subscripts, as in numpy.
+    """The arguments of einsum as subscripts and operands. Lists of whole numbers become subscripts, as in numpy.
 
     Raises:
-        ParseError: There is no operand, or a list of labels is none.
+        ParseError: There is no operand, or a list of labels has something else than whole numbers and Ellipsis.
     """
     first = arguments[0] if arguments else ""
     if isinstance(first, str):
         return first, tuple(arguments[1:])
     if len(arguments) < 2:
-        raise ParseError(f"the subscripts are no text; {_EXAMPLE}", repr(first), 1, 1)
+        raise ParseError(f"the subscripts are not a text; {_EXAMPLE}", repr(first), 1, 1)
     operands, lists = arguments[: len(arguments) // 2 * 2 : 2], arguments[1::2]
     inputs = ",".join(_subscript(labels) for labels in lists)
     output = f"->{_subscript(arguments[-1])}" if len(arguments) % 2 else ""
@@ -169,14 +180,14 @@ def read_arguments(arguments: Sequence[object]) -> tuple[str, tuple[object, ...]
 
 def _subscript(labels: object) -> str:
     try:
-        return "".join(_symbol(label) for label in labels)  # type: ignore[attr-defined]  # whatever can be listed
+        return "".join(_symbol(label) for label in labels)  # type: ignore[attr-defined]  # anything iterable
     except TypeError:
-        problem = "labels beside an operand are a list of whole numbers and Ellipsis, as in einsum(A, [0, 1], [1, 0])"
+        problem = "the labels of an operand are a list of whole numbers and Ellipsis, as in einsum(A, [0, 1], [1, 0])"
         raise ParseError(problem, repr(labels), 1, 1) from None
 
 
 def _symbol(label: object) -> str:
-    """A letter for a whole number; letters sort as the numbers do."""
+    """The letter for a whole number; letters sort as the numbers do."""
     if isinstance(label, EllipsisType):
         return _ELLIPSIS
     if isinstance(label, bool):
@@ -193,55 +204,58 @@ def _letters() -> tuple[str, ...]:
 
 
 def read_subscripts(subscripts: str, ranks: Sequence[int]) -> Subscripts:
-    """Read subscripts of operands with so many axes.
+    """Parse subscripts; `ranks` are the numbers of axes of the operands.
 
-    Without `->` the result has the axes of the ellipsis, then the labels that stand once, sorted.
+    Without `->` the result has the axes of the ellipsis, then the labels that occur once, sorted.
 
     Raises:
-        ParseError: The subscripts make no sense.
-        ShapeError: An operand has another number of axes.
+        ParseError: The subscripts have a syntax error.
+        ShapeError: An operand has more or fewer axes than the subscripts have labels for it.
     """
-    terms, output = _split(subscripts)
+    terms, output = _split_terms(subscripts)
     if len(terms) != len(ranks):
         described = f"{len(terms)} operand{'s' if len(terms) > 1 else ''}"
         raise ParseError(f"the subscripts describe {described}, but {len(ranks)} were given", subscripts, 1, 1)
-    spread = [
-        _spread(term, rank, number, subscripts) for number, (term, rank) in enumerate(zip(terms, ranks, strict=True), 1)
+    expanded = [
+        _expand_ellipsis(term, rank, number, subscripts)
+        for number, (term, rank) in enumerate(zip(terms, ranks, strict=True), 1)
     ]
-    longest = max((len(term) - _letters_in(written) for term, written in zip(spread, terms, strict=True)), default=0)
+    longest = max(
+        (len(term) - _count_letters(written) for term, written in zip(expanded, terms, strict=True)), default=0
+    )
     axes = _ellipsis_axes(longest)
     if output is None:
-        counts = Counter(itertools.chain(*spread))
+        counts = Counter(itertools.chain(*expanded))
         once = sorted(label for label, count in counts.items() if count == 1 and label not in axes)
-        return Subscripts(subscripts, tuple(spread), (*axes, *once))
+        return Subscripts(subscripts, tuple(expanded), (*axes, *once))
     if axes and _ELLIPSIS not in output:
         problem = f"the ellipsis stands for {len(axes)} ax{'e' if len(axes) > 1 else 'i'}s, which the result lacks"
         raise ParseError(f"{problem}; write ... there, too", subscripts, 1, subscripts.index("->") + 3)
     result = itertools.chain(*(axes if label == _ELLIPSIS else (label,) for label in output))
-    return Subscripts(subscripts, tuple(spread), tuple(result))
+    return Subscripts(subscripts, tuple(expanded), tuple(result))
 
 
-def _letters_in(term: Sequence[str]) -> int:
+def _count_letters(term: Sequence[str]) -> int:
     return sum(label != _ELLIPSIS for label in term)
 
 
 def _ellipsis_axes(count: int) -> tuple[str, ...]:
-    """A label for every axis that an ellipsis stands for; they are counted from the last one."""
+    """The labels of the axes that an ellipsis stands for; they are counted from the last one, as in broadcasting."""
     return tuple(f"{_ELLIPSIS}{number}" for number in range(count, 0, -1))
 
 
-def _spread(term: Sequence[str], rank: int, number: int, subscripts: str) -> tuple[str, ...]:
-    """The labels of a term, one an axis."""
-    free = rank - _letters_in(term)
+def _expand_ellipsis(term: Sequence[str], rank: int, number: int, subscripts: str) -> tuple[str, ...]:
+    """The labels of an operand, one for each axis, with those of the axes of an ellipsis in its place."""
+    free = rank - _count_letters(term)
     if free < 0 or (free and _ELLIPSIS not in term):
-        labels = "1 label" if _letters_in(term) == 1 else f"{_letters_in(term)} labels"
+        labels = "1 label" if _count_letters(term) == 1 else f"{_count_letters(term)} labels"
         axes = "1 axis" if rank == 1 else f"{rank} axes"
         raise ShapeError(f"operand {number} of {subscripts!r} has {labels}, but {axes}")
     return tuple(itertools.chain(*(_ellipsis_axes(free) if label == _ELLIPSIS else (label,) for label in term)))
 
 
-def _split(subscripts: str) -> tuple[list[list[str]], list[str] | None]:
-    """The labels of every operand, and those of the result where they are given; an ellipsis counts as one."""
+def _split_terms(subscripts: str) -> tuple[list[list[str]], list[str] | None]:
+    """The labels of every operand, and those of the result if there is `->`; an ellipsis counts as one label."""
     terms: list[list[str]] = [[]]
     output: list[str] | None = None
     for token, column in _tokens(subscripts):
@@ -250,7 +264,7 @@ def _split(subscripts: str) -> tuple[list[list[str]], list[str] | None]:
         elif token == "," and output is None:
             terms.append([])
         elif token in ("->", ",", "-", ">"):
-            raise ParseError(f"{token[0]!r} makes no sense here; {_EXAMPLE}", subscripts, 1, column)
+            raise ParseError(f"{token[0]!r} has no meaning here; {_EXAMPLE}", subscripts, 1, column)
         elif output is None:
             _check_ellipsis(token, terms[-1], subscripts, column)
             terms[-1].append(token)
@@ -266,9 +280,9 @@ def _tokens(subscripts: str) -> Iterator[tuple[str, int]]:
     for match in _TOKEN.finditer(subscripts):
         token, column = match[0], match.start() + 1
         if token == ".":
-            raise ParseError("a single '.' makes no sense; an ellipsis is '...'", subscripts, 1, column)
+            raise ParseError("a single '.' has no meaning; an ellipsis is '...'", subscripts, 1, column)
         if not (token.isalpha() or token in (_ELLIPSIS, "->", " ", ",", "-", ">")):
-            raise ParseError(f"{token!r} is no label; labels are letters", subscripts, 1, column)
+            raise ParseError(f"{token!r} is not a label; labels are letters", subscripts, 1, column)
         if token != " ":
             yield token, column
 

@@ -1,4 +1,4 @@
-"""Language: the parameters of a program: numbers that it declares, or that are given where it is read."""
+"""Language: the parameters of a program: numbers that it declares, and values that callers give them."""
 
 import difflib
 from collections.abc import Mapping
@@ -7,44 +7,44 @@ from types import MappingProxyType
 import numpy as np
 
 from sparseeinsum.errors import ParseError, SemanticsError
-from sparseeinsum.language.syntax import Position, Source
+from sparseeinsum.language.syntax import Position, SourceText
 from sparseeinsum.operators.dtypes import Number
 
 NO_PARAMETERS: Mapping[str, object] = MappingProxyType({})
 
 
 class Parameters:
-    """The parameters that a text has declared so far, and what they are.
+    """The parameters that a program has declared so far, and their values.
 
     Attributes:
-        declared: Where each is declared.
-        read: Those that the text has read.
+        declared: The places of the declarations, by name.
+        read: The names that the program has read so far, parameters or not.
     """
 
     def __init__(
         self,
-        given: Mapping[str, object] = NO_PARAMETERS,
+        values: Mapping[str, object] = NO_PARAMETERS,
         stand_in: Number | None = None,
         outer: Mapping[str, Number] = MappingProxyType({}),
     ) -> None:
-        """What there is besides the text.
+        """Create the parameters before the program is read.
 
         Args:
-            given: Values of those that it declares.
-            stand_in: Value of those that it declares without one, and that are not given.
-            outer: Those that it may read, or declare anew.
+            values: Values that callers give to parameters, by name.
+            stand_in: The value of parameters that have neither a given value nor a default; None refuses them.
+            outer: Parameters from outside, which the program may read or declare again.
         """
         self.declared: dict[str, Position] = {}
         self.read: set[str] = set()
-        self._given = {name: _number(name, value) for name, value in given.items()}
+        self._given = {name: _number(name, value) for name, value in values.items()}
         self._stand_in = stand_in
         self._values = dict(outer)
 
-    def declare(self, name: str, default: Number | None, at: Position, source: Source) -> None:
-        """Take up a declaration.
+    def declare(self, name: str, default: Number | None, at: Position, source: SourceText) -> None:
+        """Add a declaration.
 
         Raises:
-            ParseError: It is the second of its name, or nothing says the value.
+            ParseError: The name is declared already, or the parameter has no value.
         """
         for known in self.declared:
             if known.lower() == name.lower():
@@ -54,43 +54,42 @@ class Parameters:
         if value is None and self._stand_in is None:
             hint = f"give it one here, as in param {name} = 0.1, or where the program is read or run"
             raise at.error(f"the parameter {name} has no value; {hint}", source)
-        self._values[name] = self._stand_in if value is None else value  # type: ignore[assignment]  # one is there
+        self._values[name] = self._stand_in if value is None else value  # type: ignore[assignment]  # one of them is not None
 
     def value(self, name: str) -> Number | None:
-        """What a parameter is; None where there is none of that name."""
+        """The value of the parameter `name`; None if there is no such parameter."""
         self.read.add(name)
         return self._values.get(name)
 
-    def whole_number(self, name: str, at: Position, source: Source) -> int:
-        """What a parameter is that stands where only a whole number makes sense.
+    def whole_number(self, name: str, at: Position, source: SourceText) -> int:
+        """The value of a parameter where only a whole number of 0 or more is allowed, such as a bound.
 
         Raises:
-            ParseError: There is none of that name, or it is another number.
+            ParseError: There is no such parameter, or it has another value.
         """
         value = self.value(name)
         if value is None:
-            raise self.unknown(name, at, source)
+            raise self._unknown(name, at, source)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise at.error(f"the parameter {name} is {value}, but a whole number must stand here, 0 or more", source)
         return value
 
-    def unknown(self, name: str, at: Position, source: Source) -> ParseError:
-        """What is wrong with a name that is none of a parameter."""
+    def _unknown(self, name: str, at: Position, source: SourceText) -> ParseError:
         near = difflib.get_close_matches(name.lower(), [known.lower() for known in self.declared], n=1)
-        meant = next((known for known in self.declared if known.lower() in near), None)
-        hint = f"did you mean {meant}?" if meant else f"declare it before, as in param {name} = 16"
+        suggestion = next((known for known in self.declared if known.lower() in near), None)
+        hint = f"did you mean {suggestion}?" if suggestion else f"declare it before, as in param {name} = 16"
         return at.error(f"there is no parameter {name}; {hint}", source)
 
     @property
     def values(self) -> Mapping[str, Number]:
-        """All parameters by now."""
+        """The values of all parameters declared so far, and of those from outside."""
         return self._values
 
     def check_given(self) -> None:
-        """Refuse what is given to parameters that there are not.
+        """Refuse values for parameters that the program does not declare.
 
         Raises:
-            SemanticsError: Naming one, and those that there are.
+            SemanticsError: A parameter is not declared; the message lists those that are.
         """
         for name in self._given:
             if name not in self.declared:
@@ -98,17 +97,17 @@ class Parameters:
                 raise SemanticsError(f"the program has no parameter {name}; {known}")
 
 
-def _number(name: str, given: object) -> Number:
-    value = given.item() if isinstance(given, np.generic) else given
+def _number(name: str, value: object) -> Number:
+    value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, bool | int | float | complex):
-        raise SemanticsError(f"the parameter {name} is given {given!r}, which is no number")
+        raise SemanticsError(f"the parameter {name} cannot be {value!r}, which is not a number")
     if value != value:
-        raise SemanticsError(f"the parameter {name} is given NaN, which programs have no word for")
+        raise SemanticsError(f"the parameter {name} cannot be NaN, because program text has no literal for it")
     return value
 
 
 def _like(default: Number | None, value: Number, name: str) -> Number:
-    """A value of the kind of the default, so that another value makes no result of another dtype."""
+    """The value, converted to the type of the default, so that the dtypes of results do not depend on it."""
     if isinstance(default, bool) != isinstance(value, bool) and default is not None:
         kind = "a truth value" if isinstance(default, bool) else "a number"
         raise SemanticsError(f"the parameter {name} is {kind}, so it cannot be {value}")

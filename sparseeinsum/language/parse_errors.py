@@ -1,31 +1,31 @@
-"""Language: what the parser could not go on with in, an error that says what was found and what was expected out."""
+"""Language: converts errors of the parser to errors that say what is there and what was expected."""
 
 import re
 
 from lark import Token, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from sparseeinsum.errors import ParseError
-from sparseeinsum.language.syntax import Position, Source
+from sparseeinsum.language.syntax import Position, SourceText
 
-ALWAYS_ALLOWED = "_NEWLINE"  # by the parser, for what drops some line ends
+ALWAYS_ALLOWED = "_NEWLINE"  # the lexer always accepts line ends, some of which are then dropped
 
 # How statements begin, each on a line of its own.
-_BEGINNING = re.compile(
+_START_OF_STATEMENT = re.compile(
     r"[ \t]*((tensor|param|include|matrix|vector|scalar)[ \t]|[A-Za-z_]\w*[ \t]*(\[[^\]=]*\][ \t]*)?=(?!=))"
 )
 _TEXT_OR_COMMENT = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*")
 
 
-def without_statement(text: str, line: int) -> str:
-    """The text without the statement that a line is part of, whose lines stay, empty."""
+def blank_out_statement(text: str, line: int) -> str:
+    """The text, with empty lines in place of the statement that the line `line` is part of."""
     lines = text.split("\n")
     first, depth = 0, 0
-    for number, each in enumerate(lines[:line]):
+    for number, content in enumerate(lines[:line]):
         if depth <= 0:
             first, depth = number, 0
-        code = _TEXT_OR_COMMENT.sub("", each)
+        code = _TEXT_OR_COMMENT.sub("", content)
         depth += sum(map(code.count, "([")) - sum(map(code.count, ")]"))
-    following = (number for number in range(first + 1, len(lines)) if _BEGINNING.match(lines[number]))
+    following = (number for number in range(first + 1, len(lines)) if _START_OF_STATEMENT.match(lines[number]))
     end = next(following, len(lines))
     return "\n".join([*lines[:first], *("" for _ in lines[first:end]), *lines[end:]])
 
@@ -73,8 +73,8 @@ _TERMINALS = {
 }
 
 
-def explain(error: UnexpectedInput, source: Source) -> ParseError:
-    """What is wrong, where the text ceases to be a program."""
+def explain_syntax_error(error: UnexpectedInput, source: SourceText) -> ParseError:
+    """The parser's error as an error of this package, with its place in the text."""
     line, column = error.line, error.column
     at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
     if at_end or isinstance(error, UnexpectedEOF) or line < 1:
@@ -84,17 +84,20 @@ def explain(error: UnexpectedInput, source: Source) -> ParseError:
 
 
 def _problem(error: UnexpectedInput) -> str:
+    """The message of an error of the parser."""
     if isinstance(error, UnexpectedCharacters):
         hint = "; names have letters without accents, digits and _" if error.char.isidentifier() else ""
-        allowed = _expected((error.allowed or set()) - {ALWAYS_ALLOWED, "DTYPE"})  # ends fills, which few write
+        allowed = _list_of_terminals(
+            (error.allowed or set()) - {ALWAYS_ALLOWED, "DTYPE"}
+        )  # DTYPE follows fills, which are rare
         return f"the character {error.char!r} has no meaning here; expected {allowed}{hint}"
     if isinstance(error, UnexpectedToken):
         expected = set(error.accepts or error.expected)
-        return f"{_found(error.token)}, expected {_expected(expected)}{_hint(error.token, expected)}"
+        return f"{_describe_token(error.token)}, expected {_list_of_terminals(expected)}{_hint(error.token, expected)}"
     return "the program cannot be read"
 
 
-def _found(token: Token) -> str:
+def _describe_token(token: Token) -> str:
     match token.type:
         case "$END":
             return "the program ends here"
@@ -114,6 +117,6 @@ def _hint(token: Token, expected: set[str]) -> str:
     return ""
 
 
-def _expected(terminals: set[str]) -> str:
+def _list_of_terminals(terminals: set[str]) -> str:
     names = sorted({_TERMINALS.get(terminal, terminal.lower()) for terminal in terminals})
     return names[0] if len(names) == 1 else " or ".join((", ".join(names[:-1]), names[-1]))

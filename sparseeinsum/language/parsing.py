@@ -1,4 +1,4 @@
-"""Language: program text in, syntax trees with positions out."""
+"""Language: parses program text to syntax trees with positions."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from lark.visitors import Transformer_NonRecursive
 from sparseeinsum.errors import ParseError, SparseEinsumError
 from sparseeinsum.language.expression_checks import check_depth, check_labelled
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, explain, without_statement
+from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_statement, explain_syntax_error
 from sparseeinsum.language.scalar import complex_number, negated_number
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
@@ -27,10 +27,10 @@ from sparseeinsum.language.syntax import (
     MatrixAssignment,
     MatrixDeclaration,
     MatrixName,
-    Number,
+    NumberLiteral,
     Position,
     RangeExpression,
-    Source,
+    SourceText,
     Statement,
     TensorReference,
     is_promoted,
@@ -44,67 +44,67 @@ _COMPARISONS = {FUNCTIONS[name].symbol: name for name in ("lt", "le", "gt", "ge"
 Report = Callable[[ParseError], None]
 
 
-def fail(error: ParseError) -> None:
-    """The report of those who stop at the first error."""
+def raise_error(error: ParseError) -> None:
+    """A `Report` that stops at the first error."""
     raise error
 
 
-class Surroundings(Protocol):
-    """What program text names outside it."""
+class FileAccess(Protocol):
+    """Finds the files that program text names."""
 
     def include(self, name: str, at: Position) -> Sequence[Statement]:
-        """The statements of another file."""
+        """The statements of the file `name`."""
 
     def locate(self, relation: str) -> str:
-        """A table or data file, by a name that does not depend on where the text is."""
+        """The name of a table, or the absolute path of a data file."""
 
 
-def parse(source: Source, parameters: Parameters, around: Surroundings, report: Report) -> Iterator[Statement]:
-    """Read program text; values stand in the place of parameters.
+def parse(source: SourceText, parameters: Parameters, files: FileAccess, report: Report) -> Iterator[Statement]:
+    """Parse program text; the syntax trees have the values of parameters in place of their names.
 
     Args:
         source: The text.
-        parameters: Takes up those that are declared.
-        around: The files that the text names.
-        report: Told of errors; if it does not raise them, the statements without errors are read.
+        parameters: Receives the parameters that are declared.
+        files: Finds the files that the text names.
+        report: Called with every error; if it does not raise, the statements without errors are parsed.
 
     Raises:
-        ParseError: With the line, the column and what was expected there.
+        ParseError: The text has a syntax error; the message has the line, the column and what was expected there.
     """
-    to_syntax = _ToSyntax(source, (), parameters, around)
-    for tree in _tree(source, report).children:
+    builder = _SyntaxBuilder(source, (), parameters, files)
+    for tree in _parse_tree(source, report).children:
         try:
             assert isinstance(tree, Tree)
-            yield from to_syntax.statements(tree)
+            yield from builder.statements(tree)
         except ParseError as error:
             report(error)
 
 
 def parse_join(text: str, operands: tuple[str, ...]) -> Expression:
-    """Read a scalar expression of operands, which have names and no labels.
+    """Parse a scalar expression; `operands` are the names of its operands, which have no labels.
 
     Raises:
-        ParseError: With the line, the column and what was expected there.
+        ParseError: The text has a syntax error; the message has the line, the column and what was expected there.
     """
-    source = Source(text)
+    source = SourceText(text)
     try:
-        expression = _ToSyntax(source, operands).expression(_parser().parse(text, start="expression"))
+        expression = _SyntaxBuilder(source, operands).expression(_parser().parse(text, start="expression"))
     except UnexpectedInput as error:
-        raise explain(error, source) from None
+        raise explain_syntax_error(error, source) from None
     check_depth(expression, source)
     return expression
 
 
-def _tree(source: Source, report: Report) -> Tree[Token]:
-    """The statements of a text that can be read."""
+def _parse_tree(source: SourceText, report: Report) -> Tree[Token]:
+    """The parse tree of a text; statements with syntax errors are reported and left out."""
     text = source.text
     while True:
         try:
             return _parser().parse(text, start="start")
         except UnexpectedInput as unexpected:
-            error = explain(unexpected, source)
+            error = explain_syntax_error(unexpected, source)
             report(error)
-            rest = without_statement(text, error.line)
+            rest = blank_out_statement(text, error.line)
             if rest == text:
                 return Tree("start", [])
             text = rest
@@ -124,12 +124,12 @@ def _parser() -> Lark:
 
 
 class _JoinLines:
-    """Drops line ends inside brackets and parentheses, so that a long expression may go on."""
+    """Drops line ends inside brackets and parentheses, so that an expression can have several lines."""
 
     always_accept = (ALWAYS_ALLOWED,)
 
     def process(self, tokens: Iterator[Token]) -> Iterator[Token]:
-        """Tokens without the line ends that end no statement."""
+        """The tokens, without the line ends inside brackets and parentheses."""
         depth = 0
         for token in tokens:
             depth += {"LPAR": 1, "LSQB": 1, "RPAR": -1, "RSQB": -1}.get(token.type, 0)
@@ -139,7 +139,7 @@ class _JoinLines:
 
 def _call(name: str) -> object:
     @v_args(meta=True)
-    def make(self: "_ToSyntax", meta: Meta, arguments: list[Expression]) -> FunctionCall:
+    def make(self: "_SyntaxBuilder", meta: Meta, arguments: list[Expression]) -> FunctionCall:
         return FunctionCall(name, None, tuple(arguments), self.position(meta))
 
     return make
@@ -147,12 +147,13 @@ def _call(name: str) -> object:
 
 def _sum(name: str, sign: int) -> object:
     @v_args(meta=True)
-    def make(self: "_ToSyntax", meta: Meta, arguments: list[Expression]) -> Expression:
+    def make(self: "_SyntaxBuilder", meta: Meta, arguments: list[Expression]) -> Expression:
         match arguments:
-            case [Number(real), Number(imaginary)] if (value := complex_number(real, sign, imaginary)) is not None:
-                return Number(value, self.position(meta))
-            case _:
-                return FunctionCall(name, None, tuple(arguments), self.position(meta))
+            case [NumberLiteral(real), NumberLiteral(imaginary)]:
+                value = complex_number(real, sign, imaginary)
+                if value is not None:
+                    return NumberLiteral(value, self.position(meta))
+        return FunctionCall(name, None, tuple(arguments), self.position(meta))
 
     return make
 
@@ -166,11 +167,13 @@ _CONSTANTS: dict[str, dtypes.Number] = {
 
 
 _Axes = tuple[tuple[str, int | None], ...]
-_Origin = tuple[str, tuple[str, ...] | None, str | None]  # relation, columns of indices and of values
-_Known = tuple[dtypes.Number | None, str | None, Position]  # fill, dtype, where
+_Origin = tuple[str, tuple[str, ...] | None, str | None]  # relation, columns of the indices, column of the values
+_Properties = tuple[dtypes.Number | None, str | None, Position]  # fill, dtype, place of the statement
 
 
-class _ToSyntax(Transformer_NonRecursive[Token, object]):
+class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
+    """Converts parse trees to syntax trees: a method for every rule of the grammar, with the name of the rule."""
+
     mul, div, pow = (_call(name) for name in ("mul", "div", "pow"))
     matmul, transpose = _call(MATRIX_PRODUCT), _call(TRANSPOSE)
     add, sub = _sum("add", 1), _sum("sub", -1)
@@ -178,28 +181,28 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
 
     def __init__(
         self,
-        source: Source,
+        source: SourceText,
         operands: tuple[str, ...],
         parameters: Parameters | None = None,
-        around: Surroundings | None = None,
+        files: FileAccess | None = None,
     ) -> None:
         super().__init__()
         self._source = source
         self._operands = operands
         self._parameters = Parameters() if parameters is None else parameters
-        self._around = around
+        self._files = files
 
     def statements(self, tree: Tree[Token]) -> Sequence[Statement]:
-        """What a statement stands for."""
-        found = self._transformed(tree)
-        assert isinstance(found, tuple | list)
-        return found
+        """The syntax trees of a statement: none for a parameter, several for an include."""
+        statements = self._transformed(tree)
+        assert isinstance(statements, tuple | list)
+        return statements
 
     def expression(self, tree: Tree[Token]) -> Expression:
-        """An expression."""
-        found = self._transformed(tree)
-        assert isinstance(found, Expression)
-        return found
+        """The syntax tree of an expression."""
+        expression = self._transformed(tree)
+        assert isinstance(expression, Expression)
+        return expression
 
     def _transformed(self, tree: Tree[Token]) -> object:
         try:
@@ -210,7 +213,7 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
             raise
 
     def position(self, meta: Meta) -> Position:
-        """Where something stands."""
+        """The place of a node of the parse tree."""
         return Position(meta.line, meta.column, self._source)
 
     def _error(self, problem: str, at: Position) -> ParseError:
@@ -228,7 +231,9 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
             problem = f"{name}:{tile} gives a tile to a label that is not promoted; write it in upper case"
             raise self._error(problem, self.position(meta))
         if tile < 1:
-            raise self._error(f"{name}:{tile} is a tile of no index; it takes 1 or more", self.position(meta))
+            raise self._error(
+                f"{name}:{tile} is a tile without an index; its size must be 1 or more", self.position(meta)
+            )
         return name, tile
 
     @v_args(meta=True)
@@ -244,31 +249,31 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
         return [axis for axis in axes if axis is not None]
 
     @v_args(meta=True)
-    def whole(self, meta: Meta, tokens: list[Token]) -> Number:
-        return Number(int(tokens[0]), self.position(meta))
+    def whole(self, meta: Meta, tokens: list[Token]) -> NumberLiteral:
+        return NumberLiteral(int(tokens[0]), self.position(meta))
 
     @v_args(meta=True)
-    def fraction(self, meta: Meta, tokens: list[Token]) -> Number:
-        return self._finite(float(tokens[0]), meta)
+    def fraction(self, meta: Meta, tokens: list[Token]) -> NumberLiteral:
+        return self._finite_number(float(tokens[0]), meta)
 
     @v_args(meta=True)
-    def imaginary(self, meta: Meta, tokens: list[Token]) -> Number:
-        return self._finite(complex(0, float(tokens[0][:-1])), meta)
+    def imaginary(self, meta: Meta, tokens: list[Token]) -> NumberLiteral:
+        return self._finite_number(complex(0, float(tokens[0][:-1])), meta)
 
-    def _finite(self, value: complex, meta: Meta) -> Number:
+    def _finite_number(self, value: complex, meta: Meta) -> NumberLiteral:
         if math.isinf(abs(value)):
-            raise self._error("the number is beyond what float64 holds", self.position(meta))
-        return Number(value, self.position(meta))
+            raise self._error("the number is too large for float64", self.position(meta))
+        return NumberLiteral(value, self.position(meta))
 
     @v_args(meta=True)
-    def constant(self, meta: Meta, tokens: list[Token]) -> Number:
-        return Number(_CONSTANTS[str(tokens[0])], self.position(meta))
+    def constant(self, meta: Meta, tokens: list[Token]) -> NumberLiteral:
+        return NumberLiteral(_CONSTANTS[str(tokens[0])], self.position(meta))
 
     @v_args(meta=True)
     def neg(self, meta: Meta, arguments: list[Expression]) -> Expression:
         match arguments:
-            case [Number(value)] if (negated := negated_number(value)) is not None:
-                return Number(negated, self.position(meta))
+            case [NumberLiteral(value)] if (negated := negated_number(value)) is not None:
+                return NumberLiteral(negated, self.position(meta))
             case _:
                 return FunctionCall("neg", None, tuple(arguments), self.position(meta))
 
@@ -279,20 +284,20 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
 
     @v_args(meta=True)
     def reference(self, meta: Meta, parts: tuple[Token, list[tuple[str, int]] | None]) -> TensorReference:
-        name, found = parts
-        labels = found or []
+        name, written = parts
+        labels = written or []
         tiles = tuple(dict.fromkeys((label.lower(), tile) for label, tile in labels if tile > 1))
         return TensorReference(str(name), tuple(label for label, _ in labels), tiles, self.position(meta))
 
     @v_args(meta=True)
-    def bare(self, meta: Meta, names: list[Token]) -> TensorReference | MatrixName | Number:
+    def bare(self, meta: Meta, names: list[Token]) -> TensorReference | MatrixName | NumberLiteral:
         name, at = str(names[0]), self.position(meta)
         if self._operands:
             if name not in self._operands:
                 raise self._error(f"there is no operand {name}; there are {', '.join(self._operands)}", at)
             return TensorReference(name, (), at=at)
         value = self._parameters.value(name)
-        return MatrixName(name, at) if value is None else Number(value, at)
+        return MatrixName(name, at) if value is None else NumberLiteral(value, at)
 
     @v_args(meta=True)
     def bound(self, meta: Meta, parts: list[Token | None]) -> BoundExpression:
@@ -320,7 +325,7 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
     def name(self, meta: Meta, tokens: list[Token]) -> str:
         name = _unquoted(tokens[0])
         if not name:
-            raise self._error("a name has one character or more", self.position(meta))
+            raise self._error("a name must have one character or more", self.position(meta))
         return name
 
     def index(self, columns: list[str]) -> tuple[str, ...]:
@@ -333,39 +338,39 @@ class _ToSyntax(Transformer_NonRecursive[Token, object]):
     def declaration(self, meta: Meta, parts: list[Any]) -> tuple[Statement]:
         name, axes, origin, fill, dtype = parts
         at = self.position(meta)
-        if not (fill is None or isinstance(fill, Number)):
-            raise self._error(f"the fill of {name} is no number", at)
-        known = (None if fill is None else fill.value, None if dtype is None else str(dtype), at)
+        if not (fill is None or isinstance(fill, NumberLiteral)):
+            raise self._error(f"the fill of {name} is not a number", at)
+        properties = (None if fill is None else fill.value, None if dtype is None else str(dtype), at)
         if origin is not None:
-            return (self._imported(str(name), tuple(axes), origin, known),)
+            return (self._imported(str(name), tuple(axes), origin, properties),)
         for axis, bound in axes:
             if bound is None:
-                problem = f"the axis {axis} of {name} has no bound, as in {axis}: 10; only those of tables need none"
-                raise self._error(f'{problem}, as in tensor {name}[...] from "edges"', at)
-        return (Declaration(str(name), tuple(axes), *known),)
+                problem = f"the axis {axis} of {name} has no bound; write one, as in {axis}: 10"
+                raise self._error(f'{problem} (only tables need none, as in tensor {name}[...] from "edges")', at)
+        return (Declaration(str(name), tuple(axes), *properties),)
 
-    def _imported(self, name: str, axes: _Axes, origin: _Origin, known: _Known) -> Import:
+    def _imported(self, name: str, axes: _Axes, origin: _Origin, properties: _Properties) -> Import:
         relation, index, value = origin
         if index is not None and len(index) != len(axes):
-            problem = f"{name} has {len(axes)} axes, but {len(index)} index columns; give every axis one, in its order"
-            raise self._error(problem, known[2])
-        assert self._around is not None
+            problem = f"{name} has {len(axes)} axes, but {len(index)} index columns; name one for every axis, in order"
+            raise self._error(problem, properties[2])
+        assert self._files is not None
         columns = tuple(axis for axis, _ in axes) if index is None else index
-        return Import(name, axes, self._around.locate(relation), columns, value, *known)
+        return Import(name, axes, self._files.locate(relation), columns, value, *properties)
 
     @v_args(meta=True)
     def parameter(self, meta: Meta, parts: list[Any]) -> tuple[Statement, ...]:
         name, value = parts
         at = self.position(meta)
-        if not (value is None or isinstance(value, Number)):
-            raise self._error(f"the value of the parameter {name} is no number", at)
+        if not (value is None or isinstance(value, NumberLiteral)):
+            raise self._error(f"the value of the parameter {name} is not a number", at)
         self._parameters.declare(str(name), None if value is None else value.value, at, self._source)
         return ()
 
     @v_args(meta=True)
     def include(self, meta: Meta, tokens: list[Token]) -> Sequence[Statement]:
-        assert self._around is not None
-        return self._around.include(_unquoted(tokens[0]), self.position(meta))
+        assert self._files is not None
+        return self._files.include(_unquoted(tokens[0]), self.position(meta))
 
     def assignment(self, parts: list[Expression]) -> tuple[Statement]:
         target, value = parts

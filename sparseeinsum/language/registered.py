@@ -1,4 +1,4 @@
-"""Language: the functions and aggregates that users registered and an EinGraph calls, by name."""
+"""Language: the functions and aggregates of users that an EinGraph calls."""
 
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.scalar import functions_of
@@ -8,15 +8,15 @@ from sparseeinsum.operators.user_aggregates import USER_AGGREGATES, UserAggregat
 
 
 def registered_in(graph: EinGraph) -> dict[str, ScalarFunction | UserAggregate]:
-    """Those that there are now."""
+    """The functions and aggregates of users that a graph calls, by name, as they are registered now."""
     called = frozenset().union(*(functions_of(einsum.join) for einsum in graph.einsums))
     aggregates = {str(einsum.aggregate) for einsum in graph.einsums} & USER_AGGREGATES.keys()
     pairs = {USER_AGGREGATES[name].pair for name in aggregates}
     functions = {name for name in called - pairs if FUNCTIONS[name].python is not None}
-    found = {name: registered(name) for name in sorted(functions | aggregates)}
-    return {name: record for name, record in found.items() if record is not None}
+    records = {name: registered(name) for name in sorted(functions | aggregates)}
+    return {name: record for name, record in records.items() if record is not None}
 
 
 def registered(name: str) -> ScalarFunction | UserAggregate | None:
-    """The aggregate of a user, or the function, of a name."""
+    """The user's aggregate or the function `name`; None if there is neither."""
     return USER_AGGREGATES.get(name) or FUNCTIONS.get(name)

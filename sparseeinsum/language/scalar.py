@@ -1,4 +1,4 @@
-"""Language: scalar expressions of operands, the `join` of an EinSum."""
+"""Language: scalar expressions, such as the join of an EinSum: evaluated by numpy, and written as text."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,9 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import ScalarFunction
 
 PRODUCT = Call("mul", (U, V))
-# Dtypes that numpy computes functions of truth values in, and those that tensors have.
+# Small dtypes in which numpy computes functions of bool, and the dtypes of tensors that replace them.
 _WIDER = {"float16": "float32", "int8": "int64"}
-_PYTHON_NUMBERS = (bool, int, float, complex)  # which numpy lets take the dtype of what is beside them
+_PYTHON_NUMBERS = (bool, int, float, complex)  # numpy converts these to the dtype of the other operands
 _NAMES = "uvwxyzabcdefghijklmnopqrst"
 
 _NEGATION = FUNCTIONS["neg"].precedence
@@ -24,7 +24,7 @@ _TIGHTEST = FUNCTIONS["pow"].precedence + 1
 
 
 def evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array:
-    """The value of an expression, by numpy, without warnings for what IEEE 754 defines."""
+    """The value of an expression of `operands`, by numpy, without its warnings about NaN, infinity and overflow."""
     with np.errstate(all="ignore"):
         return np.asarray(_evaluate(expression, operands))
 
@@ -42,6 +42,7 @@ def _evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array |
 
 
 def _applied(record: ScalarFunction, values: Sequence[Array | Number]) -> Array | Number:
+    """A function of values, in dtypes that tensors have; literals alone give a literal."""
     if record.complex is None and record.python is None and any(map(np.iscomplexobj, values)):
         compares = record.returns_bool or bool(record.returned_arguments)
         problem = (
@@ -51,7 +52,7 @@ def _applied(record: ScalarFunction, values: Sequence[Array | Number]) -> Array 
     function = record.numpy
     result = np.asarray(function(*values))
     if all(type(value) in _PYTHON_NUMBERS for value in values):
-        # What is made of literals alone is one, too, so that 2 * 3 beside a float32 leaves it a float32.
+        # A value of literals alone stays a literal, so that 2 * 3 times a float32 is a float32.
         number: Number = result.item()
         return number
     wider = _WIDER.get(str(result.dtype))
@@ -61,11 +62,12 @@ def _applied(record: ScalarFunction, values: Sequence[Array | Number]) -> Array 
 
 
 def write(expression: Scalar, names: Sequence[str] = _NAMES) -> str:
-    """The expression as text, with as few parentheses as its operators need."""
+    """The expression as text, with as few parentheses as possible; `names` are those of the operands."""
     return _write(expression, names, 0)
 
 
 def _write(expression: Scalar, names: Sequence[str], binding: int) -> str:
+    """The expression as text, in parentheses if its precedence is below `binding`."""
     match expression:
         case Operand(index):
             return names[index]
@@ -89,12 +91,12 @@ def _write_operator(name: str, arguments: tuple[Scalar, ...], names: Sequence[st
     first, second = arguments
     if name == "pow":
         return f"{_write(first, names, precedence + 1)} {symbol} {_write(second, names, precedence)}"
-    compares = precedence == _COMPARISON  # a < b < c has no meaning, so that both sides need parentheses
+    compares = precedence == _COMPARISON  # comparisons do not chain, so both sides need parentheses
     return f"{_write(first, names, precedence + compares)} {symbol} {_write(second, names, precedence + 1)}"
 
 
 def write_number(value: Number) -> str:
-    """A number as text that reads back as the same number of the same kind: 2 and 2.0 are two."""
+    """A number as text that parses to the same number of the same type: 2 and 2.0 differ."""
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, complex):
@@ -106,27 +108,27 @@ def write_number(value: Number) -> str:
 
 
 def _precedence_of(value: Number) -> int:
-    """How tightly a number holds together as it is written: as a sum, as a negation, or as one word."""
+    """The precedence of a number as it is written: that of a sum (1 + 2j), a negation (-2), or one token (2)."""
     text = write_number(value)
     return _ADDITION if " " in text else _NEGATION if text.startswith("-") else _TIGHTEST
 
 
 def negated_number(value: Number) -> Number | None:
-    """The number that a minus sign before a number makes; None where it negates what is more than a word."""
+    """The literal that a minus sign and `value` form; None if `value` is a truth value or more than one token."""
     if isinstance(value, bool) or _precedence_of(value) < _TIGHTEST:
         return None
     return -value
 
 
 def complex_number(real: Number, sign: int, imaginary: Number) -> complex | None:
-    """The number that `real + imaginary` makes; None where it is a sum of numbers of another kind."""
+    """The literal that `real + imaginary` forms, or `real - imaginary` for sign -1; None if it is a plain sum."""
     if not isinstance(imaginary, complex) or _precedence_of(imaginary) < _TIGHTEST:
         return None
     return None if isinstance(real, bool | complex) else complex(real, math.copysign(imaginary.imag, sign))
 
 
 def _reads_as_number(call: Call) -> bool:
-    """Whether the text of an operator on numbers would be that of one number, as -2 and 1 + 2j are."""
+    """Whether the text of the call would parse as one number, as -2 and 1 + 2j do."""
     match call:
         case Call("neg", (Literal(value),)):
             return negated_number(value) is not None
@@ -141,7 +143,7 @@ def _is_negative(value: float) -> bool:
 
 
 def operands_of(expression: Scalar) -> frozenset[int]:
-    """Positions of the operands that an expression uses."""
+    """The positions of the operands that an expression uses."""
     match expression:
         case Operand(index):
             return frozenset((index,))
@@ -152,7 +154,7 @@ def operands_of(expression: Scalar) -> frozenset[int]:
 
 
 def operands_in_order(expression: Scalar) -> tuple[int, ...]:
-    """The same in the order in which they first appear, which is that of the operands of an EinSum read from text."""
+    """The positions of the operands in the order in which they first appear, as parsing numbers them."""
     match expression:
         case Operand(index):
             return (index,)
@@ -163,7 +165,7 @@ def operands_in_order(expression: Scalar) -> tuple[int, ...]:
 
 
 def gives_infinity(expression: Scalar) -> bool:
-    """Whether an infinity that is written in an expression may be its value, as in where(u != 0, v, -inf)."""
+    """Whether an infinite literal of an expression can be its value, as in where(u != 0, v, -inf)."""
     match expression:
         case Literal(value):
             return not isinstance(value, int) and math.isinf(abs(value))
@@ -174,14 +176,14 @@ def gives_infinity(expression: Scalar) -> bool:
 
 
 def functions_of(expression: Scalar) -> frozenset[str]:
-    """Names of the functions and operators that an expression calls."""
+    """The names of the functions and operators that an expression calls."""
     if not isinstance(expression, Call):
         return frozenset()
     return frozenset((expression.function,)).union(*map(functions_of, expression.arguments))
 
 
 def axis_bounds_of(expression: Scalar) -> Iterator[AxisBound]:
-    """The bounds of tensors' axes that an expression asks for."""
+    """The bounds of tensors' axes that occur in an expression."""
     match expression:
         case AxisBound():
             yield expression
@@ -191,7 +193,7 @@ def axis_bounds_of(expression: Scalar) -> Iterator[AxisBound]:
 
 
 def count_operations(expression: Scalar) -> int:
-    """Scalar operations that one evaluation takes."""
+    """The number of functions and operators that one evaluation computes."""
     if not isinstance(expression, Call):
         return 0
     return 1 + sum(count_operations(argument) for argument in expression.arguments)

@@ -1,4 +1,4 @@
-"""SQL texts: what SQL functions are given and give as text, whichever engine has them."""
+"""Language: parses the text arguments of the SQL functions of all engines, and writes declarations as text."""
 
 from contextlib import suppress
 
@@ -9,13 +9,13 @@ from sparseeinsum.operators.dtypes import Number
 
 
 def parse_tiles(text: str | None) -> list[int] | str:
-    """Tiles as given, `auto` or whole numbers with or without brackets around them.
+    """Parse tiles: `auto`, or whole numbers with or without brackets; NULL gives no tiles.
 
     >>> parse_tiles("64, 512"), parse_tiles("[64]"), parse_tiles(None)
     ([64, 512], [64], [])
 
     Raises:
-        PlanError: They are neither.
+        PlanError: The text is neither.
     """
     if text is None or text == "auto":
         return text or []
@@ -26,30 +26,30 @@ def parse_tiles(text: str | None) -> list[int] | str:
 
 
 def parse_number(text: str) -> Number:
-    """A number as SQL writes it.
+    """Parse a number as SQL writes it.
 
     >>> parse_number("3"), parse_number("-Infinity"), parse_number("true")
     (3, -inf, True)
 
     Raises:
-        DataError: It is none.
+        DataError: The text is not a number.
     """
     for kind in (int, float, complex):
         with suppress(ValueError):
             return kind(text)
     if text in ("true", "false"):
         return text == "true"
-    raise DataError(f"the fill {text} is no number")
+    raise DataError(f"the fill {text} is not a number")
 
 
 def parse_bool(name: str, text: str) -> bool:
-    """Whether an argument of a name is true.
+    """Parse the truth value `text` of the argument `name`.
 
     >>> parse_bool("rewrite", "false")
     False
 
     Raises:
-        PlanError: It is neither true nor false.
+        PlanError: The text is neither true nor false.
     """
     if text not in ("true", "false"):
         raise PlanError(f"{name} {text} is neither true nor false")
@@ -57,7 +57,7 @@ def parse_bool(name: str, text: str) -> bool:
 
 
 def write_declaration(tensor: Tensor) -> str:
-    """A tensor as programs declare it.
+    """The statement that declares a tensor in a program.
 
     >>> write_declaration(Tensor("A", (), "int64", 0))
     'tensor A[] fill 0 dtype int64'

@@ -1,4 +1,4 @@
-"""Language: syntax trees of programs, what stands in them, and how they are written as text."""
+"""Language: the syntax trees of programs, queries on them, and their text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Program text, and the file that it is from, as errors name it; None where it is from none."""
+class SourceText:
+    """Program text, and the name of its file for errors; None if it is from no file."""
 
     text: str
     file: str | None = None
@@ -23,14 +23,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where something stands in a text; line and column count from 1. What no text has stands in no source."""
+    """A place in program text; line and column count from 1. The source is None for nodes that no text contains."""
 
     line: int
     column: int
-    source: Source | None = field(default=None, repr=False)
+    source: SourceText | None = field(default=None, repr=False)
 
-    def error(self, problem: str, source: Source) -> ParseError:
-        """An error that points here, or into some other source where this is in none."""
+    def error(self, problem: str, source: SourceText) -> ParseError:
+        """A parse error that points at this place, in its own source or else in `source`."""
         where = self.source or source
         return ParseError(problem, where.text, self.line, self.column, where.file)
 
@@ -39,14 +39,14 @@ NOWHERE = Position(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """A literal, with its sign if it has one."""
+class NumberLiteral:
+    """A literal number, including its sign."""
 
     value: dtypes.Number
     at: Position = field(default=NOWHERE, compare=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Number) and Literal(self.value) == Literal(other.value)
+        return isinstance(other, NumberLiteral) and Literal(self.value) == Literal(other.value)
 
     def __hash__(self) -> int:
         return hash(Literal(self.value))
@@ -54,7 +54,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class TensorReference:
-    """NAME[labels], as written; `tiles` are of labels in lower case, where they hold several indices."""
+    """NAME[labels], as written. `tiles` are the tiles of several indices, by labels in lower case."""
 
     tensor: str
     labels: tuple[str, ...]
@@ -64,7 +64,7 @@ class TensorReference:
 
 @dataclass(frozen=True, slots=True)
 class BoundExpression:
-    """bound(label), or bound(tensor, axis); with `label`, the axis is what gives that label its bound."""
+    """bound(name) of a label, or bound(name, axis) of a tensor. `label` is set if an axis was resolved from a label."""
 
     name: str
     axis: int | None = None
@@ -74,7 +74,7 @@ class BoundExpression:
 
 @dataclass(frozen=True, slots=True)
 class RangeExpression:
-    """index(label: bound), the index itself, or ones(label: bound), true for every index; None: no bound given."""
+    """index(label: bound), the index itself, or ones(label: bound), true everywhere; the bound is None if not given."""
 
     kind: str
     label: str
@@ -84,7 +84,7 @@ class RangeExpression:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """name(arguments), with the labels of name[labels](argument), or None where none are given; operators, too."""
+    """name(arguments) or name[labels](arguments), also of an operator; the labels are None if there are no brackets."""
 
     name: str
     labels: tuple[str, ...] | None
@@ -94,21 +94,21 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class MatrixName:
-    """NAME without labels, a tensor in a statement of linear algebra."""
+    """NAME without labels: a tensor in a statement of linear algebra."""
 
     name: str
     at: Position = field(default=NOWHERE, compare=False)
 
 
-Expression = Number | TensorReference | BoundExpression | RangeExpression | FunctionCall | MatrixName
+Expression = NumberLiteral | TensorReference | BoundExpression | RangeExpression | FunctionCall | MatrixName
 
-# Operators of linear algebra, as functions that nobody can call by these names.
+# Operators of linear algebra, as functions; no call in program text can have these names.
 MATRIX_PRODUCT, TRANSPOSE = "@", ".T"
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """target = value."""
+    """A statement `target = value`."""
 
     target: TensorReference
     value: Expression
@@ -116,12 +116,12 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class MatrixAssignment(Assignment):
-    """name = value, in linear algebra: neither the target nor tensors in the value have labels yet."""
+    """A statement `name = value` of linear algebra, before its tensors have labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixDeclaration:
-    """matrix NAME, vector NAME or scalar NAME: how many axes a tensor has."""
+    """matrix NAME, vector NAME or scalar NAME: declares the number of axes of a tensor."""
 
     tensor: str
     kind: str
@@ -130,7 +130,7 @@ class MatrixDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """tensor NAME[axis: bound, ...] fill F dtype D; None where not given."""
+    """tensor NAME[axis: bound, ...] fill F dtype D; the fill and the dtype are None if not given."""
 
     tensor: str
     axes: tuple[tuple[str, int], ...]
@@ -144,14 +144,14 @@ class Import:
     """tensor NAME[axis: bound, ...] from RELATION index COLUMN, ... value COLUMN fill F dtype D.
 
     Attributes:
-        tensor: Its name in the program.
-        axes: Names and bounds; None where the data tell the bound.
+        tensor: The name of the tensor in the program.
+        axes: The names and bounds of the axes; a bound is None if it follows from the data.
         relation: The table, view or file, as the user names it.
-        index: Columns of the indices, in the order of the axes.
-        value: Column of the values; None where every row counts as 1.
-        fill: Value of what no row has; None where not given.
-        dtype: Of the values; None where not given.
-        at: Where it stands.
+        index: The columns of the indices, in the order of the axes.
+        value: The column of the values; None if every row has the value 1.
+        fill: The fill; None if not given.
+        dtype: The dtype of the values; None if not given.
+        at: The place of the statement.
     """
 
     tensor: str
@@ -167,12 +167,12 @@ class Import:
 LabelledStatement = Assignment | Declaration | Import
 Statement = LabelledStatement | MatrixAssignment | MatrixDeclaration
 
-# Macros that aggregate the labels that they name, as in mean[j](...); others keep them, as in softmax[j](...).
+# Macros that aggregate the labels in their brackets, as in mean[j](...); others keep them, as in softmax[j](...).
 AGGREGATING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax", "argmin"})
 
 
 def is_aggregate(call: FunctionCall) -> bool:
-    """Whether a call aggregates labels; min and max of two arguments are scalar functions."""
+    """Whether a call aggregates labels. min and max of two arguments are scalar functions instead."""
     if call.name in AGGREGATING_MACROS or call.name in PICKS or call.name in USER_AGGREGATES:
         return True
     if call.name not in AGGREGATES:
@@ -181,12 +181,12 @@ def is_aggregate(call: FunctionCall) -> bool:
 
 
 def lowercase_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Labels without regard to case."""
+    """The labels in lower case."""
     return tuple(label.lower() for label in labels)
 
 
 def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
-    """Every label as written, those that aggregates name, too, and where it stands; bound(j) promotes nothing."""
+    """Every label as written, including those in the brackets of aggregates, with its place; not that of bound(j)."""
     match expression:
         case TensorReference(_, labels, _, at) | FunctionCall(_, labels, _, at) if labels:
             yield from ((label, at) for label in labels)
@@ -198,7 +198,7 @@ def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
 
 
 def references(expression: Expression) -> Iterator[TensorReference]:
-    """Every reference to a tensor."""
+    """The references to tensors in an expression, in order."""
     if isinstance(expression, TensorReference):
         yield expression
     if isinstance(expression, FunctionCall):
@@ -207,12 +207,12 @@ def references(expression: Expression) -> Iterator[TensorReference]:
 
 
 def is_promoted(label: str) -> bool:
-    """Whether a label as written is promoted by hand."""
+    """Whether the user promotes a label, by writing it in upper case."""
     return label[0].isupper()
 
 
 def free_labels(expression: Expression) -> Iterator[str]:
-    """Labels of all references, in order, without those that aggregates around them name."""
+    """The labels of all references, in order, except those that an aggregate around them names."""
     match expression:
         case TensorReference(_, labels):
             yield from lowercase_labels(labels)
@@ -222,7 +222,7 @@ def free_labels(expression: Expression) -> Iterator[str]:
             named = lowercase_labels(labels or ()) if is_aggregate(expression) else ()
             inside = [label for argument in arguments for label in free_labels(argument)]
             yield from (label for label in inside if label not in named)
-            if expression.name in USER_AGGREGATES:  # a label that counts the numbers of states
+            if expression.name in USER_AGGREGATES:  # a label that counts the numbers of a state
                 yield from (label for label in named if label not in inside)
 
 
@@ -243,6 +243,7 @@ def write_statement(statement: LabelledStatement) -> str:
 
 
 def _write_origin(statement: Import) -> str:
+    """The clauses from, index and value of an import."""
     is_by_axis = statement.index == tuple(name for name, _ in statement.axes)
     index = "" if is_by_axis else f" index {', '.join(map(_quoted, statement.index))}"
     value = "" if statement.value is None else f" value {_quoted(statement.value)}"
@@ -254,15 +255,15 @@ def _quoted(text: str) -> str:
 
 
 def write_expression(expression: Expression) -> str:
-    """An expression as program text, with as few parentheses as its operators need."""
+    """An expression as program text, with as few parentheses as possible."""
     leaves: list[str] = []
     return write(_as_scalar(expression, leaves), leaves)
 
 
 def _as_scalar(expression: Expression, leaves: list[str]) -> Scalar:
-    """The expression with everything that is no operator as an operand, whose text goes to `leaves`."""
+    """The expression of operators alone: everything else becomes an operand, and its text is added to `leaves`."""
     match expression:
-        case Number(value):
+        case NumberLiteral(value):
             return Literal(value)
         case FunctionCall(name, None, arguments) if name in FUNCTIONS and len(arguments) == FUNCTIONS[name].operands:
             return Call(name, tuple(_as_scalar(argument, leaves) for argument in arguments))
@@ -272,6 +273,7 @@ def _as_scalar(expression: Expression, leaves: list[str]) -> Scalar:
 
 
 def _write_leaf(expression: Expression) -> str:
+    """The text of an expression that is not an operator."""
     match expression:
         case TensorReference(tensor, labels, tiles):
             sizes = dict(tiles)
@@ -284,12 +286,12 @@ def _write_leaf(expression: Expression) -> str:
         case FunctionCall(name, labels, arguments):
             named = f"[{', '.join(labels)}]" if labels else ""
             return f"{name}{named}({', '.join(write_expression(argument) for argument in arguments)})"
-        case Number(value):
+        case NumberLiteral(value):
             return write_number(value)
         case MatrixName(name):
             return name
 
 
 def write_range(kind: str, label: str, bound: int | str | None) -> str:
-    """The values of a label as program text: index(k: 10)."""
+    """A call of index or ones as program text, such as index(k: 10)."""
     return f"{kind}({label})" if bound is None else f"{kind}({label}: {bound})"

@@ -1,4 +1,4 @@
-"""Language: what a tensor is, how it is decomposed into a relation, and where a stored one lies."""
+"""Language: tensors, their decompositions into relations, and the tables that store them."""
 
 import math
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ KEY_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """Natural keys, such as names or dates, of which each stands for an index: its position in the dictionary.
+    """A dictionary: it maps natural keys, such as names or dates, to indices, their positions in the dictionary.
 
     Attributes:
-        name: In lower case.
-        key_type: SQL type of the keys: TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, UUID or BIGINT.
-        relation: The table of its indices and keys, as SQL names it.
+        name: The name of the dictionary, in lower case.
+        key_type: The SQL type of the keys: TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, UUID or BIGINT.
+        relation: The table of indices and keys, as SQL names it.
     """
 
     name: str
@@ -30,12 +30,12 @@ class Dictionary:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of a tensor: its indices are 0 to bound - 1.
+    """An axis of a tensor. Its indices are 0 to `bound` - 1.
 
     Attributes:
-        name: Of the axis.
-        bound: How many indices it has; of a dictionary, how many keys that has now.
-        dictionary: Natural keys of the indices; None where the indices themselves are what users know.
+        name: The name of the axis.
+        bound: The number of indices; with a dictionary, the number of keys that it has now.
+        dictionary: The natural keys of the indices; None if users give the indices themselves.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Name, axes, dtype and fill; every index that is not stored holds the fill."""
+    """A tensor: name, axes, dtype and fill. Every index without a stored entry has the fill as its value."""
 
     name: str
     axes: tuple[Axis, ...]
@@ -77,66 +77,66 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Bounds of all axes."""
+        """The bounds of all axes, in order."""
         return tuple(axis.bound for axis in self.axes)
 
     @property
     def size(self) -> int:
-        """Number of indices."""
+        """The number of entries, stored or not: the product of the bounds."""
         return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """How a tensor becomes a relation: for every axis a tile size, or DEMOTED.
+    """A decomposition of a tensor into a relation: for every axis a tile size, or DEMOTED.
 
-    An axis of tile t >= 1 is promoted: it has a key column holding index div t, and the array holds index mod t; the
-    array of the last key is shorter where t does not divide the bound. Tile 1 is the promotion of the SparseEinSum
-    paper (section 4.2). A demoted axis lies in the array alone.
+    An axis of tile t >= 1 is promoted: its key column holds index div t, and index mod t is the position in the array.
+    If t does not divide the bound, the array of the last key is shorter. Tile 1 is the promotion of the SparseEinSum
+    paper (section 4.2). A demoted axis has no key column; the whole index is the position in the array.
     """
 
     tiles: tuple[int, ...]
 
     @property
     def promoted(self) -> tuple[int, ...]:
-        """Positions of the axes with a key column."""
+        """The positions of the axes that have a key column."""
         return tuple(position for position, tile in enumerate(self.tiles) if tile != DEMOTED)
 
     @property
     def array_axes(self) -> tuple[int, ...]:
-        """Positions of the axes that arrays have: those demoted, and those with tiles of several indices."""
+        """The positions of the axes that arrays have: the demoted ones, and those with tiles of several indices."""
         return tuple(position for position, tile in enumerate(self.tiles) if tile != 1)
 
     @property
     def has_tiles(self) -> bool:
-        """Whether some key stands for several indices."""
+        """Whether the tiles of some axis have several indices."""
         return any(tile > 1 for tile in self.tiles)
 
     def differing_axes(self, other: "Decomposition") -> tuple[int, ...]:
-        """Positions of the axes that have another tile in another decomposition."""
+        """The positions of the axes whose tiles differ between the two decompositions."""
         pairs = zip(self.tiles, other.tiles, strict=True)
-        return tuple(position for position, (tile, given) in enumerate(pairs) if tile != given)
+        return tuple(position for position, (tile, other_tile) in enumerate(pairs) if tile != other_tile)
 
     def common_refinement(self, other: "Decomposition") -> "Decomposition":
-        """The coarsest decomposition that both consist of."""
+        """The coarsest decomposition that refines both: each tile of either is a union of its tiles."""
         return Decomposition(tuple(map(common_tile, self.tiles, other.tiles)))
 
     @property
     def is_scalar(self) -> bool:
-        """Whether every tuple holds one number."""
+        """Whether every tuple has one number instead of an array."""
         return all(tile == 1 for tile in self.tiles)
 
     def array_size(self, shape: tuple[int, ...]) -> int:
-        """Elements of the array in one tuple of a tensor of this shape."""
+        """The number of elements of the largest array, for a tensor of shape `shape`."""
         return math.prod(extent_of(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
 
     def max_tuples(self, shape: tuple[int, ...]) -> int:
-        """Tuples of a tensor of this shape, if every one is present."""
+        """The number of tuples of a dense tensor of shape `shape`."""
         return math.prod(count_keys(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
 
 
 def write_label(label: str, tiles: Mapping[str, int]) -> str:
-    """A label as in `k`, promoted `K`, or in tiles of 64 indices `K:64`.
+    """A label as text: demoted as in `k`, promoted as in `K`, in tiles of 64 indices as in `K:64`.
 
     >>> write_label("k", {}), write_label("k", {"k": 1}), write_label("k", {"k": 64})
     ('k', 'K', 'K:64')
@@ -147,28 +147,28 @@ def write_label(label: str, tiles: Mapping[str, int]) -> str:
 
 
 def extent_of(tile: int, bound: int) -> int:
-    """Indices of an axis in one array; of the largest tile."""
+    """The number of indices of an axis in the largest array."""
     return bound if tile == DEMOTED else min(tile, bound)
 
 
 def mean_extent(tile: int, bound: int) -> float:
-    """Indices of an axis in one array, on average."""
+    """The average number of indices of an axis in one array."""
     keys = count_keys(tile, bound)
     return bound / keys if keys else 1.0
 
 
 def count_keys(tile: int, bound: int) -> int:
-    """Values that the key of an axis can have; 1 for an axis that has none."""
+    """The number of values that the key column of an axis can have; 1 for a demoted axis."""
     return 1 if tile == DEMOTED else -(-bound // tile)
 
 
 def is_ragged(tile: int, bound: int) -> bool:
-    """Whether the last array of an axis is shorter than the others."""
+    """Whether the last tile of an axis is shorter than the others."""
     return tile > 1 and bound % tile != 0
 
 
 def common_tile(first: int, second: int) -> int:
-    """The coarsest tile that both of two tiles consist of.
+    """The size of the coarsest tile that divides two tiles; DEMOTED counts as a tile of the whole axis.
 
     >>> common_tile(64, 0), common_tile(64, 48), common_tile(1, 64), common_tile(0, 0)
     (64, 16, 1, 0)
@@ -177,48 +177,48 @@ def common_tile(first: int, second: int) -> int:
 
 
 def fully_promoted(rank: int) -> Decomposition:
-    """All axes promoted: one tuple a number."""
+    """The decomposition that promotes all of `rank` axes, with tile 1: every tuple has one number."""
     return Decomposition((1,) * rank)
 
 
 def fully_demoted(rank: int) -> Decomposition:
-    """All axes demoted: a single tuple."""
+    """The decomposition that demotes all of `rank` axes: the relation has a single tuple."""
     return Decomposition((DEMOTED,) * rank)
 
 
 def tuple_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
-    """Bytes of one tuple: its keys and its number or array."""
+    """The bytes of one tuple: its keys, and its number or largest array."""
     return KEY_BYTES * len(decomposition.promoted) + array_bytes(tensor, decomposition)
 
 
 def array_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
-    """Bytes of the number or array in one tuple."""
+    """The bytes of the number or of the largest array in one tuple."""
     return decomposition.array_size(tensor.shape) * ITEM_BYTES[tensor.dtype]
 
 
 def key_dictionaries(tensor: Tensor, decomposition: Decomposition) -> tuple[Dictionary | None, ...]:
-    """For every key column, in axis order, the dictionary of which it may hold keys; None where a key is a tile."""
+    """For every key column, in axis order, the dictionary of its axis; None if there is none or its keys are tiles."""
     axes, tiles = tensor.axes, decomposition.tiles
     return tuple(axes[position].dictionary if tiles[position] == 1 else None for position in decomposition.promoted)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor and the table, view or file that holds it.
+    """A tensor, and the table, view or file that holds it.
 
     Attributes:
-        tensor: What it is.
-        decomposition: How it is stored.
-        relation: The relation as SQL names it, such as `main.edges` or `read_parquet('edges.parquet')`; of one that is
-            generated maybe a SELECT.
-        keys: Column of every promoted axis, in axis order.
-        value: Column of the values; None where every tuple counts as 1.
-        casts: Whether the column's type is not the one that values are computed with, so that they must be cast.
-        is_owned: Whether the table was made by loading, and goes when the tensor is replaced.
-        is_generated: Whether rows are made when they are read; no catalogue knows it.
+        tensor: The tensor.
+        decomposition: Its decomposition, in which it is stored.
+        relation: The relation as SQL names it, such as `main.edges` or `read_parquet('edges.parquet')`; it can be a
+            SELECT if the tensor is generated.
+        keys: The key columns of the promoted axes, in axis order.
+        value: The column of the values or arrays; None if every tuple has the value 1.
+        casts: Whether the values must be cast, because they are computed in another type than the column has.
+        is_owned: Whether loading created the table; it is then dropped when the tensor is replaced.
+        is_generated: Whether the rows are generated when they are read; such a tensor is in no catalogue.
         holds_keys: Whether the key columns of axes with a dictionary hold natural keys, which are looked up when rows
-            are read; else they hold indices.
-        owner: The role of the database that entered it in the catalogue; None where none did, or nobody knows.
+            are read, rather than indices.
+        owner: The database role that added it to the catalogue; None if there is none or it is unknown.
     """
 
     tensor: Tensor
@@ -234,23 +234,23 @@ class StoredTensor:
 
     @property
     def is_query(self) -> bool:
-        """Whether the relation is a SELECT, as it may be of what is generated."""
+        """Whether the relation is a SELECT, which only generated tensors have."""
         return self.is_generated and self.relation.startswith("SELECT ")
 
     @property
     def is_index_range(self) -> bool:
-        """Whether its rows are those of a range of indices, and nothing that could change."""
+        """Whether the bounds alone determine its rows, so that these cannot change."""
         return self.is_generated and (self.is_query or self.relation.startswith("range("))
 
     @property
     def column_dictionaries(self) -> dict[str, Dictionary]:
-        """Dictionaries by the key columns that hold natural keys."""
-        found = zip(self.keys, key_dictionaries(self.tensor, self.decomposition), strict=True)
-        return {key: dictionary for key, dictionary in found if self.holds_keys and dictionary is not None}
+        """The dictionaries of the key columns that hold natural keys, by column."""
+        columns = zip(self.keys, key_dictionaries(self.tensor, self.decomposition), strict=True)
+        return {key: dictionary for key, dictionary in columns if self.holds_keys and dictionary is not None}
 
     @property
     def notation(self) -> str:
-        """How the table holds it, as in A[I, j]: key columns in upper case, with their tiles."""
+        """The tensor in its stored decomposition, as in A[I, j]: promoted axes in upper case, with their tiles."""
         axes = zip(self.tensor.axes, self.decomposition.tiles, strict=True)
         labels = (write_label(axis.name, {axis.name: tile} if tile else {}) for axis, tile in axes)
         return f"{self.tensor.name}[{', '.join(labels)}]"

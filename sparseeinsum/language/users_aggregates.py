@@ -1,4 +1,4 @@
-"""Language: a user's functions of states in, an aggregate that programs may call out."""
+"""Language: registers functions of states as an aggregate that programs can call."""
 
 import inspect
 import re
@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.functions import RESERVED, source_of
+from sparseeinsum.language.functions import RESERVED, computation_key
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES, State, UserAggregate
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
-_MOST_NUMBERS = 4
-_PROBES = (1.0, -2.0, 0.5)  # values that an aggregate is tried with to see whether it is one
+_MOST_NUMBERS = 4  # of a state
+_PLAIN_PARAMETERS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_PROBES = (1.0, -2.0, 0.5)  # values with which the laws of an aggregate are tested
 
 
 def aggregate(
@@ -26,27 +27,27 @@ def aggregate(
     combine: Callable[..., Any],
     repeat: Callable[..., Any] | None = None,
 ) -> None:
-    """Make functions of yours an aggregate of programs; of one that has this name it takes the place.
+    """Register Python functions as an aggregate of programs; it replaces an earlier one of the same name.
 
-    A state is a number, or a tuple of two to four. In a program, `name[j](A[i, j])` folds one number over j; of more
-    numbers, another label in the brackets counts them: `name[j, n](A[i, j])` has the labels i and n. Kernels compile
-    the functions with numba and compute in float64; they run in this process, on DuckDB.
+    A state is a number, or a tuple of two to four numbers. In a program, `name[j](A[i, j])` aggregates over j if a
+    state has one number. If it has several, a second label in the brackets counts them: `name[j, n](A[i, j])` has the
+    labels i and n. The functions are compiled with numba, compute in float64, and run in this process, on DuckDB.
 
     Args:
-        name: In programs.
-        fold: (state, value) -> state; or (state, value, another) -> state, of an aggregate of two arguments.
-        identity: The state of nothing.
-        combine: (state, another) -> state, commutative and associative.
-        repeat: (value, times) -> the state of a value so many times, which what is absent contributes; both are floats.
-            By default states are doubled with `combine`.
+        name: The name of the aggregate in programs.
+        fold: (state, value) -> state; or (state, value, second value) -> state, for an aggregate of two arguments.
+        identity: The state before the first value.
+        combine: (state, other state) -> state; it must be commutative and associative.
+        repeat: (value, times) -> the state of `times` copies of `value`, for absent entries; both are floats. By
+            default, states are doubled with `combine`.
 
     Raises:
-        SemanticsError: The name is taken, a function takes something else, or they contradict each other.
+        SemanticsError: The name is taken, a function has other parameters, or the functions contradict each other.
 
     >>> aggregate("magnitude", lambda s, x: s + abs(x), 0.0, lambda s, t: s + t, lambda x, n: abs(x) * n)
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise SemanticsError(f"{name!r} is no name for an aggregate; it needs up to 60 letters, digits and _")
+        raise SemanticsError(f"{name!r} cannot be the name of an aggregate; it needs up to 60 letters, digits and _")
     if name in RESERVED or name in FUNCTIONS:
         raise SemanticsError(f"{name} has a meaning in programs already; give the aggregate another name")
     arguments = _count_parameters(name, "fold", fold, (2, 3)) - 1
@@ -54,79 +55,85 @@ def aggregate(
     if repeat is not None:
         _count_parameters(name, "repeat", repeat, (2,))
     state = _state(name, identity)
-    source = (state, *(None if each is None else source_of(each) for each in (fold, combine, repeat)))
+    functions = (fold, combine, repeat)
+    source = (state, *(None if function is None else computation_key(function) for function in functions))
     known = USER_AGGREGATES.get(name)
     if known is not None and known.source == source:
         return
     record = UserAggregate(name, fold, state, combine, repeat, arguments, source)
-    _check(record)
+    _check_laws(record)
     USER_AGGREGATES[name] = record
     if arguments == 2:
         FUNCTIONS[record.pair] = ScalarFunction(name=record.pair, operands=2, numpy=_pairs(name), python=fold)
 
 
 def _state(name: str, identity: float | Sequence[float]) -> State:
+    """The identity as a tuple of one to four floats."""
     numbers = tuple(identity) if isinstance(identity, Sequence) else (identity,)
-    if not 1 <= len(numbers) <= _MOST_NUMBERS or not all(isinstance(each, int | float | np.number) for each in numbers):
+    if not 1 <= len(numbers) <= _MOST_NUMBERS or not all(
+        isinstance(number, int | float | np.number) for number in numbers
+    ):
         raise SemanticsError(f"the identity of {name} is {identity!r}; it must be one to {_MOST_NUMBERS} real numbers")
     try:
         return tuple(map(float, numbers))
     except OverflowError:
-        raise SemanticsError(f"the identity of {name} is {identity!r}, which no float64 is") from None
+        raise SemanticsError(f"the identity of {name} is {identity!r}, which is too large for float64") from None
 
 
 def _count_parameters(name: str, part: str, function: Callable[..., Any], allowed: Sequence[int]) -> int:
+    """The number of parameters of a function, if `allowed` has it; `part` is the role of the function, for errors."""
     if not inspect.isfunction(getattr(function, "py_func", function)):
         raise SemanticsError(f"the {part} of {name} is {function!r}; it must be a function written in Python")
     parameters = inspect.signature(function).parameters.values()
-    is_plain = all(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
+    is_plain = all(parameter.kind in _PLAIN_PARAMETERS for parameter in parameters)
     if not is_plain or len(parameters) not in allowed:
-        shown, wanted = ", ".join(map(str, parameters)), " or ".join(map(str, allowed))
-        raise SemanticsError(f"the {part} of {name} takes ({shown}); it must take {wanted} arguments")
+        shown, counts = ", ".join(map(str, parameters)), " or ".join(map(str, allowed))
+        raise SemanticsError(f"the {part} of {name} takes ({shown}); it must take {counts} arguments")
     return len(parameters)
 
 
-def _check(record: UserAggregate) -> None:
-    """Try the functions with some values; what they compute must not depend on the order, nor on how it is divided."""
-    states = [_tried(record, "fold", record.fold_all, [(value,) * record.arguments]) for value in _PROBES]
+def _check_laws(record: UserAggregate) -> None:
+    """Test the functions on some values: results must not depend on the order or the grouping of the values."""
+    states = [_call(record, "fold", record.fold_all, [(value,) * record.arguments]) for value in _PROBES]
     for state in (record.identity, *states):
         if len(state) != record.numbers:
             raise SemanticsError(
                 f"the fold of {record.name} returns {len(state)} numbers, and its identity has {record.numbers}"
             )
     one, other = states[:2]
-    both = _combined(record, one, other)
-    folded = _tried(record, "fold", record.fold_all, [(value,) * record.arguments for value in _PROBES[:2]])
-    for what, found, wanted in (
-        ("combine(identity, state) is not state", _combined(record, record.identity, one), one),
-        ("combine depends on the order of its arguments", _combined(record, other, one), both),
-        ("combine of the states of two values is not the fold of both", both, folded),
+    combined = _combine(record, one, other)
+    folded = _call(record, "fold", record.fold_all, [(value,) * record.arguments for value in _PROBES[:2]])
+    for problem, actual, expected in (
+        ("combine(identity, state) is not state", _combine(record, record.identity, one), one),
+        ("combine depends on the order of its arguments", _combine(record, other, one), combined),
+        ("combine of the states of two values is not the fold of both", combined, folded),
     ):
-        _check_same(record, what, found, wanted)
+        _check_equal(record, problem, actual, expected)
     if record.arguments == 1:
         for value in _PROBES:
-            found = _tried(record, "repeat", record.fold_repeated, value, 3)
-            three = _tried(record, "fold", record.fold_all, [(value,)] * 3)
-            _check_same(record, "repeat(value, 3) is not the fold of three", found, three)
+            repeated = _call(record, "repeat", record.fold_repeated, value, 3)
+            folded = _call(record, "fold", record.fold_all, [(value,)] * 3)
+            _check_equal(record, "repeat(value, 3) is not the fold of three", repeated, folded)
 
 
-def _combined(record: UserAggregate, one: State, other: State) -> State:
+def _combine(record: UserAggregate, one: State, other: State) -> State:
     plain = (one[0], other[0]) if record.numbers == 1 else (one, other)
 
-    def combine(*states: Any) -> State:  # noqa: ANN401  # as functions take them
-        found = record.combine(*states)
-        return tuple(map(float, (found,) if record.numbers == 1 else found))
+    def combine(*states: Any) -> State:  # noqa: ANN401  # floats or tuples of floats
+        state = record.combine(*states)
+        return tuple(map(float, (state,) if record.numbers == 1 else state))
 
-    combined: State = _tried(record, "combine", combine, *plain)
+    combined: State = _call(record, "combine", combine, *plain)
     return combined
 
 
-def _check_same(record: UserAggregate, problem: str, found: State, wanted: State) -> None:
-    if len(found) != len(wanted) or not np.allclose(found, wanted, rtol=1e-9, atol=1e-12, equal_nan=True):
-        raise SemanticsError(f"{record.name} is no aggregate: {problem}; it gives {found} for {wanted}")
+def _check_equal(record: UserAggregate, problem: str, actual: State, expected: State) -> None:
+    if len(actual) != len(expected) or not np.allclose(actual, expected, rtol=1e-9, atol=1e-12, equal_nan=True):
+        raise SemanticsError(f"{record.name} is not an aggregate: {problem}; it gives {actual} for {expected}")
 
 
-def _tried(record: UserAggregate, part: str, function: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
+def _call(record: UserAggregate, part: str, function: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
+    """The result of a user's function; an exception in it becomes a SemanticsError."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -135,7 +142,7 @@ def _tried(record: UserAggregate, part: str, function: Callable[..., Any], *argu
 
 
 def _pairs(name: str) -> Callable[..., Array]:
-    """What stands for two arguments where a dtype is asked for."""
+    """A function of two arguments that has the shape of their values, for the inference of dtypes."""
 
     def pairs(*operands: Any) -> Array:  # noqa: ANN401  # arrays and numbers
         if any(map(np.iscomplexobj, operands)):

@@ -14,7 +14,7 @@ from sparseeinsum.language.matrix_statements import no_shapes
 from sparseeinsum.language.names import names_read
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.scalar import axis_bounds_of
-from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, Source
+from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, SourceText
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.expressions import AxisBound
 from sparseeinsum.storage.program_inputs import shapes_in, stored_inputs
@@ -42,7 +42,7 @@ class Finding:
 
 
 def check_source(
-    source: Source, folder: Path | None, parameters: Mapping[str, object], engine: Engine | None
+    source: SourceText, folder: Path | None, parameters: Mapping[str, object], engine: Engine | None
 ) -> list[Finding]:
     """All findings, sorted by file, line and column.
 
@@ -59,7 +59,7 @@ def check_source(
 
 
 class _Check:
-    def __init__(self, source: Source, folder: Path | None, parameters: Mapping[str, object]) -> None:
+    def __init__(self, source: SourceText, folder: Path | None, parameters: Mapping[str, object]) -> None:
         self._source = source
         self._findings: set[Finding] = set()
         self._parameters = Parameters(parameters, stand_in=_ANY_BOUND)

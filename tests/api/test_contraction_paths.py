@@ -119,8 +119,8 @@ def test_subscripts_that_do_not_fit(
 @pytest.mark.parametrize(
     ("operand", "message"),
     [
-        ((3, 3), r"operand 1 is the tuple \(3, 3\); write a shape and how many entries"),
-        (((3, 3), 10), r"operand 1 cannot have 10 entries in the shape \(3, 3\); it has 9 places"),
+        ((3, 3), r"operand 1 is the tuple \(3, 3\); write a shape and a number of entries"),
+        (((3, 3), 10), r"operand 1 cannot have 10 entries in the shape \(3, 3\), which has at most 9"),
         (((3, 3), -1), "cannot have -1 entries"),
     ],
 )

@@ -11,17 +11,17 @@ import sparseeinsum as se
 EXAMPLE = "write subscripts as in 'ij,jk->ik'"
 
 UNREADABLE = [
-    ("ij,jk->ik->i", 2, 10, f"'-' makes no sense here; {EXAMPLE}"),
-    ("i-j,j->i", 2, 2, f"'-' makes no sense here; {EXAMPLE}"),
-    ("i>j", 1, 2, f"'>' makes no sense here; {EXAMPLE}"),
-    ("i - > i", 1, 3, f"'-' makes no sense here; {EXAMPLE}"),
-    ("ij->i,j", 1, 6, f"',' makes no sense here; {EXAMPLE}"),
-    ("i1->i", 1, 2, "'1' is no label; labels are letters"),
-    ("ij;jk", 2, 3, "';' is no label; labels are letters"),
-    ("i\tj", 1, 2, "'\\t' is no label; labels are letters"),
-    ("é²->é", 1, 2, "'²' is no label; labels are letters"),
-    ("i..j", 1, 2, "a single '.' makes no sense; an ellipsis is '...'"),
-    (". ..ij", 1, 1, "a single '.' makes no sense; an ellipsis is '...'"),
+    ("ij,jk->ik->i", 2, 10, f"'-' has no meaning here; {EXAMPLE}"),
+    ("i-j,j->i", 2, 2, f"'-' has no meaning here; {EXAMPLE}"),
+    ("i>j", 1, 2, f"'>' has no meaning here; {EXAMPLE}"),
+    ("i - > i", 1, 3, f"'-' has no meaning here; {EXAMPLE}"),
+    ("ij->i,j", 1, 6, f"',' has no meaning here; {EXAMPLE}"),
+    ("i1->i", 1, 2, "'1' is not a label; labels are letters"),
+    ("ij;jk", 2, 3, "';' is not a label; labels are letters"),
+    ("i\tj", 1, 2, "'\\t' is not a label; labels are letters"),
+    ("é²->é", 1, 2, "'²' is not a label; labels are letters"),
+    ("i..j", 1, 2, "a single '.' has no meaning; an ellipsis is '...'"),
+    (". ..ij", 1, 1, "a single '.' has no meaning; an ellipsis is '...'"),
     ("......", 1, 4, "there is an ellipsis already; one is enough"),
     ("...i->...i...", 1, 11, "there is an ellipsis already; one is enough"),
     ("...i->i", 1, 7, "the ellipsis stands for 1 axis, which the result lacks; write ... there, too"),
@@ -79,19 +79,39 @@ def test_dtypes_that_are_not_supported(dtype: str) -> None:
         se.einsum("ij,jk->ik", np.eye(2), array)
 
 
-JOIN_LACKS = "the join 'u + 1' lacks v; every operand must stand in it"
+JOIN_LACKS = "the join 'u + 1' lacks v; it must have every operand"
 
 
 @pytest.mark.parametrize(
     ("keywords", "error", "problem"),
     [
-        ({"agg": "mean"}, se.SemanticsError, "agg 'mean' is none of sum, prod, max, min, any, all, logsumexp"),
+        (
+            {"agg": "mean"},
+            se.SemanticsError,
+            "agg 'mean' is unknown; it must be one of sum, prod, max, min, any, all, logsumexp",
+        ),
         ({"join": "u + 1"}, se.SemanticsError, JOIN_LACKS),
         ({"join": "u + w"}, se.ParseError, "line 1, column 5: there is no operand w; there are u, v"),
-        ({"join": "sum(u) * v"}, se.ParseError, "line 1, column 1: a join has operands, numbers, operators and"),
-        ({"join": "u[i] * v"}, se.ParseError, "line 1, column 1: a join has operands, numbers, operators and"),
-        ({"join": "u * v / bound(i)"}, se.ParseError, "line 1, column 9: a join has operands, numbers, operators and"),
-        ({"join": "frob(u, v)"}, se.ParseError, "line 1, column 1: a join has operands, numbers, operators and"),
+        (
+            {"join": "sum(u) * v"},
+            se.ParseError,
+            "line 1, column 1: a join can only have operands, numbers, operators and",
+        ),
+        (
+            {"join": "u[i] * v"},
+            se.ParseError,
+            "line 1, column 1: a join can only have operands, numbers, operators and",
+        ),
+        (
+            {"join": "u * v / bound(i)"},
+            se.ParseError,
+            "line 1, column 9: a join can only have operands, numbers, operators and",
+        ),
+        (
+            {"join": "frob(u, v)"},
+            se.ParseError,
+            "line 1, column 1: a join can only have operands, numbers, operators and",
+        ),
         ({"join": "u $ v"}, se.ParseError, "line 1, column 3: the character '$' has no meaning here"),
     ],
 )
@@ -105,11 +125,11 @@ def test_joins_and_aggregates_that_make_no_sense(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((np.eye(2),), "the subscripts are no text; write subscripts as in 'ij,jk->ik'"),
+        ((np.eye(2),), "the subscripts are not a text; write subscripts as in 'ij,jk->ik'"),
         ((), "the subscripts describe 1 operand, but 0 were given"),
-        ((np.eye(2), 3), "labels beside an operand are a list of whole numbers and Ellipsis"),
-        ((np.eye(2), ["i", "j"]), "labels beside an operand are a list of whole numbers and Ellipsis"),
-        ((np.eye(2), [True, False]), "labels beside an operand are a list of whole numbers and Ellipsis"),
+        ((np.eye(2), 3), "the labels of an operand are a list of whole numbers and Ellipsis"),
+        ((np.eye(2), ["i", "j"]), "the labels of an operand are a list of whole numbers and Ellipsis"),
+        ((np.eye(2), [True, False]), "the labels of an operand are a list of whole numbers and Ellipsis"),
         ((np.eye(2), [0, -1]), "label -1 is not from 0 to"),
         ((np.eye(2), [0, 1], [2]), "label C of the result is in no operand"),
     ],

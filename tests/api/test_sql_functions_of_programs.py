@@ -19,7 +19,7 @@ from sparseeinsum.kernels.catalogue import functions
 A = sp.random_array((30, 20), density=0.2, rng=np.random.default_rng(0)).toarray()
 B = np.random.default_rng(1).normal(size=(20, 4))
 PRODUCT = "Y[i, k] = sum(A[i, j] * B[j, k])"
-HIDDEN = "which sees neither temporary tables nor what a transaction that is still open has made"
+HIDDEN = "which sees neither temporary tables nor uncommitted changes"
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_tensor_from_table(connection: duckdb.DuckDBPyConnection) -> None:
     counted = connection.execute("FROM tensor_from_table('N', 'edges', ['src', 'dst'], fill => 0)").fetchall()
     assert counted == [("tensor N[src: 5, dst: 7] fill 0.0 dtype float64",)]
     assert "has no column weight" in error_of(connection, "CALL tensor_from_table('E', 'edges', ['src'], 'weight')")
-    assert "the fill no is no number" in error_of(
+    assert "the fill no is not a number" in error_of(
         connection, "CALL tensor_from_table('E', 'edges', ['src'], fill := 'no')"
     )
 
@@ -202,7 +202,7 @@ def test_temporary_tables(connection: duckdb.DuckDBPyConnection) -> None:
     [
         ("FROM einsum('Y[i] = sum(A[i, j)')", "line 1, column 18"),
         ("FROM einsum('Y[i] = sum(Q[i, j])')", "there is no tensor Q in this database; known are A, B (SQL functions"),
-        ("FROM einsum('Y[i] = sum(A[i, j]); Z[j] = sum(A[i, j])')", "say which, as in output := 'Y'"),
+        ("FROM einsum('Y[i] = sum(A[i, j]); Z[j] = sum(A[i, j])')", "name it, as in output := 'Y'"),
         ("FROM einsum('Y[i] = sum(A[i, j])', output := 'Z')", "the program computes no Z"),
         ("FROM einsum('Y[i] = sum(A[i, j])', optimizer := 'best')", "there is no optimizer 'best'"),
         ("FROM einsum('Y[i] = sum(A[i, j])', tiles := 'many')", "tiles many are neither 'auto' nor whole numbers"),

@@ -169,7 +169,7 @@ def test_load_and_drop(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     assert main([*load, "C", "A", "--index", "src,dst", "--no-copy", "--shape", "3,3"]) == 0
     assert capsys.readouterr().out == "tensor C[src: 3, dst: 3] fill 0.0 dtype float64: 3 entries in main.A\n"
     assert main(["drop", "-d", "new.duckdb", "B", "C"]) == 0
-    assert capsys.readouterr().out == "B is gone, with the table main.B\nC is gone\n"
+    assert capsys.readouterr().out == "B is dropped, with its table main.B\nC is dropped\n"
     with se.connect("new.duckdb") as db:
         assert list(db.tensors()) == ["A"]
         np.testing.assert_array_equal(db.run("Y[i, j] = A[i, j]")["Y"].to_numpy(), [[0, 1.5, 0], [2, 0, -3]])
@@ -202,7 +202,8 @@ def test_load_that_fails_leaves_no_new_file(
 
 
 @pytest.mark.parametrize(
-    ("wish", "message"), [(["--shape", "3,x"], "3,x are no whole numbers"), (["--fill", "none"], "none is no number")]
+    ("wish", "message"),
+    [(["--shape", "3,x"], "3,x is not a list of whole numbers"), (["--fill", "none"], "none is not a number")],
 )
 def test_wishes_that_load_cannot_read(wish: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
@@ -222,19 +223,19 @@ def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["run", "-d", "{}", "-t", "C[i, k] = sum(A[i, j] * Z[j, k])"], "there is no tensor Z in this database"),
         (["run", "-d", "{}", "-t", "C[i] = A[i, j]"], "line 1, column 1"),
-        (["run", "-d", "{}"], "give a program file"),
+        (["run", "-d", "{}"], "give exactly one of a program file"),
         (["run", "-d", "{}", "nowhere.ein"], "nowhere.ein"),
         (["run", "-d", "absent.duckdb", "-t", PRODUCT], "there is no database file absent.duckdb"),
         (["run", "-d", "{}", "-t", PRODUCT, "--into", "C"], "RESULT=TABLE"),
         (["run", "-d", "{}", "-t", PRODUCT, "--into", "X=y"], "the plan returns no X"),
         (["run", "-d", "{}", "-t", PRODUCT, "-o", "best"], "dp, cover, greedy, relational"),
         (["run", "-d", "{}", "-t", PRODUCT, "-m", "lots"], "'lots' is no size"),
-        (["run", "-d", "{}", "-t", PRODUCT, "--plan", "p.json"], "--text or --plan, one of them"),
+        (["run", "-d", "{}", "-t", PRODUCT, "--plan", "p.json"], "--text and --plan"),
         (["run", "-d", "{}", "--plan", "p.json"], "there is no plan file p.json"),
-        (["run", "-d", "{}", "--plan", "p.json", "-m", "1GB"], "--memory-limit is for planning"),
-        (["compile", "-d", "{}", "--plan", "p.json", "--no-indexes"], "--no-indexes is for planning"),
-        (["run", "-d", "{}", "--plan", "p.json", "--no-rewrite"], "--no-rewrite is for planning"),
-        (["explain", "-d", "{}", "--plan", "p.json", "--tiles", "64"], "--tiles is for planning"),
+        (["run", "-d", "{}", "--plan", "p.json", "-m", "1GB"], "--memory-limit is an option of planning"),
+        (["compile", "-d", "{}", "--plan", "p.json", "--no-indexes"], "--no-indexes is an option of planning"),
+        (["run", "-d", "{}", "--plan", "p.json", "--no-rewrite"], "--no-rewrite is an option of planning"),
+        (["explain", "-d", "{}", "--plan", "p.json", "--tiles", "64"], "--tiles is an option of planning"),
         (["explain", "-d", "{}", "-t", PRODUCT, "--save", "{}/plan.json"], "plan.json"),
         (["explain", "-d", "{}", "-t", PRODUCT, "--html", "{}/plan.html"], "plan.html"),
         (["stats", "-d", "{}", "Z"], "there is no tensor Z"),
@@ -243,7 +244,7 @@ def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["load", "-d", "{}", "E", "absent.csv"], "absent.csv"),
         (["load", "-d", "{}", "E", "absent"], "there is no table, view or file absent"),
         (["load", "-d", "{}", "E", "A", "--value", "v"], "no column v; they have dim_0, val"),
-        (["load", "-d", "{}", "E", "A", "--no-copy"], "--no-copy needs --index"),
+        (["load", "-d", "{}", "E", "A", "--no-copy"], "--no-copy needs the index columns"),
         (["load", "-d", "{}", "E", "A", "--no-copy", "--index", "i", "--duplicates", "sum"], "leave out one"),
         (["demo", "--data", "absent.npz"], "absent.npz"),
     ],

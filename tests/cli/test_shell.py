@@ -17,7 +17,7 @@ import pytest
 
 import sparseeinsum as se
 from sparseeinsum.cli import main
-from sparseeinsum.cli.shell_input import Entered, Kind, entered
+from sparseeinsum.cli.shell_input import InputKind, ShellInput, inputs
 
 # For what a terminal is to show, unless it hangs; to start takes half a minute where others keep the machine busy.
 MOST_SECONDS = 120
@@ -106,9 +106,9 @@ def test_parameters_tables_and_files(shell: Shell, tmp_path: Path, monkeypatch: 
         + "s[] = eta * sum(d[i])\nparam eta = 20\nt[] = eta + s[]\nu[] = power + eta\n",
         status=1,
     )
-    assert "declared; a program that reads E is held to it" in printed
+    assert "declared; programs that read E check the declaration" in printed
     assert cells(printed) == [["0", "4"], ["1", "9"], ["2", "0.25"], ["132.5"], ["152.5"]]
-    assert "the right side names no tensor" in shell.error
+    assert "the right side has no tensor" in shell.error
     assert shell.run("param eta = 0.5\n\\d") == "param eta = 0.5\n"
     shell.run("y[i] = eta * edges[i, j]", status=1)
     assert "line 1, column 8: eta has no labels" in shell.error
@@ -134,8 +134,8 @@ def test_tensors(shell: Shell) -> None:
     printed = shell.run("\\d\n\\d A\n")
     assert cells(printed)[1] == ["A", "dim_0: 4 x dim_1: 4", "float64", "0.0", "A[DIM_0:2, dim_1]", "main.A"]
     assert "4 entries that are not the fill, 0.25 of all indices" in printed
-    assert "dim_0: 4 of 4 indices have some" in printed
-    assert Shell.run(shell, "\\drop A\n\\d\n") == "A is gone, with the table main.A\nno tensors\n"
+    assert "dim_0: 4 of 4 indices have entries" in printed
+    assert Shell.run(shell, "\\drop A\n\\d\n") == "A is dropped, with its table main.A\nno tensors\n"
     assert "no tensors" in Shell.run(shell, "DROP SCHEMA sparseeinsum CASCADE;\n\\d\n")
 
 
@@ -153,7 +153,7 @@ def test_in_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
         ("SELECT 'open", "'open"),
         ("y[i] = sum(A[i, j]))", "line 1, column 20"),
         ("y[i] = sum(absent[i, j])", "there is no tensor absent"),
-        ("\\nothing", "there is no command \\nothing; \\h lists them"),
+        ("\\nothing", "there is no command \\nothing; \\h lists the commands"),
         ("\\d absent", "there is no tensor absent"),
         ("\\drop absent", "there is no tensor absent"),
         ("\\rows many", "give a whole number"),
@@ -175,9 +175,9 @@ def test_a_mistyped_file_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert list(tmp_path.iterdir()) == []
 
 
-def read(text: str) -> list[Entered]:
+def read(text: str) -> list[ShellInput]:
     lines = text.split("\n")
-    return list(entered(lambda _: lines.pop(0) if lines else None, "duckdb"))
+    return list(inputs(lambda _: lines.pop(0) if lines else None, "duckdb"))
 
 
 def test_what_is_entered() -> None:
@@ -185,12 +185,12 @@ def test_what_is_entered() -> None:
         "SELECT 1; SELECT ';' -- ;\n;\n\n# nothing\nA[i] = (B[i]\n + 1) # (\n\\d A\ntensor A[i: 4]\nSELECT $$ ; $$"
     )
     assert found == [
-        Entered(Kind.SQL, "SELECT 1"),
-        Entered(Kind.SQL, "SELECT ';' -- ;"),
-        Entered(Kind.PROGRAM, "A[i] = (B[i]\n + 1) # ("),
-        Entered(Kind.COMMAND, "\\d A"),
-        Entered(Kind.PROGRAM, "tensor A[i: 4]"),
-        Entered(Kind.SQL, "SELECT $$ ; $$"),
+        ShellInput(InputKind.SQL, "SELECT 1"),
+        ShellInput(InputKind.SQL, "SELECT ';' -- ;"),
+        ShellInput(InputKind.PROGRAM, "A[i] = (B[i]\n + 1) # ("),
+        ShellInput(InputKind.COMMAND, "\\d A"),
+        ShellInput(InputKind.PROGRAM, "tensor A[i: 4]"),
+        ShellInput(InputKind.SQL, "SELECT $$ ; $$"),
     ]
 
 
@@ -203,7 +203,7 @@ def test_interrupts_give_up_what_is_begun() -> None:
             raise KeyboardInterrupt
         return None if line == "end" else line
 
-    assert list(entered(next_line, "duckdb")) == [Entered(Kind.SQL, "SELECT 2")]
+    assert list(inputs(next_line, "duckdb")) == [ShellInput(InputKind.SQL, "SELECT 2")]
 
 
 def test_prompt(tmp_path: Path) -> None:

@@ -253,4 +253,4 @@ def test_a_server_is_measured_and_left_as_it_was(
 
 def test_files_are_not_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "--database", "graph.duckdb"]) == 1
-    assert "graph.duckdb is no database of PostgreSQL" in capsys.readouterr().err
+    assert "graph.duckdb is not a PostgreSQL database" in capsys.readouterr().err

@@ -33,7 +33,8 @@ import duckdb
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum import cli
+from sparseeinsum.cli import main
+from sparseeinsum.cli.arguments import command_parser
 
 _FENCE = re.compile(r"^( *)```(\w+)([^\n]*)\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
 _TITLE = re.compile(r'title="([^"]+)"')
@@ -124,7 +125,7 @@ class Page:
                 pytest.MonkeyPatch.context() as patch,
             ):
                 patch.setattr(sys, "stdin", io.StringIO(command.typed))
-                status = cli.main(shlex.split(command.text)[1:])
+                status = main(shlex.split(command.text)[1:])
             return printed.getvalue(), status
         finished = subprocess.run(
             ["bash", "-c", command.text],
@@ -219,7 +220,7 @@ def _comment_behind_print(statement: ast.stmt, last_line: str) -> str:
 def _check_commands(block: Block) -> None:
     for command in re.findall(r"^(?:\S*/)?sparseeinsum (.*)", block.text, flags=re.MULTILINE):
         words = shlex.split(command, comments=True)
-        cli._parser().parse_args(list(itertools.takewhile(lambda word: word not in _OPERATORS, words)))
+        command_parser().parse_args(list(itertools.takewhile(lambda word: word not in _OPERATORS, words)))
 
 
 def _plain(text: str) -> str:

@@ -91,7 +91,7 @@ class TestTables:
         np.testing.assert_array_equal(found.to_numpy(), LEFT @ RIGHT)
 
     def test_models_of_dbt_are_refused(self, db: se.Database, tmp_path: Path) -> None:
-        with pytest.raises(se.SparseEinsumError, match="models of dbt do not; run the program with"):
+        with pytest.raises(se.SparseEinsumError, match="dbt models cannot; run the program with"):
             db.write_dbt(db.plan(PRODUCT), tmp_path, "product")
 
     def test_a_transaction_of_the_users_whose_statements_work_on_one_shard_at_a_time(self, db: se.Database) -> None:

@@ -351,10 +351,10 @@ def test_options_of_the_other_variant_are_refused(tmp_path: Path, capsys: pytest
         assert cli.main(arguments) == 1
         return capsys.readouterr().err
 
-    assert "--pg-config is of the extension" in refused("install", "postgres", "--pg-config", "x", "--portable", "url")
-    assert "--pg-config is of the extension" in refused("remove", "postgres", "--pg-config", "x", "--portable", "url")
+    assert "--pg-config is for the extension" in refused("install", "postgres", "--pg-config", "x", "--portable", "url")
+    assert "--pg-config is for the extension" in refused("remove", "postgres", "--pg-config", "x", "--portable", "url")
     assert "--schema is for --portable" in refused("build", "postgres", "--schema", "s", "--output", str(tmp_path))
-    assert "--version is of the" in refused(
+    assert "--version is for the" in refused(
         *("build", "postgres", "--portable", "--version", "16", "--output", str(tmp_path))
     )
     assert "connection" in refused("install", "postgres", "--portable", "postgresql://nobody@/none?host=/none")

@@ -15,8 +15,8 @@ from sparseeinsum.language.building import build
 from sparseeinsum.language.expressions import LabelledExpression
 from sparseeinsum.language.files import read_statements
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parsing import fail
-from sparseeinsum.language.syntax import Assignment, Source, Statement, write_statement
+from sparseeinsum.language.parsing import raise_error
+from sparseeinsum.language.syntax import Assignment, SourceText, Statement, write_statement
 
 
 def named(name: str) -> Any:  # noqa: ANN401  # numpy's annotations know no expressions
@@ -27,7 +27,7 @@ A, B, V = (named(name) for name in "ABV")
 
 
 def parse(text: str) -> tuple[Statement, ...]:
-    return read_statements(Source(text), None, Parameters(), fail)
+    return read_statements(SourceText(text), None, Parameters(), raise_error)
 
 
 @given(expressions())
@@ -122,24 +122,28 @@ def test_numbers_of_numpy() -> None:
 
 
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: bool(A["i"] < 2), TypeError, "whether A[i] < 2 is true is known once it is computed; write & | ~ for"),
-    (lambda: 1 < A["i"] < 2, TypeError, "whether A[i] > 1 is true is known once it is computed; write & | ~ for"),
+    (
+        lambda: bool(A["i"] < 2),
+        TypeError,
+        "whether A[i] < 2 is true is known only after it is computed; write & | ~ for",
+    ),
+    (lambda: 1 < A["i"] < 2, TypeError, "whether A[i] > 1 is true is known only after it is computed; write & | ~ for"),
     (lambda: list(A["i"]), TypeError, "A[i] has no values yet"),
-    (lambda: A["i"] * np.ones(3), TypeError, "ndarray array([1., 1., 1.]) is no tensor under labels and no number"),
-    (lambda: np.ones(3) * A["i"], TypeError, "ndarray array([1., 1., 1.]) is no tensor under labels and no number"),
-    (lambda: A["i"] * A, TypeError, "NamedTensor tensor('A') is no tensor under labels and no number"),
-    (lambda: A["i"] + A["i"]["i"], TypeError, "(A[i])['i'] is a whole result; give it a name to read it"),
+    (lambda: A["i"] * np.ones(3), TypeError, "ndarray array([1., 1., 1.]) is neither a labelled tensor nor a number"),
+    (lambda: np.ones(3) * A["i"], TypeError, "ndarray array([1., 1., 1.]) is neither a labelled tensor nor a number"),
+    (lambda: A["i"] * A, TypeError, "NamedTensor tensor('A') is neither a labelled tensor nor a number"),
+    (lambda: A["i"] + A["i"]["i"], TypeError, "(A[i])['i'] is a result with labels; to read it, name it"),
     (lambda: A["i"] + float("nan"), se.SemanticsError, "NaN cannot be written in a program"),
-    (lambda: np.sum(A["i"]), TypeError, "np.sum knows no labels; aggregate with methods, as in A[i].sum('i')"),
+    (lambda: np.sum(A["i"]), TypeError, "np.sum does not support labels; aggregate with methods, as in A[i].sum('i')"),
     (lambda: np.cbrt(A["i"]), TypeError, "np.cbrt cannot stand in a program"),
     (lambda: np.add.reduce(A["i"]), TypeError, "np.add.reduce cannot stand in a program"),
     (lambda: A["é"], se.SemanticsError, "'é' is no name"),
     (lambda: A["i, j"], se.SemanticsError, "'i, j' is no name"),
-    (lambda: A[0], TypeError, "0 is no label; labels are text"),
+    (lambda: A[0], TypeError, "0 is not a label; labels are text"),
     (lambda: A["i"] @ B["j"], se.SemanticsError, "A[i] and B[j] share no label to sum over"),
-    (lambda: A["i", "j"].sum() @ B["i"], se.SemanticsError, "sum() beside @ must say its labels"),
+    (lambda: A["i", "j"].sum() @ B["i"], se.SemanticsError, "sum() in an operand of @ must name its labels"),
     (lambda: se.program(A), se.SemanticsError, "A was not assigned"),
-    (lambda: se.program({"C": A["i"]}), TypeError, "C is to be A[i]; say the labels of the result"),
+    (lambda: se.program({"C": A["i"]}), TypeError, "C cannot be A[i]; add the labels of the result"),
     (lambda: se.program({"C": (A["i", "j"] * 2)["i"]}), se.ParseError, "line 1, column 1: label j must be aggregated"),
     (lambda: se.tensor("A", fill=1), se.SemanticsError, "tensor A has a fill or dtype, but no axes"),
     (lambda: se.tensor("é"), se.SemanticsError, "'é' is no name"),
@@ -158,5 +162,5 @@ def test_a_tensor_is_assigned_once() -> None:
     T["i"] = A["i"] + 1
     with pytest.raises(se.SemanticsError, match=r"^T is assigned twice; give each result a name of its own"):
         T["i"] = A["i"]
-    with pytest.raises(TypeError, match=r"^T is to be 3, which is no expression of tensors under labels"):
+    with pytest.raises(TypeError, match=r"^T cannot be 3, which is not an expression of labelled tensors"):
         T["i"] = 3

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from sparseeinsum.cli import main
-from sparseeinsum.cli.shell_input import Entered, Kind, entered
+from sparseeinsum.cli.shell_input import InputKind, ShellInput, inputs
 from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[np.float64]
@@ -164,11 +164,11 @@ def test_the_shell(file: str, capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 def test_the_shell_tells_programs_from_sql() -> None:
     lines = iter(["Y = X @ (", "U)", "vector w, p", "SELECT a = b FROM t;"])
-    found = list(entered(lambda _: next(lines, None), "duckdb"))
+    found = list(inputs(lambda _: next(lines, None), "duckdb"))
     assert found == [
-        Entered(Kind.PROGRAM, "Y = X @ (\nU)"),
-        Entered(Kind.PROGRAM, "vector w, p"),
-        Entered(Kind.SQL, "SELECT a = b FROM t"),
+        ShellInput(InputKind.PROGRAM, "Y = X @ (\nU)"),
+        ShellInput(InputKind.PROGRAM, "vector w, p"),
+        ShellInput(InputKind.SQL, "SELECT a = b FROM t"),
     ]
 
 
@@ -178,33 +178,33 @@ REFUSED = [
         15,
         "w[i] @ X[i, j] does not fit: the first has one column, the second many rows; transpose",
     ),
-    ("tensor X[n: 5, m: 6]; Y = X * X.T", 27, "X[i, j] has 5 rows, but X[j, i] beside it 6 rows; element by element"),
+    ("tensor X[n: 5, m: 6]; Y = X * X.T", 27, "X[i, j] has 5 rows, but X[j, i] has 6 rows; elementwise"),
     ("tensor X[n: 5, m: 6]; Y = trace(X)", 27, "X[i, j] has no trace, because it has 5 rows and 6 columns"),
     (
         "tensor X[a: 3, b: 3, c: 3]; Y = X @ X",
         33,
-        "X has 3 axes, and linear algebra is of matrices, vectors and scalars",
+        "X has 3 axes, but linear algebra is for matrices, vectors and scalars",
     ),
-    ("Z[i] = sum(X[i, j, k]); Y = X @ X", 29, "X has 3 axes, and linear algebra is of matrices, vectors and scalars"),
+    ("Z[i] = sum(X[i, j, k]); Y = X @ X", 29, "X has 3 axes, but linear algebra is for matrices, vectors and scalars"),
     ("vector v; Z[i] = sum(v[i, j])", 22, "v is a vector, but has 2 labels here"),
     ("Y = X @ X; Z[i] = sum(Y[i])", 23, "Y is a matrix, but has 1 label here"),
     ("vector v, v; Y = v", 1, "v is declared twice"),
     ("tensor v[i: 3]; matrix v; Y = v", 17, "v is declared twice"),
     ("Y = 2 @ X", 5, "2 @ X[i, j] does not fit: the first has one column"),
     ("Y = A[i]", 5, "A[i] has labels, and the left side none; leave them out everywhere, as in C = A @ B, or write"),
-    ("Y = eta[] * X", 5, "eta[] has no place beside tensors without labels; write eta"),
+    ("Y = eta[] * X", 5, "eta[] cannot be used among tensors without labels; write eta"),
     ("Y = sum[j](X)", 5, "sum[j](X) names labels, and the left side has none; write rowsums(...), colsums(...) or sum"),
     ("Y = softmax(X)", 5, "softmax needs to know a label; write the statement with labels, as in Y[i, j] = softmax[j]"),
-    ("Y = bound(i) * X", 5, "bound(i) is of a label, and this statement has none; name the axis of a tensor"),
+    ("Y = bound(i) * X", 5, "bound(i) needs a label, and this statement has none; name the axis of a tensor"),
     ("Y = X * index(i)", 9, "index(i) has labels, and the left side none"),
     ("Y = rowSums(X)", 5, "there is no function 'rowSums'; did you mean rowsums?"),
     ("Y = rowsums(X, X)", 5, "rowsums takes one matrix"),
     ("Y = exp(X, X)", 5, "exp takes one argument, not 2"),
     ("Y = Y @ X", 5, "Y is read by the statement that assigns it"),
-    ("Y = 3", 1, "the right side names no tensor"),
+    ("Y = 3", 1, "the right side has no tensor"),
     ("Y = X @", 8, "the program ends here, expected"),
-    ("Y[i, k] = A @ B", 11, "@ is of matrices without labels, as in C = A @ B.T; with labels, write C[i, k] = sum("),
-    ("Y[i] = A[i].T", 8, ".T is of matrices without labels"),
+    ("Y[i, k] = A @ B", 11, "@ is for matrices without labels, as in C = A @ B.T; with labels, write C[i, k] = sum("),
+    ("Y[i] = A[i].T", 8, ".T is for matrices without labels"),
     ("Y = X; Y = X", 8, "Y is assigned twice"),
 ]
 

@@ -39,7 +39,7 @@ def test_error_shows_line_and_column() -> None:
 NEEDS_LABELS = "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
 NO_LABELS = f"eta has no labels{NEEDS_LABELS}; a parameter is declared before, as in param eta = 0.1"
 NO_CHAINS = "; comparisons do not chain: write A[i] < B[i] and B[i] < C[i]"
-LEFT_ONLY = "stands only on the left side; some tensor on the right must have it, or declare its bound: tensor"
+LEFT_ONLY = "occurs only on the left side; some tensor on the right must have it, or declare its bound: tensor"
 OPERAND = "'(', a name, a number, a whole number or an operator"
 AFTER = "'(', ';', an operator, the end of the program or the end of the statement"
 AROUND = "write sum(...), max(...), min(...) or prod(...) around the expression"
@@ -90,7 +90,7 @@ REFUSED = [
         15,
         "9223372036854775808 is beyond what int64 holds; write 9223372036854775808.0",
     ),
-    ("C[i] = A[i] * 1e999j", 1, 15, "the number is beyond what float64 holds"),
+    ("C[i] = A[i] * 1e999j", 1, 15, "the number is too large for float64"),
     (
         "Größe[i] = A[i]",
         1,
@@ -105,7 +105,7 @@ REFUSED = [
         "and _",
     ),
     ("C[i]\u00a0= A[i]", 1, 5, "the character '\\xa0' has no meaning here; expected '='"),
-    ("C[i] = 1e999 * A[i]", 1, 8, "the number is beyond what float64 holds"),
+    ("C[i] = 1e999 * A[i]", 1, 8, "the number is too large for float64"),
     # Labels
     ("C[i] = A[i, j]", 1, 1, f"label j must be aggregated, because the left side lacks it; {AROUND}"),
     (
@@ -122,12 +122,12 @@ REFUSED = [
     ),
     ("C[i, j] = A[i]", 1, 1, f"label j {LEFT_ONLY} C[i: 10, j: 10]"),
     ("tensor C[i: 3]\nC[i, j] = A[i]", 2, 1, f"label j {LEFT_ONLY} C[i: 10, j: 10]"),
-    ("C[i, i] = A[i]", 1, 1, "a label stands twice on the left side of C"),
+    ("C[i, i] = A[i]", 1, 1, "a label occurs twice on the left side of C"),
     ("C[i] = A[I]", 1, 8, "i and I are one label; write it one way in a statement"),
     ("C[I] = A[I] * B[i]", 1, 15, "I and i are one label; write it one way in a statement"),
     ("C[i] = sum[J](A[i, j])", 1, 15, "J and j are one label; write it one way in a statement"),
     ("C[i] = 3", 1, 1, f"label i {LEFT_ONLY} C[i: 10]"),
-    ("C[] = 3", 1, 1, "the right side names no tensor"),
+    ("C[] = 3", 1, 1, "the right side has no tensor"),
     (
         "C[i] = A[i] / bound(k)",
         1,
@@ -139,7 +139,7 @@ REFUSED = [
         "C[] = sum[j](A[j]) * sum[j](B[j]) / bound(j)",
         1,
         37,
-        "bound(j) has no bound, because several aggregates around it have a label j; name the axis of a tensor, as in "
+        "bound(j) is ambiguous, because several aggregates have a label j; name the axis of a tensor, as in "
         "bound(A, 0)",
     ),
     (
@@ -158,14 +158,14 @@ REFUSED = [
         "C[i, k] = A[i] == index(k)",
         1,
         19,
-        "index(k) has no bound, because no tensor in the statement has the label k; say it, as in index(k: 10), or "
-        "declare tensor C[i: 10, k: 10]",
+        "index(k) has no bound, because no tensor in the statement has the label k; give the bound, as in "
+        "index(k: 10), or declare tensor C[i: 10, k: 10]",
     ),
     (
         "C[] = sum(index(k))",
         1,
         11,
-        "index(k) has no bound, because no tensor in the statement has the label k; say it, as in index(k: 10)",
+        "index(k) has no bound, because no tensor in the statement has the label k; give the bound, as in index(k: 10)",
     ),
     # Aggregates
     ("C[] = sum(3)", 1, 7, "sum(...) has no label to aggregate"),
@@ -173,28 +173,28 @@ REFUSED = [
         "C[i] = sum(A[i])",
         1,
         8,
-        "sum(...) has no label to aggregate: i also stands outside it; leave sum out, or use another label inside",
+        "sum(...) has no label to aggregate: i also occurs outside it; leave sum out, or use another label inside",
     ),
     (
         "C[i] = sum(A[i, k]) * sum(B[i, k])",
         1,
         8,
-        "sum(...) has no label to aggregate: i, k also stand outside it; say what every aggregate takes, as in "
+        "sum(...) has no label to aggregate: i, k also occur outside it; name the labels of every aggregate, as in "
         "sum[k](...)",
     ),
     (
         "C[] = max(min(A[i, j]))",
         1,
         7,
-        "max(...) has no label to aggregate: i, j go to an aggregate inside it; say what every aggregate takes, as in "
-        "max[i](...)",
+        "max(...) has no label to aggregate: an aggregate inside it aggregates i, j; name the labels of every "
+        "aggregate, as in max[i](...)",
     ),
     (
         "C[] = sum(sum(A[i]))",
         1,
         7,
-        "sum(...) has no label to aggregate: i goes to an aggregate inside it; say what every aggregate takes, as in "
-        "sum[i](...)",
+        "sum(...) has no label to aggregate: an aggregate inside it aggregates i; name the labels of every "
+        "aggregate, as in sum[i](...)",
     ),
     ("C[] = sum[k](A[i])", 1, 7, "sum[k] aggregates a label that its argument lacks"),
     (
@@ -206,11 +206,11 @@ REFUSED = [
     ),
     ("C[i] = sum(A[i, j], B[j])", 1, 8, "the aggregate sum takes one expression, not 2"),
     # Macros
-    ("C[i] = softmax(A[i])", 1, 8, "softmax must say which labels it takes, as in softmax[j](...)"),
+    ("C[i] = softmax(A[i])", 1, 8, "softmax needs its labels in brackets, as in softmax[j](...)"),
     ("C[i] = softmax[j](A[i])", 1, 8, "softmax[j] aggregates a label that its argument lacks"),
     ("C[i] = softmax[i](A[i], 1)", 1, 8, "softmax takes one expression, not 2"),
     ("C[i] = layer_norm[i](A[i], 1, 2)", 1, 8, "layer_norm takes an expression and 1 more, not 3"),
-    ("C[i] = layer_norm[i](A[i], B[i])", 1, 28, "the further arguments of layer_norm have no labels"),
+    ("C[i] = layer_norm[i](A[i], B[i])", 1, 28, "only the first argument of layer_norm can have labels"),
     (
         "C[i] = mean[j](A[i, j, k])",
         1,
@@ -225,7 +225,7 @@ REFUSED = [
         "too",
     ),
     ("C[] = argmax(A[i, j])", 1, 7, "argmax takes one label, not i, j; say which, as in argmax[j](...)"),
-    ("C[i] = one_hot[i](A[i])", 1, 8, "one_hot[i] makes a label that its argument has; give it another one"),
+    ("C[i] = one_hot[i](A[i])", 1, 8, "one_hot[i] adds a label that its argument has already; use another one"),
     ("C[i] = one_hot(A[i])", 1, 8, "one_hot takes one new label and one expression, as in one_hot[k](X[i])"),
     # Functions
     ("C[i] = summ(A[i, j])", 1, 8, "there is no function 'summ'; did you mean sum?"),
@@ -249,7 +249,7 @@ REFUSED = [
     # Declarations
     ("tensor A\nC[i] = A[i]", 1, 9, f"the line ends here, expected '['{NEEDS_LABELS}"),
     ("tensor A[i: -3]\nC[i] = A[i]", 1, 13, "found '-', expected a name or a whole number"),
-    ("tensor A[i: 3] fill B[i]\nC[i] = A[i]", 1, 1, "the fill of A is no number"),
+    ("tensor A[i: 3] fill B[i]\nC[i] = A[i]", 1, 1, "the fill of A is not a number"),
     (
         "tensor A[i: 3] fill -inf dtype int64\nC[i] = A[i]",
         1,

@@ -61,7 +61,7 @@ def test_errors_point_into_the_file(tmp_path: Path) -> None:
         ('include "none.ein"', r"main\.ein:1:1: cannot read .*none\.ein: No such file"),
         ('A[i] = B[i]\ninclude "main.ein"', r"main\.ein:2:1: main\.ein includes itself: main\.ein -> main\.ein"),
         ('include "circle.ein"', r"circle\.ein:1:1: main\.ein includes itself: main\.ein -> circle\.ein -> main\.ein"),
-        ('include "bytes.ein"', r"bytes\.ein:1:1: the file is no text in UTF-8"),
+        ('include "bytes.ein"', r"bytes\.ein:1:1: the file is not text in UTF-8"),
         ('include "twice.ein"\nY[i] = B[i]', r"main\.ein:2:1: Y is assigned twice"),
         ("include layers", r"main\.ein:1:9: found 'layers', expected"),
     ],
@@ -113,7 +113,7 @@ def test_parameters(text: str, same: str, given: dict[str, float]) -> None:
         ("param eta = 1\nparam Eta = 2; C[i] = A[i]", {}, se.ParseError, "line 2, column 1: the parameter eta is"),
         ("param eta = 1; C[i] = A[i]", {"et": 1}, se.SemanticsError, "has no parameter et; it has eta"),
         ("C[i] = A[i]", {"et": 1}, se.SemanticsError, "has no parameter et; it declares none"),
-        ("param eta = 1; C[i] = A[i]", {"eta": "1"}, se.SemanticsError, "eta is given '1', which is no number"),
+        ("param eta = 1; C[i] = A[i]", {"eta": "1"}, se.SemanticsError, "eta cannot be '1', which is not a number"),
         ("param eta = 1; C[i] = A[i]", {"eta": np.nan}, se.SemanticsError, "eta is given NaN"),
         ("param on = true; C[i] = A[i]", {"on": 1}, se.SemanticsError, "on is a truth value, so it cannot be 1"),
         ("param n = 1; C[i] = n * A[i]", {"n": True}, se.SemanticsError, "n is a number, so it cannot be True"),
@@ -122,7 +122,12 @@ def test_parameters(text: str, same: str, given: dict[str, float]) -> None:
         ("param eta = 1; C[i: n] = A[i]", {}, se.ParseError, "column 21: there is no parameter n"),
         ("param size = 1; tensor C[i: sise]; C[i] = 1", {}, se.ParseError, "no parameter sise; did you mean size"),
         ("C[i] = eta * A[i]; param eta = 1", {}, se.ParseError, "column 8: eta has no labels"),
-        ("param eta = A[i]; C[i] = A[i]", {}, se.ParseError, "column 1: the value of the parameter eta is no number"),
+        (
+            "param eta = A[i]; C[i] = A[i]",
+            {},
+            se.ParseError,
+            "the value of the parameter eta is not a number",
+        ),
         ("param eta = 1; C[i] = Eta[i]", {}, se.ParseError, "eta is a parameter; give the tensor Eta another name"),
     ],
 )
@@ -201,10 +206,10 @@ def test_what_a_program_names_comes_before_what_the_database_knows(tables: se.Da
         ("tensor A[src] from edges value w fill 0.5 dtype int64; C[i] = A[i]", se.DataError, "fill 0.5"),
         ("tensor A[src, dst] from edges value w; C[i] = A[i]", se.ShapeError, r"A\[i\] has 1 label"),
         ("tensor A[i, j] from edges index src; C[i] = A[i, i]", se.ParseError, "A has 2 axes, but 1 index columns"),
-        ("tensor A[i] from ''; C[i] = A[i]", se.ParseError, "column 18: a name has one character or more"),
+        ("tensor A[i] from ''; C[i] = A[i]", se.ParseError, "column 18: a name must have one character or more"),
         ("tensor A[src] from edges; A[i] = B[i]", se.ParseError, "A is read from edges, and assigned here"),
         ("tensor A[src] from edges; tensor A[i: 3]; C[i] = A[i]", se.ParseError, "A is declared twice"),
-        ("tensor A[i]; C[i] = A[i]", se.ParseError, "the axis i of A has no bound, as in i: 10"),
+        ("tensor A[i]; C[i] = A[i]", se.ParseError, "the axis i of A has no bound; write one, as in i: 10"),
         ("tensor A[i: 3] value w; C[i] = A[i]", se.ParseError, "found 'value', expected"),
     ],
 )
@@ -264,4 +269,4 @@ def test_the_command_line_gives_parameters(
         assert main([*asked, *more]) == 1
         assert problem in capsys.readouterr().err
     assert main(["run", "-d", database, "--plan", "x.json", "--set", "eta=2"]) == 1
-    assert "--set is for planning" in capsys.readouterr().err
+    assert "--set is an option of planning" in capsys.readouterr().err

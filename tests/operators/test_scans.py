@@ -150,7 +150,7 @@ def test_a_plan_comes_back_from_its_file(db: se.Database, tmp_path: Any) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("C[i, j] = cumsum(A[i, j])", "cumsum must say which labels it takes, as in cumsum[j](...)"),
+        ("C[i, j] = cumsum(A[i, j])", "cumsum needs its labels in brackets, as in cumsum[j](...)"),
         ("C[i, j] = cumsum[i, j](A[i, j])", "cumsum takes one label, not i, j"),
         ("C[i, j] = cumsum[k](A[i, j])", "cumsum[k]"),
         ("C[i] = cumsum[j](A[i, j])", "label j must be aggregated"),

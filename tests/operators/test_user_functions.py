@@ -236,7 +236,7 @@ def test_names_that_are_taken_or_none() -> None:
         with pytest.raises(se.SemanticsError, match=f"^{python.__name__} has a meaning in programs already"):
             se.function(python)
     for python in (größe, lambda x: x):
-        with pytest.raises(se.SemanticsError, match="is no name for a function in a program; write it with def"):
+        with pytest.raises(se.SemanticsError, match="cannot be the name of a function in a program; use def"):
             se.function(python)
 
 
@@ -254,10 +254,10 @@ def test_functions_that_are_not_of_numbers() -> None:
         return x[0]
 
     refused: list[tuple[Callable[..., Any], str]] = [
-        (optional, "optional has the parameter y: Any = 1; it may have plain ones only"),
+        (optional, "optional has the parameter y: Any = 1; only plain parameters are allowed"),
         (nothing, "nothing has no parameters; it must have 1 to 3"),
         (many, "many has 4 parameters; it must have 1 to 3"),
-        (several, r"several has the parameter \*x: Any; it may have plain ones only"),
+        (several, r"several has the parameter \*x: Any; only plain parameters are allowed"),
     ]
     for python, problem in refused:
         with pytest.raises(se.SemanticsError, match=f"^{problem}"):
@@ -270,7 +270,7 @@ def test_functions_that_return_no_number(returned: object, shown: str) -> None:
     def strange(x: Any) -> Any:  # noqa: ANN401  # any number
         return returned
 
-    with pytest.raises(se.SemanticsError, match=f"strange returns {shown}, which is no real number"):
+    with pytest.raises(se.SemanticsError, match=f"strange returns {shown}, which is not a real number"):
         bind(se.program("C[i] = strange(A[i])"), {"A": Tensor("A", (Axis("i", 3),))})
 
 

@@ -222,15 +222,15 @@ def test_python_writes_them_as_text_does() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("R[i] = top3[j](A[i, j])", r"states of top3 have 3 numbers, which one new label counts, as in top3\[j, n\]"),
-        ("R[i, n] = top3(A[i, j])", "states of top3 have 3 numbers"),
+        ("R[i] = top3[j](A[i, j])", r"a state of top3 has 3 numbers; add one new label for them, as in top3\[j, n\]"),
+        ("R[i, n] = top3(A[i, j])", "a state of top3 has 3 numbers"),
         ("R[i, n, m] = top3[j, n, m](A[i, j])", "one new label"),
         ("R[i, n] = growth[j, n](A[i, j])", r"growth\[n\] aggregates a label that its arguments lack"),
         ("R[i, n] = least[j, n](A[i, j])", "the aggregate least takes two expressions, not 1"),
         ("R[i, n] = top3[j, n](A[i, j], A[i, j])", "the aggregate top3 takes one expression, not 2"),
         ("R[i] = growth(A[i])", "growth"),
         ("R[i, n] = least[j, n](A[i, j], 3)", "an argument of least has no tensor"),
-        ("R[i, N] = top3[j, N](A[i, j])", "top3 has n inside arrays, so n is no key here"),
+        ("R[i, N] = top3[j, N](A[i, j])", "top3 keeps n inside arrays, so n cannot be a key column"),
         ("R[i, n] = tops[j, n](A[i, j])", "there is no function 'tops'; did you mean top3?"),
         ("R = top3(A)", "top3 needs to know a label"),
         ("R[i, j] = growth[j](A[i, j]) * A[i, j]", r"growth\[j\] aggregates a label that is also used outside it"),
@@ -256,7 +256,7 @@ def plus(state: float, other: float) -> float:
     ("name", "parts", "message"),
     [
         ("sum", (plus, 0.0, plus), "sum has a meaning in programs already"),
-        ("not a name", (plus, 0.0, plus), "is no name for an aggregate"),
+        ("not a name", (plus, 0.0, plus), "cannot be the name of an aggregate"),
         (
             "odd",
             (abs, 0.0, plus),
@@ -275,7 +275,7 @@ def plus(state: float, other: float) -> float:
         ("odd", (lambda s, x: s + math.sqrt(x), 0.0, plus), "the fold of odd fails for"),
         ("odd", (lambda s, x: 1.0 / (s - 1) if s else x, 0.0, plus), "the fold of odd fails for"),
         ("odd", (lambda s, x: (s[0] + x, s[1]), (0, 0), lambda s, t: s[0]), "the combine of odd fails for"),
-        ("odd", (plus, 10**400, plus), "which no float64 is"),
+        ("odd", (plus, 10**400, plus), "which is too large for float64"),
     ],
 )
 def test_what_is_no_aggregate_is_refused(name: str, parts: tuple[Any, ...], message: str) -> None:
@@ -372,7 +372,7 @@ def test_programs_read_before_an_aggregate_changed_shape_are_refused(db: se.Data
     of_pairs = se.program("Y[i] = changing[j](A[i, j], P[j])")
     se.aggregate("changing", plus, 0.0, plus)
     of_one = se.program("Y[i] = changing[j](A[i, j])")
-    with pytest.raises(se.SemanticsError, match="changing was registered anew since the program was read"):
+    with pytest.raises(se.SemanticsError, match="changing was registered again after the program was read"):
         db.run(of_pairs)
     se.aggregate("changing", lambda s, x: (s[0] + x, s[1]), (0, 0), lambda s, t: (s[0] + t[0], s[1] + t[1]))
     with pytest.raises(se.SemanticsError, match="read the program again"):

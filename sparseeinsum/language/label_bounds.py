@@ -1,6 +1,6 @@
-"""Language: a statement in, the same out where bound(j), index(j) and ones(j) say whose bound they mean.
+"""Language: resolves bound(j), index(j) and ones(j): finds an axis of a tensor that has the bound of the label j.
 
-A label is that of the innermost aggregate around it that names it, as in sum[j](...), or else of the statement.
+The scope of a label is the innermost aggregate around it that names it, as in sum[j](...), or else the statement.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ from sparseeinsum.language.syntax import (
     Declaration,
     Expression,
     FunctionCall,
-    Number,
+    NumberLiteral,
     Position,
     RangeExpression,
     TensorReference,
@@ -21,44 +21,58 @@ from sparseeinsum.language.syntax import (
     lowercase_labels,
 )
 
-_Scopes = Mapping[str, int]  # the aggregate that names a label, by its identity
+_Scopes = Mapping[str, int]  # label -> its scope: the id of the aggregate that names it, or _STATEMENT
 _Error = Callable[[str, Position], ParseError]
-_STATEMENT = 0
+_STATEMENT = 0  # no id of an object is 0
 
 
 def resolve_bounds(assignment: Assignment, declaration: Declaration | None, error: _Error) -> Expression:
-    """The value of an assignment, with a tensor's axis for every bound that is asked for by its label.
+    """The value of an assignment, with axes of tensors in place of labels in bound(j), index(j) and ones(j).
+
+    Args:
+        assignment: The statement.
+        declaration: The declaration of its target, if there is one, whose bounds also count.
+        error: Makes an error of a problem and a place.
 
     Raises:
-        ParseError: Nothing in the statement tells the bound, or several things do that may differ.
+        ParseError: No tensor of the statement has the label, or tensors in several scopes have it.
     """
     return _Resolver(assignment, declaration, error).resolve(assignment.value, {})
 
 
 class _Resolver:
+    """Resolves the labels of one assignment; `known` has their bounds, by label and scope."""
+
     def __init__(self, assignment: Assignment, declaration: Declaration | None, error: _Error) -> None:
         self.error = error
         self.target = assignment.target
         self.known: dict[str, dict[int, BoundExpression | int]] = {}
-        for label, scope, bound in (*_bounds(assignment.value, {}), *_declared(assignment.target, declaration)):
+        for label, scope, bound in (
+            *_bounds_in(assignment.value, {}),
+            *_declared_bounds(assignment.target, declaration),
+        ):
             self.known.setdefault(label, {}).setdefault(scope, bound)
 
     def resolve(self, expression: Expression, scopes: _Scopes) -> Expression:
+        """The expression with axes or numbers in place of labels; `scopes` are those of the labels around it."""
         match expression:
             case BoundExpression(label, None, _, at):
-                bound = self._find(f"bound({label})", label.lower(), scopes, at)
-                return Number(bound, at) if isinstance(bound, int) else replace(bound, label=label.lower(), at=at)
+                bound = self._bound_in_scope(f"bound({label})", label.lower(), scopes, at)
+                return (
+                    NumberLiteral(bound, at) if isinstance(bound, int) else replace(bound, label=label.lower(), at=at)
+                )
             case RangeExpression(kind, label, None, at):
-                return replace(expression, bound=self._find(f"{kind}({label})", label.lower(), scopes, at))
+                return replace(expression, bound=self._bound_in_scope(f"{kind}({label})", label.lower(), scopes, at))
             case RangeExpression(_, _, BoundExpression(label, None, _, at)):
-                return replace(expression, bound=self._find(f"bound({label})", label.lower(), scopes, at))
+                return replace(expression, bound=self._bound_in_scope(f"bound({label})", label.lower(), scopes, at))
             case FunctionCall(_, _, arguments):
-                inner = _inside(expression, scopes)
+                inner = _scopes_inside(expression, scopes)
                 return replace(expression, arguments=tuple(self.resolve(argument, inner) for argument in arguments))
             case _:
                 return expression
 
-    def _find(self, text: str, label: str, scopes: _Scopes, at: Position) -> BoundExpression | int:
+    def _bound_in_scope(self, text: str, label: str, scopes: _Scopes, at: Position) -> BoundExpression | int:
+        """The bound of a label in its scope, or in the only scope that has one; `text` is for the error."""
         known = self.known.get(label, {})
         own = scopes.get(label, _STATEMENT)
         if own in known:
@@ -67,7 +81,7 @@ class _Resolver:
             problem = f"{text} has no bound, because no tensor in the statement has the label {label}"
             raise self.error(f"{problem}; {self._hint(text, label)}", at)
         if len(known) > 1:
-            problem = f"{text} has no bound, because several aggregates around it have a label {label}"
+            problem = f"{text} is ambiguous, because several aggregates have a label {label}"
             raise self.error(f"{problem}; name the axis of a tensor, as in bound(A, 0)", at)
         return next(iter(known.values()))
 
@@ -78,17 +92,18 @@ class _Resolver:
         declared = (
             f", or declare tensor {self.target.tensor}[{axes}]" if label in lowercase_labels(self.target.labels) else ""
         )
-        return f"say it, as in {text[:-1]}: 10){declared}"
+        return f"give the bound, as in {text[:-1]}: 10){declared}"
 
 
-def _inside(call: FunctionCall, scopes: _Scopes) -> _Scopes:
+def _scopes_inside(call: FunctionCall, scopes: _Scopes) -> _Scopes:
+    """The scopes of labels in the arguments of a call, where those around it are `scopes`."""
     if not (call.labels and is_aggregate(call)):
         return scopes
     return {**scopes, **dict.fromkeys(lowercase_labels(call.labels), id(call))}
 
 
-def _bounds(expression: Expression, scopes: _Scopes) -> Iterator[tuple[str, int, BoundExpression | int]]:
-    """Every label with its scope and something that has its bound."""
+def _bounds_in(expression: Expression, scopes: _Scopes) -> Iterator[tuple[str, int, BoundExpression | int]]:
+    """Every label with its scope, and an axis or a number that is its bound."""
     match expression:
         case TensorReference(name, labels):
             for axis, label in enumerate(lowercase_labels(labels)):
@@ -98,12 +113,12 @@ def _bounds(expression: Expression, scopes: _Scopes) -> Iterator[tuple[str, int,
         ):
             yield label.lower(), scopes.get(label.lower(), _STATEMENT), bound
         case FunctionCall(_, _, arguments):
-            inner = _inside(expression, scopes)
+            inner = _scopes_inside(expression, scopes)
             for argument in arguments:
-                yield from _bounds(argument, inner)
+                yield from _bounds_in(argument, inner)
 
 
-def _declared(target: TensorReference, declaration: Declaration | None) -> Iterator[tuple[str, int, int]]:
+def _declared_bounds(target: TensorReference, declaration: Declaration | None) -> Iterator[tuple[str, int, int]]:
     if declaration is not None and len(declaration.axes) == len(target.labels):
         for label, (_, bound) in zip(lowercase_labels(target.labels), declaration.axes, strict=True):
             yield label, _STATEMENT, bound

@@ -1,4 +1,4 @@
-"""The command line: the values of options, from the text that stands there."""
+"""The command line: parses the values of options, such as lists and numbers."""
 
 import argparse
 
@@ -7,37 +7,37 @@ from sparseeinsum.language.sql_texts import parse_number
 from sparseeinsum.operators.dtypes import Number
 
 
-def words(text: str) -> list[str]:
-    """Words, as in i,j."""
-    return [word.strip() for word in text.split(",")]
+def names(text: str) -> list[str]:
+    """Parse a list of names, such as i,j."""
+    return [name.strip() for name in text.split(",")]
 
 
 def dictionaries(text: str) -> dict[str, str]:
-    """Dictionaries of axes, as in src=person,dst=person."""
-    pairs = [word.partition("=") for word in words(text)]
+    """Parse dictionaries by axis, such as src=person,dst=person."""
+    pairs = [pair.partition("=") for pair in names(text)]
     if not all(axis and dictionary for axis, _, dictionary in pairs):
         raise argparse.ArgumentTypeError(f"{text} is not AXIS=DICTIONARY,..., as in src=person,dst=person")
     return {axis: dictionary for axis, _, dictionary in pairs}
 
 
 def bounds(text: str) -> list[int]:
-    """Bounds of axes, as in 100,100."""
+    """Parse the bounds of axes, such as 100,100."""
     try:
         return [int(bound) for bound in text.split(",")]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} are no whole numbers, as in 100,100") from None
+        raise argparse.ArgumentTypeError(f"{text} is not a list of whole numbers, as in 100,100") from None
 
 
 def number(text: str) -> Number:
-    """A number of any dtype."""
+    """Parse a number of any dtype, such as 0, -inf or true."""
     try:
         return parse_number(text)
     except SparseEinsumError:
-        raise argparse.ArgumentTypeError(f"{text} is no number, as in 0, -inf or true") from None
+        raise argparse.ArgumentTypeError(f"{text} is not a number, as in 0, -inf or true") from None
 
 
 def tiles(text: str) -> str | list[int]:
-    """Tiles, or auto."""
+    """Parse sizes of tiles, such as 64,512, or auto."""
     try:
         return text if text == "auto" else [int(tile) for tile in text.split(",")]
     except ValueError:

@@ -1,4 +1,4 @@
-"""The command line: kernels compiled ahead, and how fast those of two processors are."""
+"""The command line: the command compile-kernels, and a comparison of kernels for two processors."""
 
 import argparse
 import json
@@ -21,14 +21,15 @@ from sparseeinsum.kernels.platforms import NATIVE, VARIABLE, processor_asked_for
 _ROUNDS = 5
 
 
-def compile_kernels(asked: argparse.Namespace) -> None:
-    """Compile the kernels for a processor unless they are there; for this very one, say what that brings."""
-    processor = asked.processor or processor_asked_for()
-    if processor is not None and processor not in this_platform().processors:
-        raise ValueError(f"--processor {processor!r} is none of {', '.join(this_platform().processors)}")
+def compile_kernels(arguments: argparse.Namespace) -> None:
+    """Compile the kernels for a processor unless they exist; for `native`, print how much faster they are."""
+    processor = arguments.processor or processor_asked_for()
+    known = this_platform().processors
+    if processor is not None and processor not in known:
+        raise ValueError(f"--processor {processor!r} is unknown; it must be one of {', '.join(known)}")
     usual = level_at_hand()
     if processor is None and usual is not None:
-        print(f"the kernels are there, for {usual}")
+        print(f"there are kernels already, for {usual}")
         return
     start = time.perf_counter()
     try:
@@ -42,24 +43,27 @@ def compile_kernels(asked: argparse.Namespace) -> None:
 
 
 def _compare(usual: str) -> None:
-    """Show how long statements take with the kernels of a level, and of this very processor."""
+    """Print how long statements take with the kernels of the level `usual`, and with those of this processor."""
     seconds: dict[str, list[Mapping[str, float]]] = {usual: [], NATIVE: []}
     for _ in track(range(_ROUNDS), "measuring", console=Console(stderr=True), transient=True):
-        for processor, rounds in seconds.items():  # in turn, as machines are faster now and slower then
+        for processor, rounds in seconds.items():  # in turn, because the speed of a machine varies over time
             rounds.append(_seconds(processor))
-    before, after = ({name: min(each[name] for each in rounds) for name in rounds[0]} for rounds in seconds.values())
-    table = Table(title="Processor time on one thread, the least of some runs", title_justify="left")
+    before, after = (
+        {name: min(statements[name] for statements in rounds) for name in rounds[0]} for rounds in seconds.values()
+    )
+    table = Table(title="Processor time on one thread, minimum of several runs", title_justify="left")
     table.add_column("statement")
-    for heading in (usual, NATIVE, "what it brings"):
+    for heading in (usual, NATIVE, "gain"):
         table.add_column(heading, justify="right")
     for name in before:
         gain = 100 * (before[name] / after[name] - 1)
         table.add_row(name, duration(before[name]), duration(after[name]), f"{gain:+.0f} %")
     Console().print(table)
-    print(f"native is used from now on; {VARIABLE}={usual} asks for the other")
+    print(f"from now on, the native kernels are used; set {VARIABLE}={usual} to use the others")
 
 
 def _seconds(processor: str) -> Mapping[str, float]:
+    """The seconds of every statement, measured in a new process with the kernels of a processor."""
     command = [sys.executable, "-m", "sparseeinsum.cli.kernel_speed"]
     environment = os.environ | {VARIABLE: processor}
     finished = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)

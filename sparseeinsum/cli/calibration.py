@@ -1,0 +1,70 @@
+"""The command line: the command calibrate, which measures cost constants."""
+
+import argparse
+import statistics
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from sparseeinsum.api.calibration import Calibration, calibrate
+from sparseeinsum.cli.display import duration
+from sparseeinsum.decompose.fit import Residual
+
+_CONSOLE = Console(markup=False, highlight=False)
+_STATUS = Console(stderr=True)
+
+
+def calibrate_machine(arguments: argparse.Namespace) -> None:
+    """Measure the cost constants of a machine, print them, and save them unless `--dry-run` is given."""
+    with Progress(console=_STATUS, transient=True, disable=not _STATUS.is_terminal) as bar:
+        task = bar.add_task("timing queries", total=None)
+        calibration = calibrate(lambda done, total: bar.update(task, completed=done, total=total), arguments.database)
+    _CONSOLE.print(_constants_table(calibration))
+    _CONSOLE.print(_residuals_table(calibration))
+    overhead = duration(calibration.fit.overhead_seconds)
+    _CONSOLE.print(f"fitted to {calibration.origin}, plus {overhead} for each query; worst:")
+    for residual in sorted(calibration.residuals, key=lambda residual: -residual.fit_error)[:3]:
+        query = residual.observation
+        _CONSOLE.print(f"  took {duration(query.seconds)}, expected {duration(residual.expected)}: {query.name}")
+    if not arguments.dry_run:
+        _CONSOLE.print(f"saved in {calibration.store()}", soft_wrap=True)
+
+
+def _constants_table(calibration: Calibration) -> Table:
+    """The fitted constants next to those before."""
+    constants, default = calibration.fit.constants, calibration.default
+    table = Table(title="Cost constants of this machine", title_justify="left")
+    table.add_column("constant")
+    table.add_column("measured", justify="right")
+    table.add_column("before", justify="right")
+    for meaning, name in (
+        ("C_xfer: a byte moved", "transfer_seconds_per_byte"),
+        ("C_kernel: a floating-point operation", "kernel_seconds_per_operation"),
+        ("C_kernel inside a matrix product", "matrix_seconds_per_operation"),
+        ("C_kernel inside an expression", "expression_seconds_per_operation"),
+        ("C_fixed: a tuple handled", "fixed_seconds_per_tuple"),
+        ("C_fixed: a tuple looked up in a hash table", "hashing_seconds_per_tuple"),
+        ("C_fixed: a relational operator", "fixed_seconds_per_operator"),
+    ):
+        table.add_row(meaning, *(duration(getattr(values, name)) for values in (constants, default)))
+    return table
+
+
+def _residuals_table(calibration: Calibration) -> Table:
+    """Prediction errors by program: with the fitted constants, and with constants fitted without that program."""
+    table = Table(title="Prediction errors: larger by smaller of expected and measured times", title_justify="left")
+    table.add_column("program")
+    for heading in ("plans", "median", "worst", "median, left out", "worst, left out"):
+        table.add_column(heading, justify="right")
+    groups: dict[str, list[Residual]] = {}
+    for residual in calibration.residuals:
+        groups.setdefault(residual.observation.program, []).append(residual)
+    for name, group in {**groups, "all": calibration.residuals}.items():
+        cells = [
+            f"{summary(errors):.2f}"
+            for errors in ([query.fit_error for query in group], [query.prediction_error for query in group])
+            for summary in (statistics.median, max)
+        ]
+        table.add_row(name, str(len(group)), *cells)
+    return table
