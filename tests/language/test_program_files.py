@@ -114,7 +114,7 @@ def test_parameters(text: str, same: str, given: dict[str, float]) -> None:
         ("param eta = 1; C[i] = A[i]", {"et": 1}, se.SemanticsError, "has no parameter et; it has eta"),
         ("C[i] = A[i]", {"et": 1}, se.SemanticsError, "has no parameter et; it declares none"),
         ("param eta = 1; C[i] = A[i]", {"eta": "1"}, se.SemanticsError, "eta cannot be '1', which is not a number"),
-        ("param eta = 1; C[i] = A[i]", {"eta": np.nan}, se.SemanticsError, "eta is given NaN"),
+        ("param eta = 1; C[i] = A[i]", {"eta": np.nan}, se.SemanticsError, "eta cannot be NaN"),
         ("param on = true; C[i] = A[i]", {"on": 1}, se.SemanticsError, "on is a truth value, so it cannot be 1"),
         ("param n = 1; C[i] = n * A[i]", {"n": True}, se.SemanticsError, "n is a number, so it cannot be True"),
         ("param n = 1; tensor C[i: n]; C[i] = 1", {"n": 0.5}, se.ParseError, "column 26: the parameter n is 0.5, but"),
