@@ -1,4 +1,4 @@
--- Says which tensors a database holds, and in which tables they lie.
+-- The stored tensors of a database, and the tables that contain them.
 CREATE TABLE IF NOT EXISTS sparseeinsum.tensors (
   name TEXT PRIMARY KEY,
   axes TEXT[] NOT NULL,         -- names, in order
@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS sparseeinsum.tensors (
   holds_keys BOOLEAN NOT NULL DEFAULT FALSE,  -- whether key columns of such axes hold natural keys, and not indices
   owner TEXT DEFAULT CURRENT_USER  -- role that entered the row; NULL where an earlier version did, which did not say
 );
--- Says which dictionaries of natural keys there are; an index is the position of its key. They only ever grow.
+-- The dictionaries of natural keys; an index is the position of its key. Dictionaries only grow.
 CREATE TABLE IF NOT EXISTS sparseeinsum.dictionaries (
   name TEXT PRIMARY KEY,
   key_type TEXT NOT NULL,       -- TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, UUID or BIGINT

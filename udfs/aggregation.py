@@ -1,7 +1,7 @@
-"""Folding arrays and lines into results, and scanning them, by the bodies of aggregates; the sum of scaled arrays.
+"""Folds and scans of arrays by the bodies of aggregates, and the sum of scaled arrays.
 
-A body makes one element of two, as in evaluation.py. Self-contained: numba and numpy only, no allocation, the same
-source for every host.
+The body of an aggregate combines two elements, as in evaluation.py. Self-contained: numba and numpy only, no
+allocation, the same source for every host.
 """
 
 from numba import njit
@@ -11,17 +11,21 @@ UNREGISTERED = -22
 WRONG_ARGUMENTS = -23
 
 
-def folding(bodies, missing, evaluation):
-    """How aggregates fold: (fold, fold_line), which return 0 or a code.
+def make_folds(bodies, missing, evaluation):
+    """Make the functions (fold, fold_line) for some aggregates; both return 0 or a code.
 
-    bodies: by the aggregate's code, None where these numbers have no such aggregate; missing: the code of those;
-    evaluation: evaluation.py.
+    fold(aggregate, w, u) folds u into w element by element; u and w: (n,), one dtype. fold_line(aggregate, w, at,
+    stride, u, n) folds u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element.
 
-    fold(aggregate, w, u) folds u into w element by element; (n,) each, one dtype. fold_line(aggregate, w, at, stride,
-    u, n) folds u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element.
+    Args:
+        bodies: The bodies of aggregates by code; None if the numbers have no such aggregate.
+        missing: The error code for those.
+        evaluation: The module evaluation.py.
     """
-    count, refuse = len(bodies), _refusing(missing)
-    run = evaluation.chosen([refuse if body is None else _line(body, evaluation.with_code) for body in bodies])
+    count, refuse = len(bodies), _make_refusal(missing)
+    run = evaluation.make_switch(
+        [refuse if body is None else _make_fold_line(body, evaluation.with_code) for body in bodies]
+    )
 
     @njit
     def fold_line(aggregate, w, at, stride, u, n):
@@ -34,13 +38,16 @@ def folding(bodies, missing, evaluation):
     return fold, fold_line
 
 
-def scanning(bodies, missing, evaluation):
-    """A function scan(aggregate, identity, u, w, n, inner); arguments as of `folding`. It returns 0 or a code.
+def make_scan(bodies, missing, evaluation):
+    """Make the function scan(aggregate, identity, u, w, n, inner), which returns 0 or a code.
 
-    u and w: (k, n, inner), flat, one dtype; along n, each of w is the aggregate of what u has up to there.
+    u and w: (k, n, inner), flat, one dtype. An element of w is the aggregate of the elements of u along the middle
+    axis up to that position. The arguments are those of `make_folds`.
     """
-    count, refuse = len(bodies), _refusing(missing)
-    run = evaluation.chosen([refuse if body is None else _lines(body, evaluation.with_code) for body in bodies])
+    count, refuse = len(bodies), _make_refusal(missing)
+    run = evaluation.make_switch(
+        [refuse if body is None else _make_scan_lines(body, evaluation.with_code) for body in bodies]
+    )
 
     @njit
     def scan(aggregate, identity, u, w, n, inner):
@@ -49,7 +56,7 @@ def scanning(bodies, missing, evaluation):
     return scan
 
 
-def _refusing(code):
+def _make_refusal(code):
     @njit
     def refuse(aggregate, *arguments):
         return code
@@ -57,7 +64,7 @@ def _refusing(code):
     return refuse
 
 
-def _lines(body, with_code):
+def _make_scan_lines(body, with_code):
     @njit
     def lines(aggregate, identity, u, w, n, inner):
         code = 0
@@ -81,7 +88,7 @@ def _lines(body, with_code):
     return lines
 
 
-def _line(body, with_code):
+def _make_fold_line(body, with_code):
     @njit
     def line(aggregate, w, at, stride, u, n):
         code = 0
@@ -107,7 +114,7 @@ def _line(body, with_code):
 
 @njit
 def add_scaled(w, scale, v):
-    """W += scale * v; (n,) each, one dtype."""
+    """Add scale * v to w; v and w: (n,), one dtype."""
     for i in range(w.size):
         w[i] += scale * v[i]
     return 0

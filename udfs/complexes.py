@@ -1,7 +1,7 @@
-"""Arithmetic of complex numbers as numpy has it, their functions made from functions of real ones.
+"""Arithmetic and functions of complex numbers, with the results of numpy, made from functions of real numbers.
 
 Self-contained: numba and numpy only, no allocation, the same source for every host. Sums and products are computed in
-the arrays' dtype, complex128 or complex64, all else in complex128.
+the arrays' dtype, complex128 or complex64, everything else in complex128.
 """
 
 import math
@@ -11,25 +11,25 @@ from numba import njit
 
 NOT_OF_COMPLEX = -71
 
-BLOCK = 128  # elements that an expression runs over at a time
+BLOCK = 128  # elements for which an expression is evaluated at a time
 _IMAGINARY = 2  # as in expression.py
 
 _LARGE, _SMALL = 2.0**1000, 2.0**-900  # beyond these, squares and sums of parts leave the range of float64
-_UP, _DOWN = 2.0**200, 2.0**-200  # scales back into it; their roots are powers of 2, too
-_MOST_AT_ONCE = 700.0  # exp is finite up to a little more
-_SATURATED = 22.0  # tanh of more is 1
-_MULTIPLIED = 100  # numpy multiplies for whole exponents below, and takes logarithms for others
+_UP, _DOWN = 2.0**200, 2.0**-200  # factors that bring numbers back into range; their roots are powers of 2, too
+_LARGEST_EXPONENT = 700.0  # exp is finite up to a little more
+_SATURATED = 22.0  # tanh of larger numbers is 1
+_MULTIPLIED = 100  # numpy multiplies for whole exponents below this, and uses logarithms for others
 
 
 @njit
 def multiply(a, b):
-    """A * b by the plain formula, in the dtype of a and b."""
+    """Return a * b by the plain formula, in the dtype of a and b."""
     return complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
 
 
 @njit
 def divide(a, b):
-    """A / b by Smith's formula: everything is divided by the larger part of b first."""
+    """Return a / b by Smith's formula, which divides by the larger part of b first."""
     a, b = np.complex128(a), np.complex128(b)
     if abs(b.real) >= abs(b.imag):
         if b.real == 0 and b.imag == 0:
@@ -44,14 +44,14 @@ def divide(a, b):
 
 @njit
 def size_of(z):
-    """|z|, without overflow on the way."""
+    """Return |z| without intermediate overflow."""
     z = np.complex128(z)
     return math.hypot(z.real, z.imag)
 
 
 @njit
 def sign(z):
-    """Z / |z|, 0 of 0; of an infinite part, its direction."""
+    """Return z / |z|, and 0 for 0; if one part is infinite, its direction."""
     z = np.complex128(z)
     size = size_of(z)
     if size == 0:
@@ -68,13 +68,13 @@ def _direction(part):
 
 @njit
 def exponential(z):
-    """exp(z)."""
+    """Return exp(z)."""
     z = np.complex128(z)
     if z.imag == 0:
         return complex(math.exp(z.real), z.imag)
     if math.isinf(z.real) and not math.isfinite(z.imag):
         return complex(0.0, 0.0) if z.real < 0 else complex(math.inf, math.nan)
-    if z.real > _MOST_AT_ONCE:  # a small cosine or sine may bring the result back into range
+    if z.real > _LARGEST_EXPONENT:  # a small cosine or sine may bring the result back into range
         half = math.exp(z.real / 2)
         return complex(half * math.cos(z.imag) * half, half * math.sin(z.imag) * half)
     size = math.exp(z.real)
@@ -83,7 +83,7 @@ def exponential(z):
 
 @njit
 def logarithm(z):
-    """The principal log(z)."""
+    """Return the principal value of log(z)."""
     z = np.complex128(z)
     return complex(_log_of_size(z), math.atan2(z.imag, z.real))
 
@@ -97,14 +97,14 @@ def _log_of_size(z):
         return math.log(math.hypot(z.real * _DOWN, z.imag * _DOWN)) - math.log(_DOWN)
     if 0 < larger < _SMALL:
         return math.log(math.hypot(z.real * _UP, z.imag * _UP)) - math.log(_UP)
-    if 0.5 < larger < 2:  # near |z| = 1 its logarithm is small, and would lose what |z| is rounded by
+    if 0.5 < larger < 2:  # near |z| = 1 the logarithm is small: the rounding of |z| would be a large error
         return 0.5 * math.log1p((larger - 1) * (larger + 1) + smaller * smaller)
     return math.log(size_of(z))
 
 
 @njit
 def square_root(z):
-    """The principal sqrt(z)."""
+    """Return the principal value of sqrt(z)."""
     z = np.complex128(z)
     if z.real == 0 and z.imag == 0:
         return complex(0.0, z.imag)
@@ -135,7 +135,7 @@ def _finite_root(z, scale):
 
 @njit
 def hyperbolic_tangent(z):
-    """tanh(z), by Kahan's formula."""
+    """Return tanh(z), by Kahan's formula."""
     z = np.complex128(z)
     if math.isinf(z.real):
         turn = z.imag if math.isinf(z.imag) else math.sin(z.imag) * math.cos(z.imag)
@@ -154,34 +154,34 @@ def hyperbolic_tangent(z):
 
 @njit
 def tangent(z):
-    """tan(z)."""
+    """Return tan(z), from tanh(iz)."""
     turned = hyperbolic_tangent(complex(-z.imag, z.real))
     return complex(turned.imag, -turned.real)
 
 
 @njit
 def sigmoid(z):
-    """1 / (1 + exp(-z))."""
+    """Return 1 / (1 + exp(-z))."""
     z = np.complex128(z)
     return divide(complex(1.0, 0.0), complex(1.0, 0.0) + exponential(-z))
 
 
 @njit
 def power(a, b):
-    """A ^ b: whole exponents by multiplication, others by logarithms."""
+    """Return a ^ b: by multiplication for small whole exponents, by logarithms for others."""
     a, b = np.complex128(a), np.complex128(b)
     if b.real == 0 and b.imag == 0:
         return complex(1.0, 0.0)
     if a.real == 0 and a.imag == 0:
         return complex(0.0, 0.0) if b.real > 0 else complex(math.nan, math.nan)
     if b.imag == 0 and abs(b.real) < _MULTIPLIED and b.real == math.floor(b.real):
-        repeated = _repeated(a, np.int64(abs(b.real)))
+        repeated = _whole_power(a, np.int64(abs(b.real)))
         return repeated if b.real > 0 else divide(complex(1.0, 0.0), repeated)
     return exponential(multiply(b, logarithm(a)))
 
 
 @njit
-def _repeated(a, times):
+def _whole_power(a, times):
     square = a
     while times & 1 == 0:
         square, times = multiply(square, square), times >> 1
@@ -195,7 +195,7 @@ def _repeated(a, times):
 
 @njit
 def scale(factor, u, out):
-    """Out = factor * u; (n,) each, one dtype."""
+    """Write factor * u to out; u and out: (n,), one dtype."""
     for i in range(out.size):
         out[i] = multiply(factor, u[i])
     return 0
@@ -203,7 +203,7 @@ def scale(factor, u, out):
 
 @njit
 def outer(u, v, out):
-    """out[i, j] = u[i] * v[j]; u: (m,), v: (n,), out: (m * n,) in C order."""
+    """Write u[i] * v[j] to out[i, j]; u: (m,), v: (n,), out: (m * n,) in C order."""
     for i in range(u.size):
         scale(u[i], v, out[i * v.size : (i + 1) * v.size])
     return 0
@@ -211,30 +211,30 @@ def outer(u, v, out):
 
 @njit
 def dot(u, v, out):
-    """out[0] = the sum of u[i] * v[i]; (n,) each, one dtype."""
+    """Write the sum of u[i] * v[i] to out[0]; u and v: (n,), one dtype."""
     out[0] = 0
     return add_line(out, 0, 0, u, 0, 1, v, 0, 1, u.size)
 
 
 @njit
 def add_scaled(w, factor, v):
-    """W += factor * v; (n,) each, one dtype."""
+    """Add factor * v to w; v and w: (n,), one dtype."""
     for i in range(w.size):
         w[i] += multiply(factor, v[i])
     return 0
 
 
 @njit
-def add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent):
-    """w[at_w + i * in_w] += u[at_u + i * in_u] * v[at_v + i * in_v] for every i below extent."""
+def add_line(w, offset_w, stride_w, u, offset_u, stride_u, v, offset_v, stride_v, extent):
+    """Add u[offset_u + i * stride_u] * v[offset_v + i * stride_v] to w[offset_w + i * stride_w] for i < extent."""
     for i in range(extent):
-        w[at_w + i * in_w] += multiply(u[at_u + i * in_u], v[at_v + i * in_v])
+        w[offset_w + i * stride_w] += multiply(u[offset_u + i * stride_u], v[offset_v + i * stride_v])
     return 0
 
 
 @njit
 def count_not_finite(u, fill):
-    """How many elements have a part that is NaN or infinite, other than an infinite fill."""
+    """Return the number of elements with a part that is NaN or infinite; an infinite fill does not count."""
     count = 0
     for i in range(u.size):
         count += not (math.isfinite(u[i].real) and math.isfinite(u[i].imag)) and u[i] != fill
@@ -243,37 +243,37 @@ def count_not_finite(u, fill):
 
 @njit
 def from_real(u, out):
-    """Out = u with imaginary parts 0; (n,) each."""
+    """Write u with imaginary parts 0 to out; u and out: (n,)."""
     for i in range(u.size):
         out[i] = complex(u[i], 0)
 
 
 @njit
 def real_parts(u, out):
-    """Out = the real parts of u; (n,) each."""
+    """Write the real parts of u to out; u and out: (n,)."""
     for i in range(u.size):
         out[i] = u[i].real
 
 
 @njit
 def imaginary_parts(u, out):
-    """Out = the imaginary parts of u; (n,) each."""
+    """Write the imaginary parts of u to out; u and out: (n,)."""
     for i in range(u.size):
         out[i] = u[i].imag
 
 
 @njit
 def check_program(program, has):
-    """Whether a program uses functions of complex numbers alone: 0 or a code; has: by code, whether one is."""
+    """Return 0 if complex numbers have all functions of a program, else a code; has: by code, whether they have one."""
     for position in range(1, program[0] + 1):
-        taken, code = program[position] & 3, program[position] >> 2
-        if taken > 0 and (code >= has.size or not has[code]):
+        operands, code = program[position] & 3, program[position] >> 2
+        if operands > 0 and (code >= has.size or not has[code]):
             return NOT_OF_COMPLEX
     return 0
 
 
 @njit
 def constant(constants, kinds, index):
-    """The value of a literal."""
+    """Return the value of a literal, as a complex128."""
     value = constants[1 + index]
     return complex(0.0, value) if kinds[index] == _IMAGINARY else complex(value, 0.0)

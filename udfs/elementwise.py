@@ -1,7 +1,7 @@
-"""Arithmetic between arrays of one length, and what measures a single array.
+"""Arithmetic of arrays of equal length, and functions that return one number of an array.
 
-Self-contained: numba and numpy only, no allocation, the same source for every host. Arithmetic returns 0, as that
-of integers.py, which has codes besides, and of complexes.py does.
+Self-contained: numba and numpy only, no allocation, the same source for every host. Arithmetic returns 0, because that
+of integers.py returns 0 or an error code.
 """
 
 import numpy as np
@@ -9,13 +9,13 @@ from numba import njit
 
 NOT_FINITE = -24
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd: no two words become one
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that different words have different products
 _HALF = np.uint64(32)
 
 
 @njit
 def scale(factor, u, out):
-    """Out = factor * u; (n,) each, one dtype."""
+    """Write factor * u to out; u and out: (n,), one dtype."""
     for i in range(out.size):
         out[i] = factor * u[i]
     return 0
@@ -23,7 +23,7 @@ def scale(factor, u, out):
 
 @njit
 def outer(u, v, out):
-    """out[i, j] = u[i] * v[j]; u: (m,), v: (n,), out: (m * n,) in C order."""
+    """Write u[i] * v[j] to out[i, j]; u: (m,), v: (n,), out: (m * n,) in C order."""
     for i in range(u.size):
         scale(u[i], v, out[i * v.size : (i + 1) * v.size])
     return 0
@@ -36,9 +36,9 @@ def fill(value, out):
         out[i] = value
 
 
-@njit(fastmath={"reassoc", "contract"})  # lets the compiler sum in several lanes; NaN and inf stay as they are
+@njit(fastmath={"reassoc", "contract"})  # lets the compiler sum in several SIMD lanes; NaN and inf stay exact
 def sum_of_squares(u):
-    """Sum of u[i] ** 2 in float64."""
+    """Return the sum of u[i] ** 2 in float64."""
     total = 0.0
     for i in range(u.size):
         total += np.float64(u[i]) * np.float64(u[i])
@@ -47,7 +47,7 @@ def sum_of_squares(u):
 
 @njit
 def count_differing(u, fill):
-    """How many elements are not the fill; NaN is none."""
+    """Return the number of elements that differ from the fill; NaN always does."""
     count = 0
     for i in range(u.size):
         count += u[i] != fill
@@ -56,25 +56,25 @@ def count_differing(u, fill):
 
 @njit
 def least(u, fill, none):
-    """The least element that is not the fill: `none` where there is none, NaN where any element is NaN."""
-    found = none
+    """Return the least element that is not the fill: `none` if there is none, NaN if any element is NaN."""
+    result = none
     for i in range(u.size):
-        found = found if u[i] == fill else np.minimum(found, u[i])
-    return found
+        result = result if u[i] == fill else np.minimum(result, u[i])
+    return result
 
 
 @njit
 def greatest(u, fill, none):
-    """The greatest element that is not the fill: `none` where there is none, NaN where any element is NaN."""
-    found = none
+    """Return the greatest element that is not the fill: `none` if there is none, NaN if any element is NaN."""
+    result = none
     for i in range(u.size):
-        found = found if u[i] == fill else np.maximum(found, u[i])
-    return found
+        result = result if u[i] == fill else np.maximum(result, u[i])
+    return result
 
 
 @njit
 def count_not_finite(u, fill):
-    """How many elements are NaN or infinite, other than an infinite fill."""
+    """Return the number of elements that are NaN or infinite; an infinite fill does not count."""
     count = 0
     for i in range(u.size):
         count += not ((abs(u[i]) < np.inf) | (u[i] == fill))
@@ -92,9 +92,9 @@ def all_finite(u):
 
 @njit
 def hash_words(words):
-    """A number that changes with any of an array's words, and with their order, but for one change in 2^64; int64."""
-    found = np.uint64(words.size) * _MULTIPLIER
+    """Return an int64 hash of an array's words and their order."""
+    state = np.uint64(words.size) * _MULTIPLIER
     for i in range(words.size):
-        found = (found ^ np.uint64(words[i])) * _MULTIPLIER
-        found ^= found >> _HALF
-    return np.int64(found * _MULTIPLIER)
+        state = (state ^ np.uint64(words[i])) * _MULTIPLIER
+        state ^= state >> _HALF
+    return np.int64(state * _MULTIPLIER)

@@ -1,9 +1,9 @@
-"""Evaluating scalar expressions: the programs that expression.py reads, block by block over arrays.
+"""Evaluating scalar expressions: runs the programs that expression.py reads, block by block over arrays.
 
-Each operation runs over up to BLOCK elements at a time. Comparisons and logic give 0 or 1; whatever is not 0 is true,
-NaN, too. A *body* is what a function computes of one element; it returns a value, or a value and 0 or a code. Codes of
-several elements are or-ed, which is fast: what comes out of those that one body has must be one of them.
-Self-contained: numba and numpy only, no allocation.
+Each operation runs over up to BLOCK elements at a time. Comparisons and logic return 0 or 1; every value but 0 is true,
+also NaN. A *body* computes a function for one element; it returns a value, or a value and a code that is 0 or negative.
+The codes of many elements are combined by a bitwise or, which is fast: for the codes of one body, this must give one of
+them. Self-contained: numba and numpy only, no allocation.
 """
 
 from numba import njit, types
@@ -12,7 +12,7 @@ from numba.extending import intrinsic, overload
 
 BLOCK = 256
 
-FIRST_ADDRESS = 1 << 16  # codes from here on are addresses of users' functions, which no memory has below
+FIRST_ADDRESS = 1 << 16  # codes from here on are addresses of users' functions; no code is at lower addresses
 UNKNOWN_FUNCTION = -16
 
 _FIRST_CONSTANT = 2
@@ -20,27 +20,34 @@ _FIRST_CONSTANT = 2
 
 @njit
 def evaluate_block(program, constants, u, v, stack, block, constant, apply):
-    """Run a program over one block: u, v, (n,) with n <= block; stack: (MAX_DEPTH * block,), one dtype.
+    """Run a program over one block; returns 0 or a code. The result is stack[0:n].
 
-    constant(constants, index) gives a literal's value, and apply(code, a, b, c) computes a function in place of
-    a; it returns 0 or a code, and so does this. The result is stack[0:n].
+    Args:
+        program: The program, as in expression.py.
+        constants: Its constants, as in expression.py.
+        u: The first operand: (n,) with n <= block.
+        v: The second operand, of the same size and dtype.
+        stack: (MAX_DEPTH * block,), of the same dtype.
+        block: The elements of one level of the stack.
+        constant: constant(constants, index) returns the value of a literal.
+        apply: apply(code, a, b, c) computes a function and writes it to a; returns 0 or a code.
     """
     n = u.size
     depth = 0
     for position in range(1, program[0] + 1):
-        taken, code = program[position] & 3, program[position] >> 2
-        depth -= taken
+        operands, code = program[position] & 3, program[position] >> 2
+        depth -= operands
         first = stack[depth * block : depth * block + n]
-        second = stack[(depth + 1) * block : (depth + 1) * block + n] if taken > 1 else first
-        third = stack[(depth + 2) * block : (depth + 2) * block + n] if taken > 2 else first
-        if taken > 0:
+        second = stack[(depth + 1) * block : (depth + 1) * block + n] if operands > 1 else first
+        third = stack[(depth + 2) * block : (depth + 2) * block + n] if operands > 2 else first
+        if operands > 0:
             failure = apply(code, first, second, third)
             if failure < 0:
                 return failure
         elif code < _FIRST_CONSTANT:
             _copy(u if code == 0 else v, first)
         else:
-            _spread(constant(constants, code - _FIRST_CONSTANT), first)
+            _fill(constant(constants, code - _FIRST_CONSTANT), first)
         depth += 1
     return 0
 
@@ -52,25 +59,29 @@ def _copy(source, out):
 
 
 @njit
-def _spread(value, out):
+def _fill(value, out):
     for i in range(out.size):
         out[i] = value
 
 
 @njit
 def constant(constants, index):
-    """The value of a literal, as a float64."""
+    """Return the value of a literal, as a float64."""
     return constants[1 + index]
 
 
-def applying(bodies, calls_users):
-    """A function apply(code, a, b, c) that puts the function of a code into a, element by element.
+def make_apply(bodies, calls_users):
+    """Make the function apply(code, a, b, c), which writes the function of a code to a, element by element.
 
-    bodies: (operands, body) by code; the body is None where these numbers have no such function. calls_users: whether
-    codes may be addresses of users' functions. It returns 0 or a code, UNKNOWN_FUNCTION for one that is none of these.
+    Args:
+        bodies: (operands, body) by code; the body is None if the numbers have no such function.
+        calls_users: Whether codes may be addresses of users' functions.
+
+    Returns:
+        The function, which returns 0 or a code; UNKNOWN_FUNCTION for an unknown code.
     """
     count = len(bodies)
-    run = chosen([_refuse if body is None else _over_elements(operands, body) for operands, body in bodies])
+    run = make_switch([_refuse if body is None else _make_step(operands, body) for operands, body in bodies])
 
     @njit
     def apply(code, a, b, c):
@@ -85,12 +96,16 @@ def applying(bodies, calls_users):
     return apply
 
 
-def chosen(functions, first=0):
-    """The function of a code among those from a first one on, found by halving; the code is its first argument."""
+def make_switch(functions, first=0):
+    """Make a function that calls functions[code - first], by binary search; the code is its first argument."""
     if len(functions) == 1:
         return functions[0]
     half = len(functions) // 2
-    middle, lower, upper = first + half, chosen(functions[:half], first), chosen(functions[half:], first + half)
+    middle, lower, upper = (
+        first + half,
+        make_switch(functions[:half], first),
+        make_switch(functions[half:], first + half),
+    )
 
     @njit
     def run(code, *arguments):
@@ -104,11 +119,11 @@ def _refuse(function, a, b, c):
     return UNKNOWN_FUNCTION
 
 
-def _over_elements(operands, body):
-    """A step that puts body(a, ...) into a."""
+def _make_step(operands, body):
+    """Make a function (code, a, b, c) that writes body(a, ...) to a, element by element; returns 0 or a code."""
 
     @njit
-    def of_one(function, a, b, c):
+    def unary(function, a, b, c):
         code = 0
         for i in range(a.size):
             a[i], failure = with_code(body(a[i]))
@@ -116,7 +131,7 @@ def _over_elements(operands, body):
         return code
 
     @njit
-    def of_two(function, a, b, c):
+    def binary(function, a, b, c):
         code = 0
         for i in range(a.size):
             a[i], failure = with_code(body(a[i], b[i]))
@@ -124,32 +139,32 @@ def _over_elements(operands, body):
         return code
 
     @njit
-    def of_three(function, a, b, c):
+    def ternary(function, a, b, c):
         code = 0
         for i in range(a.size):
             a[i], failure = with_code(body(a[i], b[i], c[i]))
             code |= failure
         return code
 
-    return (of_one, of_two, of_three)[operands - 1]
+    return (unary, binary, ternary)[operands - 1]
 
 
-def joining(body):
-    """A function join(u, v, out) that puts body(u, v) into out, element by element; it returns 0 or a code."""
+def make_elementwise(body):
+    """Make a function (u, v, out) that writes body(u, v) to out, element by element; it returns 0 or a code."""
 
     @njit
-    def join(u, v, out):
+    def compute(u, v, out):
         code = 0
         for i in range(out.size):
             out[i], failure = with_code(body(u[i], v[i]))
             code |= failure
         return code
 
-    return join
+    return compute
 
 
 def with_code(result):
-    """What a body returns, as a value and a code."""
+    """Return the value and the code of what a body returned; numba compiles `_with_code` instead."""
 
 
 @overload(with_code)
@@ -161,7 +176,7 @@ def _with_code(result):
 
 @intrinsic
 def call_function(typing_context, address, arguments):
-    """Call a user's machine code with six words; see user_function.py."""
+    """Call a user's machine code at an address with six words; see user_function.py."""
 
     def generate(context, builder, signature, values):
         word = context.get_value_type(types.int64)

@@ -1,22 +1,20 @@
-"""Reading scalar expressions: what `tensor_map` and `tensor_reduce` are asked to compute, as a program.
+"""Reading scalar expressions, which `tensor_map` and `tensor_reduce` compute, into programs.
 
 An expression such as `'where(u < v, abs(u - v) ^ 2, 0)'` is read once into a postfix program, which evaluation.py runs.
-Self-contained: numba and numpy only, no allocation. A host supplies the external symbol `strtod`.
+Self-contained: numba and numpy only, no allocation. A host supplies the external function `strtod`.
 
-A *program* is an int64 array: program[0] operations, then one word an operation: 4 * its code, plus the number of its
-operands, which are 1 to 3. Without operands, code 0 is u, 1 is v, and from 2 on come constants by position. Codes of
-functions count those of a vocabulary; that of a user's function is the address of its machine code.
+A *program* is an int64 array: program[0] is the number of operations, then each has one word: 4 * its code, plus the
+number of its operands, 0 to 3. Without operands, code 0 is u, 1 is v, and codes from 2 on are constants by position.
+The code of a function is its position in the vocabulary (see vocabulary.py), or the address of a user's machine code.
 
-*Constants* are an array of float64: how many there are, then their values; then the same as int64, where they are
-whole, and a byte for the kind of each: WHOLE, FRACTION, IMAGINARY (its value is the imaginary part) or TOO_LARGE.
+*Constants* are a float64 array: their number, the values, the values as int64 if they are whole, and one byte for the
+kind of each: WHOLE, FRACTION, IMAGINARY (the value is the imaginary part) or TOO_LARGE.
 
-A table of *users' functions* is an int64 array: table[0] entries, then ENTRY_WORDS an entry: the length of its name,
-MAX_NAME bytes of name, and the word that a program has for it. Users' aggregates are there, too: their names begin with
-@, which no expression has, and their word is 8 * an address, plus 4 where they take two arguments, plus the numbers of
-a state less 1.
+The table of *users' functions* is an int64 array: table[0] is the number of entries, then each has ENTRY_WORDS: the
+length of its name, MAX_NAME bytes of the name, and its word in programs. The table also has users' aggregates. Their
+names begin with @, so that no expression contains them, and their word is 8 * the address of the machine code, plus 4
+if they take two arguments, plus the numbers in a state less 1.
 """
-
-from collections import namedtuple
 
 import numpy as np
 from numba import njit, types
@@ -34,9 +32,9 @@ CONSTANTS = {"false": 0.0, "true": 1.0, "inf": np.inf, "nan": np.nan}
 
 _FIRST_CONSTANT = 2
 _MARK = ord("@")
-# What else may wait on the stack of operators, which holds words of programs:
-_OPEN = -1  # an open parenthesis, less the commas behind it
-_CALLED = 1 << 61  # added to the word of a function that waits for its arguments
+# Besides words of programs, the stack of operators may contain:
+_OPEN = -1  # an open parenthesis, minus the number of commas after it
+_CALLED = 1 << 61  # added to the word of a function whose arguments are being read
 
 BAD_EXPRESSION = -11
 UNKNOWN_NAME = -12
@@ -44,34 +42,8 @@ EXPRESSION_TOO_LONG = -13
 MISSING_OPERAND = -14
 IMAGINARY_LITERAL = -15
 
-
-# What expressions may call: names of functions in the order of their codes, joined by |, and how many operands each
-# has; symbols of the first of them, which are operators, and how tightly those bind; codes of three of these.
-Vocabulary = namedtuple("Vocabulary", "names operands symbols precedences inversion negation power")
-
-
-def vocabulary(functions, symbols):
-    """A Vocabulary of functions: (name, operands) each, and of (symbol, precedence) of the first of them.
-
-    There must be `not`, `neg` and `pow`.
-    """
-    names = [name for name, _ in functions]
-    return Vocabulary(
-        _joined(names),
-        np.array([operands for _, operands in functions]),
-        _joined([symbol for symbol, _ in symbols]),
-        np.array([precedence for _, precedence in symbols]),
-        names.index("not"),
-        names.index("neg"),
-        names.index("pow"),
-    )
-
-
-def _joined(names):
-    return np.frombuffer("|".join(names).encode(), dtype=np.uint8)
-
-
-_CONSTANT_NAMES, _CONSTANTS = _joined(CONSTANTS), np.array([*CONSTANTS.values()])
+_CONSTANT_NAMES = np.frombuffer("|".join(CONSTANTS).encode(), dtype=np.uint8)
+_CONSTANTS = np.array([*CONSTANTS.values()])
 _SPACE, _OPENS, _CLOSES, _COMMA, _MINUS, _POINT = 32, 40, 41, 44, 45, 46
 _LESS, _EQUAL, _GREATER, _NEGATION, _UNDERSCORE, _IMAGINARY_UNIT, _U, _V = 60, 61, 62, 33, 95, 106, 117, 118
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -81,7 +53,7 @@ _strtod = types.ExternalFunction("strtod", types.float64(types.int64, types.int6
 
 @njit
 def index_of(names, text, start, stop):
-    """Position of text[start:stop] in a list of names joined by `|`, or -1."""
+    """Return the position of text[start:stop] among `names`, which are joined by `|`; -1 if it is not one of them."""
     index, at, matching = 0, start, True
     for position in range(names.size + 1):
         if position == names.size or names[position] == 124:
@@ -96,20 +68,26 @@ def index_of(names, text, start, stop):
 
 
 @njit
-def compile_expression(text, operands, words, users_functions, program, constants, stack, digits):
-    """Read an infix expression of u (and v, where operands is 2) into a postfix program.
+def compile_expression(text, operands, vocabulary, users_functions, program, constants, stack, digits):
+    """Read an infix expression of u, and of v if `operands` is 2, into a postfix program; returns 0 or a negative code.
 
-    text: (n,) uint8; words: a Vocabulary; users_functions: a table, int64; program: (1 + 2 * MAX_OPERATIONS,) int64
-    and constants: (CONSTANT_WORDS,) float64, written, their lengths first; stack: (1 + MAX_OPERATIONS,) int64, digits:
-    (1 + MAX_DIGITS,) uint8, scratch. Returns 0 or a negative code.
+    Args:
+        text: (n,) uint8, the expression.
+        operands: The number of operands, 1 or 2.
+        words: The vocabulary.
+        users_functions: The table of users' functions.
+        program: (1 + 2 * MAX_OPERATIONS,) int64, written.
+        constants: (CONSTANT_WORDS,) float64, written.
+        stack: (1 + MAX_OPERATIONS,) int64, scratch memory for operators.
+        digits: (1 + MAX_DIGITS,) uint8, scratch memory for a number.
     """
     program[0] = 0
     constants[0] = 0.0
-    stack[0] = 0  # operators waiting, then the operators themselves
-    alone = _word_of_name(words, users_functions, text, 0, text.size)
-    if alone >= 0 and alone & 3 == 1:  # a function's name alone: of u
+    stack[0] = 0  # the number of operators on the stack; they follow
+    function = _word_of_name(vocabulary, users_functions, text, 0, text.size)
+    if function >= 0 and function & 3 == 1:  # the name of a function of one operand: apply it to u
         _emit(program, 0)
-        _emit(program, alone)
+        _emit(program, function)
         return 0
     position, wants_operand = 0, True
     while position < text.size:
@@ -120,10 +98,10 @@ def compile_expression(text, operands, words, users_functions, program, constant
             return EXPRESSION_TOO_LONG
         if wants_operand:
             position, wants_operand = _read_operand(
-                text, position, operands, words, users_functions, program, constants, stack, digits
+                text, position, operands, vocabulary, users_functions, program, constants, stack, digits
             )
         else:
-            position, wants_operand = _read_operator(text, position, words, program, stack)
+            position, wants_operand = _read_operator(text, position, vocabulary, program, stack)
         if position < 0:
             return position
     if wants_operand:
@@ -132,25 +110,25 @@ def compile_expression(text, operands, words, users_functions, program, constant
         if stack[stack[0]] < 0:
             return BAD_EXPRESSION
         _emit(program, _pop(stack))
-    _fold_signs(words, program, constants)
+    _fold_signs(vocabulary, program, constants)
     return _check_program(program)
 
 
 @njit
 def wholes_of(constants):
-    """The values of constants as int64; of those of kind WHOLE."""
+    """Return the values of constants as int64, which are valid for the kind WHOLE."""
     return constants[1 + MAX_CONSTANTS : 1 + 2 * MAX_CONSTANTS].view(np.int64)
 
 
 @njit
 def kinds_of(constants):
-    """The kinds of constants."""
+    """Return the kinds of constants, as int8."""
     return constants[1 + 2 * MAX_CONSTANTS : CONSTANT_WORDS].view(np.int8)
 
 
 @njit
 def check_real(constants):
-    """0, or IMAGINARY_LITERAL where a constant is imaginary."""
+    """Return 0, or IMAGINARY_LITERAL if a constant is imaginary."""
     for index in range(np.int64(constants[0])):
         if kinds_of(constants)[index] == IMAGINARY:
             return IMAGINARY_LITERAL
@@ -158,12 +136,16 @@ def check_real(constants):
 
 
 @njit
-def _fold_signs(words, program, constants):
-    """Make a minus behind a literal part of it, so that -2^63 is a literal, too."""
+def _fold_signs(vocabulary, program, constants):
+    """Apply a negation that follows a literal in the program to the literal, so that -2^63 is a literal, too."""
     count = 0
     for position in range(1, program[0] + 1):
         index = (program[count] >> 2) - _FIRST_CONSTANT if count > 0 and program[count] & 3 == 0 else -1
-        if program[position] == _word(words, words.negation) and index >= 0 and kinds_of(constants)[index] != IMAGINARY:
+        if (
+            program[position] == _word(vocabulary, vocabulary.negation)
+            and index >= 0
+            and kinds_of(constants)[index] != IMAGINARY
+        ):
             _negate(constants, index)
         else:
             count += 1
@@ -179,27 +161,27 @@ def _negate(constants, index):
         constants[1 + index] = 0.0 - constants[1 + index]  # a whole 0 has no sign
         return
     constants[1 + index] = -constants[1 + index]
-    if wholes[index] == _LEAST:  # that of 2^63
+    if wholes[index] == _LEAST:  # the literal was 2^63
         kinds[index] = WHOLE
 
 
 @njit
-def _read_operand(text, position, operands, words, users_functions, program, constants, stack, digits):
-    """Take what may stand before an operator; returns the position behind it, and whether an operand still follows."""
+def _read_operand(text, position, operands, vocabulary, users_functions, program, constants, stack, digits):
+    """Read what may precede an operator; returns the position after it, and whether an operand must follow."""
     character = text[position]
     if character == _OPENS:
         _push(stack, _OPEN)
         return position + 1, True
     if character == _MINUS:
-        _push(stack, _word(words, words.negation))
+        _push(stack, _word(vocabulary, vocabulary.negation))
         return position + 1, True
     if _is_digit(character) or character == _POINT:
         return _read_number(text, position, program, constants, stack, digits), False
     stop = _name_end(text, position)
-    operator = index_of(words.symbols, text, position, stop)
-    is_inversion = operator == words.inversion
-    if is_inversion and (stack[0] == 0 or _precedence(words, stack[stack[0]]) <= words.precedences[operator]):
-        _push(stack, _word(words, operator))
+    operator = index_of(vocabulary.symbols, text, position, stop)
+    is_inversion = operator == vocabulary.inversion
+    if is_inversion and (stack[0] == 0 or _precedence(vocabulary, stack[stack[0]]) <= vocabulary.precedences[operator]):
+        _push(stack, _word(vocabulary, operator))
         return stop, True
     if stop == position or operator >= 0:
         return BAD_EXPRESSION, False
@@ -212,13 +194,13 @@ def _read_operand(text, position, operands, words, users_functions, program, con
     if stop == position + 1 and (character == _U or character == _V):
         _emit(program, 4 * (np.int64(character) - _U))
         return (stop if np.int64(character) - _U < operands else MISSING_OPERAND), False
-    return _read_call(text, position, stop, words, users_functions, stack)
+    return _read_call(text, position, stop, vocabulary, users_functions, stack)
 
 
 @njit
-def _read_call(text, position, stop, words, users_functions, stack):
-    """Take a function's name and the parenthesis behind it."""
-    word = _word_of_name(words, users_functions, text, position, stop)
+def _read_call(text, position, stop, vocabulary, users_functions, stack):
+    """Read the parenthesis after a function's name; returns as `_read_operand`."""
+    word = _word_of_name(vocabulary, users_functions, text, position, stop)
     if word < 0:
         return UNKNOWN_NAME, False
     while stop < text.size and text[stop] == _SPACE:
@@ -231,37 +213,40 @@ def _read_call(text, position, stop, words, users_functions, stack):
 
 
 @njit
-def _read_operator(text, position, words, program, stack):
-    """Take what may stand after an operand; returns the position behind it, and whether an operand follows."""
+def _read_operator(text, position, vocabulary, program, stack):
+    """Read what may follow an operand; returns the position after it, and whether an operand must follow."""
     character = text[position]
     if character == _CLOSES or character == _COMMA:
         return _end_argument(text, position, program, stack)
     stop = _symbol_end(text, position)
-    operator = index_of(words.symbols, text, position, stop)
-    if operator < 0 or operator == words.inversion:
+    operator = index_of(vocabulary.symbols, text, position, stop)
+    if operator < 0 or operator == vocabulary.inversion:
         return BAD_EXPRESSION, False
-    while stack[0] > 0 and _binds_before(words, stack[stack[0]], operator):
-        if _compares(words, operator) and _precedence(words, stack[stack[0]]) == words.precedences[operator]:
+    while stack[0] > 0 and _binds_before(vocabulary, stack[stack[0]], operator):
+        if (
+            _compares(vocabulary, operator)
+            and _precedence(vocabulary, stack[stack[0]]) == vocabulary.precedences[operator]
+        ):
             return BAD_EXPRESSION, False  # u < v < 1 has no meaning
         _emit(program, _pop(stack))
-    _push(stack, _word(words, operator))
+    _push(stack, _word(vocabulary, operator))
     return stop, True
 
 
 @njit
 def _end_argument(text, position, program, stack):
-    """Take a comma or a closing parenthesis, if the function before it has so many arguments."""
+    """Read a comma or a closing parenthesis, and check the number of arguments; returns as `_read_operator`."""
     while stack[0] > 0 and stack[stack[0]] >= 0:
         _emit(program, _pop(stack))
     if stack[0] == 0:
         return BAD_EXPRESSION, False
     arguments = -stack[stack[0]]
     is_call = stack[0] > 1 and stack[stack[0] - 1] >= _CALLED
-    wanted = stack[stack[0] - 1] & 3 if is_call else 1
+    expected = stack[stack[0] - 1] & 3 if is_call else 1
     if text[position] == _COMMA:
         stack[stack[0]] -= 1
-        return (position + 1 if arguments < wanted else BAD_EXPRESSION), True
-    if arguments != wanted:
+        return (position + 1 if arguments < expected else BAD_EXPRESSION), True
+    if arguments != expected:
         return BAD_EXPRESSION, False
     _pop(stack)
     if is_call:
@@ -288,26 +273,26 @@ def _emit(program, word):
 
 
 @njit
-def _word(words, function):
-    return 4 * function + words.operands[function]
+def _word(vocabulary, function):
+    return 4 * function + vocabulary.operands[function]
 
 
 @njit
-def _precedence(words, waiting):
-    return 0 if waiting < 0 else words.precedences[waiting >> 2]
+def _precedence(vocabulary, waiting):
+    return 0 if waiting < 0 else vocabulary.precedences[waiting >> 2]
 
 
 @njit
-def _compares(words, operator):
-    """Whether an operator compares: those bind next to `not`."""
-    return words.precedences[operator] == words.precedences[words.inversion] + 1
+def _compares(vocabulary, operator):
+    """Whether an operator is a comparison: their precedence is the next after that of `not`."""
+    return vocabulary.precedences[operator] == vocabulary.precedences[vocabulary.inversion] + 1
 
 
 @njit
-def _binds_before(words, waiting, operator):
-    if operator == words.power:  # binds to the right: u ^ v ^ w is u ^ (v ^ w)
+def _binds_before(vocabulary, waiting, operator):
+    if operator == vocabulary.power:  # binds to the right: u ^ v ^ w is u ^ (v ^ w)
         return False
-    return _precedence(words, waiting) >= words.precedences[operator]
+    return _precedence(vocabulary, waiting) >= vocabulary.precedences[operator]
 
 
 @njit
@@ -331,7 +316,7 @@ def _name_end(text, position):
 
 @njit
 def _symbol_end(text, position):
-    """Behind an operator: a word, or one character, or a comparison of two."""
+    """Return the position after an operator: a word, one character, or a comparison of two characters."""
     if _is_letter(text[position]):
         return _name_end(text, position)
     first = text[position]
@@ -340,42 +325,33 @@ def _symbol_end(text, position):
 
 
 @njit
-def _word_of_name(words, users_functions, text, start, stop):
-    """The word of the function that text[start:stop] names, or UNKNOWN_NAME."""
-    index = index_of(words.names, text, start, stop)
+def _word_of_name(vocabulary, users_functions, text, start, stop):
+    """Return the word of the function that text[start:stop] names, or UNKNOWN_NAME."""
+    index = index_of(vocabulary.names, text, start, stop)
     if index >= 0:
-        return _word(words, index)
+        return _word(vocabulary, index)
     return _word_of_users(users_functions, text[start:stop], 0)
 
 
 @njit
 def word_of_aggregate(users_functions, text):
-    """The word of the user's aggregate that the text names, or UNKNOWN_NAME."""
+    """Return the word of the user's aggregate that the text names, or UNKNOWN_NAME."""
     return _word_of_users(users_functions, text, 1)
 
 
 @njit
 def _word_of_users(users_functions, text, marks):
-    """The word of the entry whose name is a number of marks, then the text; or UNKNOWN_NAME."""
+    """Return the word of the entry whose name is `text` after `marks` characters @, 0 or 1; or UNKNOWN_NAME."""
     for entry in range(users_functions[0]):
         at = 1 + ENTRY_WORDS * entry
         name = users_functions[at + 1 : at + ENTRY_WORDS - 1].view(np.uint8)
-        if users_functions[at] == marks + text.size and _is_marked(name, marks) and _ends_with(name, marks, text):
-            return users_functions[at + ENTRY_WORDS - 1]
+        if users_functions[at] == marks + text.size and (marks == 0 or name[0] == _MARK):
+            same = True
+            for i in range(text.size):
+                same = same and name[marks + i] == text[i]
+            if same:
+                return users_functions[at + ENTRY_WORDS - 1]
     return UNKNOWN_NAME
-
-
-@njit
-def _is_marked(name, marks):
-    return marks == 0 or name[0] == _MARK
-
-
-@njit
-def _ends_with(name, start, text):
-    for i in range(text.size):
-        if name[start + i] != text[i]:
-            return False
-    return True
 
 
 @njit
@@ -387,7 +363,7 @@ def _read_number(text, position, program, constants, stack, digits):
         digits[stop - position] = text[stop]
         stop += 1
     digits[stop - position] = 0
-    end = stack[stack[0] + 1 : stack[0] + 2]  # a free word, for the address where strtod stops
+    end = stack[stack[0] + 1 : stack[0] + 2]  # a free word, where strtod writes the address at which it stops
     number = _strtod(digits.ctypes.data, end.ctypes.data)
     if end[0] != digits.ctypes.data + stop - position:
         return BAD_EXPRESSION
@@ -400,7 +376,7 @@ def _read_number(text, position, program, constants, stack, digits):
 
 @njit
 def _whole_of(digits, count):
-    """The kind of a number, and it as an int64 where it is whole; of 2^63, which only a minus makes one, -2^63."""
+    """Return the kind of a number, and its int64 value; 2^63 is TOO_LARGE, with the value -2^63."""
     negated = 0
     for i in range(count):
         if not _is_digit(digits[i]):
@@ -436,13 +412,13 @@ def _continues_number(text, start, position):
 
 @njit
 def _check_program(program):
-    """Whether the program leaves exactly one value and never more than MAX_DEPTH."""
+    """Return 0 if the program leaves one value on the stack and never more than MAX_DEPTH, else an error code."""
     depth = 0
     for position in range(1, program[0] + 1):
-        taken = program[position] & 3
-        if depth < taken:
+        operands = program[position] & 3
+        if depth < operands:
             return BAD_EXPRESSION
-        depth += 1 - taken
+        depth += 1 - operands
         if depth > MAX_DEPTH:
             return EXPRESSION_TOO_LONG
     return 0 if depth == 1 else BAD_EXPRESSION

@@ -1,8 +1,8 @@
-"""Arithmetic of int64 that never wraps: what leaves the range is found, and reported instead of a result.
+"""Arithmetic of int64 that never wraps: an overflow is reported as an error.
 
-Self-contained: numba and numpy only, no allocation, the same source for every host. Functions of arrays return
-0 or a code, those of elements a value, or a value and 0 or a code; all run to their end, since loops without exits are
-faster.
+Self-contained: numba and numpy only, no allocation, the same source for every host. Functions of arrays return 0 or a
+code; functions of elements return a value, or a value and a code. Loops run to the end even after an error, because
+loops without exits are faster.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ _WHOLE, _FIRST_CONSTANT = 0, 2  # as in expression.py
 
 
 def _checked(instruction):
-    """A function of two int64 that gives their result, wrapped, and whether it overflowed."""
+    """Make a function of two int64 that returns the wrapped result of an instruction, and whether it overflowed."""
 
     @intrinsic
     def compute(typing_context, a, b):
@@ -39,85 +39,85 @@ _add, _subtract, _multiply = _checked("sadd"), _checked("ssub"), _checked("smul"
 
 @njit
 def code_of(overflows):
-    """What a function returns that found an overflow or none."""
+    """Return the code for an overflow, 0 for none."""
     return OVERFLOW if overflows else 0
 
 
 @njit
 def add(a, b):
-    """A + b, and 0 or a code."""
+    """Return a + b, and 0 or a code."""
     value, overflows = _add(a, b)
     return value, code_of(overflows)
 
 
 @njit
 def subtract(a, b):
-    """A - b, and 0 or a code."""
+    """Return a - b, and 0 or a code."""
     value, overflows = _subtract(a, b)
     return value, code_of(overflows)
 
 
 @njit
 def multiply(a, b):
-    """A * b, and 0 or a code."""
+    """Return a * b, and 0 or a code."""
     value, overflows = _multiply(a, b)
     return value, code_of(overflows)
 
 
 @njit
 def negate(a):
-    """-a, and 0 or a code."""
+    """Return -a, and 0 or a code."""
     return subtract(0, a)
 
 
 @njit
 def size(a):
-    """|a|, and 0 or a code."""
+    """Return |a|, and 0 or a code."""
     return negate(a) if a < 0 else (a, 0)
 
 
 @njit
 def sign(a):
-    """-1, 0 or 1."""
+    """Return -1, 0 or 1, the sign of a."""
     return np.int64(a > 0) - np.int64(a < 0)
 
 
 @njit
 def remainder(a, b):
-    """A - b * floor(a / b); 0 where b is 0, as numpy's."""
-    return 0 if b == 0 or b == -1 else a % b  # the least int64 divided by -1 would be a trap
+    """Return a - b * floor(a / b), and 0 if b is 0, as numpy does."""
+    return 0 if b == 0 or b == -1 else a % b  # the processor traps if it divides the least int64 by -1
 
 
 @njit
 def power(base, exponent):
-    """Base ^ exponent, and 0 or a code."""
+    """Return base ^ exponent, and 0 or a code."""
     value, overflows = 1, False
     if exponent < 0:
         return value, NEGATIVE_EXPONENT
     while exponent > 0:
         if exponent & 1 == 1:
-            value, found = _multiply(value, base)
-            overflows |= found
+            value, overflow = _multiply(value, base)
+            overflows |= overflow
         exponent >>= 1
         if exponent > 0:
-            base, found = _multiply(base, base)
-            overflows |= found
+            base, overflow = _multiply(base, base)
+            overflows |= overflow
     return value, code_of(overflows)
 
 
 @njit
 def scale(factor, u, out):
-    """Out = factor * u; (n,) each."""
+    """Write factor * u to out; u and out: (n,)."""
     overflows = False
     for i in range(out.size):
-        out[i], found = _multiply(factor, u[i])
-        overflows |= found
+        out[i], overflow = _multiply(factor, u[i])
+        overflows |= overflow
     return code_of(overflows)
 
 
 @njit
 def outer(u, v, out):
-    """out[i, j] = u[i] * v[j]; u: (m,), v: (n,), out: (m * n,) in C order."""
+    """Write u[i] * v[j] to out[i, j]; u: (m,), v: (n,), out: (m * n,) in C order."""
     code = 0
     for i in range(u.size):
         code |= scale(u[i], v, out[i * v.size : (i + 1) * v.size])
@@ -126,46 +126,49 @@ def outer(u, v, out):
 
 @njit
 def dot(u, v, out):
-    """out[0] = the sum of u[i] * v[i]; (n,) each."""
+    """Write the sum of u[i] * v[i] to out[0]; u and v: (n,)."""
     out[0] = 0
     return add_line(out, 0, 0, u, 0, 1, v, 0, 1, u.size)
 
 
 @njit
 def add_scaled(w, factor, v):
-    """W += factor * v; (n,) each."""
+    """Add factor * v to w; v and w: (n,)."""
     overflows = False
     for i in range(w.size):
-        product, too_large = _multiply(factor, v[i])
-        w[i], found = _add(w[i], product)
-        overflows |= too_large | found
+        product, product_overflow = _multiply(factor, v[i])
+        w[i], sum_overflow = _add(w[i], product)
+        overflows |= product_overflow | sum_overflow
     return code_of(overflows)
 
 
 @njit
-def add_line(w, at_w, in_w, u, at_u, in_u, v, at_v, in_v, extent):
-    """w[at_w + i * in_w] += u[at_u + i * in_u] * v[at_v + i * in_v] for every i below extent."""
-    if in_w == 1 and in_u == 0 and in_v == 1:
-        return add_scaled(w[at_w : at_w + extent], u[at_u], v[at_v : at_v + extent])
-    if in_w == 1 and in_u == 1 and in_v == 0:
-        return add_scaled(w[at_w : at_w + extent], v[at_v], u[at_u : at_u + extent])
+def add_line(w, offset_w, stride_w, u, offset_u, stride_u, v, offset_v, stride_v, extent):
+    """Add u[offset_u + i * stride_u] * v[offset_v + i * stride_v] to w[offset_w + i * stride_w] for i < extent."""
+    if stride_w == 1 and stride_u == 0 and stride_v == 1:
+        return add_scaled(w[offset_w : offset_w + extent], u[offset_u], v[offset_v : offset_v + extent])
+    if stride_w == 1 and stride_u == 1 and stride_v == 0:
+        return add_scaled(w[offset_w : offset_w + extent], v[offset_v], u[offset_u : offset_u + extent])
     overflows = False
     for i in range(extent):
-        product, too_large = _multiply(u[at_u + i * in_u], v[at_v + i * in_v])
-        w[at_w + i * in_w], found = _add(w[at_w + i * in_w], product)
-        overflows |= too_large | found
+        product, product_overflow = _multiply(u[offset_u + i * stride_u], v[offset_v + i * stride_v])
+        w[offset_w + i * stride_w], sum_overflow = _add(w[offset_w + i * stride_w], product)
+        overflows |= product_overflow | sum_overflow
     return code_of(overflows)
 
 
 @njit
 def check_program(program, kinds, has):
-    """Whether a program computes with whole literals and functions of integers alone: 0 or a code.
+    """Return 0 if a program has only whole literals and functions of integers, else a code.
 
-    kinds: of literals; has: whether integers have a function, by its code.
+    Args:
+        program: The program, as in expression.py.
+        kinds: The kinds of its literals.
+        has: By code of a function, whether integers have it.
     """
     for position in range(1, program[0] + 1):
-        taken, code = program[position] & 3, program[position] >> 2
-        if taken == 0:
+        operands, code = program[position] & 3, program[position] >> 2
+        if operands == 0:
             if code >= _FIRST_CONSTANT and kinds[code - _FIRST_CONSTANT] != _WHOLE:
                 return NOT_WHOLE
         elif code >= has.size or not has[code]:

@@ -1,4 +1,4 @@
-"""Moving parts of arrays: slices, splits and stacks along axes of a flat array in C order.
+"""Slices, splits and stacks along the axes of flat arrays in C order.
 
 Self-contained: numba and numpy only, no allocation, the same source for every host.
 """
@@ -18,9 +18,9 @@ MAX_ELEMENTS = 1 << 40
 
 @njit
 def product_of(extents):
-    """Elements of an array with these extents; BAD_EXTENT where one is negative, TOO_LARGE beyond 2^40.
+    """Return the number of elements of an array; BAD_EXTENT if an extent is negative, TOO_LARGE beyond 2^40.
 
-    Extents other than 0 may not multiply to more in an empty array, either: no part of them then overflows.
+    An empty array is TOO_LARGE, too, if its other extents multiply to more, so that no partial product overflows.
     """
     size, is_empty = 1, False
     for axis in range(extents.size):
@@ -36,7 +36,7 @@ def product_of(extents):
 
 @njit
 def slice_size(axis, position, extents):
-    """Elements of the slice at `position` along `axis` (counted from 0), or a negative code."""
+    """Return the number of elements of the slice at `position` along `axis` (counted from 0), or a negative code."""
     if axis < 0 or axis >= extents.size:
         return BAD_AXIS
     if position < 0 or position >= extents[axis]:
@@ -46,13 +46,13 @@ def slice_size(axis, position, extents):
 
 @njit
 def line_of(axis, extents):
-    """How many elements a line along an axis has, and how far apart they lie."""
+    """Return the number of elements in a line along an axis, and the distance between neighbours."""
     return extents[axis], product_of(extents[axis + 1 :])
 
 
 @njit
 def take_slice(u, axis, position, extents, out):
-    """Copy the sub-array at one position along one axis; u: flat with `extents`, out: flat without the axis."""
+    """Copy the slice at one position along one axis; u: flat with `extents`, out: flat without the axis."""
     inner = product_of(extents[axis + 1 :])
     outer = product_of(extents[:axis])
     step = extents[axis] * inner
@@ -64,7 +64,7 @@ def take_slice(u, axis, position, extents, out):
 
 @njit
 def find_bad_axis(axes, extents):
-    """Index of the first of `axes` that is out of range or named before; -1 where there is none."""
+    """Return the index of the first of `axes` that is out of range or repeated; -1 if there is none."""
     chosen = 0
     for i in range(axes.size):
         axis = axes[i]
@@ -76,7 +76,7 @@ def find_bad_axis(axes, extents):
 
 @njit
 def split_count(axes, extents):
-    """Parts that splitting along `axes` gives; axes: distinct, each within the extents."""
+    """Return the number of parts of a split along `axes`, which must be distinct and in range."""
     parts = 1
     for i in range(axes.size):
         parts *= extents[axes[i]]
@@ -85,7 +85,7 @@ def split_count(axes, extents):
 
 @njit
 def split(u, axes, extents, out):
-    """Reorder u so that the axes named come first, in the order named, and the others follow in theirs."""
+    """Copy u to out with the axes permuted: `axes` come first, in that order, and the others follow in theirs."""
     chosen = 0
     for i in range(axes.size):
         chosen |= np.int64(1) << axes[i]
@@ -117,8 +117,8 @@ def _offset_of_part(part, axes, extents):
 
 @njit
 def _copy_rest(u, source, chosen, extents, out):
-    """Copy the elements at `source` and at every position of the axes not chosen, in C order."""
-    # The axes behind the last chosen one are contiguous: copy them as one run.
+    """Copy the elements from `source` on along the axes that are not chosen, in C order."""
+    # The axes after the last chosen one are contiguous: copy them as one run.
     run, last = 1, extents.size - 1
     while last >= 0 and (chosen >> last) & 1 == 0:
         run *= extents[last]
@@ -136,7 +136,7 @@ def _copy_rest(u, source, chosen, extents, out):
 
 @njit
 def place(w, u, position, size, inner):
-    """Write u as position `position` of a new axis of `size`, before the last `inner` elements of its C order."""
+    """Write u to `position` of a new axis of extent `size` in w; `inner` elements of u follow that axis in C order."""
     for block in range(u.size // inner if inner > 0 else 0):
         target = (block * size + position) * inner
         for i in range(inner):
@@ -145,9 +145,12 @@ def place(w, u, position, size, inner):
 
 @njit
 def overlay(w, u, background):
-    """Copy from u into w the elements that differ from the background, all as integers: NaN is equal to itself.
+    """Copy the elements of u that differ from the background to w, comparing bits, so that NaN equals itself.
 
-    background: (words,), the words of one element; w and u: (n * words,).
+    Args:
+        w: (n * words,), the target, as integers.
+        u: (n * words,), the source, as integers.
+        background: (words,), one element as integers.
     """
     words = background.size
     for i in range(0, w.size, words):
@@ -160,11 +163,11 @@ def overlay(w, u, background):
 
 @njit
 def count_along(u, axis, extents, fill, counts):
-    """Add to counts[p] the number of elements of u that are not the fill at position p of `axis`."""
+    """Add to counts[p] the number of elements at position p of `axis` in u that are not the fill."""
     inner = product_of(extents[axis + 1 :])
     extent = extents[axis]
     for block in range(u.size // inner if inner > 0 else 0):
-        place_in_axis = block % extent
+        position = block % extent
         for i in range(inner):
             if u[block * inner + i] != fill:
-                counts[place_in_axis] += 1
+                counts[position] += 1

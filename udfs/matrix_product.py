@@ -1,15 +1,16 @@
-"""Matrix products in blocks that stay in the processor's caches: gemm for hosts that have no BLAS.
+"""Matrix products in blocks that stay in the processor's caches: gemm for hosts without a BLAS.
 
-Self-contained: numba only, no allocation. After K. Goto and R. van de Geijn, "Anatomy of high-performance matrix
-multiplication", ACM TOMS 34(3), 2008: both matrices are copied into panels, in the order in which `multiply_tile` of
-the host reads them, which adds the product of a panel of TILE_ROWS rows and one of a few columns to a tile of C.
+Self-contained: numba only, no allocation. The algorithm is that of K. Goto and R. van de Geijn, "Anatomy of
+high-performance matrix multiplication", ACM TOMS 34(3), 2008. Both matrices are copied into panels, in the order in
+which `multiply_tile` of the host reads them. It multiplies TILE_ROWS rows of A and a few columns of B, and adds the
+product to a tile of C.
 """
 
 from numba import njit
 
 TILE_ROWS = 6
-TILE_BYTES = 64  # of a row of a tile: 8 doubles or 16 floats
-ROWS = 96  # of A, INNER of both and COLUMNS of B that are in panels at a time
+TILE_BYTES = 64  # bytes in a row of a tile: 8 doubles or 16 floats
+ROWS = 96  # rows of A, COLUMNS of B, and INNER columns of A and rows of B are in panels at a time
 INNER = 256
 COLUMNS = 512
 PANEL_OF_A = ROWS * INNER  # elements
@@ -19,12 +20,21 @@ TILE = TILE_ROWS * TILE_BYTES // 4
 
 @njit
 def multiply(shape, a, a_strides, b, b_strides, c, c_rows, panel_of_a, panel_of_b, tile, multiply_tile, pause):
-    """C += A B for real numbers.
+    """Add the matrix product A B to C, for real numbers.
 
-    shape: (m, n, k); a, b, c: flat arrays; a_strides, b_strides: those of rows and columns, in elements; c_rows: that
-    of C's rows, which are contiguous; panel_of_a, panel_of_b, tile: room for PANEL_OF_A, PANEL_OF_B and TILE elements;
-    multiply_tile: (k, a, b, c, c_rows) adds to a tile of c; pause: called now and then, returns another
-    number than 0 where to stop, or never.
+    Args:
+        shape: (m, n, k); A is (m, k), B is (k, n), C is (m, n).
+        a: A as a flat array.
+        a_strides: The distances between rows and between columns of A, in elements.
+        b: B as a flat array.
+        b_strides: As `a_strides`.
+        c: C as a flat array, with contiguous rows.
+        c_rows: The distance between rows of C.
+        panel_of_a: Scratch memory, PANEL_OF_A elements.
+        panel_of_b: Scratch memory, PANEL_OF_B elements.
+        tile: Scratch memory, TILE elements.
+        multiply_tile: (k, a, b, c, c_rows) adds the product of two panels to a tile of C.
+        pause: Called regularly; it returns another number than 0 to stop, or does not return.
     """
     m, n, k = shape
     tile_columns = TILE_BYTES // c.itemsize
@@ -48,14 +58,18 @@ def multiply(shape, a, a_strides, b, b_strides, c, c_rows, panel_of_a, panel_of_
 
 @njit
 def _fill_panel(panel, source, at, outer_stride, inner_stride, outer, inner, width):
-    """Copy a block, `width` of its outer index side by side for every inner one, zeros where it ends before that."""
+    """Copy a block into a panel.
+
+    A panel has groups of `width` outer indices; in a group, the elements of one inner index are adjacent. The last
+    group is filled up with zeros.
+    """
     for start in range(0, outer, width):
-        held = min(width, outer - start)
-        for i in range(held):
-            place, origin = start * inner + i, at + (start + i) * outer_stride
+        count = min(width, outer - start)
+        for i in range(count):
+            target, origin = start * inner + i, at + (start + i) * outer_stride
             for p in range(inner):
-                panel[place + p * width] = source[origin + p * inner_stride]
-        for i in range(held, width):
+                panel[target + p * width] = source[origin + p * inner_stride]
+        for i in range(count, width):
             for p in range(inner):
                 panel[start * inner + i + p * width] = 0
 
@@ -86,7 +100,7 @@ def _add_part(tile, tile_columns, c, at, c_rows, rows, columns):
 
 @njit
 def multiply_by_lines(shape, a, a_strides, b, b_strides, c, c_rows, pause):
-    """As multiply, line by line: for complex numbers, and where there is no room for panels."""
+    """Multiply as `multiply`, row by row: for complex numbers, and if there is no memory for panels."""
     m, n, k = shape
     for i in range(m):
         if pause() != 0:

@@ -1,4 +1,4 @@
-"""Functions of one real number, or two, that take more than a line; of float64, to which float32 is widened.
+"""Functions of real numbers that take more than a line, in float64; float32 operands are widened.
 
 Self-contained: numba and numpy only, no allocation, the same source for every host.
 """
@@ -12,18 +12,18 @@ from numba.extending import intrinsic, overload
 
 @njit
 def exponential(x):
-    """exp(x)."""
+    """Return exp(x)."""
     return _exponential(np.float64(x))
 
 
 @njit
 def sigmoid(x):
-    """1 / (1 + exp(-x)), of which the exponential is infinite where its dtype ends, as numpy's."""
+    """Return 1 / (1 + exp(-x)); exp overflows to infinity in the dtype of x, as in numpy."""
     return 1.0 / (1.0 + _rounded(_exponential(-np.float64(x)), x))
 
 
 def _rounded(value, like):
-    """A value in the dtype of another one."""
+    """Convert a value to the dtype of `like`; numba compiles `_rounded_to` instead."""
 
 
 @overload(_rounded)
@@ -34,32 +34,32 @@ def _rounded_to(value, like):
 
 @njit
 def power(x, exponent):
-    """X ^ exponent; squares, of which there are most, by multiplication."""
+    """Return x ^ exponent; squares, the most frequent case, by multiplication."""
     return x * x if exponent == 2 else x**exponent
 
 
 @njit
 def sign(x):
-    """-1, 0 or 1; of -0, 0, as numpy's."""
+    """Return -1, 0 or 1, the sign of x; 0 for -0, as in numpy."""
     return np.sign(x) + 0.0
 
 
 @njit
 def relu(x):
-    """X, or 0 where it is less; NaN stays."""
+    """Return x, or 0 if x is negative; NaN for NaN."""
     return 0.0 if x <= 0 else x
 
 
 @njit
 def log_of_sum(a, b):
-    """log(exp(a) + exp(b)); equal infinities have no difference, but a sum."""
+    """Return log(exp(a) + exp(b)); equal infinities, whose difference is NaN, have the distance 0."""
     distance = np.float64(0) if a == b else abs(np.float64(a) - np.float64(b))
     return np.maximum(a, b) + math.log1p(np.exp(-distance))
 
 
-# exp(x) = 2^k exp(r) with r = x - k ln 2: the polynomial of exp(r), scaled in two steps, so that results beyond the
-# range of one scale become infinite or subnormal as they should. Without branches, several elements go at a time.
-_LIMIT = 800.0  # exp is infinite, or 0, well before
+# exp(x) = 2^k exp(r) with r = x - k ln 2. The polynomial of exp(r) is scaled in two steps, so that results beyond the
+# range of one scale become infinite or subnormal. There are no branches, so that the loop is vectorised.
+_LIMIT = 800.0  # exp is infinite, or 0, well before this
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # few enough digits that k times this is exact
 _LN2_LOW = 1.90821492927058770002e-10
@@ -70,7 +70,7 @@ _MANTISSA_BITS = 52
 
 @njit(fastmath={"contract"})
 def _exponential(x):
-    """exp(x) of a double within an ulp or two."""
+    """Return exp(x) of a double, accurate to an ulp or two."""
     x = _LIMIT if x > _LIMIT else x
     x = -_LIMIT if x < -_LIMIT else x
     shifted = x * _LOG2_E + _TO_WHOLE
@@ -84,7 +84,7 @@ def _exponential(x):
 
 @njit(fastmath={"contract"})
 def _exponential_near_zero(r):
-    """The Taylor series of exp to r^13, for |r| <= ln 2 / 2."""
+    """Return the Taylor series of exp up to r^13, for |r| <= ln 2 / 2."""
     p = r * (1 / 6227020800) + 1 / 479001600
     p = p * r + 1 / 39916800
     p = p * r + 1 / 3628800
@@ -106,7 +106,7 @@ def _power_of_two(exponent):
 
 @intrinsic
 def _bits_of(typing_context, number):
-    """The bits of a double as an int64."""
+    """Return the bits of a double as an int64."""
 
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], context.get_value_type(types.int64))
@@ -116,7 +116,7 @@ def _bits_of(typing_context, number):
 
 @intrinsic
 def _number_of(typing_context, bits):
-    """The double of some bits."""
+    """Return the double that has some bits."""
 
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], context.get_value_type(types.float64))

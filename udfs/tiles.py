@@ -1,7 +1,7 @@
-"""Blocks of arrays: cutting an array into tiles, and copying blocks out of a larger array and into it.
+"""Tiles: cutting an array into tiles, and copying blocks out of a larger array and into it.
 
-Self-contained: numba and numpy only, no allocation, the same source for every host. Arrays are flat, in C order; a
-block is where it starts along every axis and how long it is there.
+Self-contained: numba and numpy only, no allocation, the same source for every host. Arrays are flat, in C order. A
+block is given by where it starts along every axis, `starts`, and its extents, `lengths`.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ OUTSIDE = -38
 
 @njit
 def _tiles_along(extent, tile):
-    """Tiles that an axis is cut into, the last of them shorter where it does not divide; one of all where tile = 0."""
+    """Return the number of tiles along an axis, including a shorter last one; 1 if `tile` is 0, the whole axis."""
     if tile == 0:
         return 1
     return (extent - 1) // tile + 1 if extent > 0 else 0
@@ -23,7 +23,7 @@ def _tiles_along(extent, tile):
 
 @njit
 def count_tiles(tiles, extents):
-    """Blocks of an array; tiles, extents: (axes,), none negative, the extents multiplying to 2^40 at most."""
+    """Return the number of tiles of an array; tiles, extents: (axes,), not negative; at most 2^40 elements."""
     count = 1
     for axis in range(extents.size):
         count *= _tiles_along(extents[axis], tiles[axis])
@@ -32,10 +32,7 @@ def count_tiles(tiles, extents):
 
 @njit
 def locate_tile(block, tiles, extents, starts, lengths):
-    """Write where a block, counted in C order over the axes that are cut, lies; returns its elements.
-
-    starts, lengths: (axes,), written.
-    """
+    """Write the position of tile number `block`, in C order, to `starts` and `lengths`; returns its elements."""
     elements = 1
     for axis in range(extents.size - 1, -1, -1):
         along = _tiles_along(extents[axis], tiles[axis])
@@ -49,7 +46,7 @@ def locate_tile(block, tiles, extents, starts, lengths):
 
 @njit
 def split_tiles(u, tiles, extents, starts, lengths, out):
-    """Write all blocks of u one after the other; starts, lengths: (axes,) of room to work in; out: as long as u."""
+    """Write all tiles of u one after the other to out, which is as long as u; starts, lengths: (axes,), scratch."""
     at = 0
     for block in range(count_tiles(tiles, extents)):
         elements = locate_tile(block, tiles, extents, starts, lengths)
@@ -59,7 +56,7 @@ def split_tiles(u, tiles, extents, starts, lengths, out):
 
 @njit
 def axis_outside(starts, lengths, extents):
-    """The first axis along which a block is not inside an array with these extents, all (axes,); -1 for none."""
+    """Return the first axis along which a block is not inside an array with `extents`; -1 if it is inside."""
     for axis in range(extents.size):
         if starts[axis] < 0 or lengths[axis] > extents[axis] - starts[axis]:
             return axis
@@ -68,16 +65,16 @@ def axis_outside(starts, lengths, extents):
 
 @njit
 def place_block(w, extents, starts, lengths, block):
-    """Copy a block into w, which has `extents`; it must be inside."""
+    """Copy a block into w, an array with `extents`; the block must be inside."""
     _copy_block(w, extents, starts, lengths, block, True)
 
 
 @njit
-def _copy_block(whole, extents, starts, lengths, block, is_placed):
-    """Copy a block run by run: into `whole` where it is placed, else out of it.
+def _copy_block(array, extents, starts, lengths, block, into_array):
+    """Copy a block run by run, into `array` if `into_array`, else out of it.
 
-    A run goes along the last axes of which the block has all, and the one in front of them. The runs along the next
-    axis lie at even distances, those along the others at distances that are computed.
+    A run covers the last axes, those that the block has completely and the one before them. The runs along the next
+    axis have constant distances; the offsets along the others are computed.
     """
     if block.size == 0:
         return
@@ -98,18 +95,18 @@ def _copy_block(whole, extents, starts, lengths, block, is_placed):
         start = first + _offset_of(plane, axis, stride, extents, starts, lengths)
         for row in range(rows):
             source = start + row * row_stride
-            if is_placed:
+            if into_array:
                 for i in range(run):
-                    whole[source + i] = block[at + i]
+                    array[source + i] = block[at + i]
             else:
                 for i in range(run):
-                    block[at + i] = whole[source + i]
+                    block[at + i] = array[source + i]
             at += run
 
 
 @njit
 def _offset_of(plane, last, stride, extents, starts, lengths):
-    """Offset of a combination of the positions along the axes up to `last`, the last varying fastest, at `stride`."""
+    """Return the offset of combination `plane` of the positions along the axes up to `last`, the last fastest."""
     offset = np.int64(0)
     for axis in range(last, -1, -1):
         offset += (starts[axis] + plane % lengths[axis]) * stride

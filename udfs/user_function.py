@@ -1,4 +1,4 @@
-"""A user's scalar function over blocks, or a user's aggregate over states: what kernels call when they name one.
+"""Compiles users' scalar functions for blocks of elements, and users' aggregates for arrays of states.
 
 Needs numba and numpy only. Both compute in float64; float32 operands of functions are widened and results rounded.
 """
@@ -10,16 +10,17 @@ from numba import njit, types
 from numba.core import errors
 from numba.extending import intrinsic
 
-PARAMETERS = 6  # words that machine code takes
+PARAMETERS = 6  # parameters of the compiled functions, all int64
 
-# What machine code of an aggregate does with the states at w, as its first parameter says:
+# The operations of an aggregate's machine code on the states at w; the first parameter selects one.
 START, FOLD, COMBINE, REPEAT = range(4)
 
 
 def compile_over_blocks(function, operands):
-    """Compile a function of one to three numbers for blocks of them.
+    """Compile a function of one to three numbers for blocks of elements.
 
-    Its parameters: addresses of three operands and of the result, elements, and bytes of an element.
+    The parameters of the compiled function are the addresses of three operands and of the result, the number of
+    elements, and the bytes of an element.
 
     Returns:
         LLVM bitcode, and in it the name of the function.
@@ -27,7 +28,7 @@ def compile_over_blocks(function, operands):
     Raises:
         ValueError: numba cannot compile it; the message says why.
     """
-    scalar, returned = _compiled(function, (types.float64,) * operands)
+    scalar, returned = _compile(function, (types.float64,) * operands)
     if not _is_real(returned):
         raise ValueError(f"it returns {returned}, but must return a real number in every case")
     over_float64, over_float32 = (_over_blocks(scalar, operands, dtype) for dtype in (types.float64, types.float32))
@@ -43,26 +44,36 @@ def compile_over_blocks(function, operands):
 
 
 def compile_over_states(fold, identity, combine, repeat, arguments):
-    """Compile an aggregate of one argument or two whose states are as many numbers as its identity.
+    """Compile an aggregate for arrays of states.
 
-    Its parameters: operation, addresses w, u and v, n, times. START puts the identity into n states; FOLD folds the n
-    elements of u, and of v, into one state; COMBINE merges n states at u into those at w; REPEAT merges into each of n
-    states that of the number at u so many times.
+    The parameters of the compiled function are an operation, the addresses w, u and v, n, and times. START writes the
+    identity to n states at w; FOLD folds n elements of u, and of v, into one state at w; COMBINE merges n states at u
+    into n states at w; REPEAT merges the number at u, repeated `times` times, into each of n states at w.
 
-    Returns, Raises:
-        As `compile_over_blocks`.
+    Args:
+        fold: (state, argument, ...) -> state.
+        identity: The numbers of the first state, one to four.
+        combine: (state, state) -> state.
+        repeat: (number, times) -> state; None to combine states repeatedly.
+        arguments: The number of arguments of the aggregate, 1 or 2.
+
+    Returns:
+        LLVM bitcode, and in it the name of the function.
+
+    Raises:
+        ValueError: numba cannot compile a part; the message says why.
     """
     numbers = len(identity)
-    load, store, as_state = _accesses(numbers)
+    load, store, as_state = _state_accesses(numbers)
     start = identity[0] if numbers == 1 else tuple(identity)
     state = types.float64 if numbers == 1 else types.UniTuple(types.float64, numbers)
-    fold = _of_states("fold", fold, (state, *[types.float64] * arguments), numbers)
-    combine = _of_states("combine", combine, (state, state), numbers)
+    fold = _compile_part("fold", fold, (state, *[types.float64] * arguments), numbers)
+    combine = _compile_part("combine", combine, (state, state), numbers)
     if arguments == 1:
-        repeat = _by_doubling(fold, combine, start, as_state) if repeat is None else repeat
-        repeat = _of_states("repeat", repeat, (types.float64, types.float64), numbers)
-    fold_line = _folding(fold, load, store, as_state, arguments)
-    merge_repeated = _repeating(combine, repeat if arguments == 1 else None, load, store, as_state)
+        repeat = _make_repeat_by_doubling(fold, combine, start, as_state) if repeat is None else repeat
+        repeat = _compile_part("repeat", repeat, (types.float64, types.float64), numbers)
+    fold_line = _make_fold_line(fold, load, store, as_state, arguments)
+    merge_repeated = _make_merge_repeated(combine, repeat if arguments == 1 else None, load, store, as_state)
 
     def run(operation, w, u, v, n, times):
         if operation == START:
@@ -80,8 +91,8 @@ def compile_over_states(fold, identity, combine, repeat, arguments):
     return _bitcode(run)
 
 
-def _compiled(function, parameters):
-    """A function compiled for such parameters, and what it returns."""
+def _compile(function, parameters):
+    """Compile a function for parameter types; returns the compiled function and its return type."""
     compiled = _njit(_with_compiled_calls(getattr(function, "py_func", function), ()))
     try:
         compiled.compile(parameters)
@@ -96,7 +107,7 @@ def _njit(function):
 
 
 def _with_compiled_calls(function, callers):
-    """A function that calls compiled ones where it called plain ones, but for itself and those that call it."""
+    """Copy a function so that it calls compiled versions of plain functions, except itself and its callers."""
     callers = (*callers, function)
 
     def compiled(value):
@@ -111,8 +122,8 @@ def _with_compiled_calls(function, callers):
 
 
 def _names_in(code):
-    """Names that code reads, and that of functions defined in it."""
-    inner = [name for each in code.co_consts if isinstance(each, CodeType) for name in _names_in(each)]
+    """List the names that code reads, including the code of functions inside it."""
+    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names_in(constant)]
     return [*code.co_names, *inner]
 
 
@@ -126,44 +137,44 @@ def _bitcode(run):
     return result.library._final_module.as_bitcode(), result.fndesc.mangled_name
 
 
-def _of_states(part, function, parameters, numbers):
-    """A function compiled, which must return a state."""
-    compiled, returned = _compiled(function, parameters)
+def _compile_part(part, function, parameters, numbers):
+    """Compile a part of an aggregate, and check that it returns a state of `numbers` numbers."""
+    compiled, returned = _compile(function, parameters)
     parts = (returned,) if numbers == 1 else tuple(returned) if isinstance(returned, types.BaseTuple) else ()
     if len(parts) != numbers or not all(map(_is_real, parts)):
-        wanted = "a real number" if numbers == 1 else f"a tuple of {numbers} real numbers"
-        raise ValueError(f"its {part} returns {returned}, but must return {wanted} in every case")
+        expected = "a real number" if numbers == 1 else f"a tuple of {numbers} real numbers"
+        raise ValueError(f"its {part} returns {returned}, but must return {expected} in every case")
     return compiled
 
 
-def _accesses(numbers):
-    """Functions that read, write and convert a state of so many numbers: (address, number of the state)."""
+def _state_accesses(numbers):
+    """Return functions that read, write and convert a state: load(address, i), store(address, i, state), as_state."""
 
-    def of_one():
+    def unary():
         return (
             lambda at, i: _pointer(at, types.float64)[i],
             lambda state: np.float64(state),
         )
 
-    def of_two():
+    def binary():
         return (
             lambda at, i: (_number(at, 2 * i), _number(at, 2 * i + 1)),
             lambda state: (np.float64(state[0]), np.float64(state[1])),
         )
 
-    def of_three():
+    def ternary():
         return (
             lambda at, i: (_number(at, 3 * i), _number(at, 3 * i + 1), _number(at, 3 * i + 2)),
             lambda state: (np.float64(state[0]), np.float64(state[1]), np.float64(state[2])),
         )
 
-    def of_four():
+    def quaternary():
         return (
             lambda at, i: (_number(at, 4 * i), _number(at, 4 * i + 1), _number(at, 4 * i + 2), _number(at, 4 * i + 3)),
             lambda state: (np.float64(state[0]), np.float64(state[1]), np.float64(state[2]), np.float64(state[3])),
         )
 
-    load, as_state = (njit(each) for each in (of_one, of_two, of_three, of_four)[numbers - 1]())
+    load, as_state = (njit(function) for function in (unary, binary, ternary, quaternary)[numbers - 1]())
 
     @njit
     def store_one(at, i, state):
@@ -183,26 +194,26 @@ def _number(at, place):
     return _pointer(at, types.float64)[place]
 
 
-def _folding(fold, load, store, as_state, arguments):
+def _make_fold_line(fold, load, store, as_state, arguments):
     @njit
-    def of_one(w, u, v, n):
+    def unary(w, u, v, n):
         state = load(w, 0)
         for i in range(n):
             state = as_state(fold(state, _number(u, i)))
         store(w, 0, state)
 
     @njit
-    def of_two(w, u, v, n):
+    def binary(w, u, v, n):
         state = load(w, 0)
         for i in range(n):
             state = as_state(fold(state, _number(u, i), _number(v, i)))
         store(w, 0, state)
 
-    return (of_one, of_two)[arguments - 1]
+    return (unary, binary)[arguments - 1]
 
 
-def _repeating(combine, repeat, load, store, as_state):
-    """What merges into n states that of a number so many times; nothing for aggregates of two arguments."""
+def _make_merge_repeated(combine, repeat, load, store, as_state):
+    """Make the function for REPEAT; it does nothing for aggregates of two arguments."""
 
     @njit
     def merge(w, u, n, times):
@@ -217,49 +228,49 @@ def _repeating(combine, repeat, load, store, as_state):
     return nothing if repeat is None else merge
 
 
-def _by_doubling(fold, combine, start, as_state):
-    """(value, times) -> the state of that value so many times, by combining states with themselves."""
+def _make_repeat_by_doubling(fold, combine, start, as_state):
+    """Make the function (value, times) -> state that combines states with themselves, times a power of two."""
 
     def repeat(value, times):
-        found, power = as_state(start), as_state(fold(as_state(start), value))
+        state, power = as_state(start), as_state(fold(as_state(start), value))
         rest = np.int64(times)
         while rest > 0:
             if rest & 1 == 1:
-                found = as_state(combine(found, power))
+                state = as_state(combine(state, power))
             rest >>= 1
             power = as_state(combine(power, power))
-        return found
+        return state
 
     return repeat
 
 
 def _reason(message):
-    """The line of numba's message that says what is wrong."""
+    """Return the line of numba's message that says what is wrong."""
     lines = [line.strip() for line in message.splitlines()]
     return next((line for line in lines if line and "Failed in nopython mode" not in line), message)
 
 
 def _over_blocks(scalar, operands, dtype):
-    def of_one(a, b, c, out, n):
+    def unary(a, b, c, out, n):
         for i in range(n):
             _pointer(out, dtype)[i] = np.float64(scalar(np.float64(_pointer(a, dtype)[i])))
 
-    def of_two(a, b, c, out, n):
+    def binary(a, b, c, out, n):
         for i in range(n):
             first, second = np.float64(_pointer(a, dtype)[i]), np.float64(_pointer(b, dtype)[i])
             _pointer(out, dtype)[i] = np.float64(scalar(first, second))
 
-    def of_three(a, b, c, out, n):
+    def ternary(a, b, c, out, n):
         for i in range(n):
             first, second = np.float64(_pointer(a, dtype)[i]), np.float64(_pointer(b, dtype)[i])
             _pointer(out, dtype)[i] = np.float64(scalar(first, second, np.float64(_pointer(c, dtype)[i])))
 
-    return njit(error_model="numpy")((of_one, of_two, of_three)[operands - 1])
+    return njit(error_model="numpy")((unary, binary, ternary)[operands - 1])
 
 
 @intrinsic
 def _pointer(typing_context, address, dtype):
-    """A pointer to elements of a numba dtype."""
+    """Return a pointer to elements of a numba dtype at an address."""
     pointer_type = types.CPointer(dtype.dtype)
 
     def generate(context, builder, signature, arguments):

@@ -15,7 +15,7 @@ from rich.table import Table
 from sparseeinsum.cli.display import duration
 from sparseeinsum.errors import KernelsError, PackageError
 from sparseeinsum.extras import imported
-from sparseeinsum.kernels.duckdb.library import level_at_hand
+from sparseeinsum.kernels.duckdb.library import available_level
 from sparseeinsum.kernels.platforms import NATIVE, VARIABLE, processor_asked_for, this_platform
 
 _ROUNDS = 5
@@ -27,7 +27,7 @@ def compile_kernels(arguments: argparse.Namespace) -> None:
     known = this_platform().processors
     if processor is not None and processor not in known:
         raise ValueError(f"--processor {processor!r} is unknown; it must be one of {', '.join(known)}")
-    usual = level_at_hand()
+    usual = available_level()
     if processor is None and usual is not None:
         print(f"there are kernels already, for {usual}")
         return
@@ -36,7 +36,7 @@ def compile_kernels(arguments: argparse.Namespace) -> None:
         make = imported("sparseeinsum.kernels.building.make", "compile", "compiling kernels")
     except PackageError as error:
         raise KernelsError(str(error)) from error
-    path = make.keep_library(processor)
+    path = make.cache_library(processor)
     print(f"{path}: {path.stat().st_size:,} bytes, in {duration(time.perf_counter() - start)}")
     if processor == NATIVE and usual is not None:
         _compare(usual)

@@ -1,1 +1,1 @@
-"""Kernels: the catalogue of functions; compiles, caches and registers the kernels of udfs/ with a host."""
+"""Kernels: lists the array functions, and compiles, caches and registers the code that computes them."""

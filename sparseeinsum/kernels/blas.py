@@ -1,4 +1,4 @@
-"""Kernels: the matrix products of the BLAS that numpy or scipy brings, as addresses for compiled code."""
+"""Kernels: finds the BLAS that numpy or scipy ships, and the addresses of its matrix products."""
 
 import ctypes
 import importlib.util
@@ -10,20 +10,20 @@ from pathlib import Path
 from sparseeinsum.kernels.symbols import GEMM_DTYPES
 
 _PACKAGES = ("numpy", "scipy")
-_FOLDERS = ("{parent}/{package}.libs", "{parent}/{package}/.dylibs")  # where wheels have libraries of others
+_FOLDERS = ("{parent}/{package}.libs", "{parent}/{package}/.dylibs")  # where wheels keep bundled libraries
 _FILES = "*openblas*"
 _LETTERS = {"f64": "d", "f32": "s", "c128": "z", "c64": "c"}
 _ROUTINES = ("scipy_{letter}gemm_64_", "scipy_{letter}gemm_", "{letter}gemm_64_", "{letter}gemm_")
-_THREADS = "openblas_set_num_threads_local"  # of the calling thread; returns how many there were
+_THREADS = "openblas_set_num_threads_local"  # sets the threads of the calling thread, returns the old number
 
 
 @dataclass(frozen=True, slots=True)
 class Blas:
-    """A BLAS in this process.
+    """A BLAS library that this process has loaded.
 
     Attributes:
-        name: Of the library, and who brought it.
-        addresses: Of its gemm for each of GEMM_DTYPES, and of what sets its threads, 0 where that has none.
+        name: The library and the package that ships it.
+        addresses: The gemm of each of GEMM_DTYPES, then the function that sets the number of threads, 0 if it has none.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Blas:
 
 
 def find_blas() -> Blas | None:
-    """The BLAS of numpy, else that of scipy; None where neither brings one that can be called."""
-    return next((blas for package in _PACKAGES for blas in _brought_by(package)), None)
+    """Find the BLAS of numpy, else that of scipy; None if neither ships one that can be called."""
+    return next((blas for package in _PACKAGES for blas in _libraries_of(package)), None)
 
 
-def _brought_by(package: str) -> Iterator[Blas]:
+def _libraries_of(package: str) -> Iterator[Blas]:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return

@@ -1,4 +1,4 @@
-"""Kernels: files of functions as data: those that a database gets, their arguments and what they do."""
+"""Kernels: reads which array functions a database gets, with their arguments and descriptions."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from sparseeinsum.operators.records import AggregateFunction
 
 
 class ValueType(StrEnum):
-    """Types of arguments and results; those of numbers exist for each dtype of their function."""
+    """Types of arguments and results. NUMBER, TENSOR and so on stand for one SQL type for each dtype."""
 
     NUMBER = "NUMBER"
     TENSOR = "TENSOR"
@@ -29,15 +29,15 @@ class ValueType(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a function does with rows."""
+    """How a function uses its rows."""
 
     SCALAR = "scalar"
     AGGREGATE = "aggregate"
-    CHECK = "check"  # returns its second argument as it is, or an error
-    VIEW = "view"  # returns parts of a resident array; the host reads them, no kernel
+    CHECK = "check"  # returns its second argument unchanged, or fails
+    VIEW = "view"  # returns parts of a resident array, which the engine's callback reads without a kernel
 
 
-# Dtypes, as the suffixes of kernels, for which functions exist that the files name no others for.
+# The dtypes of functions whose entries list none, as suffixes of kernels.
 _REAL, _COMPLEX = ("f64", "f32", "i64"), ("c128", "c64")
 _FILES = ("udfs/functions.toml", "udfs/complex_functions.toml")
 _FILE_OF_POSTGRESQL = "sql/postgresql/functions.toml"
@@ -53,11 +53,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function of the vocabulary, for all of its dtypes; functions that differ in arguments may share a name."""
+    """One array function, for all its dtypes. Functions with different arguments may share a name."""
 
     name: str
     kind: Kind
-    has_background: bool  # an aggregate whose states merge by what they held before any row
+    has_background: bool  # an aggregate that merges two states by what they contained before the first row
     arguments: tuple[Argument, ...]
     returns: ValueType
     dtypes: tuple[str, ...]
@@ -65,37 +65,37 @@ class Function:
     measure: str
     description: str
     example: str
-    is_embedded: bool = False  # works in the process of Python alone
+    is_embedded: bool = False  # needs Python in the process of the database
 
     @property
     def is_aggregate(self) -> bool:
-        """Whether it makes one result of many rows."""
+        """Whether the function returns one result for many rows."""
         return self.kind == Kind.AGGREGATE
 
     @property
-    def is_of_residents(self) -> bool:
-        """Whether it makes or reads resident arrays, which a host must keep a table of."""
+    def uses_resident_arrays(self) -> bool:
+        """Whether the function returns or reads resident arrays, for which an engine must keep a table."""
         return ValueType.RESIDENT in (self.returns, *(argument.type for argument in self.arguments))
 
 
 @cache
 def functions() -> tuple[Function, ...]:
-    """All functions that every engine has: those of the files, then aggregates of arrays."""
-    return (*(function for file in _FILES for function in _functions_of(file)), *_aggregates())
+    """List the functions that every engine has: those of the files, then the aggregates of arrays."""
+    return (*(function for file in _FILES for function in _read_functions(file)), *_aggregates())
 
 
 @cache
 def functions_of_postgresql() -> tuple[Function, ...]:
-    """Those that PostgreSQL's extension has besides."""
-    return tuple(_functions_of(_FILE_OF_POSTGRESQL))
+    """List the functions that only PostgreSQL's extension has."""
+    return tuple(_read_functions(_FILE_OF_POSTGRESQL))
 
 
-def _functions_of(file: str) -> Iterator[Function]:
+def _read_functions(file: str) -> Iterator[Function]:
     return map(_function, tomllib.loads(assets.read(file))["function"])
 
 
 def _aggregates() -> Iterator[Function]:
-    """Aggregates of programs as functions of arrays, of all numbers that have them."""
+    """Make a function of arrays of each aggregate of programs, for the dtypes that have it."""
     for aggregate in AGGREGATES.values():
         dtypes = tuple(dtype for dtype in _REAL if dtype != "i64" or has_aggregate(aggregate.name, "integer"))
         yield _aggregate("tensor_", aggregate, ValueType.TENSOR, dtypes)
@@ -103,18 +103,21 @@ def _aggregates() -> Iterator[Function]:
             yield _aggregate("tensor_complex_", aggregate, ValueType.COMPLEX_TENSOR, _COMPLEX)
 
 
-def _aggregate(prefix: str, aggregate: AggregateFunction, of: ValueType, dtypes: tuple[str, ...]) -> Function:
-    name, numbers = f"{prefix}{aggregate.name}", "complex arrays" if of == ValueType.COMPLEX_TENSOR else "arrays"
+def _aggregate(prefix: str, aggregate: AggregateFunction, array_type: ValueType, dtypes: tuple[str, ...]) -> Function:
+    name, numbers = (
+        f"{prefix}{aggregate.name}",
+        "complex arrays" if array_type == ValueType.COMPLEX_TENSOR else "arrays",
+    )
     return Function(
         name=name,
         kind=Kind.AGGREGATE,
         has_background=False,
-        arguments=(Argument("u", of),),
-        returns=of,
+        arguments=(Argument("u", array_type),),
+        returns=array_type,
         dtypes=dtypes,
         kernel=aggregate.name,
         measure="first",
-        description=f"Of {numbers} of one length, element by element: {aggregate.description}.",
+        description=f"Aggregates {numbers} of equal length element by element: {aggregate.description}.",
         example=f"{name}(u)",
     )
 
@@ -133,22 +136,22 @@ def _function(entry: dict[str, object]) -> Function:
         dtypes=tuple(dtypes),
         kernel=str(entry.get("kernel", "")),
         measure=str(entry.get("measure", "")),
-        description=_completed(str(entry["description"]), dtypes),
+        description=_fill_in_names(str(entry["description"]), dtypes),
         example=str(entry["example"]),
         is_embedded=bool(entry.get("embedded", False)),
     )
 
 
-def _completed(description: str, dtypes: Sequence[str]) -> str:
-    """A description with names of functions, operators and aggregates in the place of {functions} and so on."""
+def _fill_in_names(description: str, dtypes: Sequence[str]) -> str:
+    """Replace {functions}, {operators} and {aggregates} in a description by their names."""
     is_real = "f64" in dtypes
     names = {
         "{functions}": ", ".join(named_functions()),
         "{operators}": " ".join(dict.fromkeys(function.symbol for function in built_in() if function.symbol)),
         "{aggregates}": ", ".join(name for name in AGGREGATES if is_real or has_aggregate(name, "complex")),
     }
-    for place, listed in names.items():
-        description = description.replace(place, listed)
+    for placeholder, listed in names.items():
+        description = description.replace(placeholder, listed)
     return description
 
 

@@ -1,4 +1,4 @@
-"""Kernels: whether indices are checked in those that are compiled, for tests: one out of bounds ends the process."""
+"""Kernels: says whether compiled kernels check their indices, for tests; an index out of bounds ends the process."""
 
 import os
 
@@ -6,5 +6,5 @@ VARIABLE = "SPARSEEINSUM_CHECKED_KERNELS"
 
 
 def are_checked() -> bool:
-    """Whether the environment asks for it."""
+    """Whether the environment variable asks for kernels that check their indices."""
     return os.environ.get(VARIABLE) == "1"

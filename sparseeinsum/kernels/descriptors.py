@@ -1,51 +1,52 @@
-"""Kernels: the two layouts that compiled code and Python share, and the codes of errors of compiled code.
+"""Kernels: defines the two layouts that compiled code and Python share, and the error codes of compiled code.
 
-A *descriptor* tells a host's callback about one function: an int64 array of HEADER words, then two words an
-argument. A *row* is what a kernel gets: two words an argument, its address and its number of elements.
+A *host* is a database engine that calls kernels. A *descriptor* describes one function to a callback of the host: an
+int64 array of HEADER words, then two words for each argument. A *row* holds the arguments of one call of a kernel: two
+words for each argument, its address and its number of elements.
 """
 
 NAME = 0  # address of the function's name
-MESSAGES = 1  # address of an array of message templates, by negated code; see messages.py
+MESSAGES = 1  # address of an array of message templates, indexed by the negated error code; see messages.py
 ARGUMENTS = 2  # number of arguments
-MEASURE = 3  # address of the kernel's part that returns how many elements the result has, or a code
-COMPUTE = 4  # of the part that computes one row
-BATCH = 5  # of the part that computes many rows at once, 0 where there is none
-COMBINE = 6  # aggregates: of the part that merges two states
-INITIALISE = 7  # aggregates: of the part that fills a new state
-RESULT_BYTES = 8  # bytes of one element of the result, with all its lanes
-LIMIT_BYTES = 9  # most bytes that one result or state may have
+MEASURE = 3  # address of the function that returns the number of elements of the result, or an error code
+COMPUTE = 4  # address of the kernel's function for one row
+BATCH = 5  # address of the kernel's function for many rows at once, or 0
+COMBINE = 6  # aggregates: address of the function that merges two states
+INITIALISE = 7  # aggregates: address of the function that fills a new state
+RESULT_BYTES = 8  # bytes of one element of the result, with all its lanes (see RESULT_LANES)
+LIMIT_BYTES = 9  # the most bytes that one result or state may have
 RESULT_LANES = 10  # elements of the host's array that one element of the result takes: 2 for complex numbers
-PART_SIZE = 11  # of the part that tells the elements of one of a result's parts, 0 where it is no array of arrays
-ELEMENT_TYPE = 12  # the host's type of a resident array's elements, where the function makes or reads one, else 0
+PART_SIZE = 11  # arrays of arrays: address of the function that returns the elements of one part; else 0
+ELEMENT_TYPE = 12  # resident arrays: the host's type of the elements; else 0
 HEADER = 13
 MAX_ARGUMENTS = 6
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 
-# Kinds of arguments: the first word of the two that describe one; the second is the bytes of an element, those of a
-# complex number with both parts.
+# Kinds of arguments, the first of the two words for each argument. The second is the bytes of an element; a complex
+# number counts with both parts.
 VALUE = 0
 LIST = 1
 TEXT = 2
-EXTENTS = 3  # a list of integers that says how to compute: equal in all rows of a batch, as texts are
-COMPLEX_LIST = 4  # a list of re, im, re, im, ...: one element is two of the host's
-COMPLEX = 5  # the same, of a single complex number
+EXTENTS = 3  # a list of integers that says how to compute; all rows of a batch share it, as they share texts
+COMPLEX_LIST = 4  # a list of re, im, re, im, ...: two elements of the host are one complex element
+COMPLEX = 5  # a list of one complex number
 
 ROW_WORDS = 2 * MAX_ARGUMENTS
 
-# The table of users' functions (see udfs/expression.py), which a library has: room for so many, words of each.
+# The table of users' functions in a library (see udfs/expression.py): the most functions, and the words of each.
 MAX_USERS_FUNCTIONS = 64
 USERS_FUNCTION_WORDS = 10
 MAX_FUNCTION_NAME = 64
 
-# The start of a kernel's scratch memory: words that its messages may show, then what else than the number of elements
-# all rows of a group must agree on, how many words and they, one an axis at most; and the scratch memory itself.
+# A kernel's scratch memory starts with the numbers of an error message, then the *shape* of the row: what all rows of a
+# group must share besides the number of elements. A shape is a number of words and the words, at most one per axis.
 MESSAGE_WORDS = 4
 SHAPE_WORDS = 1 + 16
 REPORT_WORDS = MESSAGE_WORDS + SHAPE_WORDS
 SCRATCH_BYTES = 64 * 1024
 MAX_TEXT = 4096
 
-# What a host's callbacks report themselves; udfs/ has the other codes.
+# Errors that callbacks of hosts report; udfs/ defines the other codes.
 HOLDS_NULL = -41
 LENGTHS_DIFFER = -42
 WRONG_LENGTH = -43

@@ -1,4 +1,4 @@
-"""Kernels: groups of functions that are compiled together, and which of them a host needs."""
+"""Kernels: defines the groups of functions that are compiled together, and which groups each host needs."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from sparseeinsum.kernels.catalogue import functions
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Functions that become one object file for each processor.
+    """Functions that are compiled into one object file for each processor.
 
     Attributes:
-        name: Of the group.
-        modules: Where they are, below `kernels.compiled`.
-        is_for_all_processors: Whether one object file serves them all, which a library runs before it chooses.
+        name: The name of the group.
+        modules: The modules of the functions, below `kernels.compiled`.
+        is_for_all_processors: Whether one object file serves all processors, because it runs before one is chosen.
     """
 
     name: str
@@ -38,7 +38,7 @@ GROUPS = {
 }
 HOSTS = ("duckdb", "postgresql")
 
-# Groups that share much, which takes half as long to compile in one process.
+# Groups that share much code: compiling them in one process takes half as long.
 BATCHES = (
     ("f64", "f32", "i64"),
     ("c128", "c64", "measures"),
@@ -47,15 +47,15 @@ BATCHES = (
 
 
 def groups_of(host: str) -> tuple[Group, ...]:
-    """What the library for one of HOSTS is made of."""
+    """List the groups of which the library for one of HOSTS consists."""
     return tuple(group for group in GROUPS.values() if group.name == host or group.name not in HOSTS)
 
 
 def kernels_of(dtype: str) -> tuple[str, ...]:
-    """The kernels that functions of a dtype need."""
+    """List the names of the kernels that functions of a dtype need."""
     return tuple(sorted({function.kernel for function in functions() if dtype in function.dtypes} - {""}))
 
 
 def measures_in_use() -> tuple[str, ...]:
-    """The measures that functions need."""
+    """List the names of the measures that functions need."""
     return tuple(sorted({function.measure for function in functions()} - {""}))

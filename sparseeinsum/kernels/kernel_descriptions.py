@@ -1,4 +1,4 @@
-"""Kernels: a function of the catalogue in, the words of its descriptor out that are the same for every host."""
+"""Kernels: makes the words of a function's descriptor that are the same for every host."""
 
 from collections.abc import Iterable, Iterator
 
@@ -31,7 +31,7 @@ _KINDS = {
 _COMPLEX_TYPES = (ValueType.COMPLEX, ValueType.COMPLEX_TENSOR, ValueType.COMPLEX_TENSORS)
 _NUMBER_BYTES = {"f64": 8, "f32": 4, "i64": 8, "c128": 8, "c64": 4}  # of an element of the host's arrays
 
-DEPTHS = {  # how many arrays deep the elements are
+DEPTHS = {  # 0 for a value, 1 for an array, 2 for an array of arrays
     ValueType.TEXT: 0,
     ValueType.BYTES: 0,
     ValueType.INTEGER: 0,
@@ -47,11 +47,20 @@ DEPTHS = {  # how many arrays deep the elements are
 
 
 def descriptor_words(function: Function, dtype: str, size: int = d.DESCRIPTOR_WORDS) -> list[int | str]:
-    """What every host says of a function of one dtype; it puts its own words behind that. Names are of `texts_of`."""
-    # What stands behind a handle are numbers.
+    """Make the words of a descriptor that all hosts share.
+
+    Args:
+        function: The function to describe.
+        dtype: The suffix of its dtype.
+        size: The words of the whole descriptor; a host fills in the last ones itself.
+
+    Returns:
+        Numbers, and names that stand for addresses: of kernels, and of texts of `texts_of`.
+    """
+    # A handle stands for an array of numbers, and limits count the bytes of those.
     elements = ValueType.NUMBER if function.returns == ValueType.RESIDENT else function.returns
     words: list[int | str] = [0] * size
-    words[d.NAME], words[d.MESSAGES] = _name_of_text(function.name), _MESSAGES
+    words[d.NAME], words[d.MESSAGES] = _name_symbol(function.name), _MESSAGES
     words[d.ARGUMENTS] = len(function.arguments)
     words[d.RESULT_BYTES] = _bytes_of(elements, dtype)
     words[d.RESULT_LANES] = 2 if function.returns in _COMPLEX_TYPES else 1
@@ -65,23 +74,23 @@ def descriptor_words(function: Function, dtype: str, size: int = d.DESCRIPTOR_WO
 
 
 def texts_of(functions: Iterable[Function]) -> Iterator[Text | Words]:
-    """The texts that descriptors of functions point at: templates of messages by negated code, and names.
+    """Yield the texts that the descriptors of `functions` point to: message templates by negated code, and names.
 
-    The first word that fills a template is the function's name.
+    The first %s of every template is the name of the function.
     """
     codes = range(1 - min(MESSAGES_BY_CODE))
     for code in codes:
         yield Text(f"message_{code}", "%s: " + MESSAGES_BY_CODE.get(-code, "internal error"))
     yield Words(_MESSAGES, tuple(f"message_{code}" for code in codes))
-    yield from (Text(_name_of_text(name), name) for name in sorted({function.name for function in functions}))
+    yield from (Text(_name_symbol(name), name) for name in sorted({function.name for function in functions}))
 
 
-def _name_of_text(name: str) -> str:
+def _name_symbol(name: str) -> str:
     return f"name_{name}"
 
 
 def _bytes_of(value_type: ValueType, dtype: str) -> int:
-    """Bytes of an element of an argument or a result; a complex number is one element."""
+    """Return the bytes of an element of an argument or a result; a complex number is one element."""
     if value_type in (ValueType.TEXT, ValueType.BYTES):
         return 1
     if value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT):

@@ -1,4 +1,4 @@
-"""Kernels: where the libraries of compiled code are: in the installed package, or in the cache of this machine."""
+"""Kernels: finds libraries of compiled code in the installed package and in the cache of this machine."""
 
 import hashlib
 import importlib.util
@@ -14,32 +14,32 @@ from sparseeinsum.settings import cache_folder
 from sparseeinsum.version import __version__
 
 DUCKDB_FILE = "sparseeinsum.duckdb_extension"  # DuckDB derives the name of the entry point from it
-_FOLDER = "libraries"  # of the assets of a wheel
+_FOLDER = "libraries"  # below the assets of a wheel
 _SOURCES = ("*.py", "*.toml")
 
 
 def postgresql_file(major: int) -> str:
-    """Name of the library for a major version of PostgreSQL in a wheel."""
+    """Return the file name, in a wheel, of the library for a major version of PostgreSQL."""
     return f"postgresql-{major}.so"
 
 
 def prebuilt(name: str) -> Path | None:
-    """A library that came with the package, for all processors of the platform; None where none did.
+    """Return the path of a library that the wheel ships, for all processors of the platform; None if it ships none.
 
-    Nor is there one whose indices are checked.
+    It is None, too, where kernels with checked indices are asked for: wheels ship none of those.
     """
     path = assets.path(f"{_FOLDER}/{name}")
     return path if path.is_file() and not are_checked() else None
 
 
 def libraries_for_duckdb() -> Iterator[Path]:
-    """Libraries that this process may open, the best first; some may turn out to be for another processor.
+    """Yield the libraries that this process may open, the best first; some may not run on this processor.
 
-    One for the very processor comes before what came with the package, and this before what was compiled here for a
-    level.
+    First comes a library that was compiled for exactly this processor, then the one of the wheel, then those that were
+    compiled on this machine for a processor level.
 
     Raises:
-        KernelsError: There are none for this platform, or the environment asks for a processor that it has not.
+        KernelsError: There are no kernels for this platform, or the environment asks for a processor that it lacks.
     """
     asked_for, platform = processor_asked_for(), this_platform()
     processors = (NATIVE, *reversed(platform.levels)) if asked_for is None else (asked_for,)
@@ -53,8 +53,8 @@ def libraries_for_duckdb() -> Iterator[Path]:
 
 
 def whole_library(platform: Platform, processor: str) -> Path | None:
-    """The library for DuckDB that was compiled here for a processor; None where there is none, or it is damaged."""
-    if not any(cache_folder().glob(f"{_name(platform, processor)}-*")):
+    """Return the cached library for DuckDB and a processor; None if there is none or it is damaged."""
+    if not any(cache_folder().glob(f"{_library_name(platform, processor)}-*")):
         return None
     path = library_path(cache_folder(), platform, processor)
     with suppress(OSError):
@@ -64,22 +64,22 @@ def whole_library(platform: Platform, processor: str) -> Path | None:
 
 
 def library_path(folder: Path, platform: Platform, processor: str) -> Path:
-    """Where the library for DuckDB that is compiled here for a processor is kept."""
-    return folder / f"{_name(platform, processor)}-{digest_of_sources()}.duckdb_extension"
+    """Return the path, below `folder`, of the library for DuckDB that is compiled for a processor."""
+    return folder / f"{_library_name(platform, processor)}-{digest_of_sources()}.duckdb_extension"
 
 
 def digest_path(library: Path) -> Path:
-    """The file beside a library that tells whether it is whole."""
+    """Return the path of the file that holds the checksum of a library."""
     return library.with_suffix(".sha256")
 
 
-def _name(platform: Platform, processor: str) -> str:
+def _library_name(platform: Platform, processor: str) -> str:
     return f"duckdb-{platform.name}-{processor}"
 
 
 @cache
 def digest_of_sources() -> str:
-    """Changes with everything that libraries are made of."""
+    """Return a digest of everything that libraries are compiled from: sources, versions and settings."""
     made_with = (__version__, *map(_version, ("numba", "llvmlite")), str(are_checked()))
     digest = hashlib.sha256("\n".join(made_with).encode())
     package = Path(assets.__file__).parent
@@ -90,7 +90,7 @@ def digest_of_sources() -> str:
 
 
 def _version(package: str) -> str:
-    """Of an installed package, from the name of the folder of its metadata, without importing anything."""
+    """Return the version of an installed package, from the folder name of its metadata, without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return ""

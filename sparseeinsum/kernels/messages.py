@@ -1,6 +1,6 @@
-"""Kernels: what errors of compiled code say, by their codes.
+"""Kernels: lists the messages of errors in compiled code, by their codes.
 
-Compiled code knows the codes alone: a text that changes compiles nothing anew.
+Compiled code contains only the codes, so that a changed text does not recompile anything.
 """
 
 from sparseeinsum.kernels import descriptors as d
@@ -9,7 +9,7 @@ from sparseeinsum.operators.functions import functions_without, named_functions
 
 
 def _lacking(kind: str) -> str:
-    """Functions and aggregates that such numbers lack."""
+    """List the functions and aggregates that are not defined for a kind of numbers, such as `integer`."""
     return " ".join((*(function.display_name for function in functions_without(kind)), *aggregates_without(kind)))
 
 

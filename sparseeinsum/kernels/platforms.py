@@ -1,4 +1,4 @@
-"""Kernels: the platforms that libraries are for and the processors of each; what this process runs on and asks for."""
+"""Kernels: lists platforms and their processors; says which of them this process runs on and asks for."""
 
 import os
 import platform
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from sparseeinsum.errors import KernelsError
 
-NATIVE = "native"  # the very processor of the machine that compiles
-VARIABLE = "SPARSEEINSUM_PROCESSOR"  # of the environment
+NATIVE = "native"  # exactly the processor of the machine that compiles
+VARIABLE = "SPARSEEINSUM_PROCESSOR"  # the environment variable that chooses a processor
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """An operating system on a kind of processor.
+    """An operating system on a processor architecture.
 
     Attributes:
-        name: What DuckDB calls it.
-        system: What Python calls the operating system.
-        machines: What operating systems call the kind of processor.
-        levels: Processors that one library can have code for, the least first.
+        name: The name of the platform in DuckDB.
+        system: The name of the operating system in Python, `sys.platform`.
+        machines: The names of the architecture in `platform.machine()`.
+        levels: The processor levels that one library has code for, the lowest first.
         has_postgresql: Whether there are libraries for PostgreSQL.
     """
 
@@ -31,12 +31,12 @@ class Platform:
 
     @property
     def is_x86(self) -> bool:
-        """Whether its processors are those that CPUID tells the features of."""
+        """Whether the processors have the instruction CPUID, which tells their features."""
         return "x86_64" in self.machines
 
     @property
     def processors(self) -> tuple[str, ...]:
-        """Names of processors that code can be compiled for."""
+        """The names of the processors that code can be compiled for."""
         return (*self.levels, NATIVE)
 
 
@@ -50,17 +50,17 @@ PLATFORMS = {
         Platform("linux_amd64", "linux", _X86_64, _LEVELS_OF_X86),
         Platform("linux_arm64", "linux", _ARM64, _LEVELS_OF_ARM),
         Platform("osx_arm64", "darwin", _ARM64, _LEVELS_OF_ARM),
-        Platform("osx_amd64", "darwin", _X86_64, _LEVELS_OF_X86[:-1]),  # hides the registers of the last from CPUID
+        Platform("osx_amd64", "darwin", _X86_64, _LEVELS_OF_X86[:-1]),  # hides AVX-512 registers from CPUID
         Platform("windows_amd64", "win32", _X86_64, _LEVELS_OF_X86, has_postgresql=False),
     )
 }
 
 
 def this_platform() -> Platform:
-    """The platform of this process.
+    """Return the platform of this process.
 
     Raises:
-        KernelsError: There are no kernels for it.
+        KernelsError: There are no kernels for this platform.
     """
     machine = platform.machine()
     for candidate in PLATFORMS.values():
@@ -72,10 +72,10 @@ def this_platform() -> Platform:
 
 
 def processor_asked_for() -> str | None:
-    """The processor that the environment asks for, one of those of this platform; None where it asks for none.
+    """Return the processor of this platform that the environment variable names; None if it is not set.
 
     Raises:
-        KernelsError: It asks for one that this platform has not.
+        KernelsError: The variable names a processor that this platform does not have.
     """
     processor = os.environ.get(VARIABLE) or None
     processors = this_platform().processors

@@ -1,13 +1,13 @@
-"""Kernels: the layout of the table of resident arrays: those that a statement keeps in memory and reads by handle.
+"""Kernels: defines the layout of the table of resident arrays, which a statement keeps in memory and reads by handle.
 
-All databases of the process share the table, which is in the library for DuckDB. An aggregate's state owns an array,
-and takes it off the table when the engine destroys the state; who reads an array shares its memory, which goes with the
-last reader. A handle is a slot of the table and bits that nobody can guess, so that a handle that was made up or kept
-for too long is none.
+All databases of the process share the table, which is in the library for DuckDB. The state of an aggregate owns an
+array, and removes it from the table when the engine destroys the state. Readers share the memory of the array, which is
+freed with the last reader. A handle is a slot of the table and random bits, so that a handle that was made up or that
+has expired is not valid.
 """
 
-# The table, in words: a lock of the operating system, what makes handles hard to guess, how many there were so far and
-# are, then the slots.
+# The table, in words: a lock of the operating system, the secret that makes handles hard to guess, the number of arrays
+# so far and now, then the slots.
 LOCK = 0
 SECRET = LOCK + 8
 COUNT = SECRET + 1
@@ -15,6 +15,6 @@ LIVE = COUNT + 1
 SLOTS = LIVE + 1
 SLOT_BITS = 10
 MAX_RESIDENTS = 1 << SLOT_BITS
-HANDLE, VECTOR, ELEMENTS, TYPE = range(4)  # of a slot; one without a handle is free
+HANDLE, VECTOR, ELEMENTS, TYPE = range(4)  # the words of a slot; a slot with the handle 0 is free
 SLOT_WORDS = 4
 TABLE_WORDS = SLOTS + MAX_RESIDENTS * SLOT_WORDS

@@ -1,4 +1,4 @@
-"""Kernels: libraries as files for hosts without this package: those that came with it, or compiled now."""
+"""Kernels: returns libraries as files for databases elsewhere: from the wheel, or compiled now."""
 
 from sparseeinsum.errors import ExtensionError, KernelsError, PackageError
 from sparseeinsum.extras import imported
@@ -11,37 +11,37 @@ _BUILDER = "sparseeinsum.kernels.building.make"
 
 
 def duckdb_extension(processor: str | None, version: str) -> bytes:
-    """The extension file for DuckDB on machines of this platform.
+    """Return the content of the extension file for DuckDB on machines of this platform.
 
     Args:
-        processor: One of the platform's; None for all of its levels.
-        version: Of the extension.
+        processor: A processor of the platform; None for all of its levels.
+        version: The version of the extension.
 
     Raises:
-        ExtensionError: The platform has no such processor, or the library cannot be compiled here.
+        ExtensionError: The platform has no such processor, or the library cannot be compiled on this machine.
     """
     processors = _processors(processor)
-    return _shipped(DUCKDB_FILE, processors, version) or _compiled("duckdb_extension", processors, version)
+    return _prebuilt_content(DUCKDB_FILE, processors, version) or _compile("duckdb_extension", processors, version)
 
 
 def postgresql_library(processor: str | None, major: int, version: str, is_for_here: bool = False) -> bytes:
-    """The library for a major version of PostgreSQL on machines of this platform.
+    """Return the content of the library for a major version of PostgreSQL on machines of this platform.
 
     Args:
-        processor: One of the platform's; None for all of its levels.
-        major: One of MAJORS.
-        version: Of the extension.
-        is_for_here: Whether it need run on this machine alone, which takes less time to compile.
+        processor: A processor of the platform; None for all of its levels.
+        major: The version of PostgreSQL, one of MAJORS.
+        version: The version of the extension.
+        is_for_here: Whether the library needs to run on this machine only, which takes less time to compile.
 
     Raises:
         ExtensionError: The version is not supported, the platform has no such processor, or the library cannot be
-            compiled here.
+            compiled on this machine.
     """
     if major not in MAJORS:
         raise ExtensionError(f"PostgreSQL {major} is not supported; versions are {', '.join(map(str, MAJORS))}")
     processors = _processors(processor)
-    shipped = _shipped(postgresql_file(major), processors, version)
-    return shipped or _compiled("postgresql_library", () if is_for_here else processors, major, version)
+    prebuilt_library_content = _prebuilt_content(postgresql_file(major), processors, version)
+    return prebuilt_library_content or _compile("postgresql_library", () if is_for_here else processors, major, version)
 
 
 def _processors(processor: str | None) -> tuple[str, ...]:
@@ -53,12 +53,12 @@ def _processors(processor: str | None) -> tuple[str, ...]:
     return (processor,)
 
 
-def _shipped(name: str, processors: tuple[str, ...], version: str) -> bytes | None:
+def _prebuilt_content(name: str, processors: tuple[str, ...], version: str) -> bytes | None:
     path = prebuilt(name) if processors == this_platform().levels and version == __version__ else None
     return None if path is None else path.read_bytes()
 
 
-def _compiled(library: str, processors: tuple[str, ...], *arguments: object) -> bytes:
+def _compile(library: str, processors: tuple[str, ...], *arguments: object) -> bytes:
     try:
         builder = imported(_BUILDER, "compile", "compiling a library")
         content: bytes = getattr(builder, library)(processors, *arguments)

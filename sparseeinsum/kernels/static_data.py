@@ -1,4 +1,4 @@
-"""Kernels: data that compiled code reads: texts, and words that are numbers or addresses."""
+"""Kernels: describes the constant data of libraries: texts, and words that are numbers or addresses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text, which ends with a zero byte."""
+    """A text in a library, which ends with a zero byte there."""
 
     name: str
     text: str
@@ -15,7 +15,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words of 64 bits; one that is a name is the address of what is called so, 0 where there is nothing."""
+    """Words of 64 bits. A name stands for the address of the function or data of that name, 0 if there is none."""
 
     name: str
     words: tuple[int | str, ...]

@@ -1,17 +1,17 @@
-"""Kernels: names of compiled functions and of data, in libraries and in the object files that these are made of."""
+"""Kernels: defines the names of functions and data in object files and libraries."""
 
-PARTS = ("compute", "batch", "initialise", "combine", "part_size")  # of a kernel
+PARTS = ("compute", "batch", "initialise", "combine", "part_size")  # of kernels, see calling_convention.py
 
 GEMM_DTYPES = ("f64", "f32", "c128", "c64")
 GEMMS = tuple(f"sparseeinsum_gemm_{dtype}" for dtype in GEMM_DTYPES)
 
-# What a library for DuckDB exports.
+# The functions that a library for DuckDB exports.
 ENTRY_POINT = "sparseeinsum_init_c_api"  # DuckDB derives the name from that of the file
-CONFIGURE = "sparseeinsum_configure"  # takes the address of what the table BLAS is to hold
-CHOSEN_PROCESSOR = "sparseeinsum_processor"  # returns its name, or 0 where the code is for none like the one at hand
-TABLE_OF_RESIDENTS = "sparseeinsum_table_of_residents"  # return addresses of tables
+CONFIGURE = "sparseeinsum_configure"  # takes the address of the new content of the table BLAS
+CHOSEN_PROCESSOR = "sparseeinsum_processor"  # returns its name, or 0 if no code of the library can run here
+TABLE_OF_RESIDENTS = "sparseeinsum_table_of_residents"  # returns the address of a table, as the next one
 TABLE_OF_USERS_FUNCTIONS = "sparseeinsum_table_of_users_functions"
-STOP_WORD = "sparseeinsum_stop_word"  # returns the address of a word: kernels stop while it is another one than 0
+STOP_WORD = "sparseeinsum_stop_word"  # returns the address of a word: kernels stop while it is not 0
 EXPORTED_TO_DUCKDB = (
     *(ENTRY_POINT, CONFIGURE, CHOSEN_PROCESSOR),
     *(TABLE_OF_RESIDENTS, TABLE_OF_USERS_FUNCTIONS, STOP_WORD),
@@ -20,22 +20,22 @@ EXPORTED_TO_DUCKDB = (
 # Tables in a library.
 RESIDENTS = "sparseeinsum_residents"  # see residents.py
 USERS_FUNCTIONS = "sparseeinsum_users_functions"  # see udfs/expression.py
-BLAS = "sparseeinsum_blas"  # addresses of a gemm of each of GEMM_DTYPES, and of what sets the threads that they run on
+BLAS = "sparseeinsum_blas"  # addresses of the gemm of each of GEMM_DTYPES, and of the function that sets the threads
 BLAS_WORDS = len(GEMM_DTYPES) + 1
 
 
 def measure_symbol(measure: str) -> str:
-    """The function of measures.py of a name."""
+    """Return the symbol of a function of measures.py."""
     return f"sparseeinsum_measure_{measure}"
 
 
 def kernel_symbol(kernel: str, part: str, suffix: str) -> str:
-    """One of the PARTS of a kernel for one dtype."""
+    """Return the symbol of one of the PARTS of a kernel for one dtype."""
     return f"sparseeinsum_{kernel}_{part}_{suffix}"
 
 
 def processor_symbol(symbol: str, processor: str) -> str:
-    """What a symbol is called in the code for one processor of several that a library is for.
+    """Return the name of a symbol in the code for one of a library's processors.
 
     >>> processor_symbol("sparseeinsum_gemm_f64", "x86-64-v3")
     'sparseeinsum_gemm_f64__x86_64_v3'

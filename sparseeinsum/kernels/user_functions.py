@@ -1,6 +1,6 @@
-"""Kernels: scalar functions of users, compiled to machine code and known to expressions by their names.
+"""Kernels: compiles users' scalar functions and aggregates, so that expressions can call them by name.
 
-They are in a table (see udfs/expression.py) that all databases of the process share, open ones, too.
+They are in a table (see udfs/expression.py) that all databases of the process share, including those already open.
 """
 
 import ctypes
@@ -17,57 +17,57 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.user_aggregates import UserAggregate
 
 _COMPILER = "sparseeinsum.kernels.building.user_functions"
-_LOCK = threading.Lock()  # of those who write the table
-_COMPILED: dict[str, object] = {}  # what is in the table, by name
+_LOCK = threading.Lock()  # guards changes of the table
+_COMPILED: dict[str, object] = {}  # the functions and aggregates in the table, by name
 _TABLE_WORDS = 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS
 
-_WORDS = frozenset(("u", "v", "true", "false", "inf", "nan"))  # of expressions, beside functions
+_RESERVED = frozenset(("u", "v", "true", "false", "inf", "nan"))  # the other names in expressions
 _MOST_ARGUMENTS = 3
 
 
 def compile_function(name: str, function: Callable[..., object]) -> int:
     """Compile a Python function of one to three numbers, so that expressions can call it by its name.
 
-    It computes in float64 as numba understands it: dividing by 0 gives inf or NaN, as in numpy. A function compiled
-    under the same name before is replaced for statements that start from now on.
+    The function computes in float64. Division by 0 gives inf or NaN, as in numpy. An earlier function of the same name
+    is replaced for statements that start from now on.
 
     Returns:
-        How many arguments it takes.
+        The number of arguments of `function`.
 
     Raises:
-        SemanticsError: The name is none or taken, numba cannot compile the function, or it may raise an exception,
-            allocates memory, reads an array or calls itself; or there are too many functions.
+        SemanticsError: `name` is not a valid name or is taken, numba cannot compile the function, or the function may
+            raise an exception, allocates memory, reads an array or calls itself; or there are too many functions.
         PackageError: numba is not installed.
 
     >>> compile_function("halved", lambda x: x / 2)
     1
     """
     _check_name(name)
-    plain = getattr(function, "py_func", function)  # of what numba compiled already
+    plain = getattr(function, "py_func", function)  # the Python function, if the user decorated it with numba.njit
     operands = _count_arguments(name, plain)
     compiler = imported(_COMPILER, "compile", f"function {name}, which is compiled by numba,")
     address: int = compiler.address_of_function(name, plain, operands)
     with _LOCK:
-        _enter(name, 4 * address + operands)
+        _add_to_table(name, 4 * address + operands)
         _COMPILED[name] = function
     return operands
 
 
 def require_function(name: str, function: Callable[..., object]) -> None:
-    """Compile a function unless it is known under this name already.
+    """Compile a function, unless this very function is already known under `name`.
 
     Raises:
-        SemanticsError: As `compile_function`.
+        SemanticsError: As for `compile_function`.
     """
     if _COMPILED.get(name) is not function:
         compile_function(name, function)
 
 
 def require_aggregate(record: UserAggregate) -> None:
-    """Compile an aggregate unless it is known already.
+    """Compile a user's aggregate, unless it is already in the table.
 
     Raises:
-        SemanticsError: As `compile_function`.
+        SemanticsError: As for `compile_function`.
         PackageError: numba is not installed.
     """
     name = aggregate_in_table(record.name)
@@ -75,12 +75,12 @@ def require_aggregate(record: UserAggregate) -> None:
         compiler = imported(_COMPILER, "compile", f"aggregate {record.name}, which is compiled by numba,")
         address: int = compiler.address_of_aggregate(record)
         with _LOCK:
-            _enter(name, 8 * address + 4 * (record.arguments - 1) + record.numbers - 1)
+            _add_to_table(name, 8 * address + 4 * (record.arguments - 1) + record.numbers - 1)
             _COMPILED[name] = record
 
 
 def aggregate_in_table(name: str) -> str:
-    """What the table of users' functions calls an aggregate, which no expression can name."""
+    """Return the name of an aggregate in the table of users' functions; no expression can contain it."""
     return f"@{name}"
 
 
@@ -90,8 +90,8 @@ def _check_name(name: str) -> None:
             f"function name {name!r} must have up to {d.MAX_FUNCTION_NAME} letters, digits and _, no digit first"
         )
     known = FUNCTIONS.get(name)
-    if name in _WORDS or (known is not None and known.python is None):
-        raise SemanticsError(f"the name {name} is taken: expressions know it already; name the function otherwise")
+    if name in _RESERVED or (known is not None and known.python is None):
+        raise SemanticsError(f"the name {name} is taken: expressions already use it; choose another name")
 
 
 def _count_arguments(name: str, function: Callable[..., object]) -> int:
@@ -100,15 +100,21 @@ def _count_arguments(name: str, function: Callable[..., object]) -> int:
             f"function {name} is {function!r}; it must be written in Python: def {name}(x): return ..."
         )
     parameters = inspect.signature(function).parameters.values()
-    is_plain = all(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    is_plain = all(parameter.kind in positional for parameter in parameters)
     if not is_plain or not 1 <= len(parameters) <= _MOST_ARGUMENTS:
         shown = ", ".join(map(str, parameters))
         raise SemanticsError(f"function {name} takes ({shown}); it must take one, two or three numbers")
     return len(parameters)
 
 
-def _enter(name: str, word: int) -> None:
-    """Put a function into the table; a reader that comes at the same time finds a whole entry or none."""
+def _add_to_table(name: str, word: int) -> None:
+    """Add or replace the entry of a name in the table; concurrent readers see a complete entry or none.
+
+    Args:
+        name: The name of the function, or the marked name of the aggregate.
+        word: What programs of expressions contain for it; see udfs/expression.py.
+    """
     text, start = name.encode(), require_library().users_functions
     table = (ctypes.c_int64 * _TABLE_WORDS).from_address(start)
     for at in range(1, 1 + table[0] * d.USERS_FUNCTION_WORDS, d.USERS_FUNCTION_WORDS):
@@ -120,4 +126,4 @@ def _enter(name: str, word: int) -> None:
     at = 1 + table[0] * d.USERS_FUNCTION_WORDS
     table[at], table[at + d.USERS_FUNCTION_WORDS - 1] = len(text), word
     ctypes.memmove(start + 8 * (at + 1), text, len(text))
-    table[0] += 1
+    table[0] += 1  # last, because it makes the entry visible

@@ -1,4 +1,4 @@
-"""Kernels: files that are written whole or not at all."""
+"""Kernels: writes files atomically."""
 
 import os
 import tempfile
@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes, permissions: int = 0o644) -> None:
-    """Write a file, or leave the old one, which processes that run may have in memory.
+    """Write a file through a temporary one, so that other processes see the old or the new content, never a part.
 
     Raises:
-        OSError: The folder cannot be written, or the disk is full; nothing is left of the new file.
+        OSError: The folder cannot be written, or the disk is full; the old file stays, and no part of the new one.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent)
     written = Path(name)

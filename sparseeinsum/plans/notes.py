@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sparseeinsum.decompose.decomposed_graph import Step
-from sparseeinsum.kernels.duckdb.library import library_at_hand
+from sparseeinsum.kernels.duckdb.library import available_library
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.units import write_seconds
@@ -24,7 +24,7 @@ def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
         if plan.alternatives.model.is_matrix_product(step.einsum, step.choice)
     ]
     if products:
-        library = library_at_hand() if plan.dialect.calls_python else None
+        library = available_library() if plan.dialect.calls_python else None
         computing = "our own kernels" if library is None or library.blas is None else library.blas.name
         notes.append(f"{', '.join(products)}: matrix products of arrays are computed by {computing}")
     if analysis is not None:

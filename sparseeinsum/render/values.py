@@ -35,7 +35,7 @@ from sparseeinsum.statistics.columns import IS_TRUTH, NUMBER_TYPES, array_type, 
 from sparseeinsum.statistics.extents import Extent, product
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH"
-MAX_LABELS_INSIDE = 16  # of udfs/contraction.py
+MAX_LABELS_INSIDE = 16  # of udfs/contraction_plan.py
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
--- Whether there is a table or view of a name, with a schema or database before it, or a database and a schema.
+-- Whether a table or view exists, by its name alone or qualified by a schema, a database, or both.
 SELECT
   1
 FROM (

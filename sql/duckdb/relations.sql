@@ -1,4 +1,4 @@
--- Tables and views that a bare name may mean, whatever its case; first what it does mean.
+-- The tables and views that an unqualified name may mean, ignoring case; the one that it does mean comes first.
 SELECT
   CASE WHEN temporary THEN database_name END AS catalog,
   schema_name,

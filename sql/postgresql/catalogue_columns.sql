@@ -1,4 +1,4 @@
--- Columns of the table $1, with their types and its owner, and who asks.
+-- The columns of the table $1 and their types, the owner of the table, and the current user.
 SELECT
   CAST(a.attname AS TEXT),
   pg_catalog.format_type(a.atttypid, a.atttypmod),

@@ -1,4 +1,4 @@
--- What depends on a table and would go with it, as messages name it: views, and constraints of other tables.
+-- The objects that depend on a table and would be dropped with it: views, and constraints of other tables.
 SELECT DISTINCT
   COALESCE(
     CASE v.relkind WHEN 'm' THEN 'the materialized view ' ELSE 'the view ' END || CAST(r.ev_class AS REGCLASS)::TEXT,

@@ -1,5 +1,5 @@
 
--- What earlier versions had and this one has not goes: the library does not know it.
+-- Drop the functions of earlier versions that this version does not have: the library lacks their symbols.
 DO $$block$$
 DECLARE
     old record;

@@ -1,4 +1,4 @@
--- What a role needs to use the catalogue; row-level security keeps rows of other roles as they are.
+-- The rights that a role needs to use the catalogue; row-level security protects the rows of other roles.
 GRANT USAGE ON SCHEMA sparseeinsum TO $role;
 GRANT SELECT, INSERT, DELETE ON sparseeinsum.tensors TO $role;
 GRANT SELECT, INSERT, DELETE, UPDATE (size) ON sparseeinsum.dictionaries TO $role;

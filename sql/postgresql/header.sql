@@ -1,4 +1,4 @@
--- sparseeinsum $version: functions and aggregates of arrays, generated from the catalogue of kernels.
+-- sparseeinsum $version: functions and aggregates of arrays, generated from the list of kernels.
 \echo Use "CREATE EXTENSION sparseeinsum" or "ALTER EXTENSION sparseeinsum UPDATE" to run this file. \quit
 
 DO $$block$$
@@ -13,7 +13,7 @@ BEGIN
 END
 $$block$$;
 
--- Here first: a library of another version does not have it.
+-- First, because it fails if the library is of another version.
 CREATE$or_replace FUNCTION sparseeinsum_version() RETURNS text
     AS 'MODULE_PATHNAME', '$symbol'
     LANGUAGE C IMMUTABLE PARALLEL SAFE;

@@ -51,7 +51,7 @@ if "answer" not in SD:
     SD["answer"] = answer
 return SD["answer"](plpy, function, arguments)
 $$python$$;
-COMMENT ON FUNCTION sparseeinsum.call_python(text, jsonb) IS 'Part of the other functions: asks Python.';
+COMMENT ON FUNCTION sparseeinsum.call_python(text, jsonb) IS 'Internal: calls Python for the other functions.';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.python_result(function text, arguments jsonb) RETURNS jsonb
     LANGUAGE plpgsql AS
@@ -75,7 +75,7 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail, HINT = hint;
 END
 $$body$$;
-COMMENT ON FUNCTION sparseeinsum.python_result(text, jsonb) IS 'Part of the other functions: raises errors.';
+COMMENT ON FUNCTION sparseeinsum.python_result(text, jsonb) IS 'Internal: raises the errors of the other functions.';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.tensor_from_table(
     name text,
@@ -98,7 +98,7 @@ $$body$$;
 COMMENT ON FUNCTION sparseeinsum.tensor_from_table(
     text, regclass, text[], text, bigint[], text[], text, numeric, jsonb
 ) IS
-    'Makes a tensor of a table or view, one entry a row; nothing is copied. Natural keys, such as names or dates, have dictionaries, as in keys => ''{"src": "person"}''. Example: SELECT sparseeinsum.tensor_from_table(''A'', ''edges'', ARRAY[''src'', ''dst''], ''weight'', ARRAY[100, 100]).';
+    'Registers a table or view as a tensor, with one entry in each row; nothing is copied. Natural keys, such as names or dates, need dictionaries, as in keys => ''{"src": "person"}''. Example: SELECT sparseeinsum.tensor_from_table(''A'', ''edges'', ARRAY[''src'', ''dst''], ''weight'', ARRAY[100, 100]).';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.einsum(
     program text,
@@ -122,7 +122,7 @@ FROM pg_catalog.jsonb_to_recordset(sparseeinsum.python_result('einsum', pg_catal
 ))) AS found (tensor text, "table" regclass, shape bigint[], dtype text, fill text, tuples bigint)
 $$body$$;
 COMMENT ON FUNCTION sparseeinsum.einsum(text, boolean, text, text, text[], text, text, text, text, jsonb, boolean) IS
-    'Plans and runs a program in the transaction of its caller, and keeps its results in tables of their names, as tensors. Example: SELECT * FROM sparseeinsum.einsum(''C[i, k] = sum(A[i, j] * B[j, k])'', replace => true).';
+    'Plans and runs a program in the transaction of its caller, and stores its results as tensors in tables of the same names. Example: SELECT * FROM sparseeinsum.einsum(''C[i, k] = sum(A[i, j] * B[j, k])'', replace => true).';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.einsum_sql(
     program text,
@@ -145,7 +145,7 @@ SELECT sparseeinsum.python_result('einsum_sql', pg_catalog.jsonb_build_object(
 )) OPERATOR(pg_catalog.#>>) CAST('{}' AS pg_catalog.text[])
 $$body$$;
 COMMENT ON FUNCTION sparseeinsum.einsum_sql(text, text, text, text, text[], text, text, text, text, jsonb, boolean) IS
-    'The SQL of a program for the data as they are now, one statement for each result. Example: SELECT sparseeinsum.einsum_sql(''C[i, k] = sum(A[i, j] * B[j, k])'').';
+    'Returns the SQL of a program for the current data, one statement for each result. Example: SELECT sparseeinsum.einsum_sql(''C[i, k] = sum(A[i, j] * B[j, k])'').';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.explain(
     program text,
@@ -168,4 +168,4 @@ SELECT pg_catalog.jsonb_array_elements_text(sparseeinsum.python_result('explain'
 )))
 $$body$$;
 COMMENT ON FUNCTION sparseeinsum.explain(text, boolean, text, text, text[], text, text, text, text, jsonb, boolean) IS
-    'The plan of a program, and what it was chosen over; it is run, too, where "run" is true. Example: SELECT * FROM sparseeinsum.explain(''C[i, k] = sum(A[i, j] * B[j, k])'').';
+    'Shows the plan of a program and the plans that it was preferred to; runs the program if "run" is true. Example: SELECT * FROM sparseeinsum.explain(''C[i, k] = sum(A[i, j] * B[j, k])'').';

@@ -1,5 +1,5 @@
--- Of relations that are to be read, whether the caller trusts their owners; else, whether to read them would run functions
--- of others with the rights of the caller, as views, policies and expressions of indexes do.
+-- For each relation to be read: whether the caller trusts its owner, and if not, whether reading it would run functions of
+-- others with the rights of the caller, as views, policies and expressions of indexes do.
 --
 -- $1: [{"number": 1, "schema": "main", "name": "edges", "owner": "the role that entered it in the catalogue, or null"}]
 WITH RECURSIVE caller AS (

@@ -1,5 +1,5 @@
--- Tables and views that a bare name may mean, whatever its case; first what it does mean: temporary ones, then those in
--- the schema of the search_path that comes first, as $2 lists them.
+-- The tables and views that an unqualified name may mean, ignoring case; the one that it does mean comes first: temporary
+-- ones, then those of the schemas in $2, the search_path, in order.
 SELECT
   CASE WHEN c.relpersistence = 't' THEN 'pg_temp' ELSE CAST(n.nspname AS TEXT) END,
   CAST(c.relname AS TEXT),

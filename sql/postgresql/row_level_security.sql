@@ -1,4 +1,4 @@
--- Every role that may use the catalogue sees all of it, adds rows of its own, and changes those of its roles alone.
+-- Every role that may use the catalogue sees all rows, adds rows of its own, and changes only the rows of its roles.
 CREATE SCHEMA IF NOT EXISTS sparseeinsum_dictionaries;
 ALTER TABLE sparseeinsum.tensors ENABLE ROW LEVEL SECURITY;
 ALTER TABLE sparseeinsum.dictionaries ENABLE ROW LEVEL SECURITY;

@@ -35,7 +35,7 @@ def computed(text):
 """
 CHECKS = {
     "functions.md": """
-from sparseeinsum.kernels.compiled.operators import function_of, functions_by_code
+from sparseeinsum.kernels.compiled.operator_codes import function_of, functions_by_code
 from sparseeinsum.operators.functions import FUNCTIONS
 
 np.testing.assert_allclose(computed("Y[i, j] = cbrt(X[i, j])"), np.cbrt(X))
@@ -46,7 +46,7 @@ assert operands == 1 and abs(body(-8.0) + 2) < 1e-15
 """,
     "aggregates.md": """
 from sparseeinsum.kernels.compiled.arithmetic import numbers_of
-from sparseeinsum.kernels.compiled.operators import CODES
+from sparseeinsum.kernels.compiled.operator_codes import CODES
 from sparseeinsum.kernels.catalogue import functions
 
 np.testing.assert_allclose(computed("Y[i] = length(X[i, j])"), np.linalg.norm(X, axis=1))

@@ -12,7 +12,7 @@ import pytest
 from sparseeinsum import assets
 from sparseeinsum.kernels.building import sources
 from sparseeinsum.kernels.building.files import files_of
-from sparseeinsum.kernels.building.make import keep_library
+from sparseeinsum.kernels.building.make import cache_library
 from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.building.sources import digest_of_bitcode
 from sparseeinsum.kernels.building.targets import Target
@@ -57,7 +57,7 @@ def compiled_in(process: "subprocess.CompletedProcess[str]") -> list[str]:
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     """A cache of its own that holds the kernels for this machine alone."""
-    library = keep_library(HERE.processor)
+    library = cache_library(HERE.processor)
     folder = tmp_path / "sparseeinsum"
     folder.mkdir()
     paths = [path for group in GROUPS.values() for path in files_of(group, [HERE], cache_folder())]
@@ -123,7 +123,7 @@ def test_a_damaged_file_is_compiled_anew(cache: Path, damage: str) -> None:
 
 
 def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
-    keep_library(HERE.processor)
+    cache_library(HERE.processor)
     occupied = tmp_path / "file"
     occupied.touch()
     assert len(compiled_in(run(ADD, XDG_CACHE_HOME=str(occupied)))) == 2 * (len(GROUPS) - 1)
@@ -131,7 +131,7 @@ def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_only_costs_time(tmp_path: Path) -> None:
-    keep_library(HERE.processor)
+    cache_library(HERE.processor)
     full = "from sparseeinsum.kernels.building import make; make._ROOM_BYTES = 1 << 60\n"
     assert len(compiled_in(run(full + ADD, XDG_CACHE_HOME=str(tmp_path)))) == 2 * (len(GROUPS) - 1)
     assert [file.name for file in (tmp_path / "sparseeinsum").iterdir()] == []
@@ -139,7 +139,7 @@ def test_a_disk_that_is_full_only_costs_time(tmp_path: Path) -> None:
 
 def test_a_user_without_a_home(tmp_path: Path) -> None:
     nobody = "import pathlib, os\ndef home():\n    raise RuntimeError('none')\npathlib.Path.home = home\n"
-    keep_library(HERE.processor)
+    cache_library(HERE.processor)
     assert len(compiled_in(run(nobody + ADD, XDG_CACHE_HOME="", HOME=""))) == 2 * (len(GROUPS) - 1)
 
 

@@ -94,7 +94,9 @@ def flat(value: object) -> list[int]:
 
 def test_every_function_of_int64_is_tested_here() -> None:
     called = {re.split(r"\W", call)[0] for call in (*SCALARS, *AGGREGATES)}
-    tested = (function for function in functions() if not function.is_of_residents)  # test_resident_arrays.py has those
+    tested = (
+        function for function in functions() if not function.uses_resident_arrays
+    )  # test_resident_arrays.py has those
     assert called == {function.name for function in tested if "i64" in function.dtypes}
 
 

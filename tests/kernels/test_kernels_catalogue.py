@@ -22,7 +22,17 @@ from sparseeinsum.render.values import MAX_LABELS_INSIDE
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL's kernels come of the same catalogue and cache")
 
 KERNELS = (
-    *("aggregation", "complexes", "contraction", "elementwise", "evaluation", "expression", "integers", "layout"),
+    *(
+        "aggregation",
+        "complexes",
+        "contraction",
+        "contraction_plan",
+        "elementwise",
+        "evaluation",
+        "expression",
+        "integers",
+        "layout",
+    ),
     *("reals", "tiles"),
 )
 
@@ -68,9 +78,9 @@ def test_messages_and_descriptions_list_every_operator() -> None:
 
 
 def test_limits_agree() -> None:
-    labels = load_kernels("contraction").MAX_LABELS
+    labels = load_kernels("contraction_plan").MAX_LABELS
     assert labels == MAX_LABELS_INSIDE == load_kernels("layout").MAX_AXES
-    assert f"more than {labels} labels" in MESSAGES_BY_CODE[load_kernels("contraction").TOO_MANY_LABELS]
+    assert f"more than {labels} labels" in MESSAGES_BY_CODE[load_kernels("contraction_plan").TOO_MANY_LABELS]
     assert 1 + labels == descriptors.SHAPE_WORDS
     assert f"more than {labels}" in MESSAGES_BY_CODE[descriptors.TOO_MANY_EXTENTS]
     assert max(len(function.arguments) for function in functions()) <= descriptors.MAX_ARGUMENTS

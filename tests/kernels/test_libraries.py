@@ -12,7 +12,7 @@ import pytest
 from duckdb_shell import Shell
 
 import sparseeinsum as se
-from sparseeinsum.kernels.building.make import keep_library
+from sparseeinsum.kernels.building.make import cache_library
 from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.groups import BATCHES, GROUPS
 from sparseeinsum.kernels.platforms import NATIVE, VARIABLE, this_platform
@@ -70,26 +70,26 @@ def test_groups_are_all_compiled() -> None:
 
 @pytest.mark.parametrize("processor", [*LEVELS, NATIVE])
 def test_a_library_for_each_processor(processor: str) -> None:
-    keep_library(processor)
+    cache_library(processor)
     assert run(ROW_SUMS, processor) == f"{processor} [3. 7.]\n"
 
 
 def test_without_a_wish_the_best_there_is(tmp_path: Path) -> None:
-    keep_library(None)
+    cache_library(None)
     assert run(ROW_SUMS).split()[0] in (best_level(PLATFORM), NATIVE)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reserves address space as Linux does")
 def test_without_a_linker_object_files_are_loaded(tmp_path: Path) -> None:
     """By LLVM, which must not tear apart code and constants of a kernel where address space has gaps."""
-    keep_library(None)
+    cache_library(None)
     assert run(GAPS + WITHOUT_A_LINKER + ROW_SUMS) == f"{best_level(PLATFORM)} [3. 7.]\n"
 
 
 LOADED_ALONE = """
 import os, sys
 from sparseeinsum.kernels.building.assembling import object_for_duckdb
-from sparseeinsum.kernels.building.compiling import pieces_of
+from sparseeinsum.kernels.building.compiling import library_parts
 from sparseeinsum.kernels.building.externals import SUPPLIED
 from sparseeinsum.kernels.building.loading import LoadedObjects
 from sparseeinsum.kernels.building.targets import Target
@@ -98,7 +98,7 @@ from sparseeinsum.kernels.symbols import processor_symbol
 from sparseeinsum.settings import cache_folder
 
 processor = sys.argv[1]
-pieces = pieces_of("duckdb", [Target(this_platform(), processor)], cache_folder())
+pieces = library_parts("duckdb", [Target(this_platform(), processor)], cache_folder())
 known = [*SUPPLIED, *pieces.exported, "sparseeinsum_draw_secret"]
 nowhere = dict.fromkeys([*known, *(processor_symbol(name, processor) for name in known)], 1)  # never called
 for code in (*pieces.objects, object_for_duckdb(pieces)):
@@ -113,7 +113,7 @@ for code in (*pieces.objects, object_for_duckdb(pieces)):
 @pytest.mark.parametrize("processor", [*LEVELS, NATIVE])
 def test_every_object_file_loads_alone(processor: str) -> None:
     """LLVM's loader ended the process where an object had calls, but no writable section."""
-    keep_library(processor)
+    cache_library(processor)
     command = [sys.executable, "-c", LOADED_ALONE, processor]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert finished.stdout.split() == ["0"] * len(GROUPS), finished.stderr
@@ -121,7 +121,7 @@ def test_every_object_file_loads_alone(processor: str) -> None:
 
 @pytest.mark.parametrize("processor", [*LEVELS, NATIVE])
 def test_kernels_of_each_processor_compute_the_same(processor: str) -> None:
-    keep_library(processor)
+    cache_library(processor)
     tests = Path(__file__).with_name("test_matrix_products.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
     environment = os.environ | {VARIABLE: processor}
@@ -131,7 +131,7 @@ def test_kernels_of_each_processor_compute_the_same(processor: str) -> None:
 
 @pytest.mark.parametrize("processor", LEVELS)
 def test_the_demo_on_each_processor(processor: str) -> None:
-    keep_library(processor)
+    cache_library(processor)
     program = "from sparseeinsum.cli import main; main(['demo', '--repeat', '1'])"
     assert "scipy, the same steps" in run(program, processor)
 
@@ -179,7 +179,7 @@ def test_a_plain_connection_compiles_nothing(tmp_path: Path) -> None:
 
 def test_a_library_that_the_system_refuses_is_compiled_anew(tmp_path: Path) -> None:
     """As a file that was cut off, or that a disk damaged."""
-    library = keep_library(None)
+    library = cache_library(None)
     shutil.copytree(cache_folder(), tmp_path / "sparseeinsum")
     victim, whole = tmp_path / "sparseeinsum" / library.name, library.read_bytes()
     for damaged in (whole[: len(whole) // 2], b"", bytes(len(whole)), b"x" + whole[1:]):
@@ -205,7 +205,7 @@ for _ in range(20):
 @pytest.mark.parametrize("preparation", ["", WITHOUT_A_LINKER])
 def test_what_duckdb_throws_passes_through_kernels(preparation: str) -> None:
     """The library tells how to unwind its stack; without that, the process ends."""
-    keep_library(None)
+    cache_library(None)
     assert run(preparation + THROWS) == "caught\n" * 20
 
 

@@ -9,7 +9,7 @@ from sparseeinsum.assets import load_kernels
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no BLAS")
 
-contraction = load_kernels("contraction")
+contraction, contraction_plan = load_kernels("contraction"), load_kernels("contraction_plan")
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +37,15 @@ def test_labels(
     spec: str, extents: tuple[int, ...], batch: tuple[int, int, int] | None, expected: list[int] | None
 ) -> None:
     """Extents of the rows, the columns and what is summed over; batch: the distances between rows in u, v and w."""
-    plan = np.zeros(contraction.PLAN_SIZE, np.int64)
+    plan = np.zeros(contraction_plan.PLAN_SIZE, np.int64)
     letters = np.frombuffer(spec.encode(), np.uint8)
-    assert contraction.plan_contraction(letters, np.array(extents), 2, plan) == 0
-    contraction.simplify_plan(plan)
+    assert contraction_plan.plan_contraction(letters, np.array(extents), 2, plan) == 0
+    contraction_plan.simplify_plan(plan)
     if batch is not None:
-        contraction.add_label(plan, 2048, *batch)
-        contraction.simplify_plan(plan)
+        contraction_plan.add_label(plan, 2048, *batch)
+        contraction_plan.simplify_plan(plan)
     labels = contraction._matrix_labels(plan)
-    found = [int(plan[contraction.PLAN_HEADER + 4 * label]) for label in labels]
+    found = [int(plan[contraction_plan.PLAN_HEADER + 4 * label]) for label in labels]
     assert (None if labels == (-1, -1, -1) else found) == expected
 
 

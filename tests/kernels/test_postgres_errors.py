@@ -14,9 +14,9 @@ from postgres_sql import in_postgres
 from psycopg import errors
 
 from sparseeinsum.kernels.catalogue import Function, ValueType
-from sparseeinsum.kernels.postgresql.functions import vocabulary
+from sparseeinsum.kernels.postgresql.functions import supported_functions
 
-FUNCTIONS = tuple(vocabulary())
+FUNCTIONS = tuple(supported_functions())
 
 
 @pytest.fixture(scope="module")

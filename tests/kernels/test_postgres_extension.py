@@ -19,7 +19,13 @@ from sparseeinsum.kernels.building.postgresql_code import exported_to_postgresql
 from sparseeinsum.kernels.catalogue import functions_of_postgresql
 from sparseeinsum.kernels.platforms import this_platform
 from sparseeinsum.kernels.postgresql import installation
-from sparseeinsum.kernels.postgresql.functions import aggregates, c_functions, conversions, scalars, vocabulary
+from sparseeinsum.kernels.postgresql.functions import (
+    aggregates,
+    c_functions,
+    conversions,
+    scalar_functions,
+    supported_functions,
+)
 from sparseeinsum.kernels.postgresql.installation import find_server, install_extension
 from sparseeinsum.kernels.postgresql.linking_names import MAJORS
 from sparseeinsum.kernels.shipping import postgresql_library
@@ -65,7 +71,7 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
     found = database.execute(query).fetchall()
     assert len(found) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
     named = {name for name, *_ in found if name.startswith("tensor_")}
-    assert named == {function.name for function in (*vocabulary(), *functions_of_postgresql())}
+    assert named == {function.name for function in (*supported_functions(), *functions_of_postgresql())}
     for name, kind, volatility, parallel, is_strict, comment in found:
         assert (volatility, parallel) == ("i", "s")
         assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name
@@ -75,7 +81,7 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
 
 
 def test_symbols_are_unique() -> None:
-    symbols = [function.symbol for function in (*scalars(), *conversions())] + [
+    symbols = [function.symbol for function in (*scalar_functions(), *conversions())] + [
         each.transition.symbol for each in aggregates()
     ]
     assert len(set(symbols)) == len(symbols)

@@ -16,9 +16,9 @@ from sql_rows import Array, Oracle, Rows, arguments_of
 from test_sql_vocabulary import EXAMPLE_ROWS
 
 from sparseeinsum.kernels.catalogue import Function
-from sparseeinsum.kernels.postgresql.functions import vocabulary
+from sparseeinsum.kernels.postgresql.functions import supported_functions
 
-FUNCTIONS = tuple(vocabulary())
+FUNCTIONS = tuple(supported_functions())
 
 ROWS = 300
 NULL_EVERY = {"u": 5, "v": 7, "s": 3}

@@ -1,16 +1,16 @@
-"""Kernels: the folder of compiled code: files that are there whole, or count as not there."""
+"""Kernels: reads and writes the cached files of compiled code; a damaged file counts as missing."""
 
 import hashlib
 from pathlib import Path
 
 from sparseeinsum.kernels.whole_files import write_whole
 
-_DIGEST_BYTES = hashlib.sha256().digest_size  # at the start of each file
-_KEPT = 4  # of the files that differ in nothing but the digest of what they are made of
+_DIGEST_BYTES = hashlib.sha256().digest_size  # a checksum at the start of every file
+_VERSIONS_KEPT = 4  # of files whose names differ only in the digest of their sources
 
 
 def read_cached(path: Path) -> bytes | None:
-    """What `keep` wrote; None where it is not there or damaged."""
+    """Return what `write_cached` wrote to a path; None if it is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -19,14 +19,14 @@ def read_cached(path: Path) -> bytes | None:
     return code if hashlib.sha256(code).digest() == digest else None
 
 
-def keep(path: Path, code: bytes) -> None:
-    """Write a file whole or not at all."""
+def write_cached(path: Path, code: bytes) -> None:
+    """Write a file of compiled code with its checksum, atomically."""
     write_whole(path, hashlib.sha256(code).digest() + code)
 
 
-def forget_older(path: Path) -> None:
-    """Remove files whose names differ from this one's in nothing but the digest at the end, but for the newest."""
+def remove_older(path: Path) -> None:
+    """Remove files whose names differ from that of `path` only in the digest at the end, except the newest four."""
     kind = path.name.rpartition("-")[0]
-    others = sorted(path.parent.glob(f"{kind}-*{path.suffix}"), key=lambda file: file.stat().st_mtime)
-    for old in others[:-_KEPT]:
+    versions = sorted(path.parent.glob(f"{kind}-*{path.suffix}"), key=lambda file: file.stat().st_mtime)
+    for old in versions[:-_VERSIONS_KEPT]:
         old.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Kernels: LLVM modules in, object files of a target's machine code out."""
+"""Kernels: compiles LLVM modules to object files of machine code."""
 
 import re
 from collections.abc import Collection
@@ -9,36 +9,36 @@ from sparseeinsum.kernels.building.externals import check_externals
 from sparseeinsum.kernels.building.targets import Target, target_machine
 from sparseeinsum.kernels.symbols import GEMMS, processor_symbol
 
-_ROOM = "sparseeinsum_room"
+_PADDING = "sparseeinsum_room"
 _CALLED = re.compile(r'call [^@\n]*@"?([^"(]+)')
-_WORD_BYTES, _PAGE_BYTES = 8, 4096  # pages are as large on all processors, or larger
+_WORD_BYTES, _PAGE_BYTES = 8, 4096  # the smallest page size of any processor
 
 
 def object_of_group(bitcode: bytes, target: Target) -> bytes:
-    """The object file of a group for a target; names of its functions tell the processor, where there is one."""
-    module = optimised(_parsed(bitcode, target), target)
+    """Compile a group's bitcode for a target; the names of exported functions get the processor as suffix, if any."""
+    module = optimise(_parse(bitcode, target), target)
     check_externals(module)
     if target.processor is not None:
         for function in _exports(module):
             function.name = processor_symbol(function.name, target.processor)
         for function in module.functions:
-            if function.is_declaration and function.name in GEMMS:  # of another group
+            if function.is_declaration and function.name in GEMMS:  # defined in another group
                 function.name = processor_symbol(function.name, target.processor)
     return emit_object(module, target)
 
 
 def object_of_text(text: str, target: Target) -> bytes:
-    """The object file of LLVM IR."""
+    """Compile the text of LLVM IR to an object file."""
     module = llvm.parse_assembly(text)
     _retarget(module, target)
     module.verify()
     return emit_object(module, target)
 
 
-def _parsed(bitcode: bytes, target: Target) -> llvm.ModuleRef:
-    """A module for a target, of bitcode that was made for any of 64 bits.
+def _parse(bitcode: bytes, target: Target) -> llvm.ModuleRef:
+    """Parse bitcode, which was made for any 64-bit processor, as a module for a target.
 
-    What it defines is not seen outside its library. What it refers to may lie far away, where LLVM loads object files.
+    Exported functions become hidden: visible to other object files of the library, but not outside of it.
     """
     module = llvm.parse_bitcode(bitcode)
     _retarget(module, target)
@@ -56,7 +56,7 @@ def _retarget(module: llvm.ModuleRef, target: Target) -> None:
 
 
 def exported_names(bitcode: bytes) -> list[str]:
-    """Names of the functions that a group exports."""
+    """List the names of the functions that a group's bitcode exports."""
     return [function.name for function in _exports(llvm.parse_bitcode(bitcode))]
 
 
@@ -69,15 +69,15 @@ def _exports(module: llvm.ModuleRef) -> list[llvm.ValueRef]:
 
 
 def make_internal(module: llvm.ModuleRef, exported: Collection[str]) -> None:
-    """Leave only some functions to be called from outside."""
+    """Make all functions internal except those named in `exported`."""
     for function in module.functions:
         if not function.is_declaration and function.name not in exported:
             function.linkage = "internal"
     module.verify()
 
 
-def optimised(module: llvm.ModuleRef, target: Target) -> llvm.ModuleRef:
-    """The same module, its code fast and small."""
+def optimise(module: llvm.ModuleRef, target: Target) -> llvm.ModuleRef:
+    """Run LLVM's optimisation passes on a module in place; returns the module."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = True
     builder = llvm.create_pass_builder(target_machine(target), options)
@@ -86,15 +86,15 @@ def optimised(module: llvm.ModuleRef, target: Target) -> llvm.ModuleRef:
 
 
 def emit_object(module: llvm.ModuleRef, target: Target) -> bytes:
-    """The object file of a module, which LLVM's loader can load in whatever process.
+    """Emit the object file of a module, which LLVM's loader can load in any process.
 
-    For each external function that code calls, the loader wants a word of writable memory, which it does not count when
-    it reserves memory (`RuntimeDyldImpl::computeTotalAllocSize`, LLVM 20); without room left over it ends the process.
-    A writable byte that lies at the start of a page makes it reserve a page more.
+    For each external function that the code calls, the loader needs a word of writable memory, which it does not count
+    when it reserves memory (`RuntimeDyldImpl::computeTotalAllocSize`, LLVM 20); without spare room it ends the process.
+    A writable byte that is aligned to a page makes the loader reserve one page more.
     """
     called = set(_CALLED.findall(str(module)))
     externals = sum(function.is_declaration and function.name in called for function in module.functions)
-    assert 2 * _WORD_BYTES * externals < _PAGE_BYTES, "calls of more functions than the loader finds room for"
-    module.link_in(llvm.parse_assembly(f"@{_ROOM} = global i8 1, align {_PAGE_BYTES}"))
-    module.get_global_variable(_ROOM).linkage = "internal"  # what is internal before is not linked in
+    assert 2 * _WORD_BYTES * externals < _PAGE_BYTES, "more external functions are called than the loader has room for"
+    module.link_in(llvm.parse_assembly(f"@{_PADDING} = global i8 1, align {_PAGE_BYTES}"))
+    module.get_global_variable(_PADDING).linkage = "internal"  # an internal variable would not be linked in
     return bytes(target_machine(target).emit_object(module))

@@ -1,4 +1,4 @@
-"""Kernels: groups of functions in, their object files out: from a folder that keeps them, or compiled now."""
+"""Kernels: compiles groups of functions to object files in a folder, except those that are already there."""
 
 import os
 import subprocess
@@ -10,21 +10,27 @@ from itertools import chain
 from pathlib import Path
 
 from sparseeinsum.errors import KernelsError
-from sparseeinsum.kernels.building.assembling import Pieces
-from sparseeinsum.kernels.building.cache import forget_older, read_cached
+from sparseeinsum.kernels.building.assembling import LibraryParts
+from sparseeinsum.kernels.building.cache import read_cached, remove_older
 from sparseeinsum.kernels.building.code_generation import exported_names
 from sparseeinsum.kernels.building.files import bitcode_path, files_of, object_path, targets_of
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.groups import BATCHES, groups_of
 
-Show = Callable[[int, int], None]  # is told how many files are compiled of how many
+ShowProgress = Callable[[int, int], None]  # (compiled files, all files to compile)
 
 _WORKER = "sparseeinsum.kernels.building.worker"
-_REPORTED = 2000  # characters of what a process that failed said last
+_MOST_REPORTED = 2000  # characters from the end of a failed process's output
 
 
-def compile_missing(hosts: Collection[str], targets: Sequence[Target], folder: Path, show: Show) -> None:
-    """Compile what a folder lacks for the libraries of some hosts, in several processes at once.
+def compile_missing(hosts: Collection[str], targets: Sequence[Target], folder: Path, show: ShowProgress) -> None:
+    """Compile the files that a folder lacks for the libraries of some hosts, in several processes at once.
+
+    Args:
+        hosts: Some of HOSTS.
+        targets: The processors to compile for.
+        folder: The folder of compiled code.
+        show: Called with the progress, if there is anything to compile.
 
     Raises:
         KernelsError: Compiling failed; the message says why.
@@ -50,22 +56,22 @@ def compile_missing(hosts: Collection[str], targets: Sequence[Target], folder: P
     for worker in running:
         worker.result()
     for path in chain.from_iterable(files_of(groups[name], targets, folder) for name in missing if missing[name]):
-        forget_older(path)
+        remove_older(path)
 
 
-def pieces_of(host: str, targets: Sequence[Target], folder: Path) -> Pieces:
-    """What the library of a host is linked from, from the folder that `compile_missing` filled.
+def library_parts(host: str, targets: Sequence[Target], folder: Path) -> LibraryParts:
+    """Read the parts of a host's library from the folder that `compile_missing` filled.
 
     Raises:
-        KernelsError: Something is not there.
+        KernelsError: A file is missing or damaged.
     """
     groups = groups_of(host)
     objects = [object_path(folder, group, target) for group in groups for target in targets_of(group, targets)]
-    exported = [exported_names(_present(bitcode_path(folder, group))) for group in groups]
-    return Pieces(tuple(targets), tuple(map(_present, objects)), frozenset(chain.from_iterable(exported)))
+    exported = [exported_names(_read_required(bitcode_path(folder, group))) for group in groups]
+    return LibraryParts(tuple(targets), tuple(map(_read_required, objects)), frozenset(chain.from_iterable(exported)))
 
 
-def _present(path: Path) -> bytes:
+def _read_required(path: Path) -> bytes:
     content = read_cached(path)
     if content is None:
         raise KernelsError(f"compiled code is gone or damaged: {path}; try again")
@@ -80,5 +86,5 @@ def _run_worker(groups: Sequence[str], targets: Sequence[Target], folder: Path, 
                 finish(line.rstrip())
         if process.returncode != 0:
             errors.seek(0)
-            said = errors.read().strip()[-_REPORTED:] or f"exit status {process.returncode}"
-            raise KernelsError(f"compiling {', '.join(groups)} failed: {said}")
+            output = errors.read().strip()[-_MOST_REPORTED:] or f"exit status {process.returncode}"
+            raise KernelsError(f"compiling {', '.join(groups)} failed: {output}")

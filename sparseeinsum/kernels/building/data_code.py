@@ -1,4 +1,4 @@
-"""Kernels: texts and words in, LLVM IR of them out."""
+"""Kernels: writes texts and words as LLVM IR."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -6,28 +6,28 @@ from sparseeinsum.kernels.static_data import Text, Words
 
 
 def texts_code(texts: Iterable[Text]) -> Iterator[str]:
-    """Definitions of texts."""
+    """Yield the LLVM IR that defines some texts."""
     for text in texts:
-        held = text.text.encode() + bytes(1)
-        yield f"@{text.name} = private constant [{len(held)} x i8] {bytes_code(held)}"
+        content = text.text.encode() + bytes(1)
+        yield f"@{text.name} = private constant [{len(content)} x i8] {bytes_code(content)}"
 
 
 def words_code(words: Iterable[Words], symbol_of: Callable[[str], str | None]) -> Iterator[str]:
-    """Definitions of words.
+    """Yield the LLVM IR that defines some words.
 
     Args:
-        words: Those to define, of which one may name another.
-        symbol_of: What is called by a name, those of `words` included; None where there is nothing, which is 0.
+        words: The words to define. They may name one another.
+        symbol_of: Returns the symbol for a name, also for names of `words`; None makes the word 0.
     """
     for block in words:
         kind = "constant" if block.is_constant else "global"
-        held = ", ".join(f"i64 {_word(word, symbol_of)}" for word in block.words)
-        yield f"@{symbol_of(block.name)} = private {kind} [{len(block.words)} x i64] [{held}]"
+        elements = ", ".join(f"i64 {_word(word, symbol_of)}" for word in block.words)
+        yield f"@{symbol_of(block.name)} = private {kind} [{len(block.words)} x i64] [{elements}]"
 
 
-def bytes_code(held: bytes) -> str:
-    """An array of bytes as a constant."""
-    return 'c"' + "".join(f"\\{byte:02X}" for byte in held) + '"'
+def bytes_code(content: bytes) -> str:
+    """Return an LLVM IR constant: an array of bytes."""
+    return 'c"' + "".join(f"\\{byte:02X}" for byte in content) + '"'
 
 
 def _word(word: int | str, symbol_of: Callable[[str], str | None]) -> str:

@@ -1,7 +1,7 @@
-"""Kernels: LLVM IR of what the library for DuckDB has beside kernels and callbacks.
+"""Kernels: writes the LLVM IR of the library for DuckDB, except kernels and callbacks.
 
-It reaches DuckDB through the table of its C API's functions alone, and is both an extension file that any DuckDB from
-1.5.6 on loads and what this package opens in a process of Python.
+The library calls DuckDB only through the function table of its C API. The same file is an extension that any DuckDB
+from 1.5.6 on loads, and the library that this package opens in a Python process.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -26,17 +26,17 @@ from sparseeinsum.kernels.symbols import (
     processor_symbol,
 )
 
-# The footer: https://github.com/duckdb/duckdb/blob/v1.5.5/scripts/append_metadata.cmake; what comes first is the head
-# of a section of WebAssembly, which other platforms ignore.
+# The footer: https://github.com/duckdb/duckdb/blob/v1.5.5/scripts/append_metadata.cmake. It begins with the head of a
+# WebAssembly section, which other platforms ignore.
 _FOOTER_HEAD = b"\x00\x93\x04\x10duckdb_signature\x80\x04"
 _FIELD_BYTES = 32
 _FORMAT = "4"
 _UNSIGNED = bytes(256)
 
-_FUNCTIONS = "sparseeinsum_c_api"  # the table through which DuckDB's functions are called
-_MOST_ARGUMENTS = 6  # of any of them, all integers or pointers, which a processor takes in registers
+_FUNCTIONS = "sparseeinsum_c_api"  # the symbol of the function table
+_MOST_ARGUMENTS = 6  # of any function in it; all are integers or pointers, which are passed in registers
 _LOAD = "load_extension"
-_CODE = "code"  # for each processor: addresses of what loads the extension, and of the registry
+_CODE = "code"  # the words of each processor: addresses of its `load_extension` and of its registry
 
 _ENTRY = f"""
 @{_FUNCTIONS} = internal global [{COPIED_SLOTS} x i64] zeroinitializer
@@ -95,8 +95,8 @@ define ptr @{TABLE_OF_USERS_FUNCTIONS}() {{
   ret ptr @{USERS_FUNCTIONS}
 }}
 """
-# Panels of matrix products, which calls at the same time do not share, are kept for the next call. They begin at a
-# multiple of 64; before them lies the address that `malloc` gave.
+# Panels of matrix products are reused by later calls; concurrent calls do not share them. A panel starts at a multiple
+# of 64; the word before it is the address that `malloc` returned.
 _PANELS = """
 @panels = internal global [64 x ptr] zeroinitializer
 declare ptr @malloc(i64)
@@ -169,18 +169,20 @@ define hidden i64 @sparseeinsum_pause() {
 
 
 def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterator[str]:
-    """All of it.
+    """Yield the LLVM IR of the library for DuckDB, without that of the groups.
 
     Args:
-        targets: What the library has code for, the least first.
-        exported: Names of the functions that groups export.
+        targets: The processors that the library has code for, the lowest first.
+        exported: The names of the functions that the groups export.
     """
     processors = [target.processor for target in targets if target.processor is not None]
     code = Words(_CODE, (_LOAD, REGISTRY))
-    named = {word for block in registry() if isinstance(block, Words) for word in block.words if isinstance(word, str)}
+    referenced = {
+        word for block in registry() if isinstance(block, Words) for word in block.words if isinstance(word, str)
+    }
     yield system_code(targets[0].platform)
     yield tables_code()
-    yield from declarations({_LOAD, *named}.intersection(exported), processors)
+    yield from declarations({_LOAD, *referenced}.intersection(exported), processors)
     yield from data_code((*registry(), Text("c_api_version", C_API_VERSION), code), processors, exported)
     yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
     yield _ENTRY
@@ -189,17 +191,20 @@ def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterato
 
 
 def footer(platform: str, version: str) -> bytes:
-    """What DuckDB reads at the end of an extension file: for what it was made, and that nobody signed it."""
+    """Return the end of an extension file, which says for which DuckDB and platform it is, and that it is unsigned."""
     fields = ("", "", "", "C_STRUCT", version, C_API_VERSION, platform, _FORMAT)
     return _FOOTER_HEAD + b"".join(field.encode().ljust(_FIELD_BYTES, bytes(1)) for field in fields) + _UNSIGNED
 
 
 def _call_through_table(name: str, slot: int) -> str:
-    """A function of the C API for code that knows its name; arguments that it does not take are left as they come."""
-    taken = ", ".join(f"i64 %a{index}" for index in range(_MOST_ARGUMENTS))
-    return f"""define hidden i64 @{name}({taken}) {{
+    """Define the C API function `name` as a call through the table.
+
+    It passes six arguments on. A function that takes fewer ignores the registers of the others.
+    """
+    arguments = ", ".join(f"i64 %a{index}" for index in range(_MOST_ARGUMENTS))
+    return f"""define hidden i64 @{name}({arguments}) {{
   %address = getelementptr i64, ptr @{_FUNCTIONS}, i64 {slot}
   %function = load ptr, ptr %address
-  %result = tail call i64 %function({taken})
+  %result = tail call i64 %function({arguments})
   ret i64 %result
 }}"""

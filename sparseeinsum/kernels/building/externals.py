@@ -1,4 +1,4 @@
-"""Kernels: what the code of groups may call that is not in it."""
+"""Kernels: lists the external functions and data that the code of groups may use."""
 
 import llvmlite.binding as llvm
 
@@ -49,7 +49,7 @@ SUPPLIED = frozenset(
 
 
 def check_externals(module: llvm.ModuleRef) -> None:
-    """Refuse a module that needs more than it is supplied with: a kernel that allocates an array or raises, say."""
+    """Raise RuntimeError for a module that needs other symbols, as a kernel does that allocates an array or raises."""
     symbols = (*module.functions, *module.global_variables)
     needed = {symbol.name for symbol in symbols if symbol.is_declaration}
     unknown = sorted(name for name in needed - SUPPLIED if not name.startswith("llvm."))

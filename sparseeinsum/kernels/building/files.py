@@ -1,4 +1,4 @@
-"""Kernels: the files of compiled code of groups, in whatever folder; their names change with what they are made of."""
+"""Kernels: names the files of compiled code; a name contains a digest of the sources and the compiler."""
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -9,24 +9,24 @@ from sparseeinsum.kernels.groups import Group
 
 
 def bitcode_path(folder: Path, group: Group) -> Path:
-    """The file of a group's code for any processor."""
+    """Return the path of a group's bitcode, which is for any processor."""
     return folder / f"bitcode-{group.name}-{digest_of_bitcode(group.name)}.bc"
 
 
 def object_path(folder: Path, group: Group, target: Target) -> Path:
-    """The file of a group's machine code."""
+    """Return the path of a group's machine code for a target."""
     name = str(target).replace(":", "-")
     return folder / f"object-{group.name}-{name}-{digest_of_object(group.name, target)}.o"
 
 
 def targets_of(group: Group, targets: Sequence[Target]) -> Collection[Target]:
-    """What a group is compiled for, of libraries for some processors."""
+    """Return the targets that a group is compiled for, for a library that supports `targets`."""
     if not group.is_for_all_processors:
         return targets
     return dict.fromkeys(Target(target.platform) for target in targets)
 
 
 def files_of(group: Group, targets: Sequence[Target], folder: Path) -> Iterator[Path]:
-    """All files of a group."""
+    """Yield the paths of all files of a group."""
     yield bitcode_path(folder, group)
     yield from (object_path(folder, group, target) for target in targets_of(group, targets))

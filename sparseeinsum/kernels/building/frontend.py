@@ -1,6 +1,6 @@
-"""Kernels: Python functions in, LLVM bitcode for any processor out; the only module that starts numba's compiler.
+"""Kernels: compiles Python functions to LLVM bitcode for any processor, with numba.
 
-Nothing in it refers to Python: what it is compiled to can be loaded by a process without numba.
+The bitcode does not refer to Python, so that a process without Python can load the machine code.
 """
 
 import inspect
@@ -19,9 +19,9 @@ from numba.core.dispatcher import Dispatcher
 from sparseeinsum.kernels.building.code_generation import make_internal
 from sparseeinsum.kernels.building.exporting import export
 from sparseeinsum.kernels.checking import are_checked
-from sparseeinsum.kernels.compiled.groups import Compiled, exported_by, functions_of, written_by_hand
+from sparseeinsum.kernels.compiled.group_functions import Compiled, exported_by, functions_of, written_by_hand
 
-# Arrays here are views that own nothing, so counting references to them is nothing, too.
+# The arrays of kernels are views that own no memory, so that counting references to them can do nothing.
 _NO_REFERENCE_COUNTS = """
 define void @NRT_incref(ptr %meminfo) alwaysinline { ret void }
 define void @NRT_decref(ptr %meminfo) alwaysinline { ret void }
@@ -29,11 +29,11 @@ define void @NRT_decref(ptr %meminfo) alwaysinline { ret void }
 
 
 def compile_group(group: str) -> bytes:
-    """Compile one of `groups.GROUPS`; in its bitcode, what it exports is external, all else internal."""
+    """Compile one of `groups.GROUPS` to bitcode, in which only the exported functions are external."""
     module = llvm.parse_assembly(_NO_REFERENCE_COUNTS + written_by_hand(group))
     compiled: dict[Compiled, str] = {}
     linked: set[JITCodeLibrary] = set()
-    with _compiling_each_function_once():
+    with _quick_compilation():
         for name, function in functions_of(group).items():
             if function not in compiled:
                 compiled[function] = _compile(function, module, linked)
@@ -43,11 +43,11 @@ def compile_group(group: str) -> bytes:
 
 
 @contextmanager
-def _compiling_each_function_once() -> Iterator[None]:
-    """Keep numba from linking, optimising, finishing and wrapping for Python each function that another one calls.
+def _quick_compilation() -> Iterator[None]:
+    """Keep numba from linking, optimising and wrapping every called function, which more than doubles the time.
 
-    Nor does it compile a function anew for every constant that it is called with. Numba has no options for this that
-    a called function inherits. Without this, compiling takes more than twice as long.
+    It also keeps numba from compiling a function again for every constant argument. Numba has no options for this that
+    called functions inherit, so that its methods are replaced while the context is open.
     """
     finalize_options, compile_for = CPUTargetOptions.finalize, Dispatcher.compile
 
@@ -68,7 +68,11 @@ def _compiling_each_function_once() -> Iterator[None]:
 
     replacements: tuple[tuple[object, str, object], ...] = (
         (CPUTargetOptions, "finalize", finalize_without_wrappers),
-        (CPUContext, "get_executable", lambda *_: [].append),  # numba wants a builtin of each one's own; none is called
+        (
+            CPUContext,
+            "get_executable",
+            lambda *_: [].append,
+        ),  # numba needs a distinct builtin each time, but never calls it
         (JITCodeLibrary, "finalize", leave_unlinked),
         (JITCodeLibrary, "_optimize_functions", add_layout),
         (Dispatcher, "compile", compile_for_types),
@@ -85,8 +89,10 @@ def _compiling_each_function_once() -> Iterator[None]:
 
 
 def _end_out_of_bounds(_context: object, builder: ir.IRBuilder, index: ir.Value, size: ir.Value, *_: object) -> None:
-    """Code that ends the process where an index is out of bounds: kernels have nobody to raise an exception for."""
-    with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", index, size)):  # what is negative is large then
+    """Emit code that ends the process if an index is out of bounds, because kernels cannot raise exceptions."""
+    with cgutils.if_unlikely(
+        builder, builder.icmp_unsigned(">=", index, size)
+    ):  # negative indices are large as unsigned ones
         builder.call(builder.module.declare_intrinsic("llvm.trap", (), ir.FunctionType(ir.VoidType(), ())), ())
 
 
@@ -95,7 +101,7 @@ def _count_parameters(function: Compiled) -> int:
 
 
 def _compile(function: Compiled, module: llvm.ModuleRef, linked: set[JITCodeLibrary]) -> str:
-    """Add a function of int64 that returns int64 to a module, and all that it calls; returns its name in there."""
+    """Add a function of int64 that returns int64, and all that it calls, to a module; returns its mangled name."""
     signature = types.int64(*[types.int64] * _count_parameters(function))
     compiled = njit(signature, error_model="numpy")(getattr(function, "py_func", function))
     (result,) = compiled.overloads.values()
@@ -110,7 +116,7 @@ def _compile(function: Compiled, module: llvm.ModuleRef, linked: set[JITCodeLibr
 
 
 def _link(part: llvm.ModuleRef, module: llvm.ModuleRef) -> None:
-    """Add a part to a module, which keeps the definitions that it has."""
+    """Link a part into a module; the definitions that the module already has stay."""
     for function in part.functions:
         if not function.is_declaration:
             function.linkage = "weak_odr"

@@ -1,4 +1,4 @@
-"""Kernels: LLVM IR that every library has: its tables, and the choice between the processors that it has code for."""
+"""Kernels: writes the LLVM IR that all libraries share: tables, and the choice of the code for a processor."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
@@ -10,9 +10,9 @@ from sparseeinsum.kernels.platforms import VARIABLE
 from sparseeinsum.kernels.static_data import StaticData, Text, Words
 from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, USERS_FUNCTIONS, processor_symbol
 
-UNFIT = (  # what a library says where none of its processors is like the one at hand
-    f"the library of sparseeinsum was built for another processor and cannot run on this one, or {VARIABLE} asks for "
-    "one that it is not for or that this one is not; build it on this machine, or unset the variable"
+UNFIT = (  # the error of a library that has no code for the processor that runs it
+    f"the library of sparseeinsum was built for another processor and cannot run on this one, or {VARIABLE} names a "
+    "processor that the library or this machine does not support; build it on this machine, or unset the variable"
 )
 
 _USERS_WORDS = 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS
@@ -31,16 +31,16 @@ define internal i64 @choose() {{
 
 
 def tables_code() -> str:
-    """The tables that compiled code refers to."""
+    """Return the LLVM IR of the tables that compiled code refers to."""
     return _TABLES
 
 
 def choice_code(targets: Sequence[Target], code_of: Callable[[str], str]) -> Iterator[str]:
-    """The function `choose`, which returns the address of the words of the best processor that fits, or 0.
+    """Yield the LLVM IR of `choose`, which returns the address of the words of the best processor that fits, or 0.
 
     Args:
-        targets: Those that the library has code for, the least first.
-        code_of: What the words of a processor name as its code.
+        targets: The processors that the library has code for, the lowest first.
+        code_of: Returns the symbol of a processor's code, which is one of its words.
     """
     processors = [_processor(target) for target in reversed(targets)]
     texts = [Text("variable", VARIABLE), Text("unfit", UNFIT)]
@@ -53,7 +53,7 @@ def choice_code(targets: Sequence[Target], code_of: Callable[[str], str]) -> Ite
 
 
 def data_code(data: StaticData, processors: Sequence[str], exported: Collection[str]) -> Iterator[str]:
-    """Texts once, and words for each processor, which name the functions that are exported for it."""
+    """Yield the LLVM IR of data: texts once, words for each processor with the addresses of its exported functions."""
     texts = [block for block in data if isinstance(block, Text)]
     words = [block for block in data if isinstance(block, Words)]
     yield from texts_code(texts)
@@ -67,7 +67,7 @@ def data_code(data: StaticData, processors: Sequence[str], exported: Collection[
 
 
 def declarations(functions: Collection[str], processors: Sequence[str]) -> Iterator[str]:
-    """Declarations of functions of groups, of which only the address matters, for each processor."""
+    """Yield declarations of the functions of groups for each processor; only their addresses are used."""
     for processor in processors:
         yield from (f"declare hidden void @{processor_symbol(name, processor)}()" for name in sorted(functions))
 

@@ -1,6 +1,6 @@
-"""Kernels: object files of a platform in, a shared library out; the linker is the system's, or comes with `ziglang`.
+"""Kernels: links object files into a shared library, by the system's linker or that of the package `ziglang`.
 
-Neither a compiler nor headers nor libraries of the platform are needed: what a library may leave open is listed here.
+This needs no compiler, headers or libraries of the platform: the external functions of C are listed here.
 """
 
 import importlib.util
@@ -19,10 +19,10 @@ from sparseeinsum.kernels.platforms import Platform, this_platform
 _LINKERS_OF_LINUX = ("ld", "ld.lld", "ld.bfd", "ld.gold")
 _ELF = ("-shared", "--eh-frame-hdr", "-z", "now", "-z", "relro", "-z", "noexecstack", "--gc-sections")
 
-# Where functions of C are. On Linux they bind to what the system's libraries have under these names, of any version.
+# The libraries that define functions of C. On Linux, any version of the system's libraries will do.
 _MEMORY_AND_TEXT = ("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strtod")
 _OF_LINUX = {
-    "libm.so.6": (*C_MATHEMATICS, "sincos"),  # which a compiler makes of both
+    "libm.so.6": (*C_MATHEMATICS, "sincos"),  # a compiler merges a sine and a cosine into it
     "libc.so.6": (*_MEMORY_AND_TEXT, "getentropy", "pthread_mutex_lock", "pthread_mutex_unlock", "sysconf"),
 }
 _OF_WINDOWS = {
@@ -33,65 +33,67 @@ _OF_WINDOWS = {
 
 
 def link(
-    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], open_ends: bool
+    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], allow_undefined: bool
 ) -> None:
-    """Link a shared library.
+    """Link object files into a shared library.
 
     Args:
-        objects: Object files.
-        library: What to write, in a folder where other files may be written, too.
-        platform: Of both.
-        exported: Names that can be called from outside.
-        open_ends: Whether the host that loads it supplies what it calls beside functions of C.
+        objects: The paths of the object files.
+        library: The path of the library to write; temporary files are written to its folder.
+        platform: The platform of the object files and the library.
+        exported: The names of the functions that the library exports.
+        allow_undefined: Whether the host that loads the library defines other functions that it calls.
 
     Raises:
         KernelsError: There is no linker for the platform, or it failed; its message says why.
     """
-    _LINKS[platform.system](objects, library, platform, exported, open_ends)
+    _LINKS[platform.system](objects, library, platform, exported, allow_undefined)
 
 
 def can_link(platform: Platform) -> bool:
-    """Whether there is a linker for a platform."""
+    """Whether there is a linker that can link for a platform."""
     return _has_zig() or (platform == this_platform() and _linker_of_linux() is not None)
 
 
 def _link_elf(
-    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], open_ends: bool
+    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], allow_undefined: bool
 ) -> None:
     script = library.with_suffix(".map")
     script.write_text(f"{{ global: {' '.join(f'{name};' for name in exported)} local: *; }};")
-    own = _linker_of_linux() if platform == this_platform() and not _has_zig() else None
-    command = _zig("ld.lld") if own is None else [own]
+    system_linker = _linker_of_linux() if platform == this_platform() and not _has_zig() else None
+    command = _zig("ld.lld") if system_linker is None else [system_linker]
     stubs = [_stub(command, library.parent, name, functions, Target(platform)) for name, functions in _OF_LINUX.items()]
-    options = [*_ELF, f"--version-script={script}", "--no-as-needed", *(() if open_ends else ("-z", "defs"))]
+    options = [*_ELF, f"--version-script={script}", "--no-as-needed", *(() if allow_undefined else ("-z", "defs"))]
     _run([*command, *options, "-o", str(library), *map(str, objects), *map(str, stubs)])
 
 
 def _stub(command: Sequence[str], folder: Path, name: str, functions: Collection[str], target: Target) -> Path:
-    """A library of the name of one of the system's, of which the linker notes that it is needed."""
+    """Link an empty library under the name of a system library, so that the linker records the dependency."""
     source, stub = folder / f"{name}.o", folder / name
-    source.write_bytes(object_of_text("".join(f"define void @{each}() {{ ret void }}" for each in functions), target))
+    source.write_bytes(
+        object_of_text("".join(f"define void @{function}() {{ ret void }}" for function in functions), target)
+    )
     _run([*command, "-shared", f"-soname={name}", "-o", str(stub), str(source)])
     return stub
 
 
 def _link_macho(
-    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], open_ends: bool
+    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], allow_undefined: bool
 ) -> None:
-    """What is exported is what the object files do not hide."""
+    """Link for macOS, where `exported` is not needed: a library exports what its object files do not hide."""
     machine = "aarch64" if "arm64" in platform.machines else "x86_64"
     options = ["-shared", "-target", f"{machine}-macos.11.0", "-fno-sanitize=all", "-O2"]
     options.append(f"-Wl,-install_name,@rpath/{library.name}")
-    if open_ends:
+    if allow_undefined:
         options.append("-Wl,-undefined,dynamic_lookup")
     _run([*_zig("cc"), *options, "-o", str(library), *map(str, objects)])
 
 
 def _link_coff(
-    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], open_ends: bool
+    objects: Sequence[Path], library: Path, platform: Platform, exported: Collection[str], allow_undefined: bool
 ) -> None:
-    if open_ends:
-        raise KernelsError("libraries that leave functions to a host are not made for Windows so far")
+    if allow_undefined:
+        raise KernelsError("libraries for PostgreSQL on Windows are not supported yet")
     imported = []
     for name, functions in _OF_WINDOWS.items():
         definition, stub = library.with_name(f"{name}.def"), library.with_name(f"{name}.lib")
@@ -122,7 +124,7 @@ def _has_zig() -> bool:
 def _zig(command: str) -> list[str]:
     if not _has_zig():
         raise KernelsError(
-            "there is no linker; pip install ziglang brings one for all platforms, and on Linux ld is one"
+            "there is no linker; pip install ziglang installs one for all platforms, and on Linux ld will do"
         )
     return [sys.executable, "-m", "ziglang", command]
 

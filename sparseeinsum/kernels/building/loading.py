@@ -1,4 +1,4 @@
-"""Kernels: object files loaded into this process by LLVM: where there is no linker, and for users' functions."""
+"""Kernels: loads object files into this process with LLVM, for users' functions and where there is no linker."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,19 +9,19 @@ from sparseeinsum.kernels.platforms import NATIVE, this_platform
 
 
 class LoadedObjects:
-    """Machine code of object files; it stays in memory as long as this does."""
+    """Machine code that was loaded from object files; it stays in memory as long as this object lives."""
 
     def __init__(self, objects: Iterable[bytes], externals: Mapping[str, int] | None = None) -> None:
-        """Load object files.
+        """Load object files into this process.
 
         Args:
-            objects: Their contents.
-            externals: Addresses of what they call outside, beside functions of C.
+            objects: The contents of the object files.
+            externals: The addresses of external functions that they call, other than functions of C.
         """
         for name, address in (externals or {}).items():
             llvm.add_symbol(name, address)
-        # Its own memory manager keeps the parts of an object together. Without it they may lie further apart than their
-        # code can jump, where address space has gaps, as after `import torch`; and LLVM then ends the process.
+        # llvmlite's memory manager keeps the sections of an object together. Without it they may be further apart than
+        # code can jump, where the address space has gaps, as after `import torch`; then LLVM ends the process.
         machine = target_machine(Target(this_platform(), NATIVE))
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
         for code in objects:
@@ -29,5 +29,5 @@ class LoadedObjects:
         self._engine.finalize_object()
 
     def address_of(self, symbol: str) -> int:
-        """Address of a function; 0 where the objects have none of that name."""
+        """Return the address of a function; 0 if the objects define none of that name."""
         return int(self._engine.get_function_address(symbol))

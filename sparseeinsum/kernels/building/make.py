@@ -1,4 +1,4 @@
-"""Kernels: libraries compiled now: the one that this process needs, and those that become files for other hosts."""
+"""Kernels: compiles libraries: the one that this process needs, and files for databases elsewhere."""
 
 import ctypes
 import hashlib
@@ -14,13 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from sparseeinsum.errors import KernelsError
 from sparseeinsum.kernels.building.assembling import (
-    Pieces,
+    LibraryParts,
     library_for_duckdb,
     library_for_postgresql,
     object_for_duckdb,
 )
-from sparseeinsum.kernels.building.cache import forget_older
-from sparseeinsum.kernels.building.compiling import Show, compile_missing, pieces_of
+from sparseeinsum.kernels.building.cache import remove_older
+from sparseeinsum.kernels.building.compiling import ShowProgress, compile_missing, library_parts
 from sparseeinsum.kernels.building.linking import can_link
 from sparseeinsum.kernels.building.loading import LoadedObjects
 from sparseeinsum.kernels.building.processors import best_level
@@ -33,28 +33,34 @@ from sparseeinsum.version import __version__
 
 AddressOf = Callable[[str], int]
 
-_ROOM_BYTES = 64 << 20  # that compiling may take in a folder
+_ROOM_BYTES = 64 << 20  # free disk space that compiling may need
 
 
-def compiled_library(processor: str | None) -> AddressOf:
-    """Compile the library for DuckDB for a processor of this machine, by default its best level, and open it.
+def compile_library(processor: str | None) -> AddressOf:
+    """Compile the library for DuckDB and open it; returns a function that finds the addresses of its symbols.
 
-    Without a linker, its object files are loaded by LLVM instead, in each process anew.
+    Without a linker, LLVM loads the object files instead, again in every process.
+
+    Args:
+        processor: A processor of this machine's platform; None for the best level that this machine has.
 
     Raises:
         KernelsError: Compiling failed; the message says why.
     """
     target = _target(processor)
     with working_folder() as folder:
-        path, pieces = _library_in(folder, target)
+        path, parts = _link_library(folder, target)
         if path is None:
-            return LoadedObjects((*pieces.objects, object_for_duckdb(pieces))).address_of
-        shared = ctypes.CDLL(str(path))
-    return lambda symbol: ctypes.cast(shared[symbol], ctypes.c_void_p).value or 0
+            return LoadedObjects((*parts.objects, object_for_duckdb(parts))).address_of
+        library = ctypes.CDLL(str(path))
+    return lambda symbol: ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
 
 
-def keep_library(processor: str | None) -> Path:
-    """Compile the library for DuckDB as `compiled_library` does, unless the cache has it; returns its path.
+def cache_library(processor: str | None) -> Path:
+    """Compile the library for DuckDB into the cache, unless it is there; returns its path.
+
+    Args:
+        processor: As for `compile_library`.
 
     Raises:
         KernelsError: Compiling failed, there is no linker, or the cache cannot be written.
@@ -62,35 +68,44 @@ def keep_library(processor: str | None) -> Path:
     target = _target(processor)
     with working_folder() as folder:
         if folder != cache_folder():
-            raise KernelsError(f"{cache_folder()} cannot be written, or is full; name another in XDG_CACHE_HOME")
-        path = whole_library(target.platform, str(target.processor)) or _library_in(folder, target)[0]
+            raise KernelsError(f"{cache_folder()} cannot be written, or is full; set XDG_CACHE_HOME to another folder")
+        path = whole_library(target.platform, str(target.processor)) or _link_library(folder, target)[0]
     if path is None:
-        raise KernelsError("there is no linker; pip install ziglang brings one, and on Linux ld is one")
+        raise KernelsError("there is no linker; pip install ziglang installs one, and on Linux ld will do")
     return path
 
 
 def duckdb_extension(processors: Sequence[str], version: str) -> bytes:
-    """An extension file for some processors of this machine's platform, the least first; by default for its own.
+    """Compile and link an extension file for DuckDB; returns its content.
+
+    Args:
+        processors: Processors of this machine's platform, the lowest first; none for the best level of this machine.
+        version: The version of the extension.
 
     Raises:
         KernelsError: Compiling failed, or there is no linker.
     """
-    return library_for_duckdb(_pieces("duckdb", processors), version)
+    return library_for_duckdb(_parts("duckdb", processors), version)
 
 
 def postgresql_library(processors: Sequence[str], major: int, version: str) -> bytes:
-    """The same for a major version of PostgreSQL.
+    """Compile and link the library for a major version of PostgreSQL; returns its content.
+
+    Args:
+        processors: As for `duckdb_extension`.
+        major: The version of PostgreSQL.
+        version: The version of the extension.
 
     Raises:
         KernelsError: Compiling failed, or there is no linker.
     """
-    return library_for_postgresql(_pieces("postgresql", processors), major, version)
+    return library_for_postgresql(_parts("postgresql", processors), major, version)
 
 
-def _pieces(host: str, processors: Sequence[str]) -> Pieces:
+def _parts(host: str, processors: Sequence[str]) -> LibraryParts:
     targets = [_target(processor) for processor in processors or (None,)]
     with working_folder() as folder:
-        return _compiled(host, targets, folder)
+        return _compile_parts(host, targets, folder)
 
 
 def _target(processor: str | None) -> Target:
@@ -98,37 +113,35 @@ def _target(processor: str | None) -> Target:
     return Target(platform, best_level(platform) if processor is None else processor)
 
 
-def _library_in(folder: Path, target: Target) -> tuple[Path | None, Pieces]:
-    """The library in a folder, or none where there is no linker; and what it is made of."""
-    pieces = _compiled("duckdb", [target], folder)
+def _link_library(folder: Path, target: Target) -> tuple[Path | None, LibraryParts]:
+    """Link the library for DuckDB in a folder; returns its path, None without a linker, and its parts."""
+    parts = _compile_parts("duckdb", [target], folder)
     if not can_link(target.platform):
-        return None, pieces
-    path, content = (
-        library_path(folder, target.platform, str(target.processor)),
-        library_for_duckdb(pieces, __version__),
-    )
+        return None, parts
+    path = library_path(folder, target.platform, str(target.processor))
+    content = library_for_duckdb(parts, __version__)
     write_whole(path, content, 0o755)
     write_whole(digest_path(path), hashlib.sha256(content).hexdigest().encode())
-    forget_older(path)
-    forget_older(digest_path(path))
-    return path, pieces
+    remove_older(path)
+    remove_older(digest_path(path))
+    return path, parts
 
 
-def _compiled(host: str, targets: Sequence[Target], folder: Path) -> Pieces:
+def _compile_parts(host: str, targets: Sequence[Target], folder: Path) -> LibraryParts:
     processors = ", ".join(str(target.processor) for target in targets)
     try:
-        with shown_progress(f"compiling kernels for {processors} (once)") as show:
+        with progress_bar(f"compiling kernels for {processors} (once)") as show:
             compile_missing([host], targets, folder, show)
-        return pieces_of(host, targets, folder)
+        return library_parts(host, targets, folder)
     except OSError as error:
-        raise KernelsError(f"compiled kernels cannot be kept in {folder}: {error}") from error
+        raise KernelsError(f"compiled kernels cannot be written to {folder}: {error}") from error
 
 
 @contextmanager
 def working_folder() -> Iterator[Path]:
-    """The cache, for this process alone; where it cannot be written or is full, a folder that goes again."""
+    """Lock the cache for this process; yields a temporary folder instead if it is full or cannot be written."""
     folder = cache_folder()
-    if _is_of_use(folder):
+    if _is_usable(folder):
         with FileLock(folder / "lock"):
             yield folder
     else:
@@ -136,7 +149,7 @@ def working_folder() -> Iterator[Path]:
             yield Path(name)
 
 
-def _is_of_use(folder: Path) -> bool:
+def _is_usable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -146,18 +159,18 @@ def _is_of_use(folder: Path) -> bool:
 
 
 @contextmanager
-def shown_progress(message: str) -> Iterator[Show]:
-    """A bar on standard error, or a line where that is no terminal; nothing until something is compiled."""
+def progress_bar(message: str) -> Iterator[ShowProgress]:
+    """Show progress on standard error, as a bar or, without a terminal, as one line; nothing before the first call."""
     console = Console(stderr=True)
     columns = (TextColumn("sparseeinsum: {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         tasks: list[TaskID] = []
 
         def show(finished: int, total: int) -> None:
             if not tasks:
-                tasks.append(bar.add_task(message))
+                tasks.append(progress.add_task(message))
                 if not console.is_terminal:
                     console.print(f"sparseeinsum: {message}")
-            bar.update(tasks[0], completed=finished, total=total)
+            progress.update(tasks[0], completed=finished, total=total)
 
         yield show

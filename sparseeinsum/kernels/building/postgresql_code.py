@@ -1,4 +1,4 @@
-"""Kernels: LLVM IR of what the library for a major version of PostgreSQL has beside kernels and callbacks."""
+"""Kernels: writes the LLVM IR of the library for a major version of PostgreSQL, except kernels and callbacks."""
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
@@ -11,23 +11,23 @@ from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.catalogue import functions_of_postgresql
 from sparseeinsum.kernels.kernel_descriptions import descriptor_words, texts_of
 from sparseeinsum.kernels.postgresql import descriptors as pd
-from sparseeinsum.kernels.postgresql.functions import CFunction, c_functions, vocabulary
+from sparseeinsum.kernels.postgresql.functions import CFunction, c_functions, supported_functions
 from sparseeinsum.kernels.postgresql.linking_names import link_symbol
 from sparseeinsum.kernels.postgresql.sqlstates import sqlstate_word, sqlstate_words
 from sparseeinsum.kernels.static_data import Text, Words
 from sparseeinsum.kernels.symbols import processor_symbol
 
-# Pg_magic_struct of fmgr.h: its own bytes; the version times 100, most arguments of a function and columns of an index,
-# bytes of a name, whether float8 is passed by value; who builds servers like this; since 18 a name and a version, too.
+# Pg_magic_struct of fmgr.h: its bytes; the version times 100, the most arguments of a function and columns of an
+# index, bytes of a name, whether float8 is passed by value; the ABI of the server; since 18 also a name and a version.
 _MAGIC = "[ i32 {bytes}, i32 {version}00, i32 100, i32 32, i32 64, i32 1 ]"
 _ABI = "PostgreSQL"
 _ABI_BYTES = 32
 
 _FEATURE_NOT_SUPPORTED = "0A000"
-_CODE = "code"  # for each processor: addresses of the callback and the descriptor of every function
+_CODE = "code"  # the words of each processor: addresses of the callback and the descriptor of every function
 
-# PostgreSQL calls _PG_init when it has loaded the library: an error in time is better than a crash later. Its processes
-# have one thread each, and keep the memory of matrix products for the next one.
+# PostgreSQL calls _PG_init when it has loaded the library, which then refuses a processor that it has no code for. The
+# processes of PostgreSQL have one thread each, and keep the memory of matrix products for the next one.
 _LOADING = f"""
 @chosen = internal global ptr null
 
@@ -70,23 +70,25 @@ define hidden void @sparseeinsum_give_panels(i64 %address) {{
 
 
 def postgresql_code(targets: Sequence[Target], exported: Collection[str], major: int, version: str) -> Iterator[str]:
-    """All of it.
+    """Yield the LLVM IR of the library for PostgreSQL, without that of the groups.
 
     Args:
-        targets: What the library has code for, the least first.
-        exported: Names of the functions that groups export.
-        major: One of MAJORS of PostgreSQL.
-        version: Of the extension.
+        targets: The processors that the library has code for, the lowest first.
+        exported: The names of the functions that the groups export.
+        major: The version of PostgreSQL, one of MAJORS.
+        version: The version of the extension.
     """
     processors = [target.processor for target in targets if target.processor is not None]
     callbacks = {function.callback for function in c_functions()}
-    named = {word for block in _data() if isinstance(block, Words) for word in block.words if isinstance(word, str)}
-    code = tuple(word for function in c_functions() for word in (function.callback, _name_of_descriptor(function)))
+    referenced = {
+        word for block in _data() if isinstance(block, Words) for word in block.words if isinstance(word, str)
+    }
+    code = tuple(word for function in c_functions() for word in (function.callback, _descriptor_symbol(function)))
     yield from _magic(major)
     yield "@finfo = private constant i32 1"
     yield tables_code()
     yield from _version_function(version)
-    yield from declarations({*callbacks, *named}.intersection(exported), processors)
+    yield from declarations({*callbacks, *referenced}.intersection(exported), processors)
     yield from data_code((*_data(), Words(_CODE, code)), processors, exported)
     yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
     yield _LOADING
@@ -96,7 +98,7 @@ def postgresql_code(targets: Sequence[Target], exported: Collection[str], major:
 
 
 def exported_to_postgresql(version: str) -> tuple[str, ...]:
-    """Names of what PostgreSQL calls in the library of a version of the extension."""
+    """List the symbols that PostgreSQL uses in the library of a version of the extension."""
     symbols = ("version", *(function.symbol for function in c_functions()))
     names = [link_symbol(symbol, version) for symbol in symbols]
     return ("Pg_magic_func", "_PG_init", *names, *(f"pg_finfo_{name}" for name in names))
@@ -104,23 +106,23 @@ def exported_to_postgresql(version: str) -> tuple[str, ...]:
 
 @cache
 def _data() -> tuple[Text | Words, ...]:
-    """Tables that tell callbacks what to do."""
-    texts = texts_of((*vocabulary(), *functions_of_postgresql()))
+    """Return the texts, SQLSTATEs and descriptors that callbacks read."""
+    texts = texts_of((*supported_functions(), *functions_of_postgresql()))
     return (*texts, Words("sqlstates", sqlstate_words()), *map(_descriptor, c_functions()))
 
 
 def _magic(major: int) -> Iterator[str]:
-    more = ", ptr, ptr" if major >= 18 else ""
-    nothing = ", ptr null, ptr null" if major >= 18 else ""
-    size = 6 * 4 + _ABI_BYTES + (16 if more else 0)
+    new_types = ", ptr, ptr" if major >= 18 else ""
+    new_values = ", ptr null, ptr null" if major >= 18 else ""
+    size = 6 * 4 + _ABI_BYTES + (16 if new_types else 0)
     numbers = _MAGIC.format(bytes=size, version=major)
-    yield f"""@magic = private constant {{ [6 x i32], [{_ABI_BYTES} x i8]{more} }} {{
-  [6 x i32] {numbers}, [{_ABI_BYTES} x i8] {bytes_code(_ABI.encode().ljust(_ABI_BYTES, bytes(1)))}{nothing} }}
+    yield f"""@magic = private constant {{ [6 x i32], [{_ABI_BYTES} x i8]{new_types} }} {{
+  [6 x i32] {numbers}, [{_ABI_BYTES} x i8] {bytes_code(_ABI.encode().ljust(_ABI_BYTES, bytes(1)))}{new_values} }}
 define ptr @Pg_magic_func() {{ ret ptr @magic }}"""
 
 
 def _version_function(version: str) -> Iterator[str]:
-    """A function that returns the extension's version: a text, whose header is its length in bytes times four."""
+    """Define the function that returns the extension's version: a text, whose header is four times its bytes."""
     symbol, text = link_symbol("version", version), version.encode()
     yield f"""@version = private constant {{ i32, [{len(text)} x i8] }} {{
   i32 {4 * (4 + len(text))}, [{len(text)} x i8] {bytes_code(text)} }}
@@ -128,22 +130,22 @@ define i64 @{symbol}(i64 %call_info) {{ ret i64 ptrtoint (ptr @version to i64) }
 define ptr @pg_finfo_{symbol}() {{ ret ptr @finfo }}"""
 
 
-def _name_of_descriptor(function: CFunction) -> str:
+def _descriptor_symbol(function: CFunction) -> str:
     return f"descriptor_{function.symbol}"
 
 
 def _descriptor(function: CFunction) -> Words:
-    """What an entry point hands to a callback beside the call's arguments."""
+    """Return the descriptor that an entry point passes to its callback."""
     words = descriptor_words(function.function, function.dtype, pd.DESCRIPTOR_WORDS)
     words[d.LIMIT_BYTES] = pd.LARGEST_RESULT
-    words[pd.RESULT_TYPE], words[pd.SQLSTATES] = function.result, "sqlstates"
-    for index, (declared, wanted) in enumerate(zip(function.declared, function.wanted, strict=True)):
-        words[pd.DECLARED + index], words[pd.WANTED + index] = declared, wanted
-    return Words(_name_of_descriptor(function), tuple(words))
+    words[pd.RESULT_TYPE], words[pd.SQLSTATES] = function.result_type, "sqlstates"
+    words[pd.DECLARED_TYPES : pd.DECLARED_TYPES + len(function.declared_types)] = function.declared_types
+    words[pd.KERNEL_TYPES : pd.KERNEL_TYPES + len(function.kernel_types)] = function.kernel_types
+    return Words(_descriptor_symbol(function), tuple(words))
 
 
 def _entry_point(symbol: str, index: int) -> str:
-    """What PostgreSQL calls for the function at a place of `c_functions`."""
+    """Define the function that PostgreSQL calls for number `index` of `c_functions`."""
     return f"""define i64 @{symbol}(i64 %call_info) {{
   %code = load ptr, ptr @chosen
   %place = getelementptr [2 x i64], ptr %code, i64 {index}

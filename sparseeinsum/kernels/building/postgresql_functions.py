@@ -1,7 +1,7 @@
-"""Kernels: what compiled code calls in PostgreSQL: its functions by name, and a few lines of LLVM IR around others.
+"""Kernels: lists the functions of PostgreSQL that compiled code calls, and wraps some of them in LLVM IR.
 
-Errors are raised as the macro `ereport` does; https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/utils/elog.h
-and its successors up to 18 agree on these functions and on the number of ERROR.
+Errors are raised as the macro `ereport` raises them. The functions and the number of ERROR are those of
+https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/utils/elog.h, and are the same up to version 18.
 """
 
 CALLED_BY_KERNELS = (

@@ -1,6 +1,6 @@
-"""Kernels: code that asks the processor at hand what it has.
+"""Kernels: knows the features of processors, and writes code that checks for them when a library is loaded.
 
-A library that is built here and runs elsewhere must not meet an instruction that the processor there does not know.
+A library that was built on another machine must not run instructions that the processor does not have.
 """
 
 import llvmlite.binding as llvm
@@ -9,14 +9,14 @@ from sparseeinsum.errors import KernelsError
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.platforms import NATIVE, Platform
 
-# What each level of x86-64 adds, by LLVM's names: https://gitlab.com/x86-psABIs/x86-64-ABI
+# The features that each level of x86-64 adds, by LLVM's names: https://gitlab.com/x86-psABIs/x86-64-ABI
 _LEVELS = {
     "x86-64-v2": ("cx16", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"),
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
     "x86-64-v4": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
 }
 
-# Where CPUID tells of a feature, by LLVM's names: (leaf, register, bit); what LLVM's code never uses is left out.
+# The CPUID leaf, register and bit of every feature that LLVM's code may use, by LLVM's names.
 _QUERIES = ((1, "ecx"), (7, "ebx"), (7, "ecx"), (0x80000001, "ecx"))
 _REGISTERS = ("eax", "ebx", "ecx", "edx")
 _BITS = {
@@ -59,12 +59,12 @@ _BITS = {
     },
     (0x80000001, "ecx"): {"lzcnt": 5, "sse4a": 6},
 }
-# Bits of XCR0, in which the operating system says whose registers it keeps.
-_XSAVE, _KEEPS_AVX, _KEEPS_AVX512 = 27, 0x6, 0xE6
+# The bit of CPUID for XGETBV, and the bits of XCR0, in which the operating system says which registers it saves.
+_XSAVE, _SAVES_AVX, _SAVES_AVX512 = 27, 0x6, 0xE6
 
 
 def features(target: Target) -> frozenset[str]:
-    """What code for a target may use beyond the least processor of its kind, by LLVM's names."""
+    """Return the features that code for a target may use beyond the baseline, by LLVM's names."""
     if target.processor == NATIVE:
         return frozenset(name for name, has in llvm.get_host_cpu_features().items() if has)
     levels = list(_LEVELS)
@@ -74,30 +74,30 @@ def features(target: Target) -> frozenset[str]:
 
 
 def best_level(platform: Platform) -> str:
-    """The best level of this machine's platform that its processor has.
+    """Return the highest level of this machine's platform whose features its processor has.
 
     Raises:
-        KernelsError: It has not even the least.
+        KernelsError: The processor lacks features of the lowest level.
     """
-    own = features(Target(platform, NATIVE))
-    fitting = [level for level in platform.levels if features(Target(platform, level)) <= own]
+    available = features(Target(platform, NATIVE))
+    fitting = [level for level in platform.levels if features(Target(platform, level)) <= available]
     if not fitting:
         raise KernelsError(
-            f"this processor is older than {platform.levels[0]}, the least that kernels are compiled for"
+            f"this processor is older than {platform.levels[0]}, the lowest level that kernels are compiled for"
         )
     return fitting[-1]
 
 
 def check_code(function: str, target: Target) -> str:
-    """LLVM IR of `i64 @function()`: 1 if the processor that runs it has what code for a target may use, else 0."""
-    wanted = features(target)
+    """Return LLVM IR of `i64 @function()`: 1 if the processor that runs it has all features of a target, else 0."""
+    required = features(target)
     conditions = []
     if target.platform.is_x86:
         for query in _QUERIES:
-            mask = sum(1 << bit for name, bit in _BITS[query].items() if name in wanted)
+            mask = sum(1 << bit for name, bit in _BITS[query].items() if name in required)
             conditions += [_has_bits(*query, mask)] if mask else []
-        kept = _KEEPS_AVX512 if "avx512f" in wanted else _KEEPS_AVX if "avx" in wanted else 0
-        conditions += [_has_bits(1, "ecx", 1 << _XSAVE), _keeps_registers(kept)] if kept else []
+        saved = _SAVES_AVX512 if "avx512f" in required else _SAVES_AVX if "avx" in required else 0
+        conditions += [_has_bits(1, "ecx", 1 << _XSAVE), _saves_registers(saved)] if saved else []
     blocks = [
         f"check{index}:\n{condition.format(index)}\n  br i1 %fits{index}, label %check{index + 1}, label %lacking"
         for index, condition in enumerate(conditions)
@@ -113,17 +113,17 @@ lacking:
 
 
 def _has_bits(leaf: int, register: str, mask: int) -> str:
-    place = _REGISTERS.index(register)
+    index = _REGISTERS.index(register)
     return f"""  %words{{0}} = call {{{{ i32, i32, i32, i32 }}}} asm sideeffect "cpuid",
       "={{{{ax}}}},={{{{bx}}}},={{{{cx}}}},={{{{dx}}}},{{{{ax}}}},{{{{cx}}}}"(i32 {leaf}, i32 0)
-  %word{{0}} = extractvalue {{{{ i32, i32, i32, i32 }}}} %words{{0}}, {place}
-  %held{{0}} = and i32 %word{{0}}, {mask}
-  %fits{{0}} = icmp eq i32 %held{{0}}, {mask}"""
+  %word{{0}} = extractvalue {{{{ i32, i32, i32, i32 }}}} %words{{0}}, {index}
+  %masked{{0}} = and i32 %word{{0}}, {mask}
+  %fits{{0}} = icmp eq i32 %masked{{0}}, {mask}"""
 
 
-def _keeps_registers(mask: int) -> str:
+def _saves_registers(mask: int) -> str:
     return f"""  %words{{0}} = call {{{{ i32, i32 }}}} asm sideeffect "xgetbv",
       "={{{{ax}}}},={{{{dx}}}},{{{{cx}}}}"(i32 0)
   %word{{0}} = extractvalue {{{{ i32, i32 }}}} %words{{0}}, 0
-  %held{{0}} = and i32 %word{{0}}, {mask}
-  %fits{{0}} = icmp eq i32 %held{{0}}, {mask}"""
+  %masked{{0}} = and i32 %word{{0}}, {mask}
+  %fits{{0}} = icmp eq i32 %masked{{0}}, {mask}"""

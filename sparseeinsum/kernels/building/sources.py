@@ -1,4 +1,4 @@
-"""Kernels: digests of what code is compiled from, so that what changes is compiled anew, and no more."""
+"""Kernels: digests the sources of compiled code, so that a change recompiles what depends on it, and no more."""
 
 import ast
 import hashlib
@@ -14,7 +14,7 @@ from sparseeinsum.kernels.checking import are_checked
 from sparseeinsum.kernels.groups import GROUPS, kernels_of, measures_in_use
 
 _KERNELS = "sparseeinsum.kernels"
-_OPERATORS = "sparseeinsum.operators"  # records of which kernels are made
+_OPERATORS = "sparseeinsum.operators"  # kernels are generated from its records
 _PACKAGE = Path(assets.__file__).parent
 _FRONTEND, _CODE_GENERATION = (
     ("frontend", "exporting"),
@@ -23,14 +23,14 @@ _FRONTEND, _CODE_GENERATION = (
 
 
 def digest_of_bitcode(group: str) -> str:
-    """Changes with the group's modules, all that they import, what is asked of them, and the compiler."""
-    asked_for = (group, *kernels_of(group), *measures_in_use())
+    """Digest a group's modules and all that they import, the names of its kernels, and the compiler's version."""
+    names = (group, *kernels_of(group), *measures_in_use())
     versions = (_version("numba"), _version("llvmlite"), platform.machine(), str(are_checked()))
-    return _digest(map(str.encode, (*asked_for, *versions)), _contents(_sources_of(group), _FRONTEND))
+    return _digest(map(str.encode, (*names, *versions)), _contents(_sources_of(group), _FRONTEND))
 
 
 def digest_of_object(group: str, target: Target) -> str:
-    """Changes with the group's bitcode, and the target's processor."""
+    """Digest a group's sources and the target's processor."""
     described = (digest_of_bitcode(group), str(target), *target.description)
     return _digest(map(str.encode, described), _contents((), _CODE_GENERATION))
 
@@ -54,7 +54,7 @@ def _version(package: str) -> str:
 
 @cache
 def _sources_of(group: str) -> tuple[Path, ...]:
-    """The files of a group: its modules, and what they import of this package and load of udfs/."""
+    """Return the files of a group: its modules, the modules that they import, and the files of udfs/ that they load."""
     waiting = [_module_file(f"{_KERNELS}.compiled.{module}") for module in GROUPS[group].modules]
     sources: set[Path] = set()
     while waiting:

@@ -1,4 +1,4 @@
-"""Kernels: LLVM IR of what each operating system does in its own way: locks, random numbers, the size of memory."""
+"""Kernels: writes the LLVM IR that depends on the operating system: locks, random numbers, the size of memory."""
 
 from sparseeinsum.kernels.platforms import Platform
 from sparseeinsum.kernels.residents import LOCK, SECRET, TABLE_WORDS
@@ -66,9 +66,9 @@ define hidden i64 @sparseeinsum_memory_bytes() {
   ret i64 %bytes
 }
 
-@_fltused = global i32 1  ; what code with floating-point numbers refers to
+@_fltused = global i32 1  ; code with floating-point numbers refers to it
 
-; Touches every page of a large frame, so that the system makes the stack grow; rax: its bytes; changes no register.
+; Touches every page of a large frame, so that the system grows the stack. rax: the bytes; no register changes.
 module asm ".globl __chkstk"
 module asm "__chkstk:"
 module asm "  pushq %rcx"
@@ -90,9 +90,9 @@ module asm "  retq"
 """
 # The numbers of sysconf's _SC_PAGESIZE and _SC_PHYS_PAGES.
 _SYSCONF = {"linux": {"page_size": 30, "physical_pages": 85}, "darwin": {"page_size": 29, "physical_pages": 200}}
-_UNLOCKED = {"darwin": 0x32AAABA7}  # first word of PTHREAD_MUTEX_INITIALIZER; elsewhere locks begin as zeros
+_UNLOCKED = {"darwin": 0x32AAABA7}  # first word of PTHREAD_MUTEX_INITIALIZER; elsewhere locks start as zeros
 
-# Drawn once: where two threads come at the same time, both keep the number of the first.
+# Drawn once: if two threads draw at the same time, the number of the first stays.
 _SECRET = f"""
 define hidden void @sparseeinsum_draw_secret() {{
   %secret = getelementptr i64, ptr @{RESIDENTS}, i64 {SECRET}
@@ -107,7 +107,7 @@ define hidden void @sparseeinsum_draw_secret() {{
 
 
 def system_code(platform: Platform) -> str:
-    """Functions that compiled code calls, and the table of resident arrays, whose secret is to be drawn."""
+    """Return the LLVM IR of system functions for a platform, and of the table of resident arrays."""
     functions = _POSIX.format(**_SYSCONF[platform.system]) if platform.system in _SYSCONF else _WINDOWS
     words = [0] * TABLE_WORDS
     words[LOCK] = _UNLOCKED.get(platform.system, 0)

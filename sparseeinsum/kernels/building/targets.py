@@ -1,4 +1,4 @@
-"""Kernels: what LLVM calls the platforms and processors that code is compiled for."""
+"""Kernels: defines the platforms and processors that code is compiled for, in LLVM's terms."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,13 +14,13 @@ _TRIPLES = {
     "osx_amd64": "x86_64-apple-macosx11.0.0",
     "windows_amd64": "x86_64-pc-windows-msvc",
 }
-_PROCESSORS = {("osx_arm64", "generic"): "apple-m1"}  # the least there is; elsewhere LLVM has our names
-_LEAST = {"x86_64": "x86-64", "aarch64": "generic", "arm64": "apple-m1"}
+_PROCESSORS = {("osx_arm64", "generic"): "apple-m1"}  # the oldest one; other names are those of LLVM
+_BASELINES = {"x86_64": "x86-64", "aarch64": "generic", "arm64": "apple-m1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A platform, and one of its processors; without one, what all of its processors run."""
+    """A platform and one of its processors; without a processor, code runs on all of them."""
 
     platform: Platform
     processor: str | None = None
@@ -30,14 +30,14 @@ class Target:
 
     @property
     def triple(self) -> str:
-        """LLVM's name of the platform."""
+        """The name of the platform in LLVM."""
         return _TRIPLES[self.platform.name]
 
     @property
     def description(self) -> tuple[str, str]:
-        """LLVM's name of the processor, and the features that it has beside those of the name, as LLVM writes them."""
+        """LLVM's name of the processor, and its features beyond those of the name, in LLVM's notation."""
         if self.processor is None:
-            return _LEAST[self.triple.partition("-")[0]], ""
+            return _BASELINES[self.triple.partition("-")[0]], ""
         if self.processor == NATIVE:
             return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
         return _PROCESSORS.get((self.platform.name, self.processor), self.processor), ""
@@ -45,7 +45,7 @@ class Target:
 
 @cache
 def target_machine(target: Target) -> llvm.TargetMachine:
-    """What makes code for a target, position-independent."""
+    """Return LLVM's generator of position-independent code for a target."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()

@@ -1,4 +1,4 @@
-"""Kernels: functions and aggregates of users, compiled to machine code in this process."""
+"""Kernels: compiles functions and aggregates of users to machine code in this process."""
 
 import graphlib
 import re
@@ -8,7 +8,7 @@ import llvmlite.binding as llvm
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.kernels.building.code_generation import emit_object, make_internal, optimised
+from sparseeinsum.kernels.building.code_generation import emit_object, make_internal, optimise
 from sparseeinsum.kernels.building.exporting import export
 from sparseeinsum.kernels.building.loading import LoadedObjects
 from sparseeinsum.kernels.building.targets import Target
@@ -17,34 +17,34 @@ from sparseeinsum.operators.user_aggregates import UserAggregate
 
 kernels = load_kernels("user_function")
 
-_COLORS = re.compile(r"\x1b\[[0-9;]*m")  # that numba writes with where a package for them is installed
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")  # numba's messages contain colours if a package for them is installed
 _LOADED: list[LoadedObjects] = []  # machine code stays: a running statement may call what was replaced
 
-# What machine code may call: functions of C's mathematics, and numba's versions of them.
+# The functions that machine code may call: the mathematics of C, and numba's versions of it.
 _MATHEMATICS = re.compile(
     r"(numba_)?(a?(cos|sin|tan)h?|atan2|sincos|exp(2|10|m1)?|log(2|10|1p)?|pow|sqrt|cbrt|hypot|erfc?|t?gamma|lgamma|"
     r"ceil|floor|round|trunc|rint|nearbyint|fabs|fmax|fmin|(fixed_)?fmod|modf|frexp|ldexp|nextafter|copysign)f?|"
     r"mem(set|cpy|move)"
 )
 
-_DATA = re.compile(r"@\.const\.array|inttoptr \(i64 \d")  # arrays of Python's, in the code or at an address
+_DATA = re.compile(r"@\.const\.array|inttoptr \(i64 \d")  # arrays of Python, in the code or at an address
 
 
 def address_of_function(name: str, function: Callable[..., object], operands: int) -> int:
-    """Compile a function of so many numbers to machine code that stays; returns the address of its C function.
+    """Compile a function of `operands` numbers to machine code that stays in memory; returns its address.
 
     Raises:
-        SemanticsError: numba cannot compile it, or it may raise an exception, allocates memory, reads an array or calls
-            itself.
+        SemanticsError: numba cannot compile the function, or it may raise an exception, allocates memory, reads an
+            array or calls itself.
     """
     return _address(f"function {name}", lambda: kernels.compile_over_blocks(function, operands))
 
 
 def address_of_aggregate(record: UserAggregate) -> int:
-    """Compile an aggregate in the same way.
+    """Compile an aggregate to machine code that stays in memory; returns its address.
 
     Raises:
-        SemanticsError: As for functions.
+        SemanticsError: As for `address_of_function`.
     """
     parts = (record.fold, record.identity, record.combine, record.repeat, record.arguments)
     return _address(f"aggregate {record.name}", lambda: kernels.compile_over_states(*parts))
@@ -59,8 +59,8 @@ def _address(name: str, compile_it: Callable[[], tuple[bytes, str]]) -> int:
     module = llvm.parse_bitcode(bitcode)
     export(module, inner, symbol, kernels.PARAMETERS, returned="status")
     make_internal(module, (symbol,))
-    optimised(module, _target())
-    externals = _externals(name, module)
+    optimise(module, _target())
+    externals = _external_addresses(name, module)
     _check_calls(name, module)
     if _DATA.search(str(module)):
         raise SemanticsError(f"{name} reads an array; compute with numbers and the functions of math only")
@@ -71,24 +71,24 @@ def _address(name: str, compile_it: Callable[[], tuple[bytes, str]]) -> int:
     return code.address_of(symbol)
 
 
-def _externals(name: str, module: llvm.ModuleRef) -> dict[str, int]:
-    """Addresses of what machine code calls outside; an error where that is more than mathematics."""
-    found = {}
-    for each in (*module.functions, *module.global_variables):
-        if each.is_declaration and not each.name.startswith("llvm."):
-            address = llvm.address_of_symbol(each.name) if _MATHEMATICS.fullmatch(each.name) else None
+def _external_addresses(name: str, module: llvm.ModuleRef) -> dict[str, int]:
+    """Return the addresses of the external functions of a module; raise SemanticsError unless all are mathematics."""
+    addresses = {}
+    for symbol in (*module.functions, *module.global_variables):
+        if symbol.is_declaration and not symbol.name.startswith("llvm."):
+            address = llvm.address_of_symbol(symbol.name) if _MATHEMATICS.fullmatch(symbol.name) else None
             if address is None:
                 raise SemanticsError(
-                    f"{name} does more than arithmetic (it needs {each.name}): it may raise an exception, "
+                    f"{name} does more than arithmetic (it needs {symbol.name}): it may raise an exception, "
                     "allocate memory or call Python; compute with numbers and the functions of math only"
                 )
-            found[each.name] = address
-    return found
+            addresses[symbol.name] = address
+    return addresses
 
 
 def _check_calls(name: str, module: llvm.ModuleRef) -> None:
-    """Refuse functions that call themselves: without a bound they would use up the stack."""
-    calls = {each.name: set(re.findall(r'call [^@\n]*@"?([^"(]+)', str(each))) for each in module.functions}
+    """Raise SemanticsError for functions that call themselves, because deep recursion would overflow the stack."""
+    calls = {function.name: set(re.findall(r'call [^@\n]*@"?([^"(]+)', str(function))) for function in module.functions}
     try:
         graphlib.TopologicalSorter(calls).prepare()
     except graphlib.CycleError:

@@ -1,4 +1,4 @@
-"""Kernels: what differs between dtypes: the arithmetic of real numbers, of int64 and of complex numbers."""
+"""Kernels: collects what differs between dtypes: the arithmetic of real numbers, int64 and complex numbers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
-from sparseeinsum.kernels.compiled.operators import (
+from sparseeinsum.kernels.compiled.operator_codes import (
     folds_by_code,
     function_of,
     functions_by_code,
@@ -31,27 +31,27 @@ Compiled = Callable[..., int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """What the kernels of one dtype compute with: functions that numba compiles, which return 0 or a code.
+    """The arithmetic of one dtype. Functions are compiled by numba and return 0 or an error code, unless noted.
 
     Attributes:
-        dtype: That of arrays.
-        parts: The dtype of real and imaginary parts, where it has them.
-        bits: int64 or int32, as many of which as `words` says make up an element.
-        words: How many.
-        block: Elements that an expression runs over at a time.
-        functions: (u, v, out) puts a function of two operands into out, by the function's name.
-        scale: (factor, u, out).
-        outer: (u, v, out).
-        dot: (u, v, out), which has one element.
-        add_scaled: (w, factor, v) adds to w.
-        contract: (plan, u, v, w) adds to w.
-        identities: What folding nothing gives, by the aggregate's code.
-        fold: (aggregate, w, u) folds u into w.
-        fold_line: (aggregate, w, at, stride, u, n) does so with elements of w at a distance.
-        scan: (aggregate, identity, u, w, n, inner) puts into w, of shape (k, n, inner), what u has up to there, folded.
-        check: (program, constants, aggregate): whether an expression and what folds it are defined.
-        evaluate_block: (program, constants, u, v, stack).
-        count_not_finite: (u, fill) -> elements that are NaN, or infinite and not the fill.
+        dtype: The dtype of arrays.
+        parts: The dtype of real and imaginary parts; `dtype` itself for real numbers.
+        bits: int64 or int32, to access the bits of elements.
+        words: The number of words of type `bits` in an element.
+        block: The number of elements for which an expression is evaluated at a time.
+        functions: By name of a function of two operands: (u, v, out) writes the function of u and v to out.
+        scale: (factor, u, out) writes factor * u to out.
+        outer: (u, v, out) writes the outer product to out.
+        dot: (u, v, out) writes the inner product to the only element of out.
+        add_scaled: (w, factor, v) adds factor * v to w.
+        contract: (plan, u, v, w) adds the contraction of u and v to w.
+        identities: The identities of aggregates, by code.
+        fold: (aggregate, w, u) folds u into w, element by element.
+        fold_line: (aggregate, w, at, stride, u, n) folds n elements of u into w[at], w[at + stride], ...
+        scan: (aggregate, identity, u, w, n, inner) scans u along the middle axis of its shape (k, n, inner) into w.
+        check: (program, constants, aggregate) checks that the dtype has the functions and the aggregate.
+        evaluate_block: (program, constants, u, v, stack) evaluates an expression for one block.
+        count_not_finite: (u, fill) returns the number of elements that are NaN, or infinite and not the fill.
     """
 
     dtype: types.Type
@@ -75,7 +75,7 @@ class Numbers:
 
 
 def numbers_of(suffix: str) -> Numbers:
-    """The numbers of a dtype, by the suffix that its kernels have."""
+    """Return the arithmetic of a dtype, by the suffix of its kernels."""
     match suffix:
         case "f64":
             return _real(types.float64, types.int64)
@@ -91,15 +91,15 @@ def numbers_of(suffix: str) -> Numbers:
 
 
 def _arithmetic(kind: str) -> Mapping[str, Compiled]:
-    """The functions that SQL has for themselves, of those that such numbers have."""
+    """Return the functions of two operands that are functions in SQL, as far as numbers of `kind` have them."""
     names = ("add", "sub", "mul", "div")
     return {name: function_of(kind, name) for name in names if getattr(FUNCTIONS[name], kind) is not None}
 
 
 def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
-    apply = evaluation.applying(functions_by_code("real"), True)
-    fold, fold_line = aggregation.folding(folds_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
-    scan = aggregation.scanning(scans_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
+    apply = evaluation.make_apply(functions_by_code("real"), True)
+    fold, fold_line = aggregation.make_folds(folds_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
+    scan = aggregation.make_scan(scans_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
 
     @njit
     def dot(u, v, out):
@@ -141,9 +141,9 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
 
 
 def _integers() -> Numbers:
-    apply = evaluation.applying(functions_by_code("integer"), False)
-    fold, fold_line = aggregation.folding(folds_by_code("integer"), integers.NOT_OF_INTEGERS, evaluation)
-    scan = aggregation.scanning(scans_by_code("integer"), integers.NOT_OF_INTEGERS, evaluation)
+    apply = evaluation.make_apply(functions_by_code("integer"), False)
+    fold, fold_line = aggregation.make_folds(folds_by_code("integer"), integers.NOT_OF_INTEGERS, evaluation)
+    scan = aggregation.make_scan(scans_by_code("integer"), integers.NOT_OF_INTEGERS, evaluation)
     known_functions, known_aggregates = has_functions("integer"), has_aggregates("integer")
 
     @njit
@@ -188,9 +188,9 @@ def _integers() -> Numbers:
 
 
 def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> Numbers:
-    apply = evaluation.applying(functions_by_code("complex"), False)
-    fold, fold_line = aggregation.folding(folds_by_code("complex"), complexes.NOT_OF_COMPLEX, evaluation)
-    scan = aggregation.scanning(scans_by_code("complex"), complexes.NOT_OF_COMPLEX, evaluation)
+    apply = evaluation.make_apply(functions_by_code("complex"), False)
+    fold, fold_line = aggregation.make_folds(folds_by_code("complex"), complexes.NOT_OF_COMPLEX, evaluation)
+    scan = aggregation.make_scan(scans_by_code("complex"), complexes.NOT_OF_COMPLEX, evaluation)
     known_functions, known_aggregates = has_functions("complex"), has_aggregates("complex")
 
     @njit

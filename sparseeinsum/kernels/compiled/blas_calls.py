@@ -1,16 +1,16 @@
-"""Kernels: the external gemm of udfs/contraction.py, as LLVM IR: a call of a BLAS, or without one of our own."""
+"""Kernels: writes the gemm that udfs/contraction.py calls, in LLVM IR: it calls a BLAS, or our own gemm without one."""
 
 from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, GEMM_DTYPES, GEMMS
 
-# Row-major C += A B through BLAS, which thinks in columns: C' += B' A'. It reads integers of 32 or of 64 bits where
-# these of 64 lie, lowest byte first; udfs/contraction.py asks for none beyond 31. One thread a call, since the database
-# runs on threads of its own; the calling thread's setting is put back afterwards.
+# Row-major C += A B, as C' += B' A' for BLAS, which is column-major. BLAS may read integers of 32 or of 64 bits: both
+# work, because these have 64 bits, lowest byte first, and udfs/contraction.py uses no more than 31 of them. A call runs
+# on one thread, because the database has threads of its own; afterwards the setting of the thread is restored.
 _GEMM = """
 define void @{name}(i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %lda, i64 %b, i64 %ldb, i64 %c, i64 %ldc) {{
   %transposed_a = alloca i8
   %transposed_b = alloca i8
   %one = alloca {{ {type}, {type} }}
-{rooms}
+{allocations}
   %place = getelementptr [{words} x ptr], ptr @{table}, i64 0, i64 {index}
   %blas = load ptr, ptr %place
   %none = icmp eq ptr %blas, null
@@ -60,12 +60,12 @@ _TYPES = {"f64": "double", "f32": "float", "c128": "double", "c64": "float"}  # 
 
 
 def gemm_code() -> str:
-    """GEMMS, of which each calls a function of `own_gemm` where the process has no BLAS."""
+    """Return the LLVM IR of GEMMS, which call the functions named by `own_gemm` if the process has no BLAS."""
     return _THREADS + "".join(map(_gemm, GEMM_DTYPES, GEMMS))
 
 
 def own_gemm(dtype: str) -> str:
-    """Name of the function that stands in for BLAS."""
+    """Return the symbol of the function that replaces the gemm of BLAS."""
     return f"sparseeinsum_own_gemm_{dtype}"
 
 
@@ -78,6 +78,6 @@ def _gemm(dtype: str, name: str) -> str:
         index=GEMM_DTYPES.index(dtype),
         parameters=", ".join(f"i64 %{parameter}" for parameter in _PARAMETERS),
         type=_TYPES[dtype],
-        rooms="\n".join(f"  %at_{integer} = alloca i64" for integer in _INTEGERS),
+        allocations="\n".join(f"  %at_{integer} = alloca i64" for integer in _INTEGERS),
         stores="\n".join(f"  store i64 %{integer}, ptr %at_{integer}" for integer in _INTEGERS),
     )

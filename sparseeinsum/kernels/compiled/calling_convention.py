@@ -1,16 +1,16 @@
-"""Kernels: the one calling convention of all kernels, so that a host needs no code for each.
+"""Kernels: defines the calling convention of all kernels, so that hosts call them all with the same code.
 
-A kernel gets addresses (int64) of a *row* (see descriptors.py), of the result and of scratch memory:
+A kernel consists of functions of addresses (int64): of a *row* (see descriptors.py), the result and scratch memory:
 
-    compute(row, out, size, scratch) -> 0 or a negative code; aggregates fold the row into the state `out`
-    batch(row, steps, rows, out, size, scratch) -> 1 if it computed `rows` rows, 0 if they go one by one, or a code
-    initialise(row, out, size), combine(out, other, size, background, shape) -> 0 or a code: aggregates only
-    part_size(row, part, parts, scratch) -> elements of one of the result's parts: functions that return TENSORS only
+    compute(row, out, size, scratch) -> 0 or a negative error code; an aggregate folds the row into the state `out`
+    batch(row, steps, rows, out, size, scratch) -> 1 if it computed `rows` rows, 0 to be called row by row, or a code
+    initialise(row, out, size), combine(out, other, size, background, shape) -> 0 or a code; aggregates only
+    part_size(row, part, parts, scratch) -> elements of one part of the result; functions that return TENSORS only
 
-`steps` gives, for every argument, the distance in elements between one row's array and the next one's; in a batch
-of an aggregate all rows belong to one state. `background` is what an aggregate's state held before any row,
-`shape` what its rows share: how many words, then they; 0 and 0 where a host keeps neither.
-Parts lie one after the other in the result.
+`size` is the number of elements of the result, `part` one of `parts` parts of it, which follow each other in memory.
+`steps` has, for every argument, the distance in elements from one row's array to the next; all rows of a batch of an
+aggregate belong to one state. `background` is the address of an element of the state before the first row, `shape` that
+of the shape of its rows (see descriptors.py); both are 0 in hosts that store neither.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Access = Callable[[int, int], NDArray[Any]]  # (row, index of an argument) -> th
 
 @dataclass(frozen=True, slots=True)
 class RowKernel:
-    """The parts of one kernel for one dtype, as Python functions that numba compiles; None where there is none."""
+    """The functions of one kernel for one dtype, in Python for numba; None for those that the kernel does not have."""
 
     compute: Callable[..., int]
     batch: Callable[..., int] | None = None

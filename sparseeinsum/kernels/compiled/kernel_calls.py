@@ -1,25 +1,25 @@
-"""Kernels: the memory of one call, and calls of a kernel's parts through a descriptor; the same for every host.
+"""Kernels: calls the functions of a kernel through a descriptor, and lays out the memory of a call, for every host.
 
-That memory holds, from its start: a row of arguments, scratch memory for kernels, an error's message, then what a
-host's callbacks put there themselves. descriptors.py says how descriptors and rows are laid out.
+The *work memory* of a call, `work`, contains a row of arguments, the scratch memory of the kernel, an error message,
+then words of the host. descriptors.py defines the layout of descriptors and rows.
 """
 
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.memory import array_at, call
-from sparseeinsum.kernels.compiled.messages import format_message
+from sparseeinsum.kernels.compiled.message_format import format_message
 
 word = types.int64
 
-NULL_ROW = 1  # what reading a row returns besides 0 and codes: an argument is NULL, and so is the result
+NULL_ROW = 1  # returned when a row is read: an argument is NULL, and so is the result
 
-# Where what lies, in words.
+# The parts of the work memory: their offsets in words.
 ROW = 0
 _SCRATCH = ROW + d.ROW_WORDS
 _MESSAGE = _SCRATCH + d.SCRATCH_BYTES // 8
 _MESSAGE_BYTES = 512
-HOSTS_OWN = _MESSAGE + _MESSAGE_BYTES // 8
+HOST_WORDS = _MESSAGE + _MESSAGE_BYTES // 8
 
 
 @njit
@@ -34,7 +34,7 @@ def is_complex(kind):
 
 @njit
 def pair_elements(kind, work, index, argument, address):
-    """Make an argument of re, im, ... one of complex numbers; 0 or a code."""
+    """Turn an argument of re, im, ... into one of complex numbers at `address`; returns 0 or an error code."""
     size = argument[1]
     argument[0], argument[1] = address, size // 2
     if size % 2 == 0 and (kind == d.COMPLEX_LIST or size == 2):
@@ -45,7 +45,7 @@ def pair_elements(kind, work, index, argument, address):
 
 @njit
 def message_of(descriptor, code, work):
-    """Address of an error's text: the function's name, then the template for the code with the numbers reported."""
+    """Format an error: the function's name, then the template of its code with the reported numbers; its address."""
     numbers = array_at(work + 8 * _SCRATCH, d.MESSAGE_WORDS, word)
     arguments = (descriptor[d.NAME], numbers[0], numbers[1], numbers[2], numbers[3])
     format_message(work + 8 * _MESSAGE, _MESSAGE_BYTES, template_of(descriptor, code), arguments)
@@ -65,24 +65,24 @@ def report(work, first, second, third=0, fourth=0):
 
 @njit
 def shape_of(work):
-    """What the row measured last must share with its group beside its number of elements: a count, and the words."""
+    """Return the shape of the row that was measured last (see descriptors.py): a count, then as many words."""
     return words_at(work + 8 * (_SCRATCH + d.MESSAGE_WORDS))
 
 
 @njit
 def words_at(address):
-    """A number of words, and as many of them."""
+    """Return the array at an address that starts with a count of words, followed by as many words."""
     return array_at(address, 1 + array_at(address, 1, word)[0], word)
 
 
 @njit
-def find_misfit(size, shape, known_size, known):
-    """(0, 0, 0) if an array of such a size and shape can be folded into a state, else a code, and what differs."""
+def check_fit(size, shape, known_size, known):
+    """Return (0, 0, 0) if a row fits a state in size and shape, else an error code and the two numbers that differ."""
     if known_size != size:
         return d.STATE_LENGTH, size, known_size
     shared = min(shape.size, known.size)
     for index in range(shared if size > 0 else 0):
-        place = (index + 1) % shared  # the number of words last: it says less than they
+        place = (index + 1) % shared  # compares the count last, because the words say more about the error
         if shape[place] != known[place]:
             return d.STATE_SHAPE, shape[place], known[place]
     return 0, 0, 0
@@ -105,7 +105,7 @@ def part_size(descriptor, work, row, part, parts):
 
 @njit
 def compute_batch(descriptor, work, row, steps, rows, out, size):
-    """1 if the kernel computed all rows at once, 0 if it wants them one by one, or a code."""
+    """Compute many rows at once: returns 1, 0 if the kernel needs one row at a time, or an error code."""
     return call(descriptor[d.BATCH], (row, steps, rows, out, size, work + 8 * _SCRATCH))
 
 

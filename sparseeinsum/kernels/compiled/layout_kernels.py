@@ -1,4 +1,4 @@
-"""Kernels: every kernel of udfs/ that moves parts of arrays, behind the calling convention, for each dtype."""
+"""Kernels: adapts the functions of udfs/ that move parts of arrays to the calling convention, for each dtype."""
 
 import numpy as np
 from numba import types
@@ -7,7 +7,7 @@ from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels.compiled.arithmetic import Numbers
 from sparseeinsum.kernels.compiled.calling_convention import Access, RowKernel
 from sparseeinsum.kernels.compiled.memory import array_at
-from sparseeinsum.kernels.compiled.scratch import argument, block_of, integer, integers, word
+from sparseeinsum.kernels.compiled.scratch import argument, integer, integers, tile_memory, word
 
 aggregation = load_kernels("aggregation")
 elementwise = load_kernels("elementwise")
@@ -16,7 +16,7 @@ tiles = load_kernels("tiles")
 
 
 def layout_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    """Slices, splits, stacks, blocks, and counts along axes, by their names."""
+    """Return the kernels for slices, splits, stacks, tiles and counts along axes, by their names."""
     return {**_parts(numbers.dtype, array), **_stacks(numbers, array), **_counts(array)}
 
 
@@ -34,13 +34,13 @@ def _parts(dtype: types.Type, array: Access) -> dict[str, RowKernel]:
         return argument(row, 0)[1] // parts
 
     def split_tiles(row, out, size, scratch):
-        starts, lengths = block_of(scratch)
+        starts, lengths = tile_memory(scratch)
         w = array_at(out, size, dtype)
         tiles.split_tiles(array(row, 0), integers(row, 1), integers(row, 2), starts, lengths, w)
         return 0
 
     def tile_size(row, part, parts, scratch):
-        starts, lengths = block_of(scratch)
+        starts, lengths = tile_memory(scratch)
         return tiles.locate_tile(part, integers(row, 1), integers(row, 2), starts, lengths)
 
     return {

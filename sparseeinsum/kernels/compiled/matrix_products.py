@@ -1,6 +1,6 @@
-"""Kernels: matrix products without a BLAS; see udfs/matrix_product.py.
+"""Kernels: computes matrix products without a BLAS; see udfs/matrix_product.py.
 
-A host supplies the memory that they take, and a function that is called now and then, in which it may leave the kernel.
+The library supplies the memory for panels, and a function that is called regularly, in which a host may interrupt.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ _give_panels = types.ExternalFunction("sparseeinsum_give_panels", types.void(_wo
 _pause = types.ExternalFunction("sparseeinsum_pause", _word())
 _REAL = {"f64": types.float64, "f32": types.float32}
 _COMPLEX = {"c128": types.complex128, "c64": types.complex64}
-_TYPES = {"f64": ("double", 8), "f32": ("float", 16)}  # of numbers, and how many a row of a tile has
+_TYPES = {"f64": ("double", 8), "f32": ("float", 16)}  # LLVM's type, and the numbers in one row of a tile
 
 
 def matrix_products() -> dict[str, Callable[..., int]]:
-    """The functions by their names, for numba to compile."""
-    return {own_gemm(suffix): _by_tiles(suffix, dtype) for suffix, dtype in _REAL.items()} | {
-        own_gemm(suffix): _by_lines(dtype) for suffix, dtype in _COMPLEX.items()
+    """Return the gemm functions by their symbols, for numba to compile."""
+    return {own_gemm(suffix): _gemm_by_tiles(suffix, dtype) for suffix, dtype in _REAL.items()} | {
+        own_gemm(suffix): _gemm_by_lines(dtype) for suffix, dtype in _COMPLEX.items()
     }
 
 
@@ -42,11 +42,11 @@ def _strides(transposed, leading):
 
 @njit
 def _span(rows, columns, strides):
-    """Elements from the first of a matrix to its last."""
+    """Return the number of elements from the first element of a matrix to its last in memory."""
     return (rows - 1) * strides[0] + (columns - 1) * strides[1] + 1
 
 
-def _by_tiles(suffix: str, dtype: types.Float) -> Callable[..., int]:
+def _gemm_by_tiles(suffix: str, dtype: types.Float) -> Callable[..., int]:
     tile_of_addresses = types.ExternalFunction(f"sparseeinsum_tile_{suffix}", types.void(*[_word] * 5))
 
     @njit
@@ -85,7 +85,7 @@ def _by_tiles(suffix: str, dtype: types.Float) -> Callable[..., int]:
     return gemm
 
 
-def _by_lines(dtype: types.Complex) -> Callable[..., int]:
+def _gemm_by_lines(dtype: types.Complex) -> Callable[..., int]:
     def gemm(ta, tb, m, n, k, a, lda, b, ldb, c, ldc):
         a_strides, b_strides = _strides(ta, lda), _strides(tb, ldb)
         product.multiply_by_lines(
@@ -104,7 +104,7 @@ def _by_lines(dtype: types.Complex) -> Callable[..., int]:
 
 
 def tile_code() -> str:
-    """LLVM IR of what multiplies tiles, whose sums stay in registers, which numba cannot be told."""
+    """Return the LLVM IR that multiplies tiles. It keeps sums in registers, which cannot be expressed in numba."""
     return "\n".join(_tile_code(suffix, *parts) for suffix, parts in _TYPES.items())
 
 

@@ -1,150 +1,28 @@
-"""Kernels: what a row's arguments must be, and how many elements its result has; nothing is computed here.
+"""Kernels: checks a row's arguments, and returns the number of elements of its result; nothing is computed here.
 
-Every function takes addresses (int64) of a *row* (see descriptors.py) and of scratch memory, and returns a number
-of elements or a negative code, with the sizes that its message shows left in the scratch memory. A spec, extents
-or an expression that equals the one of the row before is not read again.
+Every function takes the addresses (int64) of a *row* (see descriptors.py) and of scratch memory. It returns a number of
+elements, or a negative error code, with the numbers that its message shows in the scratch memory.
 """
 
-import numpy as np
-from numba import njit, types
+from numba import njit
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.memory import address_of, array_at, copy_elements
-from sparseeinsum.kernels.compiled.operators import AGGREGATE_NAMES, WORDS
-from sparseeinsum.kernels.compiled.scratch import (
-    CONSTANTS,
-    DIGITS,
-    EXTENTS_KEY,
-    OPERATORS,
-    SPEC_KEY,
-    TEXT_KEY,
-    argument,
-    byte,
-    integer,
-    integers,
-    plan_of,
-    program_of,
-    report,
-    scratch_words,
-    shape_of,
-    word,
+from sparseeinsum.kernels.compiled.memory import copy_elements
+from sparseeinsum.kernels.compiled.parsed_arguments import (
+    aggregate_code,
+    numbers_of_state,
+    read_contraction,
+    read_expression,
+    smallest,
+    users_aggregate,
 )
-from sparseeinsum.kernels.symbols import USERS_FUNCTIONS
+from sparseeinsum.kernels.compiled.scratch import argument, integer, integers, plan_of, report, shape_of
 
 aggregation = load_kernels("aggregation")
-contraction = load_kernels("contraction")
-expression = load_kernels("expression")
+contraction_plan = load_kernels("contraction_plan")
 layout = load_kernels("layout")
 tiles = load_kernels("tiles")
-
-assert d.USERS_FUNCTION_WORDS == expression.ENTRY_WORDS
-
-_users_functions = address_of(USERS_FUNCTIONS)
-
-
-@njit
-def _remember_text(scratch, start, row, index):
-    """1 if the text argument is the one remembered at `start`, 0 if it was new, or a code; it is remembered."""
-    address, size = argument(row, index)
-    if size > d.MAX_TEXT:
-        return report(scratch, d.TEXT_TOO_LONG, size, d.MAX_TEXT, 0)
-    length = scratch_words(scratch, start, 1)
-    known = array_at(scratch + 8 * (start + 1), size, byte)
-    text = array_at(address, size, byte)
-    same = length[0] == size + 1
-    for i in range(size):
-        same = same and known[i] == text[i]
-        known[i] = text[i]
-    length[0] = size + 1
-    return np.int64(same)
-
-
-@njit
-def _remember_extents(scratch, row, index):
-    extents = integers(row, index)
-    if extents.size > contraction.MAX_LABELS:
-        return report(scratch, d.TOO_MANY_EXTENTS, extents.size, 0, 0)
-    known = scratch_words(scratch, EXTENTS_KEY, 1 + contraction.MAX_LABELS)
-    same = known[0] == extents.size + 1
-    for i in range(extents.size):
-        same = same and known[1 + i] == extents[i]
-        known[1 + i] = extents[i]
-    known[0] = extents.size + 1
-    return np.int64(same)
-
-
-@njit
-def measure_contraction(row, scratch, spec, operands):
-    """Elements of a contraction's result; spec: index of the spec among the arguments, u, v and extents follow it."""
-    extents = spec + operands + 1
-    same_spec = _remember_text(scratch, SPEC_KEY, row, spec)
-    same_extents = _remember_extents(scratch, row, extents) if same_spec >= 0 else same_spec
-    if same_spec < 0 or same_extents < 0:
-        return min(same_spec, same_extents)
-    plan = plan_of(scratch)
-    if not (same_spec == 1 and same_extents == 1):
-        address, size = argument(row, spec)
-        code = contraction.plan_contraction(array_at(address, size, byte), integers(row, extents), operands, plan)
-        if code < 0:
-            scratch_words(scratch, SPEC_KEY, 1)[0] = 0
-            return _report_spec(scratch, code, operands, integers(row, extents))
-        contraction.simplify_plan(plan)
-    return _check_lengths(row, scratch, spec, operands)
-
-
-@njit
-def _report_spec(scratch, code, operands, extents):
-    if code == contraction.WRONG_OPERANDS:
-        return report(scratch, code, operands, 0, 0)
-    if code == contraction.NEGATIVE_EXTENT:
-        return report(scratch, code, _least(extents), 0, 0)
-    return report(scratch, code, extents.size, plan_of(scratch)[0], 0)
-
-
-@njit
-def _least(extents):
-    least = extents[0]
-    for i in range(1, extents.size):
-        least = min(least, extents[i])
-    return least
-
-
-@njit
-def _check_lengths(row, scratch, spec, operands):
-    plan = plan_of(scratch)
-    for operand in range(operands):
-        size = argument(row, spec + 1 + operand)[1]
-        if size != plan[1 + operand]:
-            return report(scratch, d.WRONG_LENGTH, operand + 1, size, plan[1 + operand])
-    return plan[3]
-
-
-@njit
-def _table_of_users():
-    return array_at(_users_functions(), 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS, word)
-
-
-@njit
-def measure_expression(row, scratch, index, operands):
-    """Read the expression at one argument, unless it is the one remembered; 0 or a code."""
-    same = _remember_text(scratch, TEXT_KEY, row, index)
-    if same != 0:
-        return min(same, 0)
-    address, size = argument(row, index)
-    code = expression.compile_expression(
-        array_at(address, size, byte),
-        operands,
-        WORDS,
-        _table_of_users(),
-        program_of(scratch),
-        array_at(scratch + 8 * CONSTANTS, expression.CONSTANT_WORDS, types.float64),
-        scratch_words(scratch, OPERATORS, 1 + expression.MAX_OPERATIONS),
-        array_at(scratch + 8 * DIGITS, 1 + expression.MAX_DIGITS, byte),
-    )
-    if code < 0:
-        scratch_words(scratch, TEXT_KEY, 1)[0] = 0
-    return code
 
 
 @njit
@@ -189,13 +67,13 @@ def measure_fill(row, scratch):
 
 @njit
 def check_extents(row, scratch, operand, index):
-    """0 if the operand's length is the product of the extents at argument `index`, else a code."""
+    """Return 0 if the length of argument `operand` is the product of the extents at argument `index`, else a code."""
     extents = integers(row, index)
     if extents.size > layout.MAX_AXES:
         return report(scratch, d.TOO_MANY_EXTENTS, extents.size, 0, 0)
     expected = layout.product_of(extents)
     if expected < 0:
-        return report(scratch, expected, _least(extents), 0, 0)
+        return report(scratch, expected, smallest(extents), 0, 0)
     size = argument(row, operand)[1]
     return 0 if size == expected else report(scratch, d.WRONG_LENGTH, operand + 1, size, expected)
 
@@ -217,7 +95,6 @@ def measure_slice(row, scratch):
 
 @njit
 def measure_split(row, scratch):
-    """Parts of a split."""
     code = check_extents(row, scratch, 0, 2)
     if code < 0:
         return code
@@ -230,15 +107,14 @@ def measure_split(row, scratch):
 
 @njit
 def measure_split_tiles(row, scratch):
-    """Blocks of an array."""
     sizes, extents = integers(row, 1), integers(row, 2)
     if sizes.size != extents.size:
         return report(scratch, tiles.TILES_MISSING, sizes.size, extents.size, 0)
     code = check_extents(row, scratch, 0, 2)
     if code < 0:
         return code
-    if sizes.size > 0 and _least(sizes) < 0:
-        return report(scratch, tiles.BAD_TILE, _least(sizes), 0, 0)
+    if sizes.size > 0 and smallest(sizes) < 0:
+        return report(scratch, tiles.BAD_TILE, smallest(sizes), 0, 0)
     return tiles.count_tiles(sizes, extents)
 
 
@@ -252,7 +128,7 @@ def measure_place(row, scratch):
         return code
     size = layout.product_of(extents)
     if size < 0:
-        return report(scratch, size, _least(extents), 0, 0)
+        return report(scratch, size, smallest(extents), 0, 0)
     axis = tiles.axis_outside(starts, lengths, extents)
     if axis >= 0:
         return report(scratch, tiles.OUTSIDE, lengths[axis], starts[axis], extents[axis], axis)
@@ -266,11 +142,11 @@ def measure_place(row, scratch):
 def measure_matmul(row, scratch):
     extents = integers(row, 2)
     if extents.size != 3:
-        return report(scratch, contraction.WRONG_EXTENTS, extents.size, 3, 0)
+        return report(scratch, contraction_plan.WRONG_EXTENTS, extents.size, 3, 0)
     m, k, n = extents[0], extents[1], extents[2]
-    code = contraction.plan_matrix_product(m, k, n, plan_of(scratch))
+    code = contraction_plan.plan_matrix_product(m, k, n, plan_of(scratch))
     if code < 0:
-        return report(scratch, code, _least(extents), 0, 0)
+        return report(scratch, code, smallest(extents), 0, 0)
     if argument(row, 0)[1] != m * k:
         return report(scratch, d.WRONG_LENGTH, 1, argument(row, 0)[1], m * k)
     if argument(row, 1)[1] != k * n:
@@ -313,7 +189,7 @@ def _stack_size(row, scratch, length, position, size):
 
 @njit
 def _check_axis(row, scratch, operand):
-    """The axis that the argument behind an operand names, among the extents behind that, or a code."""
+    """Check an operand, and the axis and the extents that follow it; returns the axis or an error code."""
     code = check_extents(row, scratch, operand, operand + 2)
     if code < 0:
         return code
@@ -329,7 +205,7 @@ def measure_nnz_along(row, scratch):
 
 @njit
 def measure_scan(row, scratch):
-    code = aggregate_of(row)
+    code = aggregate_code(row)
     if code >= 0:
         code = _check_axis(row, scratch, 1)
     return code if code < 0 else argument(row, 1)[1]
@@ -337,24 +213,16 @@ def measure_scan(row, scratch):
 
 @njit
 def measure_map(row, scratch):
-    code = measure_expression(row, scratch, 0, 1)
+    code = read_expression(row, scratch, 0, 1)
     return code if code < 0 else argument(row, 1)[1]
 
 
 @njit
-def aggregate_of(row):
-    """Code of the aggregate that the first argument names, or a negative code."""
-    address, size = argument(row, 0)
-    code = expression.index_of(AGGREGATE_NAMES, array_at(address, size, byte), 0, size)
-    return code if code >= 0 else aggregation.UNKNOWN_AGGREGATE
-
-
-@njit
 def _measure_reduce(row, scratch, operands):
-    code = aggregate_of(row)
+    code = aggregate_code(row)
     if code >= 0:
-        code = measure_expression(row, scratch, 1, operands)
-    return code if code < 0 else measure_contraction(row, scratch, 2, operands)
+        code = read_expression(row, scratch, 1, operands)
+    return code if code < 0 else read_contraction(row, scratch, 2, operands)
 
 
 @njit
@@ -368,28 +236,15 @@ def measure_reduce_one(row, scratch):
 
 
 @njit
-def aggregate_of_user(row):
-    """The word of the user's aggregate that the first argument names, or a negative code."""
-    address, size = argument(row, 0)
-    user = expression.word_of_aggregate(_table_of_users(), array_at(address, size, byte))
-    return user if user >= 0 else aggregation.UNREGISTERED
-
-
-@njit
-def numbers_of_state(user):
-    return (user & 3) + 1
-
-
-@njit
 def _measure_fold(row, scratch, operands):
-    user = aggregate_of_user(row)
-    if user < 0:
-        return user
-    arguments = 1 + ((user >> 2) & 1)
+    aggregate = users_aggregate(row)
+    if aggregate < 0:
+        return aggregate
+    arguments = 1 + ((aggregate >> 2) & 1)
     if operands != arguments:
         return report(scratch, aggregation.WRONG_ARGUMENTS, arguments, operands, 0)
-    size = measure_contraction(row, scratch, 1, operands)
-    return size if size < 0 else size * numbers_of_state(user)
+    size = read_contraction(row, scratch, 1, operands)
+    return size if size < 0 else size * numbers_of_state(aggregate)
 
 
 @njit
@@ -404,22 +259,22 @@ def measure_fold_one(row, scratch):
 
 @njit
 def measure_merge(row, scratch):
-    user = aggregate_of_user(row)
-    if user < 0:
-        return user
+    aggregate = users_aggregate(row)
+    if aggregate < 0:
+        return aggregate
     size = argument(row, 1)[1]
-    if size % numbers_of_state(user) != 0:
-        return report(scratch, d.BAD_INNER, size, numbers_of_state(user), 0)
+    if size % numbers_of_state(aggregate) != 0:
+        return report(scratch, d.BAD_INNER, size, numbers_of_state(aggregate), 0)
     shape = shape_of(scratch)
-    shape[0], shape[1] = 1, user
+    shape[0], shape[1] = 1, aggregate
     return size
 
 
 @njit
 def measure_einsum(row, scratch):
-    return measure_contraction(row, scratch, 0, 2)
+    return read_contraction(row, scratch, 0, 2)
 
 
 @njit
 def measure_einsum_of_one(row, scratch):
-    return measure_contraction(row, scratch, 0, 1)
+    return read_contraction(row, scratch, 0, 1)

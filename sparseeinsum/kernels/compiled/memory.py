@@ -1,4 +1,4 @@
-"""Kernels: raw memory for compiled code. Addresses are int64 everywhere, which is what a pointer is to the C ABI."""
+"""Kernels: accesses raw memory and calls functions by address, in compiled code; addresses are int64."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from numba.np.arrayobj import populate_array
 
 
 def _array_at(typing_context, address, size, dtype):
-    """A flat array view of `size` elements of a numba dtype at `address`; owns nothing."""
+    """View `size` elements of a numba dtype at `address` as a flat array, which does not own the memory."""
     array_type = types.Array(dtype.dtype, 1, "C")
 
     def generate(context, builder, signature, arguments):
@@ -43,13 +43,13 @@ def _call(typing_context, address, arguments):
     return types.int64(address, arguments), generate
 
 
-# numba's annotations give an intrinsic the parameters of its generator; what it takes is one less.
+# In numba's annotations, an intrinsic has the parameters of its generator; in calls it has one less.
 array_at: Callable[..., Any] = intrinsic(_array_at)
 call: Callable[..., Any] = intrinsic(_call)
 
 
 def address_of(symbol: str) -> Callable[[], int]:
-    """A compiled function that gives the address of data that a host supplies under a name."""
+    """Make a compiled function that returns the address of the external data `symbol`."""
 
     def _address(typing_context):
         def generate(context, builder, signature, arguments):
@@ -65,6 +65,6 @@ def address_of(symbol: str) -> Callable[[], int]:
 
 @njit
 def copy_elements(target, source):
-    """target[:] = source for arrays of one length and dtype."""
+    """Copy `source` to `target`, an array of equal length and dtype."""
     for i in range(target.size):
         target[i] = source[i]

@@ -1,4 +1,4 @@
-"""Kernels: entries into the table of resident arrays, and reading by handle; see residents.py."""
+"""Kernels: adds arrays to the table of resident arrays, removes them, and shares them by handle; see residents.py."""
 
 from numba import njit, types
 
@@ -25,7 +25,7 @@ word = types.int64
 _bits = types.uint64
 
 _RANDOM_BITS = 52
-_IS_HANDLE = 1 << 62  # set in all handles: none is 0 or negative
+_IS_HANDLE = 1 << 62  # set in all handles, so that none is 0 or negative
 
 _table_address = address_of(RESIDENTS)
 _lock = types.ExternalFunction("sparseeinsum_lock", types.void(word))
@@ -45,8 +45,8 @@ def _slot(words, index):
 
 
 @njit
-def _mixed(value):
-    """All bits of a word scattered over all others (the finaliser of SplitMix64)."""
+def _mix_bits(value):
+    """Mix the bits of a word, so that each affects all others (the finaliser of SplitMix64)."""
     bits = _bits(value)
     bits = (bits ^ (bits >> _bits(30))) * _bits(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> _bits(27))) * _bits(0x94D049BB133111EB)
@@ -54,8 +54,14 @@ def _mixed(value):
 
 
 @njit
-def publish(vector, elements, kind):
-    """Enter an array into the table: its vector, of how many elements of which logical type; 0 if there is no room."""
+def publish(vector, elements, element_type):
+    """Add an array to the table; returns its handle, or 0 if the table is full.
+
+    Args:
+        vector: The DuckDB vector that owns the array.
+        elements: The number of elements.
+        element_type: The logical type of the elements, as in the registry.
+    """
     words = _words()
     handle = word(0)
     _lock(_table_address() + 8 * LOCK)
@@ -64,9 +70,9 @@ def publish(vector, elements, kind):
         if slot[HANDLE] == 0:
             words[COUNT] += 1
             words[LIVE] += 1
-            random = word(_mixed(_mixed(words[COUNT]) ^ _bits(words[SECRET])) >> _bits(64 - _RANDOM_BITS))
+            random = word(_mix_bits(_mix_bits(words[COUNT]) ^ _bits(words[SECRET])) >> _bits(64 - _RANDOM_BITS))
             handle = word(_IS_HANDLE) | (random << SLOT_BITS) | index
-            slot[HANDLE], slot[VECTOR], slot[ELEMENTS], slot[TYPE] = handle, vector, elements, kind
+            slot[HANDLE], slot[VECTOR], slot[ELEMENTS], slot[TYPE] = handle, vector, elements, element_type
             break
     _unlock(_table_address() + 8 * LOCK)
     return handle
@@ -74,7 +80,7 @@ def publish(vector, elements, kind):
 
 @njit
 def withdraw(handle):
-    """Take an array off the table; who reads it by now goes on to."""
+    """Remove an array from the table; vectors that already share it keep it."""
     words = _words()
     _lock(_table_address() + 8 * LOCK)
     slot = _slot(words, handle & (MAX_RESIDENTS - 1))
@@ -85,14 +91,14 @@ def withdraw(handle):
 
 
 @njit
-def share(handle, kind, vector):
-    """Let a vector refer to a resident array, which stays as long as the vector does; its elements, or a code."""
+def share(handle, element_type, vector):
+    """Make a vector refer to a resident array, which then lives as long; returns its elements or an error code."""
     words = _words()
     elements = word(d.NOT_RESIDENT)
     _lock(_table_address() + 8 * LOCK)
     slot = _slot(words, handle & (MAX_RESIDENTS - 1))
     if handle > 0 and slot[HANDLE] == handle:
-        elements = slot[ELEMENTS] if slot[TYPE] == kind else word(d.RESIDENT_TYPE_DIFFERS)
+        elements = slot[ELEMENTS] if slot[TYPE] == element_type else word(d.RESIDENT_TYPE_DIFFERS)
         if elements >= 0:
             _reference(vector, slot[VECTOR])
     _unlock(_table_address() + 8 * LOCK)

@@ -1,4 +1,4 @@
-"""Kernels: every kernel of udfs/ that computes, behind the calling convention, for each dtype."""
+"""Kernels: adapts the functions of udfs/ that compute to the calling convention, for each dtype."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,18 +10,18 @@ from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels.compiled.arithmetic import Numbers
 from sparseeinsum.kernels.compiled.calling_convention import Access, RowKernel
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
-from sparseeinsum.kernels.compiled.measures import aggregate_of
 from sparseeinsum.kernels.compiled.memory import array_at, copy_elements
-from sparseeinsum.kernels.compiled.operators import CODES
+from sparseeinsum.kernels.compiled.operator_codes import CODES
+from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
 from sparseeinsum.kernels.compiled.scratch import (
     argument,
+    array_of_one,
     batch_plan_of,
-    blocks_of,
     constants_of,
+    evaluation_stack,
     integer,
     integers,
-    one_of,
-    part_of,
+    operand_block,
     plan_of,
     program_of,
     report,
@@ -30,7 +30,7 @@ from sparseeinsum.kernels.compiled.scratch import (
 from sparseeinsum.kernels.compiled.state_kernels import state_kernels
 
 complexes = load_kernels("complexes")
-contraction = load_kernels("contraction")
+contraction, contraction_plan = load_kernels("contraction"), load_kernels("contraction_plan")
 elementwise = load_kernels("elementwise")
 layout = load_kernels("layout")
 
@@ -40,7 +40,7 @@ _LAST = _BLOCKS_BETWEEN_PAUSES - 1
 
 
 def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
-    """All kernels by the names that udfs/*functions.toml use; each dtype compiles those that it has functions for."""
+    """Return all kernels by the names in udfs/*functions.toml; a dtype compiles only those that its functions use."""
     dtype = numbers.dtype
 
     @njit
@@ -95,7 +95,7 @@ def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
 def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     dtype, count_not_finite = numbers.dtype, numbers.count_not_finite
     bits, words = numbers.bits, numbers.words
-    least_none, greatest_none = numbers.identities[CODES["min"]], numbers.identities[CODES["max"]]
+    identity_of_min, identity_of_max = numbers.identities[CODES["min"]], numbers.identities[CODES["max"]]
 
     def norm(row, out, size, scratch):
         array_at(out, 1, dtype)[0] = np.sqrt(elementwise.sum_of_squares(array(row, 0)))
@@ -105,20 +105,20 @@ def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         array_at(out, 1, word)[0] = elementwise.count_differing(array(row, 0), dtype(0))
         return 0
 
-    def nnz_beside(row, out, size, scratch):
+    def nnz_with_fill(row, out, size, scratch):
         array_at(out, 1, word)[0] = elementwise.count_differing(array(row, 0), array(row, 1)[0])
         return 0
 
     def least(row, out, size, scratch):
-        array_at(out, 1, dtype)[0] = elementwise.least(array(row, 0), array(row, 1)[0], dtype(least_none))
+        array_at(out, 1, dtype)[0] = elementwise.least(array(row, 0), array(row, 1)[0], dtype(identity_of_min))
         return 0
 
     def greatest(row, out, size, scratch):
-        array_at(out, 1, dtype)[0] = elementwise.greatest(array(row, 0), array(row, 1)[0], dtype(greatest_none))
+        array_at(out, 1, dtype)[0] = elementwise.greatest(array(row, 0), array(row, 1)[0], dtype(identity_of_max))
         return 0
 
     def check_finite(row, out, size, scratch):
-        """Copies what it checks, unless `out` is 0."""
+        """Check the second argument, and copy it to `out` unless that is 0."""
         u = array(row, 1)
         if count_not_finite(u, array(row, 2)[0]) > 0:
             address, length = argument(row, 0)
@@ -139,7 +139,7 @@ def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     return {
         "norm": RowKernel(norm),
         "nnz": RowKernel(nnz),
-        "nnz_beside": RowKernel(nnz_beside),
+        "nnz_with_fill": RowKernel(nnz_with_fill),
         "least": RowKernel(least),
         "greatest": RowKernel(greatest),
         "check_finite": RowKernel(check_finite),
@@ -154,7 +154,7 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
 
     @njit
     def evaluate(u, w, scratch):
-        blocks = blocks_of(scratch, block, dtype)
+        blocks = evaluation_stack(scratch, block, dtype)
         program, constants = program_of(scratch), constants_of(scratch)
         code = check(program, constants, _SUM)
         for start in range(0, w.size if code == 0 else 0, block):
@@ -178,25 +178,25 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
     def reduce_lines(u, v, w, aggregate, scratch):
         plan, code = plan_of(scratch), 0
         line = contraction.line_label(plan)
-        extent, in_u, in_v, in_w = contraction.strides_of(plan, line)
-        blocks = blocks_of(scratch, block, dtype)
-        parts_u, parts_v = part_of(scratch, 0, block, dtype), part_of(scratch, 1, block, dtype)
+        extent, stride_u, stride_v, stride_w = contraction.strides_of(plan, line)
+        blocks = evaluation_stack(scratch, block, dtype)
+        parts_u, parts_v = operand_block(scratch, 0, block, dtype), operand_block(scratch, 1, block, dtype)
         program, constants = program_of(scratch), constants_of(scratch)
         for step in range(contraction.steps(plan, contraction.bit(line))):
-            at_u, at_v, at_w = contraction.offsets(plan, contraction.bit(line), step)
+            offset_u, offset_v, offset_w = contraction.offsets(plan, contraction.bit(line), step)
             for start in range(0, extent, block):
                 n = min(block, extent - start)
-                contraction.gather(u, at_u + start * in_u, in_u, parts_u[:n])
-                contraction.gather(v, at_v + start * in_v, in_v, parts_v[:n])
+                contraction.gather(u, offset_u + start * stride_u, stride_u, parts_u[:n])
+                contraction.gather(v, offset_v + start * stride_v, stride_v, parts_v[:n])
                 code = min(code, evaluate_block(program, constants, parts_u[:n], parts_v[:n], blocks))
-                code = min(code, fold_line(aggregate, w, at_w + start * in_w, in_w, blocks, n))
+                code = min(code, fold_line(aggregate, w, offset_w + start * stride_w, stride_w, blocks, n))
                 if (step + start // block) % _BLOCKS_BETWEEN_PAUSES == _LAST and contraction.is_interrupted():
                     return contraction.INTERRUPTED
         return code
 
     @njit
     def reduce_row(row, u, v, out, size, scratch):
-        aggregate = aggregate_of(row)
+        aggregate = aggregate_code(row)
         if aggregate < 0:
             return aggregate
         w = array_at(out, size, dtype)
@@ -210,7 +210,7 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
         return reduce_row(row, array(row, 3), array(row, 4), out, size, scratch)
 
     def reduce_one(row, out, size, scratch):
-        return reduce_row(row, array(row, 3), one_of(scratch, dtype), out, size, scratch)
+        return reduce_row(row, array(row, 3), array_of_one(scratch, dtype), out, size, scratch)
 
     return {
         "map_array": RowKernel(map_row, map_batch),
@@ -231,11 +231,11 @@ def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
 
     @njit
     def contract_rows(u, step_u, v, step_v, rows, out, step_w, scratch):
-        """Contract many rows at once: the row is one label more, and often part of a matrix product."""
+        """Contract many rows at once: the row becomes one more label, often of a matrix product."""
         plan, batch = plan_of(scratch), batch_plan_of(scratch)
         copy_elements(batch, plan)
-        contraction.add_label(batch, rows, step_u, step_v, step_w)
-        contraction.simplify_plan(batch)
+        contraction_plan.add_label(batch, rows, step_u, step_v, step_w)
+        contraction_plan.simplify_plan(batch)
         last = rows - 1
         code = add_products(
             batch,
@@ -262,7 +262,7 @@ def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
         return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, size, scratch)
 
     def einsum_of_one(row, out, size, scratch):
-        return contract(array(row, 1), one_of(scratch, dtype), out, size, scratch)
+        return contract(array(row, 1), array_of_one(scratch, dtype), out, size, scratch)
 
     def add_einsum(row, out, size, scratch):
         return add_products(plan_of(scratch), array(row, 1), array(row, 2), array_at(out, size, dtype))
@@ -298,9 +298,9 @@ def _complex_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     return {"from_real": RowKernel(from_real), "real": RowKernel(real), "imaginary": RowKernel(imaginary)}
 
 
-@cache  # one machine code for all kernels that fold alike
+@cache  # so that kernels with the same fold share its machine code
 def _folding(numbers: Numbers, aggregate: int) -> tuple[Callable[..., int], Callable[..., int]]:
-    """How an aggregate of arrays starts, and how two of its states merge."""
+    """Return the functions that fill a new state of an aggregate of arrays, and merge two states."""
     dtype, fold, identity = numbers.dtype, numbers.fold, numbers.identities[aggregate]
 
     def start(row, out, size):
@@ -328,7 +328,7 @@ def _aggregates(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         return add_scaled(array_at(out, size, dtype), array(row, 0)[0], array(row, 1))
 
     def scan_row(row, out, size, scratch):
-        aggregate = aggregate_of(row)
+        aggregate = aggregate_code(row)
         if aggregate < 0:
             return aggregate
         n, inner = layout.line_of(integer(row, 2), integers(row, 3))

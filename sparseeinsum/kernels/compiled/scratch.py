@@ -1,6 +1,6 @@
-"""Kernels: where a row's arguments lie, and what the scratch memory of a call holds, in int64 words.
+"""Kernels: reads the arguments of a row, and lays out the scratch memory of a call, in int64 words.
 
-`row` and `scratch` are addresses (int64); descriptors.py says how a row is laid out and how scratch memory starts.
+`row` and `scratch` are addresses (int64); descriptors.py defines the layout of rows and the start of scratch memory.
 """
 
 from numba import njit, types
@@ -9,7 +9,7 @@ from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.memory import array_at
 
-contraction = load_kernels("contraction")
+contraction_plan = load_kernels("contraction_plan")
 evaluation = load_kernels("evaluation")
 expression = load_kernels("expression")
 layout = load_kernels("layout")
@@ -17,12 +17,12 @@ layout = load_kernels("layout")
 word = types.int64
 byte = types.uint8
 
-# Scratch memory, in words; a key is a length plus 1 (fresh scratch memory holds 0), then the text or extents.
+# Offsets in scratch memory, in words. A key is a length plus 1 (0 in new scratch memory), then the text or extents.
 SPEC_KEY = d.REPORT_WORDS
 EXTENTS_KEY = SPEC_KEY + 1 + d.MAX_TEXT // 8
-PLAN = EXTENTS_KEY + 1 + contraction.MAX_LABELS
-BATCH_PLAN = PLAN + contraction.PLAN_SIZE
-TEXT_KEY = BATCH_PLAN + contraction.PLAN_SIZE
+PLAN = EXTENTS_KEY + 1 + contraction_plan.MAX_LABELS
+BATCH_PLAN = PLAN + contraction_plan.PLAN_SIZE
+TEXT_KEY = BATCH_PLAN + contraction_plan.PLAN_SIZE
 PROGRAM = TEXT_KEY + 1 + d.MAX_TEXT // 8
 CONSTANTS = PROGRAM + 1 + 2 * expression.MAX_OPERATIONS
 OPERATORS = CONSTANTS + expression.CONSTANT_WORDS
@@ -30,13 +30,13 @@ DIGITS = OPERATORS + 1 + expression.MAX_OPERATIONS
 ONE = DIGITS + (expression.MAX_DIGITS + 8) // 8
 BLOCKS = ONE + 2  # a complex128 is two words
 _BLOCK_WORDS = evaluation.BLOCK * (expression.MAX_DEPTH + 2)
-_BLOCK = BLOCKS + _BLOCK_WORDS  # of an array: where it starts along every axis, and how long it is there
-assert 8 * (_BLOCK + 2 * layout.MAX_AXES) <= d.SCRATCH_BYTES
+_TILE = BLOCKS + _BLOCK_WORDS  # where a tile starts along every axis, and how long it is there
+assert 8 * (_TILE + 2 * layout.MAX_AXES) <= d.SCRATCH_BYTES
 
 
 @njit
 def report(scratch, code, first, second, third, fourth=0):
-    """Leave numbers for the message of an error; returns its code."""
+    """Store the numbers that an error message shows; returns the error code."""
     words = array_at(scratch, d.MESSAGE_WORDS, word)
     words[0], words[1], words[2], words[3] = first, second, third, fourth
     return code
@@ -44,7 +44,7 @@ def report(scratch, code, first, second, third, fourth=0):
 
 @njit
 def argument(row, index):
-    """(address, elements) of one argument of a row."""
+    """Return the address and the number of elements of one argument of a row."""
     words = array_at(row + 16 * index, 2, word)
     return words[0], words[1]
 
@@ -67,12 +67,12 @@ def scratch_words(scratch, start, size):
 
 @njit
 def plan_of(scratch):
-    return scratch_words(scratch, PLAN, contraction.PLAN_SIZE)
+    return scratch_words(scratch, PLAN, contraction_plan.PLAN_SIZE)
 
 
 @njit
 def batch_plan_of(scratch):
-    return scratch_words(scratch, BATCH_PLAN, contraction.PLAN_SIZE)
+    return scratch_words(scratch, BATCH_PLAN, contraction_plan.PLAN_SIZE)
 
 
 @njit
@@ -86,34 +86,34 @@ def constants_of(scratch):
 
 
 @njit
-def blocks_of(scratch, block, dtype):
-    """The stack of blocks on which expressions are evaluated: of 256 elements, or of 128 that are larger."""
+def evaluation_stack(scratch, block, dtype):
+    """Return the stack on which expressions are evaluated: MAX_DEPTH blocks of `block` elements."""
     return array_at(scratch + 8 * BLOCKS, block * expression.MAX_DEPTH, dtype)
 
 
 @njit
-def part_of(scratch, operand, block, dtype):
-    """Room for one block of an operand's elements."""
+def operand_block(scratch, operand, block, dtype):
+    """Return memory for one block of the elements of an operand, number 0 or 1."""
     start = BLOCKS + evaluation.BLOCK * (expression.MAX_DEPTH + operand)
     return array_at(scratch + 8 * start, block, dtype)
 
 
 @njit
-def one_of(scratch, dtype):
-    """An array of a single 1: what stands in for a second operand."""
+def array_of_one(scratch, dtype):
+    """Return an array that contains a single 1, which replaces a missing second operand."""
     one = array_at(scratch + 8 * ONE, 1, dtype)
     one[0] = dtype(1)
     return one
 
 
 @njit
-def block_of(scratch):
-    """Room for a block of an array: where it starts along every axis, and how long it is there."""
-    words = scratch_words(scratch, _BLOCK, 2 * layout.MAX_AXES)
+def tile_memory(scratch):
+    """Return memory for the position of a tile: where it starts along every axis, and its extents."""
+    words = scratch_words(scratch, _TILE, 2 * layout.MAX_AXES)
     return words[: layout.MAX_AXES], words[layout.MAX_AXES :]
 
 
 @njit
 def shape_of(scratch):
-    """What all rows of a group must agree on beside the number of elements: how many words, then they."""
+    """Return memory for the shape of the row (see descriptors.py): a count, then as many words."""
     return scratch_words(scratch, d.MESSAGE_WORDS, d.SHAPE_WORDS)

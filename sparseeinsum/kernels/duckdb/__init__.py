@@ -1,1 +1,1 @@
-"""Kernels: how DuckDB gets the functions, in this process or from a file."""
+"""Kernels: registers the array functions with DuckDB, in this process or from an extension file."""

@@ -1,12 +1,12 @@
-"""Kernels: the functions of DuckDB's C API that compiled code calls, and where DuckDB's table of functions has them."""
+"""Kernels: lists the functions of DuckDB's C API that compiled code calls, and their places in DuckDB's table."""
 
-C_API_VERSION = "v1.5.6"  # the first that has all of the functions below
+C_API_VERSION = "v1.5.6"  # the first version that has all functions below
 
-# The functions that compiled code calls, and their places in the table that DuckDB hands to extensions of that version
+# The functions that compiled code calls, and their places in the table that DuckDB passes to extensions of this version
 # or a later one, `duckdb_ext_api_v1` of
 # https://github.com/duckdb/duckdb/blob/v1.5-variegata/src/include/duckdb_extension.h, where places do not change again.
 SLOTS = {
-    "duckdb_open": 0,  # never called, but tells one DuckDB from another
+    "duckdb_open": 0,  # never called, but its address distinguishes one DuckDB from another
     "duckdb_connect": 3,
     "duckdb_disconnect": 6,
     "duckdb_create_logical_type": 156,

@@ -1,4 +1,4 @@
-"""Kernels: DuckDB's C API, reached through the shared object of the Python wheel, which exports all of it."""
+"""Kernels: calls DuckDB's C API, which the shared object of DuckDB's Python wheel exports."""
 
 import ctypes
 from collections.abc import Callable
@@ -15,13 +15,13 @@ _LIBRARY = ctypes.CDLL(_duckdb.__file__)
 
 @cache
 def c_function(name: str, result: object, *arguments: object) -> Callable[..., int]:
-    """A function of `duckdb.h` with its C types."""
+    """Return the function of `duckdb.h` of that name, with the C types of its result and arguments."""
     return ctypes.CFUNCTYPE(result, *arguments)((name, _LIBRARY))  # type: ignore[arg-type]  # types are built here
 
 
 @cache
 def function_table() -> "ctypes.Array[ctypes.c_int64]":
-    """The table that DuckDB hands to extension files, and to static extensions not: functions at their places."""
+    """Return the function table of the C API, which DuckDB passes to extension files but not to static extensions."""
     table = (ctypes.c_int64 * COPIED_SLOTS)()
     for name, slot in SLOTS.items():
         table[slot] = address_in(_LIBRARY, name)
@@ -29,5 +29,5 @@ def function_table() -> "ctypes.Array[ctypes.c_int64]":
 
 
 def address_in(library: ctypes.CDLL, name: str) -> int:
-    """Address of a function in a shared library; AttributeError where it has none of that name."""
+    """Return the address of a function in a shared library; raise AttributeError if it has none of that name."""
     return ctypes.cast(library[name], Pointer).value or 0

@@ -1,4 +1,4 @@
-"""Kernels: the library for DuckDB, opened in this process: once, and as long as the process, as databases call it."""
+"""Kernels: opens the library for DuckDB in this process, once; it stays open because databases call it."""
 
 import ctypes
 from collections.abc import Callable
@@ -25,11 +25,11 @@ from sparseeinsum.kernels.symbols import (
 
 _BUILDER = "sparseeinsum.kernels.building.make"
 AddressOf = Callable[[str], int]
-_OPENED: list["Library"] = []  # at most one
+_OPENED: list["Library"] = []  # empty until the library is open, then one
 
 
 class Access(ctypes.Structure):
-    """`duckdb_extension_access` of duckdb_extension.h; for a static extension, DuckDB leaves `get_api` empty."""
+    """`duckdb_extension_access` of duckdb_extension.h. DuckDB leaves `get_api` empty for static extensions."""
 
     _fields_ = (("set_error", Pointer), ("get_database", Pointer), ("get_api", Pointer))
 
@@ -39,12 +39,12 @@ _get_api = ctypes.CFUNCTYPE(Pointer, Pointer, Pointer)(lambda info, version: cty
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Compiled code in this process.
+    """The library of compiled code that this process has opened.
 
     Attributes:
-        address_of: Finds what it exports.
-        processor: That which its code is for.
-        blas: What computes matrix products; None where it does so itself.
+        address_of: Returns the address of an exported symbol.
+        processor: The processor that the code is for.
+        blas: The BLAS that computes matrix products; None if the library computes them itself.
     """
 
     address_of: AddressOf
@@ -52,7 +52,7 @@ class Library:
     blas: Blas | None
 
     def enter(self, info: int, access: int) -> bool:
-        """Register all functions in a database that DuckDB is opening; False after DuckDB was told what is wrong."""
+        """Register all functions with a database that DuckDB is opening; False if DuckDB was given an error instead."""
         completed = Access.from_buffer_copy(Access.from_address(access))
         completed.get_api = ctypes.cast(_get_api, Pointer)
         enter = ctypes.CFUNCTYPE(ctypes.c_bool, Pointer, Pointer)(self.address_of(ENTRY_POINT))
@@ -64,26 +64,26 @@ class Library:
         return self._table(TABLE_OF_USERS_FUNCTIONS)
 
     def stop_kernels(self, stops: bool) -> None:
-        """Let all kernels that run fail soon, or let kernels run again."""
+        """Make all running kernels fail soon, or let kernels run again."""
         ctypes.c_int64.from_address(self._table(STOP_WORD)).value = int(stops)
 
     def count_residents(self) -> int:
-        """How many arrays of this process are resident now."""
+        """Return the number of arrays that are resident in this process now."""
         return ctypes.c_int64.from_address(self._table(TABLE_OF_RESIDENTS) + 8 * LIVE).value
 
     def _table(self, symbol: str) -> int:
         return int(ctypes.CFUNCTYPE(Pointer)(self.address_of(symbol))() or 0)
 
 
-def library_at_hand() -> Library | None:
-    """The library that is open, or can be opened now; None where it would have to be compiled first.
+def available_library() -> Library | None:
+    """Return the library, opened now if need be; None if it would have to be compiled first.
 
     Raises:
-        KernelsError: There is none for this platform, or the environment asks for a processor that it has not.
+        KernelsError: There are no kernels for this platform, or the environment asks for a processor that it lacks.
     """
     for path in () if _OPENED else libraries_for_duckdb():
-        with suppress(OSError):  # the system refuses it; another one may do
-            library = _opened(_exports_of(path))
+        with suppress(OSError):  # this one cannot be loaded; the next may
+            library = _open_library(_exports_of(path))
             if library is not None:
                 _OPENED.append(library)
                 break
@@ -91,26 +91,26 @@ def library_at_hand() -> Library | None:
 
 
 def stop_kernels(stops: bool) -> None:
-    """Let all kernels of the library that is open, if one is, fail soon, or let them run again."""
+    """Make all running kernels of the open library, if any, fail soon, or let kernels run again."""
     for library in _OPENED:
         library.stop_kernels(stops)
 
 
 def has_library() -> bool:
-    """Whether there is a library that is open, or can be opened now."""
+    """Whether a library is open or can be opened without compiling it."""
     try:
-        return library_at_hand() is not None
+        return available_library() is not None
     except KernelsError:
         return False
 
 
 def require_library() -> Library:
-    """The library, compiled now where there is none.
+    """Return the library, compiled now if there is none.
 
     Raises:
-        KernelsError: It cannot be had; the message says why, and what to do.
+        KernelsError: The library cannot be compiled or opened; the message says why, and what to do.
     """
-    library = library_at_hand()
+    library = available_library()
     if library is None:
         try:
             builder = imported(
@@ -118,30 +118,30 @@ def require_library() -> Library:
             )
         except PackageError as error:
             raise KernelsError(str(error)) from error
-        library = _opened(builder.compiled_library(processor_asked_for()))
+        library = _open_library(builder.compile_library(processor_asked_for()))
         if library is None:
-            raise KernelsError("the kernels were compiled for another processor than the one at hand")
+            raise KernelsError("the kernels were compiled for another processor than that of this machine")
         _OPENED.append(library)
     return library
 
 
-def level_at_hand() -> str | None:
-    """The best level of which there is a library that can be opened now, beside one for this very processor.
+def available_level() -> str | None:
+    """Return the best processor level for which a library is available; one for exactly this processor does not count.
 
     Raises:
-        KernelsError: As `library_at_hand`.
+        KernelsError: As for `available_library`.
     """
     processors = (_processor_of(_exports_of(path)) for path in libraries_for_duckdb())
     return next((processor for processor in processors if processor not in (None, NATIVE)), None)
 
 
 def _exports_of(path: Path) -> AddressOf:
-    shared = ctypes.CDLL(str(path))
-    return lambda symbol: address_in(shared, symbol)
+    library = ctypes.CDLL(str(path))
+    return lambda symbol: address_in(library, symbol)
 
 
-def _opened(address_of: AddressOf) -> Library | None:
-    """The library, told which BLAS there is; None where its code is for another processor."""
+def _open_library(address_of: AddressOf) -> Library | None:
+    """Open a library and tell it the addresses of the BLAS; None if its code is for another processor."""
     processor = _processor_of(address_of)
     if processor is None:
         return None
@@ -153,6 +153,6 @@ def _opened(address_of: AddressOf) -> Library | None:
 
 
 def _processor_of(address_of: AddressOf) -> str | None:
-    """The processor whose code a library chooses here; None where it has none for the one at hand."""
+    """Return the processor whose code a library chooses on this machine; None if no code of it can run here."""
     name: bytes | None = ctypes.CFUNCTYPE(ctypes.c_char_p)(address_of(CHOSEN_PROCESSOR))()
     return None if name is None else name.decode()

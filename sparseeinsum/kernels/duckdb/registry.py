@@ -1,6 +1,6 @@
-"""Kernels: the catalogue of functions in, the registry out: what DuckDB is to be told of them, as data.
+"""Kernels: makes the registry: the functions of the catalogue, as data that a library registers with DuckDB.
 
-Compiled code walks it in every process that has the functions: see compiled/duckdb/registration.py.
+Compiled code reads it in every process that has the functions: see compiled/duckdb/registration.py.
 """
 
 from collections.abc import Iterator
@@ -11,18 +11,18 @@ from sparseeinsum.kernels.duckdb import registry_layout as r
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS, descriptor_words, texts_of
 from sparseeinsum.kernels.static_data import Text, Words
 
-REGISTRY = "registry"  # the name of its words
+REGISTRY = "registry"  # the symbol of its words
 HINT_FUNCTION = "tensor_no_tuples"
 
 _FLOAT, _DOUBLE, _VARCHAR = 10, 11, 17  # duckdb_type in duckdb.h
 _NAMES = {r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", _VARCHAR: "VARCHAR"}
 _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
 
-# DuckDB computes calls with constant arguments while it plans, and holds an array there as a list of boxed values: a
-# hundred milliseconds for 180,000 elements. Calling such a function volatile keeps it for the run.
+# DuckDB computes calls with constant arguments while it plans, where an array is a list of boxed values: that takes a
+# hundred milliseconds for 180,000 elements. A function that is declared volatile is computed when the query runs.
 _NOT_FOLDED = frozenset(("tensor_fill",))
-_LARGEST_VECTOR = 128 << 30  # DuckDB has none larger
-_RESULTS = ("value", "list", "lists")  # by their depth, in the names of callbacks
+_LARGEST_VECTOR = 128 << 30  # bytes; DuckDB's limit
+_RESULTS = ("value", "list", "lists")  # results by their depth (see DEPTHS), in the names of callbacks
 
 _TEXTS = (
     Text("unconnected", "sparseeinsum: DuckDB gives no connection to register functions on"),
@@ -34,7 +34,7 @@ _TEXTS = (
 
 
 def registry() -> Iterator[Text | Words]:
-    """All data; words name the machine code of kernels and callbacks, too."""
+    """Yield all data of the registry; words also name the machine code of kernels and callbacks."""
     yield from texts_of(functions())
     yield from _TEXTS
     entries: list[int | str] = []
@@ -61,12 +61,12 @@ def registry() -> Iterator[Text | Words]:
 
 
 def _descriptor(function: Function, dtype: str) -> Words:
-    """What DuckDB hands to a callback; the limit of results is known where it runs."""
+    """Return the descriptor that DuckDB passes to a callback; the limit of results is set where the library runs."""
     words = descriptor_words(function, dtype)
-    if function.is_of_residents:
+    if function.uses_resident_arrays:
         words[d.ELEMENT_TYPE] = _TYPES[dtype]
-    letters = "_".join(argument.type.lower() for argument in function.arguments)
-    return Words(f"descriptor_{function.name}_{letters}_{dtype}", tuple(words), is_constant=False)
+    types = "_".join(argument.type.lower() for argument in function.arguments)
+    return Words(f"descriptor_{function.name}_{types}_{dtype}", tuple(words), is_constant=False)
 
 
 def _entry(function: Function, dtype: str, descriptor: str) -> list[int | str]:
@@ -74,7 +74,7 @@ def _entry(function: Function, dtype: str, descriptor: str) -> list[int | str]:
     words[r.NAME], words[r.DESCRIPTOR] = f"name_{function.name}", descriptor
     words[r.IS_AGGREGATE] = int(function.is_aggregate)
     words[r.IS_VOLATILE] = int(function.name in _NOT_FOLDED)
-    words[r.TAKES_NULL] = int(function.kind == Kind.VIEW)  # a NULL handle is no NULL row
+    words[r.TAKES_NULL] = int(function.kind == Kind.VIEW)  # for a NULL handle, a view returns an array of fills
     words[r.RETURNS] = _type(function.returns, dtype)
     words[r.PARAMETER_COUNT] = len(function.arguments)
     for place, argument in enumerate(function.arguments, r.PARAMETERS):
@@ -86,9 +86,9 @@ def _entry(function: Function, dtype: str, descriptor: str) -> list[int | str]:
 
 def _callbacks(function: Function) -> tuple[str, ...]:
     if function.is_aggregate:
-        finalize = "resident_finalize" if function.is_of_residents else "aggregate_finalize"
-        before = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
-        return (*before, finalize, "aggregate_destroy")
+        finalize = "resident_finalize" if function.uses_resident_arrays else "aggregate_finalize"
+        callbacks = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
+        return (*callbacks, finalize, "aggregate_destroy")
     if function.kind == Kind.VIEW:
         return ("view_rows",)
     kind = "checked" if function.kind == Kind.CHECK else "scalar"
@@ -103,6 +103,6 @@ def _type(value_type: ValueType, dtype: str) -> int:
 
 
 def sql_type(value_type: ValueType, dtype: str) -> str:
-    """What SQL calls the type that functions of a dtype have for arguments or results."""
+    """Return the SQL name of the type that arguments or results have in functions of a dtype."""
     depth, element = divmod(_type(value_type, dtype), r.LIST_DEPTH)
     return _NAMES[element] + "[]" * depth

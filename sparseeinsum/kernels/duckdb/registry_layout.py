@@ -1,15 +1,15 @@
-"""Kernels: how the registry of functions lies in memory, where compiled code walks it; see registry.py."""
+"""Kernels: defines the memory layout of the registry of functions, which compiled code reads; see registry.py."""
 
 from sparseeinsum.kernels import descriptors as d
 
 # The registry, in words.
-ENTRIES = 0  # address of the entries, those of one name side by side
+ENTRIES = 0  # address of the entries; those of the same name are adjacent
 ENTRY_COUNT = 1
 LARGEST_VECTOR = 2  # bytes
-UNCONNECTED = 3  # addresses of texts of errors
+UNCONNECTED = 3  # addresses of the texts of three errors
 REFUSED = 4
 OTHER_DATABASE = 5
-HINT_NAME = 6  # of the table function that steers joins: addresses of its name, of that of its column, of its code
+HINT_NAME = 6  # the table function of hint.py: addresses of its name, its column's name and its three callbacks
 HINT_COLUMN = 7
 HINT_BIND = 8
 HINT_INIT = 9
@@ -22,10 +22,10 @@ IS_AGGREGATE = 1
 IS_VOLATILE = 2
 TAKES_NULL = 3
 DESCRIPTOR = 4
-RETURNS = 5  # types are a duckdb_type, and LIST_DEPTH times how many lists deep it is
+RETURNS = 5  # a type is a duckdb_type plus LIST_DEPTH times the depth of lists around it
 PARAMETER_COUNT = 6
 PARAMETERS = 7
-CALLBACKS = PARAMETERS + d.MAX_ARGUMENTS  # of an aggregate its six; of any other function one
+CALLBACKS = PARAMETERS + d.MAX_ARGUMENTS  # six callbacks for an aggregate, one for any other function
 CALLBACK_COUNT = 6
 ENTRY_WORDS = CALLBACKS + CALLBACK_COUNT
 LIST_DEPTH = 256

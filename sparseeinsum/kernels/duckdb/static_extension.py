@@ -1,7 +1,7 @@
-"""Kernels: extensions that are linked into this process, which every DuckDB database opened from now on loads.
+"""Kernels: registers static extensions, which every DuckDB database loads that this process opens from now on.
 
-`duckdb_register_static_extension` of the Python wheel (`duckdb_static_extension.h`) takes a description; DuckDB then
-runs the entry point once for each database opened afterwards. A database opened before keeps what it had.
+`duckdb_register_static_extension` of the Python wheel (`duckdb_static_extension.h`) takes a description. DuckDB then
+runs the entry point once for each database that is opened afterwards; databases that are already open do not change.
 """
 
 import ctypes
@@ -9,14 +9,14 @@ import warnings
 from collections.abc import Callable
 
 from sparseeinsum.kernels.duckdb.capi import Pointer, c_function
-from sparseeinsum.kernels.duckdb.capi_v2 import Slot
+from sparseeinsum.kernels.duckdb.capi_v2 import ErrorSlot
 from sparseeinsum.kernels.duckdb.declarations import Factory, factory_of
 from sparseeinsum.kernels.duckdb.library import has_library
 
 _OK = 0
 
 
-class _Description(ctypes.Structure):
+class _ExtensionDescription(ctypes.Structure):
     _fields_ = (
         ("version", ctypes.c_uint32),
         ("set_error", Pointer),
@@ -30,30 +30,30 @@ class _Description(ctypes.Structure):
     )
 
 
-class _Input(ctypes.Structure):
-    _fields_ = (("get_api", Pointer), ("extension", Pointer), ("context", Pointer), ("error", Slot))
+class _EntryInput(ctypes.Structure):
+    _fields_ = (("get_api", Pointer), ("extension", Pointer), ("context", Pointer), ("error", ErrorSlot))
 
 
-_EntryOfVersion2 = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Input))
-_Describe = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(_Description))
-_KEPT: list[object] = []  # DuckDB calls these as long as the process lives
+_EntryOfVersion2 = ctypes.CFUNCTYPE(None, ctypes.POINTER(_EntryInput))
+_Describe = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(_ExtensionDescription))
+_CALLBACKS: list[object] = []  # DuckDB calls these as long as the process runs
 
 
 def register_static_extension(name: str, version: str, api_version: str, entry: "ctypes._FuncPointer") -> None:
-    """Register an extension.
+    """Register a static extension with DuckDB.
 
     Args:
-        name: Of the extension.
-        version: Of the extension.
-        api_version: The version of the C API that it is written against, v1... or v2...
+        name: The name of the extension.
+        version: The version of the extension.
+        api_version: The version of the C API that the extension uses, v1... or v2...
         entry: The entry point for that version.
 
     Raises:
-        ImportError: DuckDB refuses it.
+        ImportError: DuckDB refuses the extension.
     """
     field = "entry_capi_v2" if api_version.startswith("v2") else "entry_capi_v1"
 
-    def describe(description: "ctypes._Pointer[_Description]") -> int:
+    def describe(description: "ctypes._Pointer[_ExtensionDescription]") -> int:
         fields = description.contents
         fields.version = 1
         fields.name = name.encode()
@@ -63,7 +63,7 @@ def register_static_extension(name: str, version: str, api_version: str, entry: 
         return _OK
 
     describer = _Describe(describe)
-    _KEPT.extend((describer, entry))
+    _CALLBACKS.extend((describer, entry))
     register = c_function("duckdb_register_static_extension", ctypes.c_int32, Pointer)
     status = register(ctypes.cast(describer, Pointer))
     if status != _OK:
@@ -71,25 +71,25 @@ def register_static_extension(name: str, version: str, api_version: str, entry: 
 
 
 def register_described_extension(name: str, version: str, enter: Callable[[int, Factory], None], contents: str) -> None:
-    """Register an extension of version 2 of the C API, without which everything else works.
+    """Register an optional static extension through version 2 of the C API; failures are warnings.
 
-    It enters databases that get the array functions, and no others.
+    It is loaded only into databases that get the array functions.
 
     Args:
-        name: Of the extension.
-        version: Of the extension.
-        enter: Gets the extension's handle and a factory, for each database that is opened.
-        contents: What a user lacks where DuckDB refuses it, which is a warning.
+        name: The name of the extension.
+        version: The version of the extension.
+        enter: Called for each database that is opened, with the extension's handle and a factory.
+        contents: What the extension contains, for the warning if DuckDB refuses it.
     """
 
-    def checked(given: "ctypes._Pointer[_Input]") -> None:
+    def enter_or_warn(entry_input: "ctypes._Pointer[_EntryInput]") -> None:
         if not has_library():
             return
-        entry = given.contents
+        entry = entry_input.contents
         try:
             with factory_of(entry.context) as factory:
                 enter(entry.extension, factory)
-        except Exception as error:  # C cannot see it
+        except Exception as error:  # it cannot pass through C
             warnings.warn(f"DuckDB refused {contents}: {error}", stacklevel=2)
 
-    register_static_extension(name, version, "v2.0.0", _EntryOfVersion2(checked))
+    register_static_extension(name, version, "v2.0.0", _EntryOfVersion2(enter_or_warn))

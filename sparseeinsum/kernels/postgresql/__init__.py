@@ -1,1 +1,1 @@
-"""Kernels: how PostgreSQL gets the functions: library, scripts and their installation."""
+"""Kernels: makes and installs PostgreSQL's extension: its library, control file and scripts."""

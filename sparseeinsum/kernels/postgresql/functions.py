@@ -1,7 +1,7 @@
-"""Kernels: the catalogue of functions in, what PostgreSQL is told of them out: functions in C, and aggregates of them.
+"""Kernels: turns the catalogue into the C functions and aggregates that PostgreSQL's extension declares.
 
-Functions of numbers exist for each dtype, and for arguments that PostgreSQL would not know which of these to take for:
-numeric and integer, which are what literals are of.
+Functions of numbers exist for each dtype, and also for numeric and integer, the types of literals: for these,
+PostgreSQL could not decide between the dtypes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,18 +29,18 @@ _TYPES = {
     ValueType.INTEGERS: pd.INT8,
 }
 _NAMES_OF_DTYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "c128": "complex128", "c64": "complex64"}
-_RESULTS = ("value", "array", "set")  # by their depth, in the names of callbacks
-_STATE_BESIDE = "bytea"
+_RESULTS = ("value", "array", "set")  # results by their depth (see DEPTHS), in the names of callbacks
+_STATE_WITH_BACKGROUND = "bytea"
 
-# Costs in units of cpu_operator_cost, of which a comparison of two numbers is one.
+# Costs in units of cpu_operator_cost, the cost of one comparison of two numbers.
 _COST = 50
 _COST_OF_CONTRACTIONS = 500
 _CONTRACTIONS = frozenset(("einsum", "einsum_of_one", "einsum_sum", "matmul", "reduce", "reduce_one"))
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a function in SQL."""
+class PostgresParameter:
+    """A parameter of a function in PostgreSQL's SQL: its name and type."""
 
     name: str
     type: str
@@ -48,74 +48,74 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class CFunction:
-    """A function in C: how SQL declares it, which callback runs, and what that one's descriptor says.
+    """A function in C: its declaration in SQL, its callback, and the content of its descriptor.
 
     Attributes:
-        declared: OIDs of the types of the catalogue's arguments, or of the elements of their arrays.
-        wanted: The same, as the kernel computes with them.
-        result: That of the result, of the state of an aggregate.
-        role: "" for a function of the vocabulary, else what it does for an aggregate.
+        declared_types: The OIDs of the types in SQL of the catalogue's arguments, or of the elements of their arrays.
+        kernel_types: The OIDs of the types that the kernel needs instead.
+        result_type: The OID of the type of the result, or of its elements; of the state, for parts of an aggregate.
+        role: "" for a function of the catalogue, else its role in an aggregate: transition, combine or finish.
     """
 
     name: str
     symbol: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[PostgresParameter, ...]
     returns: str
     is_strict: bool
     cost: int
     callback: str
     function: Function
     dtype: str
-    declared: tuple[int, ...]
-    wanted: tuple[int, ...]
-    result: int
+    declared_types: tuple[int, ...]
+    kernel_types: tuple[int, ...]
+    result_type: int
     role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """An aggregate, of functions in C; `finish` is None where the state is the result."""
+class PostgresAggregate:
+    """An aggregate and its functions in C; `finish` is None if the state is the result."""
 
     function: Function
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[PostgresParameter, ...]
     state: str
     transition: CFunction
     combine: CFunction
     finish: CFunction | None
 
 
-def vocabulary() -> Iterator[Function]:
-    """The catalogue's functions, without those of arrays that stay in memory, of which its processes share none.
+def supported_functions() -> Iterator[Function]:
+    """Yield the functions of the catalogue that PostgreSQL has.
 
-    Nor those that need Python in the same process.
+    It lacks those of resident arrays, because its processes share no memory, and those that need Python in the process.
     """
-    return (each for each in functions() if not (each.is_of_residents or each.is_embedded))
+    return (function for function in functions() if not (function.uses_resident_arrays or function.is_embedded))
 
 
 @cache
-def scalars() -> tuple[CFunction, ...]:
-    """The functions of the vocabulary that are no aggregates."""
-    return tuple(_c_functions(function for function in vocabulary() if not function.is_aggregate))
+def scalar_functions() -> tuple[CFunction, ...]:
+    """List the functions of the catalogue that are not aggregates, once for each type of numbers."""
+    return tuple(_c_functions(function for function in supported_functions() if not function.is_aggregate))
 
 
 @cache
 def conversions() -> tuple[CFunction, ...]:
-    """The functions that the extension alone has."""
+    """List the functions that only PostgreSQL's extension has: between arrays and bytes."""
     return tuple(_c_functions(functions_of_postgresql()))
 
 
-def _c_functions(given: Iterable[Function]) -> Iterator[CFunction]:
-    for function in given:
+def _c_functions(catalogue_functions: Iterable[Function]) -> Iterator[CFunction]:
+    for function in catalogue_functions:
         for dtype in function.dtypes:
             yield from (_c_function(function, dtype, number) for number in _declared_numbers(function, dtype))
 
 
 @cache
-def aggregates() -> tuple[Aggregate, ...]:
-    """Those that are."""
+def aggregates() -> tuple[PostgresAggregate, ...]:
+    """List the aggregates of the catalogue, once for each type of numbers."""
     return tuple(
         _aggregate(function, dtype, number)
-        for function in vocabulary()
+        for function in supported_functions()
         if function.is_aggregate
         for dtype in function.dtypes
         for number in _declared_numbers(function, dtype)
@@ -123,9 +123,9 @@ def aggregates() -> tuple[Aggregate, ...]:
 
 
 def c_functions() -> tuple[CFunction, ...]:
-    """Every function in C, once; those that aggregates share, too."""
-    found = (*scalars(), *conversions(), *_parts_of_aggregates())
-    return tuple({function.symbol: function for function in found}.values())
+    """List every function in C once: scalar functions, conversions, and the functions of aggregates."""
+    all_functions = (*scalar_functions(), *conversions(), *_parts_of_aggregates())
+    return tuple({function.symbol: function for function in all_functions}.values())
 
 
 def _parts_of_aggregates() -> Iterator[CFunction]:
@@ -137,7 +137,7 @@ def _parts_of_aggregates() -> Iterator[CFunction]:
 
 
 def _declared_numbers(function: Function, dtype: str) -> tuple[int, ...]:
-    """Types that numbers may have in SQL where the kernel computes in a dtype."""
+    """Return the OIDs of the types that numbers may have in SQL if the kernel computes in `dtype`."""
     match dtype:
         case "i64":
             return pd.INT8, pd.INT4
@@ -149,22 +149,22 @@ def _declared_numbers(function: Function, dtype: str) -> tuple[int, ...]:
 
 
 def _c_function(function: Function, dtype: str, number: int) -> CFunction:
-    wanted = tuple(_element_type(argument.type, _NUMBERS[dtype]) for argument in function.arguments)
-    result = _element_type(function.returns, _NUMBERS[dtype])
-    letters = "_".join(argument.type.lower() for argument in function.arguments)
+    kernel_types = tuple(_element_type(argument.type, _NUMBERS[dtype]) for argument in function.arguments)
+    result_type = _element_type(function.returns, _NUMBERS[dtype])
+    types = "_".join(argument.type.lower() for argument in function.arguments)
     return CFunction(
         name=function.name,
-        symbol=f"{function.name}_{letters}_{dtype}_{_NAMES_OF_TYPES[number].replace(' ', '_')}",
+        symbol=f"{function.name}_{types}_{dtype}_{_NAMES_OF_TYPES[number].replace(' ', '_')}",
         parameters=_parameters(function, number),
-        returns=_sql_type(function.returns, result),
+        returns=_sql_type(function.returns, result_type),
         is_strict=True,
         cost=_COST_OF_CONTRACTIONS if function.kernel in _CONTRACTIONS else _COST,
         callback=f"postgres_{_kind(function)}",
         function=function,
         dtype=dtype,
-        declared=tuple(_element_type(argument.type, number) for argument in function.arguments),
-        wanted=wanted,
-        result=result,
+        declared_types=tuple(_element_type(argument.type, number) for argument in function.arguments),
+        kernel_types=kernel_types,
+        result_type=result_type,
     )
 
 
@@ -178,57 +178,57 @@ def _kind(function: Function) -> str:
     return f"{result}_of_bytes" if is_of_bytes else result
 
 
-def _aggregate(function: Function, dtype: str, number: int) -> Aggregate:
-    whole = _c_function(function, dtype, number)
-    beside = "_beside" if function.has_background else ""
-    state = _STATE_BESIDE if function.has_background else whole.returns
+def _aggregate(function: Function, dtype: str, number: int) -> PostgresAggregate:
+    function_of_row = _c_function(function, dtype, number)
+    suffix = "_with_background" if function.has_background else ""
+    state = _STATE_WITH_BACKGROUND if function.has_background else function_of_row.returns
     part = f"sparseeinsum_{function.kernel}_{_NAMES_OF_DTYPES[dtype]}"
     transition = replace(
-        whole,
+        function_of_row,
         name=f"{part}_transition",
-        parameters=(Parameter("state", state), *whole.parameters),
+        parameters=(PostgresParameter("state", state), *function_of_row.parameters),
         returns=state,
         is_strict=False,
-        callback=f"postgres_transition{beside}",
+        callback=f"postgres_transition{suffix}",
         role="transition",
     )
     combine = replace(
         transition,
         name=f"{part}_combine",
         symbol=f"{part}_combine",
-        parameters=(Parameter("state", state), Parameter("other", state)),
+        parameters=(PostgresParameter("state", state), PostgresParameter("other", state)),
         is_strict=True,
-        callback=f"postgres_combine{beside}",
-        declared=whole.wanted,
+        callback=f"postgres_combine{suffix}",
+        declared_types=function_of_row.kernel_types,
         role="combine",
     )
     finish = replace(
         combine,
         name=f"{part}_finish",
         symbol=f"{part}_finish",
-        parameters=(Parameter("state", state),),
-        returns=whole.returns,
-        callback="postgres_result_beside",
+        parameters=(PostgresParameter("state", state),),
+        returns=function_of_row.returns,
+        callback="postgres_result_with_background",
         role="finish",
     )
-    return Aggregate(
-        function, whole.parameters, state, transition, combine, finish if function.has_background else None
+    return PostgresAggregate(
+        function, function_of_row.parameters, state, transition, combine, finish if function.has_background else None
     )
 
 
-def _parameters(function: Function, number: int) -> tuple[Parameter, ...]:
+def _parameters(function: Function, number: int) -> tuple[PostgresParameter, ...]:
     return tuple(
-        Parameter(argument.name, _sql_type(argument.type, _element_type(argument.type, number)))
+        PostgresParameter(argument.name, _sql_type(argument.type, _element_type(argument.type, number)))
         for argument in function.arguments
     )
 
 
 def _element_type(value_type: ValueType, number: int) -> int:
-    """OID of a value's type, or of the elements of its array."""
+    """Return the OID of a value's type, or of the elements of its array; `number` is that of numbers."""
     return _TYPES.get(value_type, number)
 
 
 def _sql_type(value_type: ValueType, element: int) -> str:
-    """A type in SQL; arrays of arrays, which PostgreSQL has none of where they differ in length, are rows of a set."""
+    """Return a type in SQL. An array of arrays is a set of arrays, because PostgreSQL's arrays cannot be ragged."""
     name = _NAMES_OF_TYPES[element]
     return (name, f"{name}[]", f"SETOF {name}[]")[DEPTHS[value_type]]

@@ -1,4 +1,4 @@
-"""Kernels: PostgreSQL's extension as files: for the server of a `pg_config`, or in a folder for a server elsewhere."""
+"""Kernels: writes the files of PostgreSQL's extension: for the server of a `pg_config`, or into a folder."""
 
 import re
 import shutil
@@ -15,17 +15,17 @@ from sparseeinsum.kernels.postgresql.script import (
     install_script,
     update_script,
 )
-from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, extension_files, refused_with
+from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, extension_files, reporting_with
 from sparseeinsum.kernels.shipping import postgresql_library
 from sparseeinsum.kernels.whole_files import write_whole
 
-_DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps a folder for every major version
-_DYLIBS_SINCE = 16  # the major version from which on macOS' servers look for files so named
+_DEBIAN = Path("/usr/lib/postgresql")  # has a folder for every major version on Debian
+_DYLIBS_SINCE = 16  # the first major version whose servers on macOS load .dylib files
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A PostgreSQL that is installed here, as its `pg_config` tells."""
+    """A PostgreSQL server that is installed on this machine, as its `pg_config` describes it."""
 
     major: int
     library_folder: Path
@@ -33,17 +33,17 @@ class Server:
 
 
 def find_server(pg_config: str | None = None) -> Server:
-    """The server of a `pg_config`, by default the one on the path or the only one of Debian's.
+    """Find the server of a `pg_config`, by default of the only one that Debian installed, or of that on the path.
 
     Raises:
-        ExtensionError: There is none, there are several, or it does not answer.
+        ExtensionError: There is no `pg_config`, there are several, or it fails.
     """
     program = _find_pg_config() if pg_config is None else pg_config
-    found = _VERSION.match(_ask(program, "--version"))
-    if found is None:
-        raise ExtensionError(f"{program} --version does not tell the version of a PostgreSQL")
-    share = Path(_ask(program, "--sharedir"))
-    return Server(int(found[1]), Path(_ask(program, "--pkglibdir")), share / "extension")
+    match = _VERSION.match(_run_pg_config(program, "--version"))
+    if match is None:
+        raise ExtensionError(f"{program} --version does not return a version of PostgreSQL")
+    share = Path(_run_pg_config(program, "--sharedir"))
+    return Server(int(match[1]), Path(_run_pg_config(program, "--pkglibdir")), share / "extension")
 
 
 _VERSION = re.compile(r"PostgreSQL (\d+)")
@@ -53,13 +53,15 @@ def _find_pg_config() -> str:
     on_path = shutil.which("pg_config")
     of_debian = sorted(map(str, _DEBIAN.glob("*/bin/pg_config")))
     if len(of_debian) > 1:
-        raise ExtensionError(f"there are several PostgreSQLs; name one with --pg-config: {', '.join(of_debian)}")
+        raise ExtensionError(
+            f"there are several PostgreSQL servers; choose one with --pg-config: {', '.join(of_debian)}"
+        )
     if not (of_debian or on_path):
         raise ExtensionError("no pg_config found; install PostgreSQL, or name its pg_config with --pg-config")
     return of_debian[0] if of_debian else str(on_path)
 
 
-def _ask(program: str, option: str) -> str:
+def _run_pg_config(program: str, option: str) -> str:
     try:
         finished = subprocess.run([program, option], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -70,10 +72,10 @@ def _ask(program: str, option: str) -> str:
 
 
 def install_extension(server: Server, version: str) -> tuple[Path, ...]:
-    """Put library, control file and scripts where a server looks for them; returns their paths.
+    """Write library, control file and scripts to the folders of a server; returns their paths.
 
-    Databases that have an earlier version keep its functions, which do not find the new library's, until
-    `ALTER EXTENSION sparseeinsum UPDATE`.
+    In databases that have an earlier version, functions fail until `ALTER EXTENSION sparseeinsum UPDATE`: the new
+    library lacks the symbols of the old version.
 
     Raises:
         ExtensionError: The version is not supported, a folder cannot be written, or linking failed.
@@ -84,10 +86,10 @@ def install_extension(server: Server, version: str) -> tuple[Path, ...]:
 
 
 def remove_extension(server: Server) -> tuple[Path, ...]:
-    """Remove all that `install_extension` and `install_python` put where a server looks for it; returns the paths.
+    """Remove all files that `install_extension` and `install_python` wrote for a server; returns their paths.
 
     Raises:
-        ExtensionError: There is nothing, or a file cannot be removed.
+        ExtensionError: There are no such files, or one cannot be removed.
     """
     folder = server.extension_folder
     texts = (path for name in (EXTENSION, PYTHON_EXTENSION) for path in extension_files(folder, name))
@@ -95,7 +97,7 @@ def remove_extension(server: Server) -> tuple[Path, ...]:
     files = tuple(path for path in (*texts, library) if path.is_file())
     if not files:
         raise ExtensionError(f"there are no files of sparseeinsum in {folder} and {server.library_folder}")
-    with refused_with("run as a user who may write there"):
+    with reporting_with("run as a user who may write there"):
         for path in files:
             path.unlink()
     return files
@@ -112,15 +114,15 @@ def write_extension(folder: Path, major: int, version: str, processor: str | Non
 
 
 def _suffix(major: int) -> str:
-    """How the name of a library ends that a server loads."""
+    """Return the file name extension of the libraries that a server of this machine loads."""
     return ".dylib" if sys.platform == "darwin" and major >= _DYLIBS_SINCE else ".so"
 
 
 def _write(content: bytes, library: Path, extension_folder: Path, version: str) -> tuple[Path, ...]:
-    """Write the library, and the texts; scripts lead here from each version whose script is there."""
+    """Write the library, the control file and the scripts, also those that update from versions in the folder."""
     texts = ExtensionTexts(
         EXTENSION, version, control_file(version), install=install_script(version), update=update_script(version)
     )
-    with refused_with("run as a user who may write there, or build into a folder of your own"):
+    with reporting_with("run as a user who may write there, or build into a folder of your own"):
         write_whole(library, content, 0o755)
         return (library, *texts.write(extension_folder))

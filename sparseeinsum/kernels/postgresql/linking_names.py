@@ -1,4 +1,4 @@
-"""Kernels: the major versions of PostgreSQL that libraries are for, and what their functions are called there."""
+"""Kernels: lists the supported major versions of PostgreSQL, and names the symbols of libraries."""
 
 import re
 
@@ -6,7 +6,7 @@ MAJORS = (15, 16, 17, 18)
 
 
 def link_symbol(symbol: str, version: str) -> str:
-    """Name of a function in the library of a version of the extension, of which a script of another one finds none.
+    """Return the symbol of a function in a version of the library; scripts of other versions do not find it.
 
     >>> link_symbol("version", "0.1.0")
     'sparseeinsum_0_1_0_version'

@@ -1,4 +1,4 @@
-"""Kernels: PostgreSQL's extension sparseeinsum_python, by which the server's Python plans programs, as files."""
+"""Kernels: installs PostgreSQL's extension sparseeinsum_python, with which the server's Python plans programs."""
 
 import re
 import sys
@@ -9,38 +9,38 @@ from sparseeinsum import assets
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.postgresql.installation import Server
 from sparseeinsum.kernels.postgresql.script import PYTHON_EXTENSION as EXTENSION
-from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, refused_with
+from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, reporting_with
 
 _PACKAGE = assets.__name__.partition(".")[0]
 
 
 def install_python(server: Server, version: str) -> tuple[Path, ...]:
-    """Put control file and scripts where a server looks for them; returns their paths.
+    """Write control file and scripts to the folders of a server; returns their paths.
 
-    The scripts name the folders of this Python's packages, which the server's Python will import.
+    The scripts contain the folders of this Python's packages, from which the server's Python will import.
 
     Raises:
-        ExtensionError: The server has no PL/Python, or of another version; or a folder cannot be written.
+        ExtensionError: The server has no PL/Python, or that of another Python version; or a folder cannot be written.
     """
     _check_language(server)
     script, control = _script(version), _fill(f"{EXTENSION}.control", version=version)
     texts = ExtensionTexts(EXTENSION, version, control, install=script, update=script)
-    with refused_with("run as a user who may write there"):
+    with reporting_with("run as a user who may write there"):
         return texts.write(server.extension_folder)
 
 
 def _check_language(server: Server) -> None:
-    """Refuse a server whose Python could not import the packages of this one, which have compiled parts."""
+    """Raise ExtensionError if the server's Python could not import this one's packages, which have compiled parts."""
     if not (server.extension_folder / "plpython3u.control").is_file():
         raise ExtensionError(
             f"this PostgreSQL has no PL/Python; install it first, as in apt-get install "
             f"postgresql-plpython3-{server.major}"
         )
     for library in server.library_folder.glob("plpython3.*"):
-        found = re.search(rb"libpython(3\.\d+)", library.read_bytes())
-        if found is not None and found[1].decode() != _this_python():
+        match = re.search(rb"libpython(3\.\d+)", library.read_bytes())
+        if match is not None and match[1].decode() != _this_python():
             raise ExtensionError(
-                f"this is Python {_this_python()}, and PostgreSQL's is {found[1].decode()}; install sparseeinsum with "
+                f"this is Python {_this_python()}, and PostgreSQL's is {match[1].decode()}; install sparseeinsum with "
                 "that one, and run this command from there"
             )
 
@@ -57,12 +57,12 @@ def _script(version: str) -> str:
 
 
 def package_folders() -> list[str]:
-    """Where this Python finds this package and those that it needs, first what comes first."""
+    """List the folders where this Python finds this package and its dependencies, in the order of `sys.path`."""
     folders = (Path(entry).resolve() for entry in sys.path if entry)
-    return list(dict.fromkeys(str(folder) for folder in folders if _holds_packages(folder)))
+    return list(dict.fromkeys(str(folder) for folder in folders if _contains_packages(folder)))
 
 
-def _holds_packages(folder: Path) -> bool:
+def _contains_packages(folder: Path) -> bool:
     return folder.name in ("site-packages", "dist-packages") or (folder / _PACKAGE / "__init__.py").is_file()
 
 

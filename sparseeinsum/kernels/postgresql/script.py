@@ -1,4 +1,4 @@
-"""Kernels: the catalogue in, PostgreSQL's control file and scripts out; their templates are in sql/postgresql."""
+"""Kernels: writes the control file and scripts of PostgreSQL's extension from the templates in sql/postgresql."""
 
 from collections.abc import Iterator
 from string import Template
@@ -8,29 +8,35 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.kernels.catalogue import Function
-from sparseeinsum.kernels.postgresql.functions import Aggregate, CFunction, Parameter, aggregates, c_functions
+from sparseeinsum.kernels.postgresql.functions import (
+    CFunction,
+    PostgresAggregate,
+    PostgresParameter,
+    aggregates,
+    c_functions,
+)
 from sparseeinsum.kernels.postgresql.linking_names import link_symbol
 
 EXTENSION = "sparseeinsum"
 PYTHON_EXTENSION = "sparseeinsum_python"  # which plans programs in the server
 
-STATE_BYTES = 4096  # what the planner thinks a state takes; it cannot know better
+STATE_BYTES = 4096  # the size of a state that PostgreSQL's planner assumes; the real one depends on the data
 
 
 def control_file(version: str) -> str:
-    """Text of `sparseeinsum.control`."""
+    """Return the text of `sparseeinsum.control`."""
     return _fill("sparseeinsum.control", version=version)
 
 
 def install_script(version: str) -> str:
-    """The script of `CREATE EXTENSION`: every function and aggregate, each with a comment."""
+    """Return the script of `CREATE EXTENSION`: all functions and aggregates with comments."""
     return "".join(_statements(version, ""))
 
 
 def update_script(version: str) -> str:
-    """The script of `ALTER EXTENSION ... UPDATE`, the same from whichever version before.
+    """Return the script of `ALTER EXTENSION ... UPDATE`, which is the same for every earlier version.
 
-    Functions and aggregates stay who they are, so that views may go on using them; those that are no more are dropped.
+    It replaces functions and aggregates in place, so that views that use them stay; it drops those that are gone.
     """
     symbols = link_symbol("", version).replace("_", "\\_") + "%"
     return "".join((*_statements(version, " OR REPLACE"), _fill("footer_of_update.sql", symbols=symbols)))
@@ -52,35 +58,35 @@ def _function(function: CFunction, version: str, or_replace: str) -> str:
         "function.sql",
         or_replace=or_replace,
         name=function.name,
-        parameters=declared(function.parameters),
-        types=types_of(function.parameters),
+        parameters=parameter_declarations(function.parameters),
+        types=parameter_types(function.parameters),
         returns=function.returns,
         symbol=link_symbol(function.symbol, version),
         strict=" STRICT" if function.is_strict else "",
         cost=function.cost,
-        comment=literal(role if function.role else described(known)),
+        comment=literal(role if function.role else description_with_example(known)),
     )
 
 
-def _aggregate(aggregate: Aggregate, or_replace: str) -> str:
+def _aggregate(aggregate: PostgresAggregate, or_replace: str) -> str:
     known, finish = aggregate.function, aggregate.finish
     return _fill(
         "aggregate.sql",
         or_replace=or_replace,
         name=known.name,
-        parameters=declared(aggregate.parameters),
-        types=types_of(aggregate.parameters),
+        parameters=parameter_declarations(aggregate.parameters),
+        types=parameter_types(aggregate.parameters),
         transition=aggregate.transition.name,
         state=aggregate.state,
         state_bytes=STATE_BYTES,
         combine=aggregate.combine.name,
         finish="" if finish is None else f"\n    FINALFUNC = {finish.name},",
-        comment=literal(described(known)),
+        comment=literal(description_with_example(known)),
     )
 
 
-def described(function: Function) -> str:
-    """What a function does, with an example in PostgreSQL's words."""
+def description_with_example(function: Function) -> str:
+    """Return the description of a function, with an example in PostgreSQL's SQL."""
     description = function.description
     tree = sqlglot.parse_one(function.example, read="duckdb")
     parts = [part for part in tree.args.get("expression", exp.Array()).expressions if isinstance(part, exp.Array)]
@@ -93,19 +99,19 @@ def _sql(tree: exp.Expr) -> str:
     return tree.sql("postgres", normalize_functions=False)
 
 
-def declared(parameters: tuple[Parameter, ...]) -> str:
-    """Parameters with their names."""
-    names = (exp.to_identifier(each.name, quoted=True).sql("postgres") for each in parameters)
-    return ", ".join(f"{name} {each.type}" for name, each in zip(names, parameters, strict=True))
+def parameter_declarations(parameters: tuple[PostgresParameter, ...]) -> str:
+    """Return the declarations of parameters in SQL: names and types."""
+    names = (exp.to_identifier(parameter.name, quoted=True).sql("postgres") for parameter in parameters)
+    return ", ".join(f"{name} {parameter.type}" for name, parameter in zip(names, parameters, strict=True))
 
 
-def types_of(parameters: tuple[Parameter, ...]) -> str:
-    """Parameters without them."""
-    return ", ".join(each.type for each in parameters)
+def parameter_types(parameters: tuple[PostgresParameter, ...]) -> str:
+    """Return the types of parameters in SQL."""
+    return ", ".join(parameter.type for parameter in parameters)
 
 
 def literal(text: str) -> str:
-    """A text in SQL."""
+    """Quote a text as a literal in SQL."""
     return exp.Literal.string(text).sql("postgres")
 
 

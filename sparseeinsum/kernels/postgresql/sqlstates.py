@@ -1,4 +1,4 @@
-"""Kernels: the SQLSTATEs of errors of compiled code in PostgreSQL."""
+"""Kernels: assigns SQLSTATEs to the errors of compiled code, for PostgreSQL."""
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
@@ -21,15 +21,15 @@ _ELSE = "22023"  # invalid_parameter_value
 
 
 def sqlstate_words() -> tuple[int, ...]:
-    """SQLSTATEs by negated code of a message."""
+    """Return the encoded SQLSTATEs of all messages, by their negated codes."""
     return tuple(sqlstate_word(state_of(-code)) for code in range(1 - min(MESSAGES_BY_CODE)))
 
 
 def state_of(code: int) -> str:
-    """The SQLSTATE of a message's code."""
+    """Return the SQLSTATE for the code of a message."""
     return _STATES.get(code, _ELSE)
 
 
 def sqlstate_word(state: str) -> int:
-    """An SQLSTATE as `errcode` takes it: six bits a character, the first one lowest."""
-    return sum((ord(character) - ord("0") & 0x3F) << 6 * place for place, character in enumerate(state))
+    """Encode an SQLSTATE as `errcode` takes it: six bits for each character, the first character lowest."""
+    return sum((ord(character) - ord("0") & 0x3F) << 6 * index for index, character in enumerate(state))

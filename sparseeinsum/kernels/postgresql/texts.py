@@ -1,4 +1,4 @@
-"""Kernels: the texts of an extension for PostgreSQL in; its control file and scripts in a folder out."""
+"""Kernels: writes the control file and scripts of an extension for PostgreSQL into a folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +11,14 @@ from sparseeinsum.kernels.whole_files import write_whole
 
 @dataclass(frozen=True, slots=True)
 class ExtensionTexts:
-    """What PostgreSQL reads of an extension.
+    """The texts that PostgreSQL reads of an extension.
 
     Attributes:
-        name: Of the extension.
-        version: Of the extension.
-        control: Its control file.
+        name: The name of the extension.
+        version: The version of the extension.
+        control: The control file.
         install: The script of `CREATE EXTENSION`.
-        update: The script of `ALTER EXTENSION ... UPDATE`, the same from whichever version before.
+        update: The script of `ALTER EXTENSION ... UPDATE`, the same for every earlier version.
     """
 
     name: str
@@ -28,7 +28,7 @@ class ExtensionTexts:
     update: str
 
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Write control file and scripts, of which one leads here from each version whose script is there."""
+        """Write the control file and scripts, also one that updates from each version whose script is in the folder."""
         scripts = {f"{self.name}--{self.version}.sql": self.install} | {
             f"{self.name}--{earlier}--{self.version}.sql": self.update
             for earlier in _versions_in(folder, self.name)
@@ -41,12 +41,12 @@ class ExtensionTexts:
 
 
 def extension_files(folder: Path, extension: str) -> list[Path]:
-    """The texts of an extension, of all versions, in a folder."""
+    """List the control file and scripts of all versions of an extension in a folder."""
     return [*sorted(folder.glob(f"{extension}--*.sql")), *folder.glob(f"{extension}.control")]
 
 
 def _versions_in(folder: Path, extension: str) -> list[str]:
-    """Versions of an extension of which a script is in a folder."""
+    """List the versions of an extension whose install scripts are in a folder."""
     names = (
         file.name.removeprefix(f"{extension}--").removesuffix(".sql") for file in folder.glob(f"{extension}--*.sql")
     )
@@ -54,8 +54,8 @@ def _versions_in(folder: Path, extension: str) -> list[str]:
 
 
 @contextmanager
-def refused_with(advice: str) -> Iterator[None]:
-    """What the operating system refuses becomes an ExtensionError, which names the file and gives advice."""
+def reporting_with(advice: str) -> Iterator[None]:
+    """Turn an OSError into an ExtensionError that names the file and ends with `advice`."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
--- What aggregates do with a row. A state is an array of numbers; one of an aggregate that writes into a background ends
--- with the fill, what rows must agree on, and how many numbers that is.
+-- The transitions of aggregates. A state is an array of numbers. The state of an aggregate with a background ends with
+-- the fill, the shape of the rows, and the number of these numbers.
 
--- Fold terms into the elements of w that `targets` count from 1; into all of them, one by one, where it is NULL.
+-- Fold terms into the elements of w at `targets`, counted from 1; if it is NULL, into all elements in order.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_fold(aggregate text, w anyarray, targets integer[], terms anyarray)
 RETURNS anyarray LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
@@ -291,11 +291,11 @@ BEGIN
 END
 $$;
 
--- PostgreSQL's own SUM is an error where it should be infinite. The sum of an aggregate without rows is NULL, as there.
+-- PostgreSQL's own SUM fails on overflow; this one returns infinity. Without rows, both return NULL.
 CREATE OR REPLACE AGGREGATE @extschema@.tensor_sum(u double precision) (
     SFUNC = @extschema@.sparseeinsum_sum_of_numbers,
     STYPE = double precision,
     COMBINEFUNC = @extschema@.sparseeinsum_sum_of_numbers,
     PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.tensor_sum(double precision) IS 'Sum of numbers, infinite where it is too large for one. Example: tensor_sum(u). @marker@';
+COMMENT ON AGGREGATE @extschema@.tensor_sum(double precision) IS 'Sum of numbers; infinite if it is too large for a floating-point number. Example: tensor_sum(u). @marker@';

@@ -1,4 +1,4 @@
--- What all functions of arrays use; most exist once for float8[] and once for bigint[].
+-- Functions that all array functions use; most exist once for float8[] and once for bigint[].
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_refuse(caller text, code integer, VARIADIC parts anycompatiblearray) RETURNS void
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -9,7 +9,7 @@ BEGIN
 END
 $$;
 
--- An array as it is computed with: of one dimension, counted from 1, without NULL.
+-- An array with one dimension, counted from 1, as all functions below expect; an array with NULL is an error.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_flat(caller text, argument integer, u anyarray) RETURNS anyarray
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
@@ -23,7 +23,7 @@ BEGIN
 END
 $$;
 
--- The size of a result, which is refused where it does not fit into an array.
+-- The size of a result; an error if it does not fit into an array.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_held(caller text, size bigint, item_bytes integer) RETURNS integer
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
@@ -40,7 +40,7 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_least_of(u bigint[]) RETURNS
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN (SELECT min(a) FROM unnest(u) AS a);
 
--- Elements of an array with such extents, as layout.product_of in udfs.
+-- The number of elements of an array, as layout.product_of in udfs.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_product_of(caller text, extents bigint[]) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -61,7 +61,7 @@ BEGIN
 END
 $$;
 
--- Whether the first operand has the elements that its extents say; refused otherwise.
+-- An error unless the size of the first operand is the product of its extents.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_extents(caller text, size bigint, extents bigint[]) RETURNS void
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -77,7 +77,7 @@ BEGIN
 END
 $$;
 
--- Distances between neighbours along every axis, in C order.
+-- The distance between neighbours along every axis, in C order.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_strides_of(extents bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -92,7 +92,7 @@ BEGIN
 END
 $$;
 
--- Offsets of all positions along some axes, the last of them varying fastest.
+-- The offsets of all positions along some axes, the last of them varying fastest.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_offsets(extents bigint[], strides bigint[]) RETURNS integer[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE

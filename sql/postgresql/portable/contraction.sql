@@ -1,6 +1,6 @@
--- Sums over labels: what a spec means, and the loops that follow it. A plan is an array of integers: labels, elements of
--- u, of v and of the result, then for every label its extent and its strides in u, in v and in the result, as in
--- udfs/contraction.py.
+-- Contractions: reading a spec into a plan, and the loops over it. A plan is an array of integers: the numbers of labels,
+-- of elements of u, of v and of the result, then for every label its extent and its strides in u, v and the result, as in
+-- udfs/contraction_plan.py.
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_plan(caller text, spec text, operands integer, extents bigint[])
 RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -14,28 +14,28 @@ DECLARE
 BEGIN
     IF octet_length(spec) > @descriptors.MAX_TEXT@ THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.TEXT_TOO_LONG@, octet_length(spec), @descriptors.MAX_TEXT@);
-    ELSIF cardinality(extents) > @contraction.MAX_LABELS@ THEN
+    ELSIF cardinality(extents) > @contraction_plan.MAX_LABELS@ THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.TOO_MANY_EXTENTS@, cardinality(extents));
     ELSIF spec ~ '[^A-Za-z, >-]' OR spec ~ '(^|[^-])>' OR spec ~ '-($|[^>])' OR spec ~ '>.*>' THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.BAD_CHARACTER@, 0);
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.BAD_CHARACTER@, 0);
     END IF;
     FOREACH label IN ARRAY regexp_split_to_array(joined, '') LOOP
         IF label <> '' AND label <> ALL (labels) THEN
             labels := labels || label;
         END IF;
     END LOOP;
-    IF cardinality(labels) > @contraction.MAX_LABELS@ THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.TOO_MANY_LABELS@, 0);
+    IF cardinality(labels) > @contraction_plan.MAX_LABELS@ THEN
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.TOO_MANY_LABELS@, 0);
     ELSIF cardinality(labels) <> cardinality(extents) THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.WRONG_EXTENTS@, cardinality(extents), cardinality(labels));
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.WRONG_EXTENTS@, cardinality(extents), cardinality(labels));
     ELSIF 0 > ANY (extents) THEN
         PERFORM @extschema@.sparseeinsum_refuse(
-            caller, @contraction.NEGATIVE_EXTENT@, @extschema@.sparseeinsum_least_of(extents)
+            caller, @contraction_plan.NEGATIVE_EXTENT@, @extschema@.sparseeinsum_least_of(extents)
         );
     END IF;
     parts := regexp_split_to_array(replace(spec, ' ', ''), ',|->');
     IF cardinality(parts) <> operands + 1 OR spec !~ '->[^,]*$' THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.WRONG_OPERANDS@, operands);
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.WRONG_OPERANDS@, operands);
     END IF;
     IF operands = 1 THEN
         parts := ARRAY[parts[1], '', parts[2]];
@@ -46,9 +46,9 @@ BEGIN
             CONTINUE WHEN label = '';
             place := array_position(labels, label);
             IF part = 3 AND plan[4 * place + 4] <> 0 THEN
-                PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.REPEATED_OUTPUT_LABEL@, 0);
+                PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.REPEATED_OUTPUT_LABEL@, 0);
             ELSIF plan[1 + part] > @layout.MAX_ELEMENTS@ / greatest(extents[place], 1) THEN
-                PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.TOO_LARGE@, 0);
+                PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.TOO_LARGE@, 0);
             END IF;
             plan[4 * place + 1 + part] := plan[4 * place + 1 + part] + plan[1 + part]; -- one that stands twice walks a diagonal
             plan[1 + part] := plan[1 + part] * greatest(extents[place], 1);
@@ -57,7 +57,7 @@ BEGIN
     FOR place IN 1..cardinality(labels) LOOP
         plan[4 * place + 1] := extents[place];
         IF plan[4 * place + 2] = 0 AND plan[4 * place + 3] = 0 THEN
-            PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.UNKNOWN_OUTPUT_LABEL@, 0);
+            PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.UNKNOWN_OUTPUT_LABEL@, 0);
         END IF;
         FOR part IN 1..3 LOOP
             IF extents[place] = 0 AND plan[4 * place + 1 + part] <> 0 THEN
@@ -69,7 +69,7 @@ BEGIN
 END
 $$;
 
--- A plan without labels of extent 1, neighbours that all arrays walk in one stride merged.
+-- A plan without labels of extent 1, in which labels that every array walks as one longer label are merged.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_simplified(plan bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -108,9 +108,9 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_product_plan(caller text, ex
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
     IF cardinality(extents) <> 3 THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.WRONG_EXTENTS@, cardinality(extents), 3);
-    ELSIF @contraction._MAX_GEMM@ < ANY (extents) THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction.TOO_LARGE@, 0);
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.WRONG_EXTENTS@, cardinality(extents), 3);
+    ELSIF @contraction_plan._MAX_EXTENT@ < ANY (extents) THEN
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @contraction_plan.TOO_LARGE@, 0);
     END IF;
     RETURN @extschema@.sparseeinsum_plan(caller, 'ij,jk->ik', 2, extents);
 END
@@ -127,7 +127,7 @@ BEGIN
 END
 $$;
 
--- Add to w the sums of products. The innermost loop is of a label that is summed, where there is a long one.
+-- Add the contraction of u and v to w. The innermost loop is over a label that is summed, if there is a long one.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_contract(
     plan bigint[], u anyarray, v anyarray, w anyarray, zero anyelement
 ) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -241,7 +241,7 @@ BEGIN
 END
 $$;
 
--- An expression of u and v, folded over the labels that the result lacks; some 2^16 terms at a time.
+-- Fold an expression of u and v over the labels that the result lacks, about 2^16 terms at a time.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_reduce(
     caller text, aggregate text, program text[], plan bigint[], u anyarray, v anyarray, is_single boolean
 ) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -324,7 +324,7 @@ BEGIN
 END
 $$;
 
--- An aggregate's name, where such numbers have it.
+-- The name of an aggregate; an error if it is not defined for these numbers.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_aggregate(caller text, aggregate text, numbers text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN

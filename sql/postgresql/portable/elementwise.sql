@@ -1,4 +1,4 @@
--- Arithmetic between arrays, and what measures one.
+-- Arithmetic of arrays, and functions that return one number of an array.
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_same(caller text, u anyarray, v anyarray) RETURNS void
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$

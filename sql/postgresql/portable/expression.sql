@@ -1,5 +1,5 @@
--- Scalar expressions such as 'abs(u - v) ^ 2': read into postfix programs, and those run over arrays. Nothing of a text
--- is executed. A program is an array of texts: u, v, literals behind =, and names of functions.
+-- Scalar expressions such as 'abs(u - v) ^ 2' are read into postfix programs, which run over arrays. No text is executed
+-- as SQL. A program is an array of texts: u, v, literals after =, and names of functions.
 
 -- As compile_expression in udfs/expression.py.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_read_expression(caller text, expression text, operands integer)
@@ -144,8 +144,8 @@ BEGIN
 END
 $$;
 
--- A program for real numbers or integers: signs belong to literals, which are in range; what is not defined for
--- such numbers is refused.
+-- A program for real numbers or integers: the signs of literals are applied, and literals are in range. A function that
+-- is not defined for these numbers is an error.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_program(caller text, expression text, operands integer, numbers text)
 RETURNS text[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -185,7 +185,7 @@ BEGIN
 END
 $$;
 
--- A literal as sparseeinsum_literal takes it.
+-- A literal in the form that sparseeinsum_literal reads.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_canonical(caller text, literal text, numbers text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -208,7 +208,7 @@ BEGIN
 END
 $$;
 
--- Run a program over arrays of one length. `is_single`: round every result to float32.
+-- Run a program over arrays of equal length. `is_single`: round every result to float32.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_evaluate(program text[], u anyarray, v anyarray, is_single boolean)
 RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE

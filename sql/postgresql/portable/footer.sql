@@ -1,5 +1,5 @@
 
--- Parts that have no comment yet get one, by which all are known; what an earlier version had and this one has not goes.
+-- Functions without a comment get one, by which removal finds them; functions of earlier versions are dropped.
 DO $block$
 DECLARE
     part record;

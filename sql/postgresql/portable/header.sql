@@ -1,5 +1,5 @@
 -- sparseeinsum @version@, portable: functions and aggregates of arrays in SQL and PL/pgSQL, for servers that load no
--- libraries; generated from the catalogue of kernels. Running it again, or that of another version, replaces them all.
+-- libraries; generated from the list of kernels. Running this script, or that of another version, again replaces them.
 
 BEGIN;
 

@@ -1,4 +1,4 @@
--- Parts of arrays: slices, splits and tiles; and what goes along an axis, a slice at a time.
+-- Parts of arrays: slices, splits and tiles; and scans along an axis, one slice at a time.
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_axis(caller text, size bigint, axis bigint, extents bigint[])
 RETURNS void LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$

@@ -1,5 +1,5 @@
--- Real numbers as IEEE 754 computes them: PostgreSQL's own operators raise errors where results leave the range of
--- numbers, and NaN equals itself. Functions in SQL are inlined; those in PL/pgSQL are for what is seldom.
+-- Real numbers as in IEEE 754: PostgreSQL's own operators fail on overflow and underflow, and NaN equals itself.
+-- Functions in SQL are inlined; those in PL/pgSQL are for rare cases.
 
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_add_large(a float8, b float8) RETURNS float8
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -31,7 +31,7 @@ RETURN CASE
     ELSE @extschema@.sparseeinsum_add_large(a, -b)
 END;
 
--- A product or quotient whose logarithm is about `size`: 0 or infinite with the sign of the operands.
+-- A product or quotient out of range whose logarithm is about `size`: infinite or 0, with the sign of the result.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_out_of_range(size float8, is_negative boolean) RETURNS float8
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN CASE WHEN size > 0 THEN 'inf'::float8 ELSE 0::float8 END * CASE WHEN is_negative THEN -1 ELSE 1 END;
@@ -49,7 +49,7 @@ BEGIN
     size := ln(larger) + ln(smaller);
     IF size BETWEEN -745 AND 709.7 THEN
         RETURN a * b;
-    -- Beside the limits, numbers of another scale tell what the product is rounded to.
+    -- Near the limits, scaled numbers decide to what the product is rounded.
     ELSIF size NOT BETWEEN -760 AND 720
         OR (size > 0 AND larger * power(2::float8, -60) * smaller >= power(2::float8, 964))
         OR (size < 0 AND smaller * power(2::float8, 60) * larger <= power(2::float8, -1015)) THEN
@@ -217,7 +217,7 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_differs(a float8, b float8) 
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN a <> b OR a = 'nan';
 
--- As bits: NaN is what NaN is.
+-- Equal as bits, so that NaN equals NaN.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_is_same(a float8, b float8) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN a = b;
@@ -230,7 +230,7 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_is_finite(a float8) RETURNS 
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN abs(a) < 'inf';
 
--- Whether products of any two numbers of such arrays, and sums of those, stay in range, so that operators will do.
+-- Whether products of any two numbers of such arrays, and sums of the products, stay in range for PostgreSQL's operators.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_is_plain(u float8[]) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -245,12 +245,12 @@ BEGIN
 END
 $$;
 
--- Whether such sums may be added to an array.
+-- Whether such sums can be added to the elements of an array without overflow.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_is_bounded(u float8[]) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN 1e300::float8 > ALL (u) AND -1e300::float8 < ALL (u);
 
--- The number that the digits of an expression stand for: infinite or 0 where it is out of range.
+-- The value of a number in an expression: infinite or 0 if it is out of range.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_number_of(digits text) RETURNS float8
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
@@ -307,7 +307,7 @@ CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_item_bytes(likes float8[]) R
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 8;
 
--- float32: rounded to it, but infinite or 0 where a cast would be an error.
+-- A number rounded to float32: infinite or 0 where a cast would fail.
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_narrow(a float8) RETURNS real
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE

@@ -1,1 +1,1 @@
-"""Kernels: what DuckDB calls, compiled."""
+"""Kernels: the compiled callbacks of DuckDB."""

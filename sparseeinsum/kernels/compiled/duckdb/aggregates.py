@@ -1,6 +1,6 @@
-"""Kernels: what DuckDB calls for aggregates, compiled once; a descriptor tells each call which kernel to run.
+"""Kernels: the callbacks of DuckDB's aggregates, which run the kernel that their descriptor names.
 
-The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. A state owns one array, which no other state shares.
+The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. A state owns one array, which it does not share.
 """
 
 from numba import njit, types
@@ -9,14 +9,14 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.types import create_vector, destroy_vector
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
-    compute_even_rows,
-    find_steps,
+    compute_batch_rows,
     free,
     get_child,
     get_data,
     get_rows,
     malloc,
     new_work,
+    prepare_batch,
     read_row,
     reserve_elements,
     set_null,
@@ -27,9 +27,9 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
 from sparseeinsum.kernels.compiled.kernel_calls import (
     NULL_ROW,
     ROW,
+    check_fit,
     compute,
     copy_bytes,
-    find_misfit,
     measure,
     message_of,
     report,
@@ -46,15 +46,15 @@ _set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types
 
 # An aggregate's state, in words.
 _STATE_ADDRESS = 0  # 0 before the first row
-_STATE_SIZE = 1  # elements
-_STATE_BACKGROUND = 2  # its first element, of one or two words, before any row; some aggregates merge by it
+_STATE_SIZE = 1  # number of elements
+_STATE_BACKGROUND = 2  # the first element before any row, in one or two words; some aggregates need it to merge
 _BACKGROUND_WORDS = 2
-_STATE_OWNER = 4  # the vector whose memory the array is, of a resident array; else 0
-_STATE_HANDLE = 5  # under which it is resident; 0 before
+_STATE_OWNER = 4  # the vector that owns the memory of a resident array; else 0
+_STATE_HANDLE = 5  # the handle of a resident array, once it has one; else 0
 _STATE_WORDS = 6
-_LEAST_BYTES = 16  # of a state's array, so that it has room for any dtype's element
+_LEAST_BYTES = 16  # the smallest array of a state, which has room for an element of any dtype
 
-_NOT_BATCHED = 1  # the kernel wants its rows one by one
+_NOT_BATCHED = 1  # the kernel must be called row by row
 
 
 @njit
@@ -88,7 +88,7 @@ def aggregate_update(info, chunk, states):
 
 @njit
 def _update_rows(descriptor, work, rows, states):
-    if descriptor[d.BATCH] != 0 and rows > 1 and _one_state(states) and find_steps(descriptor, work, rows):
+    if descriptor[d.BATCH] != 0 and rows > 1 and _one_state(states) and prepare_batch(descriptor, work, rows):
         code = _update_batch(descriptor, work, rows, states[0])
         if code != _NOT_BATCHED:
             return code
@@ -131,18 +131,18 @@ def _update_batch(descriptor, work, rows, address):
     if code < 0:
         return code
     out = array_at(address, _STATE_WORDS, word)[_STATE_ADDRESS]
-    code = compute_even_rows(descriptor, work, rows, out, size)
+    code = compute_batch_rows(descriptor, work, rows, out, size)
     return _NOT_BATCHED if code == 0 else min(code, 0)
 
 
 @njit
 def _start_state(descriptor, work, row, address, size):
-    """Make the state ready for a result of `size` elements: new memory, or a check of its size; 0 or a code."""
+    """Allocate a state for a result of `size` elements, or check that the old one fits; returns 0 or an error code."""
     state = array_at(address, _STATE_WORDS, word)
     if state[_STATE_ADDRESS] != 0:
-        code, found, known = _misfit_of(state, size, shape_of(work), descriptor[d.RESULT_BYTES])
+        code, actual, expected = _check_state_fit(state, size, shape_of(work), descriptor[d.RESULT_BYTES])
         if code < 0:
-            report(work, found, known)
+            report(work, actual, expected)
         return code
     item_bytes = descriptor[d.RESULT_BYTES]
     if size > descriptor[d.LIMIT_BYTES] // item_bytes:
@@ -155,7 +155,7 @@ def _start_state(descriptor, work, row, address, size):
         return d.OUT_OF_MEMORY
     background = state[_STATE_BACKGROUND : _STATE_BACKGROUND + _BACKGROUND_WORDS]
     first = array_at(memory, _BACKGROUND_WORDS, word)
-    copy_elements(first, background)  # zeros, in case the array has no element
+    copy_elements(first, background)  # zeros, for an array without elements
     call(descriptor[d.INITIALISE], (row, memory, size))
     copy_elements(array_at(memory + _array_bytes(size, item_bytes), shape.size, word), shape)
     state[_STATE_ADDRESS], state[_STATE_SIZE] = memory, size
@@ -165,17 +165,17 @@ def _start_state(descriptor, work, row, address, size):
 
 @njit
 def _array_bytes(size, item_bytes):
-    """Bytes of a state's array, behind which lies what else all its rows share."""
+    """Return the bytes of a state's array; the shape of its rows follows behind."""
     return max((size * item_bytes + 7) // 8 * 8, _LEAST_BYTES)
 
 
 @njit
 def _allocate(descriptor, state, size_bytes):
-    """Memory for a state's array, of a vector of its own where the array is to be resident; 0 if there is none."""
+    """Allocate memory for a state's array, as a vector if the array is to be resident; 0 if there is not enough."""
     memory = malloc(size_bytes)
     if descriptor[d.ELEMENT_TYPE] == 0 or memory == 0:
         return memory
-    free(memory)  # there is so much: the engine would not say that there is not, but end the process
+    free(memory)  # there is enough: DuckDB would end the process if its own allocation failed
     item_bytes = descriptor[d.RESULT_BYTES]
     capacity = (size_bytes + item_bytes - 1) // item_bytes
     return get_data(create_vector(descriptor[d.ELEMENT_TYPE], capacity, state.ctypes.data + 8 * _STATE_OWNER))
@@ -187,13 +187,13 @@ def _shape_of_state(state, item_bytes):
 
 
 @njit
-def _misfit_of(state, size, shape, item_bytes):
-    return find_misfit(size, shape, state[_STATE_SIZE], _shape_of_state(state, item_bytes))
+def _check_state_fit(state, size, shape, item_bytes):
+    return check_fit(size, shape, state[_STATE_SIZE], _shape_of_state(state, item_bytes))
 
 
 @njit
 def aggregate_combine(info, sources, targets, count):
-    """Merge states pairwise; sources stay as they are, because window functions use them again."""
+    """Merge states pairwise; sources do not change, because window functions use them again."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     from_states, into_states = array_at(sources, count, word), array_at(targets, count, word)
     for index in range(count):
@@ -201,27 +201,27 @@ def aggregate_combine(info, sources, targets, count):
         target = array_at(into_states[index], _STATE_WORDS, word)
         if source[_STATE_ADDRESS] == 0:
             continue
-        code, found, known = _merge_states(descriptor, source, target)
+        code, actual, expected = _merge_states(descriptor, source, target)
         if code < 0:
-            _fail(info, descriptor, code, found, known)
+            _fail(info, descriptor, code, actual, expected)
             return 0
     return 0
 
 
 @njit
-def _fail(info, descriptor, code, found, known):
+def _fail(info, descriptor, code, first, second):
     work = new_work()
     if work == 0:
         _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
         return
-    report(work, found, known)
+    report(work, first, second)
     _set_error(info, message_of(descriptor, code, work))
     free(work)
 
 
 @njit
 def _merge_states(descriptor, source, target):
-    """(0, 0, 0), or a code and the numbers that its message shows."""
+    """Merge a state into another; returns (0, 0, 0), or an error code and the two numbers of its message."""
     size, item_bytes = source[_STATE_SIZE], descriptor[d.RESULT_BYTES]
     shape = _shape_of_state(source, item_bytes)
     if target[_STATE_ADDRESS] == 0:
@@ -233,9 +233,9 @@ def _merge_states(descriptor, source, target):
         copy_elements(target[:_STATE_OWNER], source[:_STATE_OWNER])
         target[_STATE_ADDRESS] = memory
         return 0, 0, 0
-    code, found, known = _misfit_of(target, size, shape, item_bytes)
+    code, actual, expected = _check_state_fit(target, size, shape, item_bytes)
     if code < 0:
-        return code, found, known
+        return code, actual, expected
     background = target.ctypes.data + 8 * _STATE_BACKGROUND
     into, shape = target[_STATE_ADDRESS], target[_STATE_ADDRESS] + _array_bytes(size, item_bytes)
     return call(descriptor[d.COMBINE], (into, source[_STATE_ADDRESS], size, background, shape)), 0, 0
@@ -243,7 +243,7 @@ def _merge_states(descriptor, source, target):
 
 @njit
 def aggregate_finalize(info, sources, result, count, offset):
-    """Write the arrays of states into a list vector, from row `offset` on; NULL where no row came."""
+    """Write the arrays of states into a list vector, from row `offset` on; NULL for a state without rows."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     work = new_work()
     if work == 0:
@@ -293,7 +293,7 @@ def aggregate_destroy(states, count):
 
 @njit
 def resident_finalize(info, sources, result, count, offset):
-    """Write the handles of states' arrays, which stay resident as long as the states; NULL where no row came."""
+    """Write the handles of states' arrays, which stay resident as long as the states; NULL for states without rows."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     states, handles = array_at(sources, count, word), array_at(get_data(result) + 8 * offset, count, word)
     for index in range(count):
@@ -301,7 +301,7 @@ def resident_finalize(info, sources, result, count, offset):
         if state[_STATE_OWNER] == 0:
             set_null(result, offset + index)
             continue
-        if state[_STATE_HANDLE] == 0:  # a window asks several times
+        if state[_STATE_HANDLE] == 0:  # a window function finalises a state several times
             state[_STATE_HANDLE] = publish(state[_STATE_OWNER], state[_STATE_SIZE], descriptor[d.ELEMENT_TYPE])
         handles[index] = state[_STATE_HANDLE]
         if state[_STATE_HANDLE] == 0:

@@ -1,8 +1,8 @@
-"""Kernels: a table function without rows that steers DuckDB's joins.
+"""Kernels: a table function without rows that decides the build side of DuckDB's joins.
 
-DuckDB builds a hash table on the side that it expects to be small and copies that side's arrays once per match; the
-other side's arrays it only refers to. `UNION ALL ... FROM tensor_no_tuples()` makes the side that carries arrays
-look large, so that it is the one that probes. The function returns nothing and costs nothing.
+DuckDB builds a hash table of the operand that it expects to be smaller, and copies the arrays of this build side once
+for each match; it does not copy those of the probe side. `UNION ALL ... FROM tensor_no_tuples()` makes the operand with
+arrays look large, so that it becomes the probe side. The function returns no rows and takes no time.
 """
 
 from numba import njit, types
@@ -23,24 +23,24 @@ _set_rows = types.ExternalFunction("duckdb_data_chunk_set_size", types.void(word
 
 @njit
 def hint_bind(info):
-    """duckdb_table_function_bind_t: one column, whose name the extra info is."""
-    place = malloc(8)
-    if place != 0:
-        _add_column(info, _get_extra_info(info), create_type(BIGINT, place))
-        destroy_type(place)
-        free(place)
+    """Declare one column, whose name is the extra info (duckdb_table_function_bind_t)."""
+    slot = malloc(8)
+    if slot != 0:
+        _add_column(info, _get_extra_info(info), create_type(BIGINT, slot))
+        destroy_type(slot)
+        free(slot)
     _set_cardinality(info, EXPECTED_TUPLES, 0)
     return 0
 
 
 @njit
 def hint_init(info):
-    """duckdb_table_function_init_t: nothing to prepare."""
+    """Do nothing: there is nothing to prepare (duckdb_table_function_init_t)."""
     return 0
 
 
 @njit
 def hint_scan(info, chunk):
-    """duckdb_table_function_t: no rows."""
+    """Return a chunk without rows (duckdb_table_function_t)."""
     _set_rows(chunk, 0)
     return 0

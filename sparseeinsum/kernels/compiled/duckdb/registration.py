@@ -1,7 +1,7 @@
-"""Kernels: how functions get into a DuckDB database, compiled: the registry in, its functions registered.
+"""Kernels: registers the functions of the registry with a DuckDB database, in compiled code.
 
-The library does this for every database that is opened, or that loads it. Addresses in, as everywhere; a word of memory
-that DuckDB puts a handle into is called a place.
+The library does this for every database that is opened, or that loads it. Arguments are addresses; the address of a
+word into which DuckDB writes a handle is called a slot.
 """
 
 from numba import njit, types
@@ -10,7 +10,7 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.types import create_type, destroy_type
 from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc
 from sparseeinsum.kernels.compiled.memory import array_at, call, copy_elements
-from sparseeinsum.kernels.compiled.messages import format_message
+from sparseeinsum.kernels.compiled.message_format import format_message
 from sparseeinsum.kernels.duckdb import registry_layout as r
 from sparseeinsum.kernels.duckdb.api_table import COPIED_SLOTS
 
@@ -38,7 +38,7 @@ _memory_bytes = types.ExternalFunction("sparseeinsum_memory_bytes", word())
 # struct duckdb_extension_access in duckdb_extension.h
 _SET_ERROR, _GET_DATABASE, _GET_API, _ACCESS_WORDS = 0, 1, 2, 3
 
-# Memory of one registration, in words: places, then an error's message.
+# The memory of one registration, in words: slots, then an error message.
 _CONNECTION, _SET, _FUNCTION, _TYPE, _MESSAGE = 0, 1, 2, 3, 4
 _MESSAGE_BYTES = 256
 _MEMORY_BYTES = 8 * _MESSAGE + _MESSAGE_BYTES
@@ -46,26 +46,30 @@ _MEMORY_BYTES = 8 * _MESSAGE + _MESSAGE_BYTES
 
 @njit
 def load_extension(info, access, registry, functions, version):
-    """What a library does when DuckDB loads it: 1, or 0 after telling DuckDB what is wrong.
+    """Register all functions when DuckDB loads the library; returns 1, or 0 after it gave DuckDB an error.
 
-    `functions` is where the library keeps the table of the C API's functions through which it calls them; DuckDB
-    hands out a table of a version, which does not stay.
+    Args:
+        info: What DuckDB passes for its own use.
+        access: The address of the functions of `duckdb_extension_access`.
+        registry: The address of the registry.
+        functions: The address of the library's function table. DuckDB's table is copied there, because it is temporary.
+        version: The address of the version of the C API.
     """
     host = array_at(access, _ACCESS_WORDS, word)
-    found = call(host[_GET_API], (info, version))
-    if found == 0:
-        return 0  # DuckDB knows why
-    table, held = array_at(found, COPIED_SLOTS, word), array_at(functions, COPIED_SLOTS, word)
-    if held[0] != 0 and held[0] != table[0]:
+    api = call(host[_GET_API], (info, version))
+    if api == 0:
+        return 0  # DuckDB has reported the error itself
+    table, own_table = array_at(api, COPIED_SLOTS, word), array_at(functions, COPIED_SLOTS, word)
+    if own_table[0] != 0 and own_table[0] != table[0]:
         call(host[_SET_ERROR], (info, array_at(registry, r.REGISTRY_WORDS, word)[r.OTHER_DATABASE]))
         return 0
-    copy_elements(held, table)
+    copy_elements(own_table, table)
     return enter_extension(info, access, registry)
 
 
 @njit
 def enter_extension(info, access, registry):
-    """Register everything on a connection of its own, closed again at once; 1, or 0 after telling what is wrong."""
+    """Register everything through a connection that is closed again; returns 1, or 0 after it gave DuckDB an error."""
     host, words = array_at(access, _ACCESS_WORDS, word), array_at(registry, r.REGISTRY_WORDS, word)
     database = call(host[_GET_DATABASE], (info,))
     memory = malloc(_MEMORY_BYTES)
@@ -84,7 +88,7 @@ def enter_extension(info, access, registry):
 
 @njit
 def _register_all(registry, memory):
-    """0, or the address of the name of a function that DuckDB refused."""
+    """Register everything; returns 0, or the address of the name of a function that DuckDB refused."""
     limit = min(_memory_bytes() // 2, registry[r.LARGEST_VECTOR])
     first, count = 0, registry[r.ENTRY_COUNT]
     while first < count:
@@ -109,28 +113,28 @@ def _entry(registry, index):
 
 
 @njit
-def _place(memory, index):
+def _slot(memory, index):
     return array_at(memory + 8 * index, 1, word)
 
 
 @njit
-def _set_scalar_code(made, entry):
-    _set_callback(made, entry[r.CALLBACKS])
+def _set_scalar_code(function, entry):
+    _set_callback(function, entry[r.CALLBACKS])
     if entry[r.IS_VOLATILE] != 0:
-        _set_volatile(made)
+        _set_volatile(function)
     if entry[r.TAKES_NULL] != 0:
-        _set_takes_null(made)
+        _set_takes_null(function)
 
 
 @njit
-def _set_aggregate_code(made, entry):
+def _set_aggregate_code(function, entry):
     code = entry[r.CALLBACKS : r.CALLBACKS + r.CALLBACK_COUNT]
-    _set_callbacks(made, code[0], code[1], code[2], code[3], code[4])
-    _set_destructor(made, code[5])
+    _set_callbacks(function, code[0], code[1], code[2], code[3], code[4])
+    _set_destructor(function, code[5])
 
 
-def _registrar(kind, set_code):
-    """What registers the overloads of one name, entries `first` to `end`; the C API has it for each kind apart."""
+def _make_registrar(kind, set_code):
+    """Make a function that registers the overloads of one name, entries `first` to `end`; kind: scalar or aggregate."""
     create_set = types.ExternalFunction(f"duckdb_create_{kind}_function_set", word(word))
     destroy_set = types.ExternalFunction(f"duckdb_destroy_{kind}_function_set", nothing(word))
     create = types.ExternalFunction(f"duckdb_create_{kind}_function", word())
@@ -143,46 +147,46 @@ def _registrar(kind, set_code):
     register = types.ExternalFunction(f"duckdb_register_{kind}_function_set", state(word, word))
 
     @njit
-    def describe(made, entry, place):
-        set_name(made, entry[r.NAME])
+    def describe(function, entry, slot):
+        set_name(function, entry[r.NAME])
         for index in range(entry[r.PARAMETER_COUNT]):
-            add_parameter(made, create_type(entry[r.PARAMETERS + index], place))
-            destroy_type(place)
-        set_return_type(made, create_type(entry[r.RETURNS], place))
-        destroy_type(place)
-        set_info(made, entry[r.DESCRIPTOR], 0)
-        set_code(made, entry)
+            add_parameter(function, create_type(entry[r.PARAMETERS + index], slot))
+            destroy_type(slot)
+        set_return_type(function, create_type(entry[r.RETURNS], slot))
+        destroy_type(slot)
+        set_info(function, entry[r.DESCRIPTOR], 0)
+        set_code(function, entry)
 
     @njit
     def register_overloads(registry, first, end, memory):
-        overloads, made = _place(memory, _SET), _place(memory, _FUNCTION)
+        overloads, function = _slot(memory, _SET), _slot(memory, _FUNCTION)
         overloads[0] = create_set(_entry(registry, first)[r.NAME])
         status = 0
         for index in range(first, end):
-            made[0] = create()
-            describe(made[0], _entry(registry, index), memory + 8 * _TYPE)
-            status |= add(overloads[0], made[0])
+            function[0] = create()
+            describe(function[0], _entry(registry, index), memory + 8 * _TYPE)
+            status |= add(overloads[0], function[0])
             destroy(memory + 8 * _FUNCTION)
-        status |= register(_place(memory, _CONNECTION)[0], overloads[0])
+        status |= register(_slot(memory, _CONNECTION)[0], overloads[0])
         destroy_set(memory + 8 * _SET)
         return status
 
     return register_overloads
 
 
-_register_scalars = _registrar("scalar", _set_scalar_code)
-_register_aggregates = _registrar("aggregate", _set_aggregate_code)
+_register_scalars = _make_registrar("scalar", _set_scalar_code)
+_register_aggregates = _make_registrar("aggregate", _set_aggregate_code)
 
 
 @njit
 def _register_hint(registry, memory):
-    made = _place(memory, _FUNCTION)
-    made[0] = _create_table_function()
-    _set_table_name(made[0], registry[r.HINT_NAME])
-    _set_table_info(made[0], registry[r.HINT_COLUMN], 0)
-    _set_bind(made[0], registry[r.HINT_BIND])
-    _set_init(made[0], registry[r.HINT_INIT])
-    _set_scan(made[0], registry[r.HINT_SCAN])
-    status = _register_table_function(_place(memory, _CONNECTION)[0], made[0])
+    function = _slot(memory, _FUNCTION)
+    function[0] = _create_table_function()
+    _set_table_name(function[0], registry[r.HINT_NAME])
+    _set_table_info(function[0], registry[r.HINT_COLUMN], 0)
+    _set_bind(function[0], registry[r.HINT_BIND])
+    _set_init(function[0], registry[r.HINT_INIT])
+    _set_scan(function[0], registry[r.HINT_SCAN])
+    status = _register_table_function(_slot(memory, _CONNECTION)[0], function[0])
     _destroy_table_function(memory + 8 * _FUNCTION)
     return status

@@ -1,6 +1,6 @@
-"""Kernels: what DuckDB calls for scalar functions, compiled once; a descriptor tells each call which kernel to run.
+"""Kernels: the callbacks of DuckDB's scalar functions, which run the kernel that their descriptor names.
 
-The callbacks follow duckdb_scalar_function_t of `duckdb.h`: (info, chunk, result), addresses all.
+The callbacks follow duckdb_scalar_function_t of `duckdb.h`: (info, chunk, result), all addresses.
 """
 
 from numba import njit, types
@@ -8,14 +8,14 @@ from numba import njit, types
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
-    compute_even_rows,
-    find_steps,
+    compute_batch_rows,
     free,
     get_child,
     get_data,
     get_list_size,
     get_rows,
     get_vector,
+    prepare_batch,
     read_row,
     reserve,
     reserve_elements,
@@ -44,7 +44,7 @@ _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.vo
 
 @njit
 def scalar_value(info, chunk, result):
-    """A scalar function that returns a number."""
+    """Compute a scalar function that returns a number, for all rows of a chunk."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     work = start_work(chunk, descriptor)
     if work == 0:
@@ -61,11 +61,11 @@ def scalar_value(info, chunk, result):
 @njit
 def _compute_values(descriptor, work, rows, result):
     out, item_bytes, row = get_data(result), descriptor[d.RESULT_BYTES], work + 8 * ROW
-    if descriptor[d.BATCH] != 0 and rows > 1 and find_steps(descriptor, work, rows):
+    if descriptor[d.BATCH] != 0 and rows > 1 and prepare_batch(descriptor, work, rows):
         code = measure(descriptor, work, work + 8 * FIRST_ROW)
         if code < 0:
             return code
-        code = compute_even_rows(descriptor, work, rows, out, 1)
+        code = compute_batch_rows(descriptor, work, rows, out, 1)
         if code != 0:
             return min(code, 0)
     for index in range(rows):
@@ -84,15 +84,15 @@ def _compute_values(descriptor, work, rows, result):
 
 @njit
 def scalar_list(info, chunk, result):
-    """A scalar function that returns an array."""
+    """Compute a scalar function that returns an array, for all rows of a chunk."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     work = start_work(chunk, descriptor)
     if work == 0:
         _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
         return 0
     rows = get_rows(chunk)
-    if descriptor[d.BATCH] != 0 and rows > 1 and find_steps(descriptor, work, rows):
-        code = _compute_even_lists(descriptor, work, rows, result)
+    if descriptor[d.BATCH] != 0 and rows > 1 and prepare_batch(descriptor, work, rows):
+        code = _compute_batch_lists(descriptor, work, rows, result)
     else:
         code = _measure_lists(descriptor, work, rows, result)
         if code >= 0:
@@ -104,8 +104,8 @@ def scalar_list(info, chunk, result):
 
 
 @njit
-def _compute_even_lists(descriptor, work, rows, result):
-    """All rows in one batch: their results have one size and lie side by side."""
+def _compute_batch_lists(descriptor, work, rows, result):
+    """Compute all rows in one batch: their results have equal sizes and are adjacent."""
     first, row = work + 8 * FIRST_ROW, work + 8 * ROW
     size = measure(descriptor, work, first)
     if size < 0:
@@ -117,7 +117,7 @@ def _compute_even_lists(descriptor, work, rows, result):
     for index in range(rows):
         write_entry(descriptor, entries, index, start + index * size, size)
     out = get_data(get_child(result)) + start * descriptor[d.RESULT_BYTES]
-    code = compute_even_rows(descriptor, work, rows, out, size)
+    code = compute_batch_rows(descriptor, work, rows, out, size)
     if code != 0:
         return min(code, 0)
     for index in range(rows):
@@ -130,7 +130,7 @@ def _compute_even_lists(descriptor, work, rows, result):
 
 @njit
 def checked_value(info, chunk, result):
-    """A scalar function that returns its second argument, a number, as it is, or refuses it."""
+    """Compute a check: return the second argument, a number, unchanged, or fail."""
     if not _refer_to_checked(info, chunk, result):
         scalar_value(info, chunk, result)
     return 0
@@ -138,7 +138,7 @@ def checked_value(info, chunk, result):
 
 @njit
 def checked_list(info, chunk, result):
-    """A scalar function that returns its second argument, an array, as it is, or refuses it."""
+    """Compute a check: return the second argument, an array, unchanged, or fail."""
     if not _refer_to_checked(info, chunk, result):
         scalar_list(info, chunk, result)
     return 0
@@ -146,7 +146,7 @@ def checked_list(info, chunk, result):
 
 @njit
 def _refer_to_checked(info, chunk, result):
-    """Check all rows and let the result be the argument's vector; False where NULL beside it makes them differ."""
+    """Check all rows and return the argument's vector as result; False if a row fails or has a NULL argument."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     work = start_work(chunk, descriptor)
     if work == 0:
@@ -165,7 +165,7 @@ def _refer_to_checked(info, chunk, result):
 
 @njit
 def _measure_lists(descriptor, work, rows, result):
-    """Fill the entries of a list vector with the sizes of all rows and make room for them; 0 or a code."""
+    """Write the sizes of all rows to the entries of a list vector and reserve memory; returns 0 or an error code."""
     entries, row = array_at(get_data(result), 2 * rows, word), work + 8 * ROW
     limit = descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES]
     elements = 0
@@ -197,7 +197,7 @@ def _compute_lists(descriptor, work, rows, result):
     out, lanes = get_data(get_child(result)), descriptor[d.RESULT_LANES]
     for index in range(rows):
         if read_row(descriptor, work, index, row) == 0:
-            measure(descriptor, work, row)  # brings back what the row's texts and extents say
+            measure(descriptor, work, row)  # restores the plan and the program of this row in scratch memory
             at = out + entries[2 * index] // lanes * descriptor[d.RESULT_BYTES]
             code = compute(descriptor, work, row, at, entries[2 * index + 1] // lanes)
             if code < 0:
@@ -207,7 +207,7 @@ def _compute_lists(descriptor, work, rows, result):
 
 @njit
 def scalar_lists(info, chunk, result):
-    """A scalar function that returns an array of arrays: its first argument, cut into as many parts as measured."""
+    """Compute a scalar function that returns an array of arrays: its first argument, split into parts."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     work = start_work(chunk, descriptor)
     if work == 0:

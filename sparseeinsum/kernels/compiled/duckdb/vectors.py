@@ -1,14 +1,14 @@
-"""Kernels: DuckDB's vectors in, rows for the kernels out; shared by the callbacks of scalar functions and aggregates.
+"""Kernels: reads rows from DuckDB's vectors, and writes results to them, for scalar functions and aggregates.
 
-All parameters are int64, which is what pointers and idx_t are to the C ABI. DuckDB hands flattened vectors: a list
-vector is an array of (offset, length) over one child vector, and a constant shows as equal offsets in every row.
+All parameters are int64, as pointers and idx_t are in the C ABI. DuckDB passes flattened vectors: a list vector is an
+array of (offset, length) and one child vector; the rows of a constant have equal offsets.
 """
 
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.kernel_calls import (
-    HOSTS_OWN,
+    HOST_WORDS,
     NULL_ROW,
     ROW,
     compute_batch,
@@ -35,9 +35,9 @@ _calloc = types.ExternalFunction("calloc", word(word, word))
 malloc = types.ExternalFunction("malloc", word(word))
 free = types.ExternalFunction("free", types.void(word))
 
-# What DuckDB's callbacks add to the memory of one call, in words: columns, the first row, steps.
-_COLUMN_WORDS = 4  # data, validity, data of the child, validity of the child
-_COLUMNS = HOSTS_OWN
+# The words of DuckDB's callbacks in the work memory: columns, the first row, steps.
+_COLUMN_WORDS = 4  # addresses: data, validity, data of the child, validity of the child
+_COLUMNS = HOST_WORDS
 FIRST_ROW = _COLUMNS + _COLUMN_WORDS * d.MAX_ARGUMENTS
 _STEPS = FIRST_ROW + d.ROW_WORDS
 _WORK_BYTES = 8 * (_STEPS + d.MAX_ARGUMENTS)
@@ -45,13 +45,13 @@ _WORK_BYTES = 8 * (_STEPS + d.MAX_ARGUMENTS)
 
 @njit
 def new_work():
-    """Zeroed memory for one call; 0 if there is none to be had."""
+    """Allocate zeroed work memory for one call; 0 if there is not enough memory."""
     return _calloc(1, _WORK_BYTES)
 
 
 @njit
 def start_work(chunk, descriptor):
-    """Memory for one call, its columns filled in; 0 if there is none to be had."""
+    """Allocate work memory for one call and fill in its columns; 0 if there is not enough memory."""
     work = new_work()
     if work == 0:
         return 0
@@ -75,13 +75,13 @@ def _is_valid(validity, row):
 
 @njit
 def argument_is_valid(work, index, row):
-    """Whether an argument is not NULL in a row."""
+    """Whether argument `index` is not NULL in a row."""
     return _is_valid(array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[1], row)
 
 
 @njit
 def value_address(work, index, row, item_bytes):
-    """Where the number lies that an argument is in a row."""
+    """Return the address of argument `index`, a number, in a row."""
     return array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), 1, word)[0] + row * item_bytes
 
 
@@ -97,7 +97,7 @@ def _all_valid(validity, start, size):
 
 @njit
 def read_row(descriptor, work, row, target):
-    """Write addresses and sizes of one row's arguments to `target`; 0, NULL_ROW, or a code."""
+    """Write the addresses and sizes of one row's arguments to `target`; returns 0, NULL_ROW or an error code."""
     for index in range(descriptor[d.ARGUMENTS]):
         column = array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)
         if not _is_valid(column[1], row):
@@ -123,17 +123,17 @@ def read_row(descriptor, work, row, target):
 
 @njit
 def _read_text(address, argument):
-    """duckdb_string_t: a length, then up to 12 bytes in place, or 4 bytes and a pointer."""
+    """Read a duckdb_string_t: a length, then up to 12 bytes inline, or 4 bytes and a pointer."""
     length = word(array_at(address, 1, half_word)[0])
     argument[0] = address + 4 if length <= 12 else array_at(address + 8, 1, word)[0]
     argument[1] = length
 
 
 @njit
-def find_steps(descriptor, work, rows):
-    """Whether the rows can be one batch: no NULL, equal sizes, arrays at even distances, texts and integers equal.
+def prepare_batch(descriptor, work, rows):
+    """Whether the rows can be one batch: no NULL, equal sizes, arrays at constant distances, equal texts and extents.
 
-    Leaves the first row and the distances, in elements, in the work memory.
+    It writes the first row and the distances, in elements, to the work memory.
     """
     first, row, steps = work + 8 * FIRST_ROW, work + 8 * ROW, array_at(work + 8 * _STEPS, d.MAX_ARGUMENTS, word)
     if read_row(descriptor, work, 0, first) != 0:
@@ -187,14 +187,14 @@ def set_null(vector, row):
 
 
 @njit
-def compute_even_rows(descriptor, work, rows, out, size):
-    """Let the kernel compute the rows that `find_steps` looked at; 1, 0 if it wants them one by one, or a code."""
+def compute_batch_rows(descriptor, work, rows, out, size):
+    """Compute the rows of `prepare_batch` at once; returns 1, 0 if the kernel needs one row at a time, or a code."""
     return compute_batch(descriptor, work, work + 8 * FIRST_ROW, work + 8 * _STEPS, rows, out, size)
 
 
 @njit
 def reserve_elements(descriptor, work, result, elements):
-    """Room for that many more elements of a result in a list vector; returns where they start, or a code."""
+    """Reserve that many more elements of a result in a list vector; returns where they start, or an error code."""
     lanes = descriptor[d.RESULT_LANES]
     start = get_list_size(result) // lanes
     limit = descriptor[d.LIMIT_BYTES]
@@ -210,6 +210,6 @@ def reserve_elements(descriptor, work, result, elements):
 
 @njit
 def write_entry(descriptor, entries, index, start, size):
-    """Entry `index` of a list vector: elements of a result, counted as the host does."""
+    """Write entry `index` of a list vector: offset and length, converted from elements of a result to DuckDB's."""
     lanes = descriptor[d.RESULT_LANES]
     entries[2 * index], entries[2 * index + 1] = start * lanes, size * lanes

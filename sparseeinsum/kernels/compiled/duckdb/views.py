@@ -1,7 +1,7 @@
-"""Kernels: what DuckDB calls for functions that read resident arrays; a result refers to the array, and copies nothing.
+"""Kernels: the callback of DuckDB's functions that read resident arrays; a result refers to the array if it can.
 
-The arguments are a handle, a position, the number of a row's elements, and the fill: where the handle is NULL
-nothing was put into the array, and every element holds the fill.
+The arguments are a handle, a position, the number of elements in a row of the array, and the fill. A NULL handle stands
+for an array without stored entries: all elements are the fill.
 """
 
 from numba import njit, types
@@ -31,12 +31,12 @@ _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.vo
 
 _HANDLE, _POSITION, _SIZE, _FILL = 0, 1, 2, 3
 
-_NONE, _ONE, _SEVERAL = 0, 1, 2  # arrays that the rows of a chunk read
+_NONE, _ONE, _SEVERAL = 0, 1, 2  # how many arrays the rows of a chunk read
 
 
 @njit
 def view_rows(info, chunk, result):
-    """A function that returns rows of resident arrays."""
+    """Compute a function that returns rows of resident arrays, for all rows of a chunk."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     work = start_work(chunk, descriptor)
     if work == 0:
@@ -55,7 +55,7 @@ def view_rows(info, chunk, result):
 
 @njit
 def _has_result(work, row):
-    """Whether no argument of a row but the handle is NULL."""
+    """Whether the row has a result: no argument but the handle may be NULL."""
     for index in range(_POSITION, _FILL + 1):
         if not argument_is_valid(work, index, row):
             return False
@@ -69,8 +69,8 @@ def _integer(work, index, row):
 
 @njit
 def _count_arrays(work, rows):
-    """Whether the rows that have a result read no array, one or several; a handle that is NULL is one of its own."""
-    found, known, has_known = _NONE, word(0), False
+    """Return whether rows with results read no array, one or several; a NULL handle counts as several."""
+    count, known, has_known = _NONE, word(0), False
     for row in range(rows):
         if _has_result(work, row):
             handle = word(0)
@@ -78,10 +78,10 @@ def _count_arrays(work, rows):
                 handle = _integer(work, _HANDLE, row)
             if not has_known:
                 known, has_known = handle, True
-                found = _ONE if handle != 0 else _SEVERAL
+                count = _ONE if handle != 0 else _SEVERAL
             elif handle != known:
                 return _SEVERAL
-    return found
+    return count
 
 
 @njit
@@ -94,7 +94,7 @@ def _first_handle(work, rows):
 
 @njit
 def _check_place(work, position, size, elements):
-    """0, or a code if row `position` of rows of so many elements is none of an array's."""
+    """Return 0, or an error code unless row `position`, of rows of `size` elements, is inside an array."""
     if size < 0:
         report(work, size, 0)
         return d.BAD_SIZE
@@ -106,7 +106,7 @@ def _check_place(work, position, size, elements):
 
 @njit
 def _refer_to_rows(descriptor, work, rows, result):
-    """All rows read one array: the result's elements are that array."""
+    """Compute rows that all read one array: the child of the result vector refers to this array."""
     handle = _first_handle(work, rows)
     elements = share(handle, descriptor[d.ELEMENT_TYPE], get_child(result))
     if elements < 0:
@@ -129,7 +129,7 @@ def _refer_to_rows(descriptor, work, rows, result):
 
 @njit
 def _copy_rows(descriptor, work, rows, result):
-    """Rows of several arrays, or of none, one after the other."""
+    """Copy rows of several arrays, or of none, one after the other."""
     entries, item_bytes = array_at(get_data(result), 2 * rows, word), descriptor[d.RESULT_BYTES]
     limit, total = descriptor[d.LIMIT_BYTES] // item_bytes, word(0)
     for row in range(rows):
@@ -160,7 +160,7 @@ def _copy_rows(descriptor, work, rows, result):
 
 @njit
 def _copy_row(descriptor, work, row, target, size):
-    """One row of its array, or `size` fills where the handle is NULL; 0 or a code."""
+    """Copy one row of its array, or `size` fills if the handle is NULL; returns 0 or an error code."""
     item_bytes, position = descriptor[d.RESULT_BYTES], _integer(work, _POSITION, row)
     if not argument_is_valid(work, _HANDLE, row):
         if position < 0:
@@ -178,13 +178,13 @@ def _copy_row(descriptor, work, row, target, size):
 
 @njit
 def _pinned(work):
-    """Where a call keeps a vector that shares an array, the array's address, its handle and its elements."""
+    """Return the address of four words: a vector that shares an array, the array's address, handle and elements."""
     return work + 8 * ROW
 
 
 @njit
 def _pin(descriptor, work, handle):
-    """Keep an array in memory until another one or `_unpin`; its elements, or a code."""
+    """Keep an array in memory until the next `_pin` or `_unpin`; returns its elements, or an error code."""
     pinned = array_at(_pinned(work), 4, word)
     if pinned[0] != 0 and pinned[2] == handle:
         return pinned[3]

@@ -1,9 +1,9 @@
-"""Kernels: what PostgreSQL calls for aggregates, compiled once; a descriptor tells each call which kernel to run.
+"""Kernels: the callbacks of PostgreSQL's aggregates, which run the kernel that their descriptor names.
 
 A state is an array of the result's type, which the callbacks update in place, as PostgreSQL allows inside aggregates.
-Aggregates whose states merge by what they held before any row, and by what their rows must agree on, keep both in front
-of the array, in a bytea. Either can be sent to another process as it is, so that PostgreSQL and its extensions may
-aggregate in parts anywhere.
+Some aggregates need the *background* to merge states: the first element before any row. Their states are a bytea of the
+background, the shape of the rows, and the array. Both kinds of states can be sent to other processes, so that
+PostgreSQL and its extensions may aggregate in parts anywhere.
 """
 
 from numba import njit, types
@@ -12,9 +12,9 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.kernel_calls import (
     NULL_ROW,
     ROW,
+    check_fit,
     compute,
     copy_bytes,
-    find_misfit,
     measure,
     report,
     shape_of,
@@ -43,34 +43,34 @@ from sparseeinsum.kernels.postgresql.descriptors import RESULT_TYPE
 
 _aggregate_context = types.ExternalFunction("AggCheckCallContext", types.int32(word, word))
 
-# A state with a background, a bytea: its header and padding, the array's number of elements, its first element before
-# any row, in one word or two, and what rows must agree on; then the array.
+# Offsets in a state with a background, in bytes: a header of bytea with padding, the number of elements, the background
+# in one word or two, the shape of the rows, then the array.
 _SIZE = 8
 _BACKGROUND = 16
 _SHAPE = 32
 _HEADER = _SHAPE + 8 * d.SHAPE_WORDS
 
 
-_NO_ROW = -1  # instead of a number of elements: an argument is NULL
+_NO_ROW = -1  # returned instead of a number of elements if an argument is NULL
 
 
 @njit
 def postgres_transition(call_info, description):
-    """Fold a row into a state that is an array."""
+    """Fold a row into a state that is an array; returns the state."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
     size = _size_of_row(call_info, descriptor, work)
     if size == _NO_ROW:
         return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
     state = _new_state(descriptor, work, size) if is_null(call_info, 0) else _state_of(call_info, 0, descriptor, work)
-    data, known_size = _state_elements(descriptor, state)
-    _require_fit(descriptor, work, size, known_size)
+    data, expected_size = _state_elements(descriptor, state)
+    _require_fit(descriptor, work, size, expected_size)
     code = compute(descriptor, work, work + 8 * ROW, data, size)
     return raise_error(descriptor, work, code) if code < 0 else state
 
 
 @njit
 def _size_of_row(call_info, descriptor, work):
-    """Read the row that is to be folded in: the elements that its result has, or _NO_ROW; an error is raised."""
+    """Read and measure the row to fold; returns the number of elements of its result, or _NO_ROW; raises errors."""
     check_count(call_info, descriptor, work, 1 + descriptor[d.ARGUMENTS])
     code = read_row(call_info, 1, descriptor, work)
     if code == NULL_ROW:
@@ -81,7 +81,7 @@ def _size_of_row(call_info, descriptor, work):
 
 @njit
 def postgres_combine(call_info, description):
-    """Merge the second state, an array, into the first."""
+    """Merge the second state, an array, into the first; returns the first."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
     if is_null(call_info, 0) or is_null(call_info, 1):
         return null_result(call_info)
@@ -94,42 +94,45 @@ def postgres_combine(call_info, description):
 
 
 @njit
-def postgres_transition_beside(call_info, description):
-    """Fold a row into a state with a background."""
+def postgres_transition_with_background(call_info, description):
+    """Fold a row into a state with a background; returns the state."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
     size = _size_of_row(call_info, descriptor, work)
     if size == _NO_ROW:
         return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
     if is_null(call_info, 0):
-        state = _new_state_beside(descriptor, work, size)
+        state = _new_state_with_background(descriptor, work, size)
     else:
-        state = _state_beside(call_info, 0, descriptor, work)
-    _require_fit_beside(descriptor, work, state, size, shape_of(work))
+        state = _state_with_background(call_info, 0, descriptor, work)
+    _require_fit_with_background(descriptor, work, state, size, shape_of(work))
     code = compute(descriptor, work, work + 8 * ROW, state + _HEADER, size)
     return raise_error(descriptor, work, code) if code < 0 else state
 
 
 @njit
-def postgres_combine_beside(call_info, description):
-    """Merge the second state with a background into the first."""
+def postgres_combine_with_background(call_info, description):
+    """Merge the second state with a background into the first; returns the first."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
     if is_null(call_info, 0) or is_null(call_info, 1):
         return null_result(call_info)
-    state, other = _state_beside(call_info, 0, descriptor, work), _state_beside(call_info, 1, descriptor, work)
+    state, other = (
+        _state_with_background(call_info, 0, descriptor, work),
+        _state_with_background(call_info, 1, descriptor, work),
+    )
     size = _word(other + _SIZE)[0]
-    _require_fit_beside(descriptor, work, state, size, words_at(other + _SHAPE))
-    beside = state + _BACKGROUND, state + _SHAPE
-    code = call(descriptor[d.COMBINE], (state + _HEADER, other + _HEADER, size, beside[0], beside[1]))
+    _require_fit_with_background(descriptor, work, state, size, words_at(other + _SHAPE))
+    background, shape = state + _BACKGROUND, state + _SHAPE
+    code = call(descriptor[d.COMBINE], (state + _HEADER, other + _HEADER, size, background, shape))
     return raise_error(descriptor, work, code) if code < 0 else state
 
 
 @njit
-def postgres_result_beside(call_info, description):
-    """The array of a state with a background."""
+def postgres_result_with_background(call_info, description):
+    """Return a copy of the array in a state with a background."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
     if is_null(call_info, 0):
         return null_result(call_info)
-    state = _state_beside(call_info, 0, descriptor, work)
+    state = _state_with_background(call_info, 0, descriptor, work)
     size = _word(state + _SIZE)[0]
     array = new_array(descriptor, work, size)
     if array < 0:
@@ -162,7 +165,7 @@ def _new_state(descriptor, work, size):
 
 @njit
 def _state_of(call_info, index, descriptor, work):
-    """The address of a state that is an array, checked as users' arrays are."""
+    """Return the address of a state that is an array, checked like an array of a user."""
     state = detoast(datum_of(call_info, index))
     code = check_array(state, descriptor[RESULT_TYPE], work, index)
     if code == 0 and elements_of(state)[1] % descriptor[d.RESULT_LANES] != 0:
@@ -179,14 +182,14 @@ def _state_elements(descriptor, state):
 
 
 @njit
-def _require_fit(descriptor, work, size, known_size):
-    if size != known_size:
-        report(work, size, known_size)
+def _require_fit(descriptor, work, size, expected_size):
+    if size != expected_size:
+        report(work, size, expected_size)
         raise_error(descriptor, work, d.STATE_LENGTH)
 
 
 @njit
-def _new_state_beside(descriptor, work, size):
+def _new_state_with_background(descriptor, work, size):
     item_bytes = descriptor[d.RESULT_BYTES]
     if size > descriptor[d.LIMIT_BYTES] // item_bytes:
         report(work, size * item_bytes, descriptor[d.LIMIT_BYTES])
@@ -205,23 +208,23 @@ def _new_state_beside(descriptor, work, size):
 
 
 @njit
-def _state_beside(call_info, index, descriptor, work):
-    """The address of a state with a background; whoever made it, nothing outside is read through it."""
+def _state_with_background(call_info, index, descriptor, work):
+    """Return the address of a state with a background, checked so that nothing outside of it is read."""
     state = detoast(datum_of(call_info, index))
     total = bytes_of(state)
-    is_whole = total >= _HEADER
-    if is_whole:
+    is_valid = total >= _HEADER
+    if is_valid:
         size, words = _word(state + _SIZE)[0], _word(state + _SHAPE)[0]
-        is_whole = 0 <= words < d.SHAPE_WORDS and size >= 0
-        is_whole = is_whole and size <= total and _HEADER + size * descriptor[d.RESULT_BYTES] == total
-    if not is_whole:
+        is_valid = 0 <= words < d.SHAPE_WORDS and size >= 0
+        is_valid = is_valid and size <= total and _HEADER + size * descriptor[d.RESULT_BYTES] == total
+    if not is_valid:
         raise_error(descriptor, work, d.DAMAGED_STATE)
     return state
 
 
 @njit
-def _require_fit_beside(descriptor, work, state, size, shape):
-    code, found, known = find_misfit(size, shape, _word(state + _SIZE)[0], words_at(state + _SHAPE))
+def _require_fit_with_background(descriptor, work, state, size, shape):
+    code, actual, expected = check_fit(size, shape, _word(state + _SIZE)[0], words_at(state + _SHAPE))
     if code < 0:
-        report(work, found, known)
+        report(work, actual, expected)
         raise_error(descriptor, work, code)

@@ -1,15 +1,15 @@
-"""Kernels: PostgreSQL's datums in, rows for the kernels out, and arrays for its results; of scalars and aggregates.
+"""Kernels: reads rows from PostgreSQL's datums, and creates arrays for results, for scalar functions and aggregates.
 
-All parameters are int64, which is what pointers, Datum and Size are to the C ABI. The layouts are those of `fmgr.h`,
-`varatt.h` and `array.h`, the same from PostgreSQL 15 to 18. Whatever may end in PostgreSQL's own error leaves the
-callback at once, so that nothing here holds memory that PostgreSQL's contexts do not free.
+All parameters are int64, as pointers, Datum and Size are in the C ABI. The layouts are those of `fmgr.h`, `varatt.h`
+and `array.h`, which are the same from PostgreSQL 15 to 18. PostgreSQL's own errors leave the callback by a long jump,
+so that all memory here belongs to PostgreSQL's memory contexts.
 """
 
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.kernel_calls import (
-    HOSTS_OWN,
+    HOST_WORDS,
     NULL_ROW,
     ROW,
     copy_bytes,
@@ -21,20 +21,20 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
 )
 from sparseeinsum.kernels.compiled.memory import array_at
 from sparseeinsum.kernels.postgresql.descriptors import (
-    DECLARED,
+    DECLARED_TYPES,
     DESCRIPTOR_WORDS,
     FLOAT4,
     FLOAT8,
     INT4,
+    KERNEL_TYPES,
     NUMERIC,
     RESULT_TYPE,
     SQLSTATES,
-    WANTED,
 )
 
 _half = types.int32
 
-# PostgreSQL's functions; those named sparseeinsum_* are a few lines of postgres_library.py around others of its.
+# PostgreSQL's functions; those named sparseeinsum_* are wrappers in building/postgresql_functions.py.
 _detoast = types.ExternalFunction("pg_detoast_datum", word(word))
 allocate = types.ExternalFunction("palloc", word(word))
 _allocate_with = types.ExternalFunction("palloc_extended", word(word, word))
@@ -45,21 +45,21 @@ _deconstruct = types.ExternalFunction("deconstruct_array", types.void(*[word] * 
 _numeric_to_float = types.ExternalFunction("sparseeinsum_numeric_to_float8", word(word))
 _raise_error = types.ExternalFunction("sparseeinsum_raise", types.void(word, word))
 
-# fmgr.h: FunctionCallInfoBaseData, of which the arguments are pairs of a datum and a null flag; and FmgrInfo.
+# Offsets of fmgr.h: FunctionCallInfoBaseData, whose arguments are pairs of a datum and a null flag; and FmgrInfo.
 _NULL_FLAG, _COUNT, _ARGUMENTS = 28, 30, 32
 FN_EXTRA, _FN_CONTEXT = 24, 32
 
-# array.h: the header of an array, whose dimensions follow, then their lower bounds, then NULLs, then elements.
+# Offsets of array.h: the header of an array. Dimensions, lower bounds, the NULL bitmap and elements follow.
 _DIMENSIONS, _DATA_OFFSET, _ELEMENT_TYPE, _ARRAY_HEADER = 4, 8, 12, 16
 _MOST_DIMENSIONS = 6
-FLAT_HEADER = 24  # of an array of one dimension
-BYTES_HEADER = 4  # of any other value without a fixed size, its length
+FLAT_HEADER = 24  # bytes of the header of an array of one dimension
+BYTES_HEADER = 4  # bytes of the header of any other value of variable length, which contains the length
 _ALLOW_HUGE = 1  # MCXT_ALLOC_HUGE
 _ALIGNED_AS_INT = 105  # the letter i
 
-# What PostgreSQL's callbacks add to the memory of one call, in words: numbers that were converted, a result that is a
-# number, and what deconstruct_array fills in.
-_CONVERTED = HOSTS_OWN
+# The words of PostgreSQL's callbacks in the work memory: converted numbers, a result that is a number, and the results
+# of deconstruct_array.
+_CONVERTED = HOST_WORDS
 _NUMBER_RESULT = _CONVERTED + d.MAX_ARGUMENTS
 _PARTS = _NUMBER_RESULT + 1
 WORK_BYTES = 8 * (_PARTS + 3)
@@ -98,39 +98,39 @@ def null_result(call_info):
 
 @njit
 def work_of(call_info):
-    """Memory that all calls of one place in a query share, which keeps what texts and extents said."""
+    """Return the work memory that all evaluations of a call in a query share, with its parsed texts and extents."""
     info = word_at(call_info)
-    kept = array_at(info + FN_EXTRA, 1, word)
-    if kept[0] == 0:
-        kept[0] = allocate_zeros_in(word_at(info + _FN_CONTEXT), WORK_BYTES)
-    return kept[0]
+    work = array_at(info + FN_EXTRA, 1, word)
+    if work[0] == 0:
+        work[0] = allocate_zeros_in(word_at(info + _FN_CONTEXT), WORK_BYTES)
+    return work[0]
 
 
 @njit
 def raise_error(descriptor, work, code):
-    """Leave the callback with an error."""
+    """Raise an error in PostgreSQL, which leaves the callback by a long jump."""
     _raise_error(word_at(descriptor[SQLSTATES] - 8 * code), message_of(descriptor, code, work))
     return 0
 
 
 @njit
 def check_count(call_info, descriptor, work, count):
-    """Refuse a call of a function that SQL declares with another number of arguments than the library knows."""
-    declared = word(array_at(call_info + _COUNT, 1, types.int16)[0])
-    if declared != count:
-        report(work, declared, count)
+    """Raise an error if SQL declares a function with another number of arguments than the library."""
+    declared_type = word(array_at(call_info + _COUNT, 1, types.int16)[0])
+    if declared_type != count:
+        report(work, declared_type, count)
         raise_error(descriptor, work, d.WRONG_ARGUMENTS)
 
 
 @njit
 def detoast(datum):
-    """A datum whole, uncompressed, with a long header, at an address that fits all numbers."""
-    whole = _detoast(datum)
-    if whole & 7 == 0:
-        return whole
-    copied = allocate(bytes_of(whole))
-    copy_bytes(copied, whole, bytes_of(whole))
-    return copied
+    """Return a datum uncompressed, with a long header, at an address that is a multiple of 8."""
+    plain = _detoast(datum)
+    if plain & 7 == 0:
+        return plain
+    aligned = allocate(bytes_of(plain))
+    copy_bytes(aligned, plain, bytes_of(plain))
+    return aligned
 
 
 @njit
@@ -140,7 +140,7 @@ def bytes_of(datum):
 
 @njit
 def read_row(call_info, first, descriptor, work):
-    """Write addresses and sizes of a call's arguments, from number `first` on, to the row; 0, NULL_ROW, or a code."""
+    """Write the addresses and sizes of a call's arguments from number `first` on to the row; 0, NULL_ROW or a code."""
     for index in range(descriptor[d.ARGUMENTS]):
         if is_null(call_info, first + index):
             return NULL_ROW
@@ -152,10 +152,10 @@ def read_row(call_info, first, descriptor, work):
             target[0], target[1] = text + BYTES_HEADER, bytes_of(text) - BYTES_HEADER
         elif kind == d.VALUE:
             target[0], target[1] = call_info + _ARGUMENTS + 16 * (first + index), 1
-            declared, wanted = descriptor[DECLARED + index], descriptor[WANTED + index]
-            if declared != wanted:
+            declared_type, kernel_type = descriptor[DECLARED_TYPES + index], descriptor[KERNEL_TYPES + index]
+            if declared_type != kernel_type:
                 target[0] = work + 8 * (_CONVERTED + index)
-                _convert_number(declared, wanted, datum, target[0])
+                _convert_number(declared_type, kernel_type, datum, target[0])
         else:
             code = _read_array(datum, descriptor, work, index, target)
             if code < 0:
@@ -165,16 +165,20 @@ def read_row(call_info, first, descriptor, work):
 
 @njit
 def _read_array(datum, descriptor, work, index, target):
-    """Address and elements of an argument that is an array; 0 or a code."""
+    """Write the address and size of an argument that is an array to `target`; returns 0 or an error code."""
     array = detoast(datum)
-    kind, declared, wanted = descriptor[d.HEADER + 2 * index], descriptor[DECLARED + index], descriptor[WANTED + index]
-    code = check_array(array, declared, work, index)
+    kind, declared_type, kernel_type = (
+        descriptor[d.HEADER + 2 * index],
+        descriptor[DECLARED_TYPES + index],
+        descriptor[KERNEL_TYPES + index],
+    )
+    code = check_array(array, declared_type, work, index)
     if code < 0:
         return code
     data, size = elements_of(array)
-    if declared != wanted:
+    if declared_type != kernel_type:
         converted = _allocate_with(8 * size + 8, _ALLOW_HUGE)
-        _convert_elements(declared, wanted, array, data, size, work, converted)
+        _convert_elements(declared_type, kernel_type, array, data, size, work, converted)
         data = converted
     target[0], target[1] = data, size
     return pair_elements(kind, work, index, target, data) if is_complex(kind) else 0
@@ -182,10 +186,10 @@ def _read_array(datum, descriptor, work, index, target):
 
 @njit
 def check_array(array, element_type, work, index):
-    """0 if an array is well-formed, of that type, and holds no NULL, else a code."""
-    found = half_at(array + _ELEMENT_TYPE)
-    if found != element_type:
-        report(work, index + 1, found, element_type)
+    """Return 0 if an array is valid, has elements of `element_type`, and contains no NULL; else an error code."""
+    actual_type = half_at(array + _ELEMENT_TYPE)
+    if actual_type != element_type:
+        report(work, index + 1, actual_type, element_type)
         return d.WRONG_ELEMENTS
     dimensions, offset, end = half_at(array + _DIMENSIONS), half_at(array + _DATA_OFFSET), array + bytes_of(array)
     if not 0 <= dimensions <= _MOST_DIMENSIONS:
@@ -209,7 +213,7 @@ def _bytes_of_number(number_type):
 
 @njit
 def elements_of(array):
-    """Address and number of an array's elements, whatever its dimensions and lower bounds, in C order."""
+    """Return the address and the number of an array's elements, whatever its dimensions and lower bounds."""
     dimensions, offset = half_at(array + _DIMENSIONS), half_at(array + _DATA_OFFSET)
     if offset == 0:
         offset = _ARRAY_HEADER + 8 * dimensions
@@ -217,36 +221,36 @@ def elements_of(array):
 
 
 @njit
-def _convert_number(declared, wanted, datum, target):
-    """Write an int4, int8 or numeric as a float64, or an int4 as an int64."""
-    if declared == NUMERIC:
-        array_at(target, 1, word)[0] = _numeric_to_float(datum)  # a datum, too: the float's bits
-    elif wanted == FLOAT8:
-        array_at(target, 1, types.float64)[0] = types.float64(_whole_of(declared, datum))
+def _convert_number(declared_type, kernel_type, datum, target):
+    """Convert an int4, int8 or numeric to float64, or an int4 to int64, and write it to `target`."""
+    if declared_type == NUMERIC:
+        array_at(target, 1, word)[0] = _numeric_to_float(datum)  # the datum of a float8 is its bits
+    elif kernel_type == FLOAT8:
+        array_at(target, 1, types.float64)[0] = types.float64(_integer_of(declared_type, datum))
     else:
-        array_at(target, 1, word)[0] = _whole_of(declared, datum)
+        array_at(target, 1, word)[0] = _integer_of(declared_type, datum)
 
 
 @njit
-def _whole_of(declared, datum):
-    return word(types.int32(datum)) if declared == INT4 else datum
+def _integer_of(declared_type, datum):
+    return word(types.int32(datum)) if declared_type == INT4 else datum
 
 
 @njit
-def _convert_elements(declared, wanted, array, data, size, work, target):
-    if declared == NUMERIC:
+def _convert_elements(declared_type, kernel_type, array, data, size, work, target):
+    if declared_type == NUMERIC:
         parts = array_at(work + 8 * _PARTS, 3, word)
         start = work + 8 * _PARTS
         _deconstruct(array, NUMERIC, -1, 0, _ALIGNED_AS_INT, start, start + 8, start + 16)
         data = parts[0]
     for index in range(size):
-        datum = half_at(data + 4 * index) if declared == INT4 else word_at(data + 8 * index)
-        _convert_number(declared, wanted, datum, target + 8 * index)
+        datum = half_at(data + 4 * index) if declared_type == INT4 else word_at(data + 8 * index)
+        _convert_number(declared_type, kernel_type, datum, target + 8 * index)
 
 
 @njit
 def new_array(descriptor, work, size):
-    """A new array for `size` elements of a result, each of one or two numbers; its address, or a code."""
+    """Allocate an array for `size` elements of a result, of one or two numbers each; its address, or an error code."""
     numbers = size * descriptor[d.RESULT_LANES]
     item_bytes = descriptor[d.RESULT_BYTES]
     if size > descriptor[d.LIMIT_BYTES] // item_bytes:
@@ -268,17 +272,17 @@ def new_array(descriptor, work, size):
 
 @njit
 def new_bytes(descriptor, work, size):
-    """A new value for so many bytes; its address, or a code."""
+    """Allocate a bytea of `size` bytes; returns its address, or an error code."""
     if size > descriptor[d.LIMIT_BYTES]:
         report(work, size, descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
-    whole = allocate(BYTES_HEADER + size)
-    array_at(whole, 1, _half)[0] = BYTES_HEADER + size << 2
-    return whole
+    value = allocate(BYTES_HEADER + size)
+    array_at(value, 1, _half)[0] = BYTES_HEADER + size << 2
+    return value
 
 
 @njit
 def number_result(work):
-    """Address of a zeroed word for a result that is a number."""
+    """Return the address of a zeroed word for a result that is a number."""
     array_at(work + 8 * _NUMBER_RESULT, 1, word)[0] = 0
     return work + 8 * _NUMBER_RESULT

@@ -1,6 +1,6 @@
-"""Kernels: what PostgreSQL calls for scalar functions, compiled once; a descriptor tells each call which kernel to run.
+"""Kernels: the callbacks of PostgreSQL's scalar functions, which run the kernel that their descriptor names.
 
-The callbacks take the address of a FunctionCallInfo and of a descriptor, and return a datum.
+The callbacks take the addresses of a FunctionCallInfo and a descriptor, and return a datum.
 """
 
 from numba import njit, types
@@ -35,28 +35,28 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     word_at,
     work_of,
 )
-from sparseeinsum.kernels.postgresql.descriptors import DECLARED, LARGEST_RESULT, WANTED
+from sparseeinsum.kernels.postgresql.descriptors import DECLARED_TYPES, KERNEL_TYPES, LARGEST_RESULT
 
 _start_set = types.ExternalFunction("init_MultiFuncCall", word(word))
 _continue_set = types.ExternalFunction("per_MultiFuncCall", word(word))
 _end_set = types.ExternalFunction("end_MultiFuncCall", types.void(word, word))
 _allocate_in = types.ExternalFunction("MemoryContextAllocHuge", word(word, word))
 
-# funcapi.h: FuncCallContext; execnodes.h: ReturnSetInfo, and what its isDone says.
+# Offsets in FuncCallContext of funcapi.h and ReturnSetInfo of execnodes.h, and the values of its isDone.
 _CALLS, _MOST_CALLS, _OWN_DATA, _SET_CONTEXT = 0, 8, 16, 32
 _RESULT_INFO, _IS_DONE = 16, 32
 _MORE, _NO_MORE = 1, 2
 
-# What a function that returns a set keeps, in words; then the size of every part, in elements, and all elements.
+# The memory of a function that returns a set, in words; then the size of every part, in elements, and all elements.
 _WORK = 0
 _NEXT_ELEMENT = 1
-_ELEMENTS = 2  # their address
+_ELEMENTS = 2  # address of the elements
 _SIZES = 3
 
 
 @njit
 def postgres_value(call_info, description):
-    """A scalar function that returns a number."""
+    """Compute a scalar function that returns a number."""
     descriptor, work = descriptor_at(description), work_of(call_info)
     check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
@@ -72,7 +72,7 @@ def postgres_value(call_info, description):
 
 @njit
 def postgres_array(call_info, description):
-    """A scalar function that returns an array."""
+    """Compute a scalar function that returns an array."""
     descriptor, work = descriptor_at(description), work_of(call_info)
     check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
@@ -86,7 +86,7 @@ def postgres_array(call_info, description):
 
 @njit
 def postgres_bytes(call_info, description):
-    """A function that returns its argument's elements as they lie in memory."""
+    """Return the elements of the argument, an array, as the bytes that they have in memory."""
     descriptor, work = descriptor_at(description), work_of(call_info)
     check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
@@ -94,37 +94,37 @@ def postgres_bytes(call_info, description):
         return null_result(call_info)
     elements = array_at(work + 8 * ROW, 2, word)
     size = elements[1] * descriptor[d.HEADER + 1]
-    found = new_bytes(descriptor, work, size) if code == 0 else code
-    if found < 0:
-        return raise_error(descriptor, work, found)
-    copy_bytes(found + BYTES_HEADER, elements[0], size)
-    return found
+    value = new_bytes(descriptor, work, size) if code == 0 else code
+    if value < 0:
+        return raise_error(descriptor, work, value)
+    copy_bytes(value + BYTES_HEADER, elements[0], size)
+    return value
 
 
 @njit
 def postgres_array_of_bytes(call_info, description):
-    """A function that returns an array of what the one before made of it; another argument tells its type."""
+    """Return the array whose elements have the bytes of the first argument, the inverse of `postgres_bytes`."""
     descriptor, work = descriptor_at(description), work_of(call_info)
     check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
-    given, item_bytes = array_at(work + 8 * ROW, 2, word), descriptor[d.RESULT_BYTES]
-    if given[1] % item_bytes != 0:
-        report(work, given[1], item_bytes)
+    argument, item_bytes = array_at(work + 8 * ROW, 2, word), descriptor[d.RESULT_BYTES]
+    if argument[1] % item_bytes != 0:
+        report(work, argument[1], item_bytes)
         return raise_error(descriptor, work, d.PART_OF_AN_ELEMENT)
-    array = new_array(descriptor, work, given[1] // item_bytes)
+    array = new_array(descriptor, work, argument[1] // item_bytes)
     if array < 0:
         return raise_error(descriptor, work, array)
-    copy_bytes(array + FLAT_HEADER, given[0], given[1])
+    copy_bytes(array + FLAT_HEADER, argument[0], argument[1])
     return array
 
 
 @njit
 def postgres_checked(call_info, description):
-    """A scalar function that returns its second argument as it is, or refuses it."""
+    """Compute a check: return the second argument unchanged, or raise an error."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    if descriptor[DECLARED + 1] != descriptor[WANTED + 1]:
+    if descriptor[DECLARED_TYPES + 1] != descriptor[KERNEL_TYPES + 1]:
         return _checked_copy(call_info, description)
     check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
@@ -143,7 +143,7 @@ def _checked_copy(call_info, description):
 
 @njit
 def postgres_set(call_info, description):
-    """A function that returns a set of arrays: its first argument, cut into as many parts as measured."""
+    """Return the next row of a set of arrays: the first argument, split into parts."""
     descriptor = descriptor_at(description)
     if word_at(word_at(call_info) + FN_EXTRA) == 0:  # the first call for these arguments
         context = _start_set(call_info)
@@ -164,7 +164,7 @@ def postgres_set(call_info, description):
 
 @njit
 def _split(call_info, descriptor, context):
-    """Compute all parts, and keep them in the set's own memory; 0 or a code."""
+    """Compute all parts into the memory of the set; returns 0 or an error code."""
     memory = word_at(context + _SET_CONTEXT)
     work = allocate_zeros_in(memory, WORK_BYTES)
     row = work + 8 * ROW
@@ -175,7 +175,7 @@ def _split(call_info, descriptor, context):
     check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code != 0:
-        return min(code, 0)  # of NULL, no parts
+        return min(code, 0)  # NULL has no parts
     parts = measure(descriptor, work, row)
     if parts < 0:
         return parts
@@ -183,19 +183,19 @@ def _split(call_info, descriptor, context):
         report(work, 8 * parts, LARGEST_RESULT)
         return d.RESULT_TOO_LARGE
     elements, item_bytes = word_at(row + 8), descriptor[d.RESULT_BYTES]
-    kept = _allocate_in(memory, 8 * (_SIZES + parts) + elements * item_bytes)
-    words = array_at(kept, _SIZES + parts, word)
+    parts_memory = _allocate_in(memory, 8 * (_SIZES + parts) + elements * item_bytes)
+    words = array_at(parts_memory, _SIZES + parts, word)
     words[_WORK], words[_NEXT_ELEMENT] = work, 0
-    words[_ELEMENTS] = kept + 8 * (_SIZES + parts)
+    words[_ELEMENTS] = parts_memory + 8 * (_SIZES + parts)
     for part in range(parts):
         words[_SIZES + part] = part_size(descriptor, work, row, part, parts)
-    own[0], most[0] = kept, parts
+    own[0], most[0] = parts_memory, parts
     return compute(descriptor, work, row, words[_ELEMENTS], elements)
 
 
 @njit
-def _part_of_set(descriptor, kept, part):
-    words, item_bytes = array_at(kept, _SIZES + part + 1, word), descriptor[d.RESULT_BYTES]
+def _part_of_set(descriptor, memory, part):
+    words, item_bytes = array_at(memory, _SIZES + part + 1, word), descriptor[d.RESULT_BYTES]
     size = words[_SIZES + part]
     array = new_array(descriptor, words[_WORK], size)
     if array < 0:

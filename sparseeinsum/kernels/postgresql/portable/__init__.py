@@ -1,1 +1,1 @@
-"""Kernels: the vocabulary without a library, for PostgreSQL servers where none can be installed."""
+"""Kernels: writes the array functions in SQL, for PostgreSQL servers where no library can be installed."""

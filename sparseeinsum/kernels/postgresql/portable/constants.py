@@ -1,4 +1,4 @@
-"""Kernels: constants of the files of udfs/, read without numba, of which servers without libraries have no use."""
+"""Kernels: reads the constants of udfs/ without importing numba."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from sparseeinsum import assets
 
 
 def constants_of(name: str) -> Mapping[str, object]:
-    """The constants of `udfs/<name>.py` that need nothing imported, by name."""
+    """Return the constants of `udfs/<name>.py` that can be computed without imports, by name."""
     constants: dict[str, object] = {}
     for statement in ast.parse(assets.read(f"udfs/{name}.py")).body:
         if isinstance(statement, ast.Assign):
@@ -16,7 +16,7 @@ def constants_of(name: str) -> Mapping[str, object]:
 
 
 def _assigned(statement: ast.Assign, known: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """What a statement assigns, unless that needs what is not known."""
+    """Yield the names and values that a statement assigns; nothing if the value needs an unknown name."""
     expression = compile(ast.Expression(statement.value), "udfs", "eval")
     try:
         value = eval(expression, {"__builtins__": {"range": range}}, dict(known))

@@ -1,4 +1,4 @@
-"""Kernels: records of functions and aggregates in, what the portable variant says of them in PL/pgSQL out."""
+"""Kernels: writes the PL/pgSQL of scalar functions and aggregates from their records, for the portable variant."""
 
 import re
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from sparseeinsum.operators.records import ScalarFunction
 
 _OPERAND = re.compile(r"\b[uvw]\b")
 _OWN_FUNCTION = re.compile(r"@(?=\w+\()")
-_TRUTH = "CASE WHEN {} THEN units[1] ELSE units[2] END"  # 1 and 0 of the numbers computed with
+_TRUTH = "CASE WHEN {} THEN units[1] ELSE units[2] END"  # `units` are 1 and 0 in the type of the operands
 
 
 def operators() -> Mapping[str, str]:
-    """Texts of the parts' placeholders: names, operands and precedences, and branches that compute."""
+    """Return the texts for the placeholders @operators....@ of the SQL files: names, precedences, CASE branches."""
     symbols = [function for function in built_in() if function.symbol]
     return {
         "operators.FUNCTIONS": _array([literal(function.name) for function in built_in()]),
@@ -34,35 +34,36 @@ def operators() -> Mapping[str, str]:
 
 
 def _without(part: str) -> str:
-    """Names of functions that lack a part of their records."""
+    """Return an SQL array of the names of functions that a part of their records does not define."""
     return _array([literal(function.name) for function in functions_without(part)]) + "::text[]"
 
 
 def _identities(dtype: str, kind: str) -> str:
-    """Branches that give what folding nothing gives."""
+    """Return the CASE branches with the identities of aggregates, as numbers of SQL type `kind`."""
     numbers = "integer" if dtype == "int64" else "real"
-    values = {name: each.identity(dtype) for name, each in AGGREGATES.items() if has_aggregate(name, numbers)}
-    return " ".join(f"WHEN {literal(name)} THEN '{as_number(value, dtype)}'::{kind}" for name, value in values.items())
+    defined = [aggregate for name, aggregate in AGGREGATES.items() if has_aggregate(name, numbers)]
+    values = {aggregate.name: as_number(aggregate.identity(dtype), dtype) for aggregate in defined}
+    return " ".join(f"WHEN {literal(name)} THEN '{value}'::{kind}" for name, value in values.items())
 
 
 def _evaluation(function: ScalarFunction) -> str:
-    """The branch that puts a function of operands on the stack in the place of the first one."""
+    """Return the CASE branch that computes a function of operands on the stack, in place of the first one."""
     if function.sql is None:
         return ""
-    value = _written(function, {"u": "stack[a + i]", "v": "stack[b + i]", "w": "stack[c + i]"})
+    value = _sql_of(function, {"u": "stack[a + i]", "v": "stack[b + i]", "w": "stack[c + i]"})
     loop = f"FOR i IN 1..n LOOP stack[a + i] := {value}; END LOOP;"
     return f"WHEN {literal(function.name)} THEN\n            {loop}\n        "
 
 
 def _fold(name: str) -> str:
-    """The branch that folds terms by an aggregate."""
-    value = _written(FUNCTIONS[AGGREGATES[name].combine], {"u": "w[t]", "v": "terms[i]"})
+    """Return the CASE branch that folds terms with an aggregate."""
+    value = _sql_of(FUNCTIONS[AGGREGATES[name].combine], {"u": "w[t]", "v": "terms[i]"})
     loop = ("FOR i IN 1..n LOOP", "    t := coalesce(targets[i], i);", f"    w[t] := {value};", "END LOOP;")
     return f"WHEN {literal(name)} THEN\n" + "".join(f"        {line}\n" for line in loop) + "    "
 
 
-def _written(function: ScalarFunction, operands: Mapping[str, str]) -> str:
-    """SQL of a function of operands."""
+def _sql_of(function: ScalarFunction, operands: Mapping[str, str]) -> str:
+    """Return the SQL of a function, with SQL expressions for its operands."""
     sql = _OPERAND.sub(lambda name: operands[name[0]], str(function.sql))
     sql = _OWN_FUNCTION.sub("@extschema@.sparseeinsum_", sql)
     return _TRUTH.format(sql) if function.returns_bool else sql

@@ -1,6 +1,6 @@
-"""Kernels: the functions of each group of `groups.GROUPS`, under the names that they have in object files.
+"""Kernels: lists the functions of each group of `groups.GROUPS` by their names in object files.
 
-Every one takes and returns int64 and becomes a C function.
+All take and return int64 and become C functions.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,14 +47,14 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_scalars.postgres_array_of_bytes,
     postgresql_aggregates.postgres_transition,
     postgresql_aggregates.postgres_combine,
-    postgresql_aggregates.postgres_transition_beside,
-    postgresql_aggregates.postgres_combine_beside,
-    postgresql_aggregates.postgres_result_beside,
+    postgresql_aggregates.postgres_transition_with_background,
+    postgresql_aggregates.postgres_combine_with_background,
+    postgresql_aggregates.postgres_result_with_background,
 )
 
 
 def functions_of(group: str) -> Mapping[str, Compiled]:
-    """The functions that numba compiles for a group."""
+    """Return the functions that numba compiles for a group, by symbol."""
     match group:
         case "duckdb":
             return _by_name(_DUCKDB)
@@ -70,12 +70,12 @@ def functions_of(group: str) -> Mapping[str, Compiled]:
 
 
 def written_by_hand(group: str) -> str:
-    """LLVM IR of what numba cannot be told."""
+    """Return the LLVM IR of a group's functions that are not written in Python."""
     return gemm_code() + matrix_products.tile_code() if group == "matrix_products" else ""
 
 
 def exported_by(group: str) -> frozenset[str]:
-    """Names of functions that other groups or a host may call."""
+    """Return the symbols of a group's functions that other groups or a host may call."""
     return frozenset(GEMMS if group == "matrix_products" else functions_of(group))
 
 

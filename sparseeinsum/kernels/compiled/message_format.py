@@ -1,4 +1,4 @@
-"""Kernels: texts of errors, filled in without C's printf, which every operating system calls in another way."""
+"""Kernels: formats error messages without C's printf, whose calling convention depends on the operating system."""
 
 from numba import njit, types
 
@@ -9,32 +9,36 @@ byte = types.uint8
 _bits = types.uint64
 
 _PERCENT, _TEXT, _POINT, _MINUS, _ZERO = 37, 115, 46, 45, 48  # characters
-_MOST_BYTES = 1 << 16  # of a text that ends with a zero byte
+_MOST_BYTES = 1 << 16  # the longest text that ends with a zero byte
 
 
 @njit
 def format_message(buffer, size, template, words):
-    """Fill a template into a buffer of `size` bytes, cut off where it is full; it ends with a zero byte.
+    """Write a template, with its placeholders filled in, to a buffer; the text is cut off where the buffer is full.
 
-    `words` is a tuple of int64, which take the places of `%lld` as numbers, of `%s` as addresses of texts, and two at a
-    time of `%.*s`: how many bytes, and their address.
+    Args:
+        buffer: The address of the buffer; its text ends with a zero byte.
+        size: The bytes of the buffer.
+        template: The address of the template, which ends with a zero byte.
+        words: A tuple of int64: a number for each `%lld`, the address of a text for each `%s`, and for each `%.*s` two
+            words, the number of bytes and their address.
     """
     out = array_at(buffer, size, byte)
     text = _bytes_at(template)
-    at, written, used = 0, 0, 0
-    while text[at] != 0:
-        if text[at] != _PERCENT:
-            written = _append(out, written, text[at])
-            at += 1
-        elif text[at + 1] == _TEXT:
+    position, written, used = 0, 0, 0
+    while text[position] != 0:
+        if text[position] != _PERCENT:
+            written = _append(out, written, text[position])
+            position += 1
+        elif text[position + 1] == _TEXT:
             written = _append_text(out, written, _bytes_at(words[used]), _MOST_BYTES)
-            at, used = at + 2, used + 1
-        elif text[at + 1] == _POINT:
+            position, used = position + 2, used + 1
+        elif text[position + 1] == _POINT:
             written = _append_text(out, written, _bytes_at(words[used + 1]), words[used])
-            at, used = at + 4, used + 2
+            position, used = position + 4, used + 2
         else:
             written = _append_number(out, written, words[used])
-            at, used = at + 4, used + 1
+            position, used = position + 4, used + 1
     out[min(written, size - 1)] = 0
 
 
@@ -52,10 +56,10 @@ def _append(out, written, character):
 
 @njit
 def _append_text(out, written, text, most):
-    for at in range(min(most, _MOST_BYTES)):
-        if text[at] == 0:
+    for position in range(min(most, _MOST_BYTES)):
+        if text[position] == 0:
             break
-        written = _append(out, written, text[at])
+        written = _append(out, written, text[position])
     return written
 
 

@@ -1,6 +1,6 @@
-"""Kernels: records of functions and aggregates in, what kernels switch on out: codes, bodies, identities, names.
+"""Kernels: turns the records of functions and aggregates into codes, and into compiled bodies by code.
 
-The code of a function, or of an aggregate, is its place among the records.
+The code of a function or an aggregate is its position among the records.
 """
 
 from collections.abc import Callable
@@ -18,62 +18,62 @@ from sparseeinsum.operators.records import Body
 
 complexes = load_kernels("complexes")
 evaluation = load_kernels("evaluation")
-expression = load_kernels("expression")
 integers = load_kernels("integers")
 reals = load_kernels("reals")
+vocabulary = load_kernels("vocabulary")
 
 Compiled = Callable[..., Any]
 
-_WIDE = {"math": np.float64, "cmath": np.complex128}  # what functions of these modules compute in
+_WIDE = {"math": np.float64, "cmath": np.complex128}  # the dtypes in which functions of these modules compute
 _BODIES = {"real": reals, "integer": integers, "complex": complexes}
 
-WORDS = expression.vocabulary(
+VOCABULARY = vocabulary.vocabulary_of(
     [(function.name, function.operands) for function in built_in()],
     [(function.symbol, function.precedence) for function in built_in() if function.symbol],
 )
 AGGREGATE_NAMES = np.frombuffer("|".join(AGGREGATES).encode(), dtype=np.uint8)
-CODES = {name: code for code, name in enumerate(AGGREGATES)}  # of aggregates
+CODES = {name: code for code, name in enumerate(AGGREGATES)}  # the codes of aggregates
 
 
 def functions_by_code(kind: str) -> list[tuple[int, Compiled | None]]:
-    """Operands and body of every function of `real`, `integer` or `complex` numbers."""
+    """List the number of operands and the body of every function, for `real`, `integer` or `complex` numbers."""
     return [(function.operands, _body(kind, function.name)) for function in built_in()]
 
 
 def function_of(kind: str, name: str) -> Compiled:
-    """A function of so many arrays, the last of which is its result, element by element; it returns 0 or a code."""
-    joined: Compiled = evaluation.joining(_body(kind, name))
-    return joined
+    """Return the compiled function (u, v, out) that applies a scalar function of two operands to arrays."""
+    compiled: Compiled = evaluation.make_elementwise(_body(kind, name))
+    return compiled
 
 
 def has_functions(kind: str) -> Array:
-    """Whether such numbers have a function, by its code."""
+    """Return, by code of every function, whether numbers of `kind` have it."""
     return np.array([_body(kind, function.name) is not None for function in built_in()])
 
 
 def has_aggregates(kind: str) -> Array:
-    """Whether such numbers have an aggregate, by its code."""
+    """Return, by code of every aggregate, whether numbers of `kind` have it."""
     return np.array([has_aggregate(name, kind) for name in AGGREGATES])
 
 
 def folds_by_code(kind: str) -> list[Compiled | None]:
-    """What makes one number of two, of every aggregate."""
+    """List the compiled functions that combine two numbers, by code of the aggregate; None where it is undefined."""
     return [
-        _in_lanes() if aggregate.sums_in_lanes and kind == "real" else _body(kind, aggregate.combine)
+        _reorderable_sum() if aggregate.sums_in_lanes and kind == "real" else _body(kind, aggregate.combine)
         for aggregate in AGGREGATES.values()
     ]
 
 
 def scans_by_code(kind: str) -> list[Compiled | None]:
-    """The same for scans, which fold one number after the other."""
+    """List the combining functions for scans, which must fold in order and cannot sum in lanes."""
     return [_body(kind, aggregate.combine) for aggregate in AGGREGATES.values()]
 
 
 def identities(dtype: str) -> Array:
-    """What folding nothing gives, by the aggregate's code; 0 where the dtype has no such aggregate."""
+    """Return the identities of aggregates for a dtype, by code; 0 for those that the dtype does not have."""
     kind = {"c": "complex", "i": "integer"}.get(np.dtype(dtype).kind, "real")
     has = has_aggregates(kind)
-    values = [each.identity(dtype) if has[code] else 0 for code, each in enumerate(AGGREGATES.values())]
+    values = [aggregate.identity(dtype) if has[code] else 0 for code, aggregate in enumerate(AGGREGATES.values())]
     return np.array(values, dtype)
 
 
@@ -83,16 +83,16 @@ def _body(kind: str, name: str) -> Compiled | None:
     if body is None:
         return None
     if isinstance(body, str):
-        named: Compiled = getattr(_BODIES[kind], body)
-        return named
+        compiled: Compiled = getattr(_BODIES[kind], body)
+        return compiled
     wide = _WIDE.get(str(getattr(body, "__module__", "")))
     if wide is not None:
-        return _widened(body, wide)
+        return _widen(body, wide)
     return njit(body) if hasattr(body, "__code__") else body
 
 
-def _widened(function: Compiled, wide: type) -> Compiled:
-    """A function of C's mathematics in the wide dtype, also of narrow numbers."""
+def _widen(function: Compiled, wide: type) -> Compiled:
+    """Return a mathematical function that converts its operand to the wide dtype first."""
 
     @njit
     def compute(x):
@@ -102,6 +102,6 @@ def _widened(function: Compiled, wide: type) -> Compiled:
 
 
 @cache
-def _in_lanes() -> Compiled:
-    """A sum that may be computed in several lanes; NaN and infinity stay as they are."""
+def _reorderable_sum() -> Compiled:
+    """Return an addition that LLVM may reorder into several SIMD lanes; NaN and infinity stay exact."""
     return njit(fastmath={"reassoc", "contract"})(lambda a, b: a + b)
