@@ -1,6 +1,8 @@
 """Transactions, schemas, names, types and row formats work as PostgreSQL defines them."""
 
+import datetime as dt
 import socket
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -301,3 +303,14 @@ def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monke
         silent.listen()
         with pytest.raises(se.EngineError, match=r"cannot connect: .*timeout"):
             se.connect(f"postgresql://me@/db?host={tmp_path}")
+
+
+def test_keys_of_all_types_beside_arrays_of_different_lengths() -> None:
+    days = pa.array([dt.date(2026, 11, 23), dt.date(1969, 12, 31)])
+    moments = pa.array([dt.datetime(2026, 11, 23, 12, 30), dt.datetime(1999, 1, 1)], pa.timestamp("us"))
+    identifiers = pa.array([uuid.UUID(int=1), uuid.UUID(int=2**127)], pa.uuid())
+    arrays = pa.array([[1.0, 2.0, 3.0], [4.0]], pa.large_list(pa.float64()))
+    table = pa.table({"day": days, "moment": moments, "id": identifiers, "v": arrays})
+    data = b"".join(copy_format.encode(table))
+    types = [copy_format.sql_type(kind) for kind in table.schema.types]
+    assert copy_format.decode(data, table.column_names, types).to_pylist() == table.to_pylist()

@@ -305,7 +305,7 @@ def _column(payload: NDArray[Any], element: _Element, is_array: bool) -> pa.Arra
     flat = np.empty(0, native) if numbers is None else np.ascontiguousarray(numbers).reshape(-1)
     length = 0 if numbers is None else numbers.shape[1]
     offsets = np.arange(len(payload) + 1, dtype=np.int64) * length
-    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(flat))
+    return pa.LargeListArray.from_arrays(pa.array(offsets), element.column(flat))
 
 
 def _columns_row_by_row(body: memoryview, elements: Sequence[_Element], are_arrays: Sequence[bool]) -> list[pa.Array]:
@@ -322,9 +322,8 @@ def _columns_row_by_row(body: memoryview, elements: Sequence[_Element], are_arra
             offset += 4 + size
     columns = []
     for arrays, element, is_array in zip(fields, elements, are_arrays, strict=True):
-        flat = np.concatenate(arrays).astype(element.arrow.to_pandas_dtype())
         offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
-        values = pa.array(flat)
+        values = element.column(np.concatenate(arrays))
         columns.append(pa.LargeListArray.from_arrays(pa.array(offsets), values) if is_array else values)
     return columns
 
