@@ -63,7 +63,7 @@ class _Element:
     def numbers(self, column: pa.ChunkedArray) -> NDArray[Any]:
         """Return the values of a column of Arrow as they are sent."""
         if self.is_bytes:
-            parts = [np.frombuffer(b"".join(chunk.storage.to_pylist()), self.wire) for chunk in column.parts]
+            parts = [np.frombuffer(b"".join(chunk.storage.to_pylist()), self.wire) for chunk in column.chunks]
             return np.concatenate([np.empty(0, self.wire), *parts])
         if self.epoch:
             return np.asarray(column.cast(pa.from_numpy_dtype(self.native)).to_numpy() - self.epoch)
