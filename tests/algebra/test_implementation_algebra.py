@@ -74,7 +74,7 @@ def test_rules() -> None:
     """Any plan, any rule anywhere: the same relation; and every rule has been tried."""
     tried: Counter[str] = Counter()
 
-    @settings(max_examples=160, deadline=None)
+    @settings(max_examples=240, deadline=None)
     @given(problems(), st.sampled_from([2, 3, 4]), st.data())
     def run(problem: Problem, sites: int, data: st.DataObject) -> None:
         plan = table1_plan(problem.expression, problem.placements)

@@ -221,7 +221,7 @@ def test_prompt(tmp_path: Path) -> None:
             ("SELECT 20 +\r", "->"),
             ("1 AS sum;\r", "21"),
             ("\\h tensor_sli\t", "tensor_slice"),
-            ("\r", "The sub-array at one position"),
+            ("\r", "The slice of an array"),
             ("y[i] = index(i: 3) * 2\r", "3 rows"),
             ("\\q\r", "\\q"),
         ]:

@@ -297,7 +297,7 @@ def test_what_is_no_number_is_refused(db: se.Database, query: str, message: str)
 
 
 def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_LONGEST_SECONDS", 2)  # libpq's least
+    monkeypatch.setattr(opening, "_TIMEOUT_SECONDS", 2)  # libpq's least
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / ".s.PGSQL.5432"))
         silent.listen()

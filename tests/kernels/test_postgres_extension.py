@@ -164,7 +164,7 @@ def test_what_cannot_be_built_is_said(
     older = refused("build", "postgres", "--version", "14", "--output", str(tmp_path))
     assert "PostgreSQL 14 is not supported" in older
     assert "cannot be run" in refused("install", "postgres", "--pg-config", str(tmp_path / "none"))
-    assert "does not tell" in refused("install", "postgres", "--pg-config", "echo")
+    assert "does not return a version" in refused("install", "postgres", "--pg-config", "echo")
     assert "failed" in refused("install", "postgres", "--pg-config", "false")
     monkeypatch.setattr(linking, "_LINKERS_OF_LINUX", ("no-such-linker",))
     monkeypatch.setattr(linking, "_has_zig", lambda: False)
