@@ -75,7 +75,7 @@ class _File:
     def include(self, name: str, at: Position) -> Sequence[Statement]:
         """The statements of another file; none if it was read before."""
         if self.folder is None:
-            problem = "program text outside a file cannot include files; put it into a file and read that with se.read_program"
+            problem = "program text outside a file cannot include files; put it into a file for se.read_program"
             raise at.error(problem, self.source)
         path = self.folder / name
         try:
