@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from types import EllipsisType
 
+import opt_einsum
+
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower
@@ -27,6 +29,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 RESULT_NAME = "result"
 
 _ELLIPSIS = "..."
+_FIRST_OTHER_SYMBOL = ord(opt_einsum.get_symbol(52))
 _EXAMPLE = "write subscripts as in 'ij,jk->ik'"
 _TOKEN = re.compile(r"\.\.\.|->|.", re.DOTALL)
 _OPERATORS = frozenset(function.symbol for function in FUNCTIONS.values() if function.operands == 2) - {""} | {"**"}
@@ -281,10 +284,15 @@ def _tokens(subscripts: str) -> Iterator[tuple[str, int]]:
         token, column = match[0], match.start() + 1
         if token == ".":
             raise ParseError("a single '.' has no meaning; an ellipsis is '...'", subscripts, 1, column)
-        if not (token.isalpha() or token in (_ELLIPSIS, "->", " ", ",", "-", ">")):
+        if not (_is_label(token) or token in (_ELLIPSIS, "->", " ", ",", "-", ">")):
             raise ParseError(f"{token!r} is not a label; labels are letters", subscripts, 1, column)
         if token != " ":
             yield token, column
+
+
+def _is_label(token: str) -> bool:
+    """Whether a token is a letter, or one of the characters that follow the letters a to Z in opt_einsum."""
+    return token.isalpha() or (len(token) == 1 and ord(token) >= _FIRST_OTHER_SYMBOL and not token.isspace())
 
 
 def _check_ellipsis(token: str, term: list[str], subscripts: str, column: int) -> None:

@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy_einsum import Array, assert_same, check, einsum_in, filled
 
 import sparseeinsum as se
-from sparseeinsum.api.arrays import read_call
+from sparseeinsum.api.einsum_arguments import read_call
 
 FORMATS: list[Callable[[Array], Any]] = [
     scipy.sparse.csr_array,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from numpy_einsum import FORMS, Array, assert_same, calls, filled
 
 import sparseeinsum as se
-from sparseeinsum.api.arrays import read_call
+from sparseeinsum.api.einsum_arguments import read_call
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.numpy_notation import RESULT_NAME
 from sparseeinsum.language.tensors import Axis, Tensor

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.api.arrays import read_call
+from sparseeinsum.api.einsum_arguments import read_call
 from sparseeinsum.language.numpy_notation import RESULT_NAME
 
 Array = NDArray[Any]

@@ -1,0 +1,34 @@
+"""API: the database in memory that calls without a database of their own share in a process."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from sparseeinsum.api.database import Database, connect
+from sparseeinsum.engines.locking import lock_of
+
+
+@contextmanager
+def process_database() -> Iterator[Database]:
+    """The database, for one thread at a time; its tensors are dropped in the end.
+
+    After an error it is closed, and the next call opens another one.
+    """
+    database = _opened_in(os.getpid())
+    with lock_of(database.connection):
+        try:
+            yield database
+            for name in database.tensors():
+                database.drop_tensor(name)
+        except BaseException:
+            _opened_in.cache_clear()
+            database.close()
+            raise
+
+
+@cache
+def _opened_in(process: int) -> Database:
+    """The database of a process; a fork needs another one, because the threads of a database do not survive it."""
+    del process
+    return connect()
