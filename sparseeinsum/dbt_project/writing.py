@@ -15,6 +15,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measured_tensors import stored_of
 
 
@@ -84,7 +85,7 @@ def _macros(plan: ProgramPlan, engine: Engine, program: str, inputs: Mapping[str
     macros = {}
     for name, tensor in inputs.items():
         table = table_name(table_by_name(tensor.stored, engine.dialect_name), engine.dialect)
-        fingerprint = plan.inputs[name].measurement.fingerprint
+        (fingerprint,) = fingerprints([tensor.stored], engine)
         assert isinstance(fingerprint, tuple)
         query = problems_query(tensor.stored, assumed[name], fingerprint[1], engine)
         text = Jinja(engine.dialect, {table: tensor.reference}).text(query)

@@ -9,6 +9,12 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines.byte_sizes import parse_bytes, restorable_size
+from sparseeinsum.engines.duckdb_changes import (
+    can_record_changes,
+    change_tokens,
+    recorded_table,
+    start_recording,
+)
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.interrupts import interruptible
 from sparseeinsum.engines.statement_text import check_text
@@ -19,6 +25,7 @@ from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import Statement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
+from sparseeinsum.statistics.scan_cache import ScanCache
 
 _ROWS = temporary_name("rows")
 _INTERRUPTED = "Query interrupted"
@@ -38,6 +45,7 @@ class DuckDBEngine:
     def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool) -> None:
         self.connection = connection
         self._is_owned = is_owned
+        self.scans = ScanCache()
 
     @property
     def dialect_name(self) -> str:
@@ -99,11 +107,17 @@ class DuckDBEngine:
         query: exp.Select,
         key: Sequence[str] = (),
         distribution: TableDistribution | None = None,
+        records_changes: bool = False,
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name; return the number of rows.
 
         `key` is ignored: no plan would use the index, and to build it takes memory and several times as long.
         """
+        if records_changes and can_record_changes(self.rows):
+            self.execute(recorded_table(table, self.columns(query)))
+            written = self.insert(table, query)
+            start_recording(self.rows, table)
+            return written
         return self._written_rows(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
@@ -113,7 +127,14 @@ class DuckDBEngine:
     def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
         with self._registered_view(rows, _ROWS):
-            self.replace_table(table, exp.select("*").from_(_ROWS))
+            self.replace_table(table, exp.select("*").from_(_ROWS), records_changes=True)
+
+    def change_tokens(self, tables: Sequence[exp.Table]) -> list[object]:
+        """Return a value for every table that differs after every change of it; None if changes are not recorded."""
+        if not tables:
+            return []
+        tokens = change_tokens(self.rows)
+        return [tokens.get((table.db, table.name)) for table in tables]
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Return a function that names the stages of a plan."""

@@ -13,6 +13,7 @@ from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.render.table_distribution import TableDistribution
+from sparseeinsum.statistics.scan_cache import ScanCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,10 @@ class Engine(Protocol):
         """The driver's connection."""
 
     @property
+    def scans(self) -> ScanCache:
+        """What scans of tensors on this connection returned."""
+
+    @property
     def dialect(self) -> Dialect:
         """How SQL is written for this engine."""
 
@@ -114,6 +119,7 @@ class Engine(Protocol):
         query: exp.Select,
         key: Sequence[str] = (),
         distribution: TableDistribution | None = None,
+        records_changes: bool = False,
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name.
 
@@ -122,16 +128,23 @@ class Engine(Protocol):
             query: Its rows.
             key: Columns that identify a row, if there are any; an engine may create an index for them.
             distribution: How a cluster distributes the rows over its machines.
+            records_changes: Whether `change_tokens` should notice changes of the table, where the database can do that.
 
         Returns:
             The number of rows.
+        """
+
+    def change_tokens(self, tables: Sequence[exp.Table]) -> list[object]:
+        """Return a value for every table that differs after every change of its rows or columns.
+
+        None stands for a table whose changes are not recorded.
         """
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""
 
     def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
-        """Create a permanent table from an Arrow table, or replace the table of that name; see `replace_table`."""
+        """Create the table of a tensor from an Arrow table, or replace it; see `replace_table`."""
 
     def cluster(self) -> Cluster | None:
         """Return the machines that tables are distributed over; None if there is only one."""

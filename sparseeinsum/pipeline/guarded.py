@@ -10,7 +10,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.dialects import write_sql
-from sparseeinsum.statistics.fingerprints import fingerprints_statement
+from sparseeinsum.statistics.fingerprints import fingerprints, fingerprints_statement
 from sparseeinsum.statistics.templates import union_all
 from sparseeinsum.storage.catalogue import Catalogue, fingerprint_of_definitions, fingerprint_of_dictionaries
 
@@ -26,7 +26,7 @@ def guarded_query(plan: ProgramPlan, output: str, engine: Engine) -> str:
         engine: The connection that it was made on.
     """
     query = plan.statements.single(output).query
-    checks = [*_checks_of_data(plan, engine.dialect_name), *_checks_of_definitions(plan, engine)]
+    checks = [*_checks_of_data(plan, engine), *_checks_of_definitions(plan, engine)]
     if checks:
         counted = exp.select(exp.Count(this=exp.column(_IS_SAME))).from_(_GUARD).subquery()
         all_same = exp.EQ(this=counted, expression=exp.Literal.number(len(checks)))
@@ -35,15 +35,13 @@ def guarded_query(plan: ProgramPlan, output: str, engine: Engine) -> str:
     return write_sql(query, engine.dialect)
 
 
-def _checks_of_data(plan: ProgramPlan, dialect: str) -> list[exp.Select]:
+def _checks_of_data(plan: ProgramPlan, engine: Engine) -> list[exp.Select]:
     """For every tensor that is read, a query of one row that fails unless the rows are those that were measured."""
     checks = []
-    for name, tensor in plan.inputs.items():
-        stored, fingerprint = tensor.stored, tensor.measurement.fingerprint
-        if stored.is_generated:
-            continue
+    read = {name: tensor.stored for name, tensor in plan.inputs.items() if not tensor.stored.is_generated}
+    for (name, stored), fingerprint in zip(read.items(), fingerprints(list(read.values()), engine), strict=True):
         assert isinstance(fingerprint, tuple)
-        now = sqlglot.parse_one(fingerprints_statement((stored,), dialect), dialect=dialect)
+        now = sqlglot.parse_one(fingerprints_statement((stored,), engine.dialect_name), dialect=engine.dialect_name)
         assert isinstance(now, exp.Query)
         columns = [exp.column(column) for column in now.named_selects[1:]]
         same = [

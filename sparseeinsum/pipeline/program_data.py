@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sparseeinsum.decompose.indexed_access import StoredOrder
 from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes, threads_within
@@ -15,11 +16,13 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.rewrite.first_match import successors_needed
 from sparseeinsum.semantics.exactness import ValueFacts
+from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries
 from sparseeinsum.statistics.blocks import with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, stored_of, values_of
 from sparseeinsum.statistics.order import ascending_axes
+from sparseeinsum.statistics.scan_cache import stored_in
 from sparseeinsum.storage.generated_tensors import generated_source, successor_source
 from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.program_inputs import stored_inputs
@@ -76,8 +79,9 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
         inputs = {
             name: _with_blocks(tensor, options.tiles, engine) for name, tensor in measure_all(stored, engine).items()
         }
-        estimator = make_estimator(options.estimator, stored, statistics_of(inputs), engine)
-    return ProgramData(inputs, _orders(stored, engine), estimator, memory, generated.successors)
+        count = partial(_count_entries, inputs=inputs, engine=engine)
+        estimator = make_estimator(options.estimator, stored, statistics_of(inputs), engine, count)
+    return ProgramData(inputs, _orders(inputs, engine), estimator, memory, generated.successors)
 
 
 def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine) -> MeasuredTensor:
@@ -114,15 +118,25 @@ def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
             )
 
 
-def _orders(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, StoredOrder]:
+def _count_entries(
+    stored: Mapping[str, StoredTensor], inputs: Mapping[str, MeasuredTensor], engine: Engine
+) -> Mapping[str, tuple[AxisCounts, ...]]:
+    """Counts for every index of every axis of inputs; those are read whose rows have changed since they last were."""
+    versions = {name: inputs[name].row_version for name in stored}
+    return engine.scans.scan("axis counts", versions, lambda changed: count_entries(stored_in(changed), engine))
+
+
+def _orders(inputs: Mapping[str, MeasuredTensor], engine: Engine) -> dict[str, StoredOrder]:
     """The axes by which the tuples are sorted, for our own tables of several key columns."""
+    if not engine.dialect.keeps_residents:
+        return {}
     candidates = {
-        name: source
-        for name, source in stored.items()
-        if source.is_owned and not source.holds_keys and len(source.keys) > 1
+        name: tensor.row_version
+        for name, tensor in inputs.items()
+        if tensor.stored.is_owned and not tensor.stored.holds_keys and len(tensor.stored.keys) > 1
     }
-    axes = ascending_axes(candidates, engine) if engine.dialect.keeps_residents else {}
-    return {name: StoredOrder(stored[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
+    axes = engine.scans.scan("order", candidates, lambda changed: ascending_axes(stored_in(changed), engine))
+    return {name: StoredOrder(inputs[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ class _Rest:
             counted = counted_statistics(source, counts[name], tables[name]) if name in counts else None
             statistics = counted or measure(source, engine).statistics
             # The proof that the plan is exact rests on these ranges; with them the rest stays exact.
-            measurement = Measurement(statistics, tables[name], plan.evaluations[name].values, fingerprint=None)
+            measurement = Measurement(statistics, tables[name], plan.evaluations[name].values, version=None)
             inputs[name] = MeasuredTensor(source, measurement)
         return cls(plan, graph, inputs, plan.estimator.with_tensors(computed, counts))
 

@@ -25,12 +25,12 @@ from sparseeinsum.results.execution import (
     with_dictionaries,
 )
 from sparseeinsum.results.targets import Table, Target
-from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.ownership import check_target
 from sparseeinsum.storage.program_inputs import stored_inputs
+from sparseeinsum.storage.row_versions import row_versions
 
 Value = TypeVar("Value")
 
@@ -127,11 +127,11 @@ def _current_inputs(plan: ProgramPlan, engine: Engine) -> Mapping[str, MeasuredT
             raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
     stored_tensors = stored_of(plan.inputs)
     with limited_memory(engine, plan.options.memory_limit, _scanned_bytes(plan, engine)):
-        current = dict(zip(plan.inputs, fingerprints(list(stored_tensors.values()), engine), strict=True))
+        current = row_versions(stored_tensors, engine)
     changed = {
         name: stored
         for name, stored in stored_tensors.items()
-        if current[name] != plan.inputs[name].measurement.fingerprint
+        if current[name].version != plan.inputs[name].measurement.version
     }
     if not changed:
         return plan.inputs

@@ -4,7 +4,7 @@ These vectors are the sketch of Sommer, Boehm, Evfimievski, Reinwald and Haas, "
 Estimation for Matrix Expressions", SIGMOD 2019, section 3; here for tensors of any rank.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,6 +22,8 @@ from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import fill_placeholders, placeholders, template, union_all
 
 Vector = NDArray[np.float64]
+
+CountEntries = Callable[[Mapping[str, StoredTensor]], Mapping[str, tuple["AxisCounts", ...]]]
 
 LARGEST_BOUND = 1 << 20  # the largest bound of an axis with a count for every index
 _MOST_AXES = 32  # the most axes of a numpy array
@@ -81,21 +83,21 @@ def even_tensor(statistics: Statistics) -> tuple[AxisCounts, ...]:
 
 
 def measure_counts(
-    stored: Mapping[str, StoredTensor], statistics: Mapping[str, Statistics], executor: Executor
+    stored: Mapping[str, StoredTensor], statistics: Mapping[str, Statistics], count: CountEntries
 ) -> dict[str, tuple[AxisCounts, ...]]:
     """Count the entries at every index of every axis; tensors that are dense or have no entries are not read.
 
     Args:
         stored: The tensors, which must be countable.
         statistics: Their measured statistics.
-        executor: Runs one query for all.
+        count: Counts the entries of tensors, as `count_entries` does.
 
     Raises:
         EngineError: A relation cannot be read.
     """
     counts = {name: even_tensor(statistics[name]) for name in stored}
     sparse = {name: tensor for name, tensor in stored.items() if 0 < statistics[name].entries < tensor.tensor.size}
-    return counts | count_entries(sparse, executor)
+    return {**counts, **count(sparse)}
 
 
 def count_entries(stored: Mapping[str, StoredTensor], executor: Executor) -> dict[str, tuple[AxisCounts, ...]]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Protocol
 
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation
-from sparseeinsum.statistics.axis_counts import AxisCounts
+from sparseeinsum.statistics.axis_counts import AxisCounts, CountEntries, count_entries
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.exact import ExactEstimator
 from sparseeinsum.statistics.measure import Executor
@@ -69,7 +70,11 @@ class UniformEstimator:
 
 
 def make_estimator(
-    name: str, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+    name: str,
+    stored: Mapping[str, StoredTensor],
+    measured: Mapping[str, Statistics],
+    executor: Executor,
+    count: CountEntries | None = None,
 ) -> Estimator:
     """Make an estimator for programs on stored tensors.
 
@@ -79,6 +84,7 @@ def make_estimator(
         stored: The inputs.
         measured: Their statistics.
         executor: Runs queries.
+        count: Counts entries for `sketch`; by default a query does.
 
     Raises:
         PlanError: There is no estimator of that name.
@@ -88,7 +94,7 @@ def make_estimator(
         case "uniform":
             return UniformEstimator()
         case "sketch":
-            return SketchEstimator.from_tensors(stored, measured, executor)
+            return SketchEstimator.from_tensors(stored, measured, count or partial(count_entries, executor=executor))
         case "exact":
             return ExactEstimator(stored, executor)
         case _:

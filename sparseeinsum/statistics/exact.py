@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from sqlglot import exp
@@ -14,7 +15,7 @@ from sqlglot import exp
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
-from sparseeinsum.statistics.axis_counts import AxisCounts
+from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries
 from sparseeinsum.statistics.columns import coordinate
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.indices import entry_indices, index_column
@@ -73,7 +74,8 @@ class ExactEstimator:
             EngineError: The database refused the query, for example for lack of memory.
         """
         read = {name: self.stored[name] for name in measured}  # after a checkpoint, the rest reads fewer tensors
-        known = SketchEstimator.from_tensors(read, measured, self.executor)(graph, measured, evaluations)
+        count = partial(count_entries, executor=self.executor)
+        known = SketchEstimator.from_tensors(read, measured, count)(graph, measured, evaluations)
         structures = _Structures(graph, self.executor.dialect_name)
         for name in measured:
             is_dense = measured[name].entries >= self.stored[name].tensor.size

@@ -7,12 +7,12 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement
 
 
-def measure_generated(stored: StoredTensor, fingerprint: object) -> Measurement:
+def measure_generated(stored: StoredTensor, version: object) -> Measurement:
     """The result that `measure` would have for a vector of ones, a vector of indices, or a matrix of successors.
 
     Args:
         stored: A tensor whose rows follow from its bounds.
-        fingerprint: Its fingerprint.
+        version: A value that changes with its rows.
     """
     bound = stored.tensor.shape[0]
     tuples = bound if len(stored.keys) == 1 else max(bound - 1, 0)
@@ -21,4 +21,4 @@ def measure_generated(stored: StoredTensor, fingerprint: object) -> Measurement:
         entries, values = max(bound - 1, 0), Range(1, max(bound - 1, 1))
     distinct = (float(entries),) * len(stored.keys)
     known = ValueFacts(values if entries else EMPTY_RANGE, has_fill=entries < stored.tensor.size)
-    return Measurement(Statistics(float(entries), distinct, stored.tensor.shape), tuples, known, fingerprint)
+    return Measurement(Statistics(float(entries), distinct, stored.tensor.shape), tuples, known, version)

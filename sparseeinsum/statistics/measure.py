@@ -48,22 +48,22 @@ class Measurement:
         statistics: T and V, exact.
         tuples: The number of rows of the relation, including those that store the fill.
         values: The range of the values that are not the fill, and whether some index holds the fill.
-        fingerprint: A value that changes with the rows.
+        version: A value that changes with the rows; None if it is not known.
     """
 
     statistics: Statistics
     tuples: int
     values: ValueFacts
-    fingerprint: object
+    version: object
 
 
-def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None) -> Measurement:
+def measure(stored: StoredTensor, executor: Executor, version: object = None) -> Measurement:
     """Measure a stored tensor by a scan.
 
     Args:
         stored: The tensor.
         executor: Runs the scan.
-        fingerprint: The fingerprint of its rows, taken before the scan, so that rows that are added in between count as
+        version: The version of its rows, taken before the scan, so that rows that are added in between count as
             changed; None if it is not needed.
 
     Raises:
@@ -85,7 +85,7 @@ def measure(stored: StoredTensor, executor: Executor, fingerprint: object = None
     tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(counts["tuples"])}
     statistics = Statistics(float(counts["entries"]), tuple(distinct), stored.tensor.shape, counted_tuples=tuples)
     known = ValueFacts(_range(lowest, highest), has_fill=counts["entries"] < stored.tensor.size)
-    return Measurement(statistics, counts["tuples"], known, fingerprint)
+    return Measurement(statistics, counts["tuples"], known, version)
 
 
 def _range(lowest: object, highest: object) -> Range:

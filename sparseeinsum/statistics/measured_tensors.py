@@ -7,6 +7,7 @@ from sparseeinsum.language.tensors import Decomposition, StoredTensor
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.scan_cache import RowVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class MeasuredTensor:
 
     Attributes:
         stored: Its name, axes and dtype, and the table, columns and dictionaries that hold it.
-        measurement: Its statistics, rows, range of values and fingerprint when it was scanned.
+        measurement: Its statistics, rows, range of values and version when it was scanned.
     """
 
     stored: StoredTensor
@@ -35,6 +36,11 @@ class MeasuredTensor:
     def values(self) -> ValueFacts:
         """The range of its values, and whether some index holds the fill."""
         return self.measurement.values
+
+    @property
+    def row_version(self) -> RowVersion:
+        """The tensor with the version of its rows when it was scanned."""
+        return RowVersion(self.stored, self.measurement.version)
 
     @property
     def is_complete(self) -> bool:

@@ -11,6 +11,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.axis_counts import (
     AxisCounts,
+    CountEntries,
     binned,
     even_tensor,
     is_countable,
@@ -18,7 +19,6 @@ from sparseeinsum.statistics.axis_counts import (
     occupied_cells,
 )
 from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, by_label, dense_statistics, estimate_result
-from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.sketch import Sketch, aggregated, joined, skew, under_labels
 
 _MOST_AXES = 5  # the most axes of a tensor for which every set of axes gets a bound
@@ -38,15 +38,15 @@ class SketchEstimator:
 
     @classmethod
     def from_tensors(
-        cls, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], executor: Executor
+        cls, stored: Mapping[str, StoredTensor], measured: Mapping[str, Statistics], count: CountEntries
     ) -> "SketchEstimator":
-        """Count the entries of the stored tensors that are countable.
+        """Count the entries of the stored tensors that are countable; `count` counts as `count_entries` does.
 
         Raises:
             EngineError: A relation cannot be read.
         """
         countable = {name: source for name, source in stored.items() if is_countable(source.tensor.shape)}
-        return cls(measure_counts(countable, measured, executor))
+        return cls(measure_counts(countable, measured, count))
 
     def with_tensors(
         self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[AxisCounts, ...]]

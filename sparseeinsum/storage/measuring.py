@@ -9,15 +9,16 @@ from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.blocks import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.generated import measure_generated
-from sparseeinsum.statistics.measure import check_rows, measure
+from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
+from sparseeinsum.statistics.scan_cache import RowVersion
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
+from sparseeinsum.storage.row_versions import row_versions
 
 
 def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, MeasuredTensor]:
-    """Scan every tensor, and return them with their measurements, by name.
+    """The tensors with their measurements, by name; those are scanned whose rows have changed since they last were.
 
     Raises:
         CatalogueError: A table does not exist any more.
@@ -26,20 +27,25 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
     for source in stored.values():
         if not source.is_index_range:
             check_relation(engine, source)
-    current_fingerprints = fingerprints(list(stored.values()), engine)
-    inputs = {}
-    for (name, source), fingerprint in zip(stored.items(), current_fingerprints, strict=True):
-        if source.is_index_range:
-            inputs[name] = MeasuredTensor(source, measure_generated(source, fingerprint))
-            continue
-        try:
-            inputs[name] = MeasuredTensor(source, measure(source, engine, fingerprint))
-        except EngineError:
-            # The error may have undone an open transaction, so that another connection looks for an invalid row.
-            with suppress(EngineError), engine.another_connection() as other:
-                check_rows(source, other)
-            raise
-    return inputs
+    versions = row_versions(stored, engine)
+
+    def measure_changed(changed: Mapping[str, RowVersion]) -> dict[str, Measurement]:
+        return {name: _measure(tensor, engine) for name, tensor in changed.items()}
+
+    measurements = engine.scans.scan("measurement", versions, measure_changed)
+    return {name: MeasuredTensor(source, measurements[name]) for name, source in stored.items()}
+
+
+def _measure(tensor: RowVersion, engine: Engine) -> Measurement:
+    if tensor.stored.is_index_range:
+        return measure_generated(tensor.stored, tensor.version)
+    try:
+        return measure(tensor.stored, engine, tensor.version)
+    except EngineError:
+        # The error may have undone an open transaction, so that another connection looks for an invalid row.
+        with suppress(EngineError), engine.another_connection() as other:
+            check_rows(tensor.stored, other)
+        raise
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:

@@ -70,14 +70,16 @@ def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table
         _check_sums(engine, source)
     query = _summed(engine, source) if layout.sum_duplicates else _entries(engine, source, _value(source))
     if layout.decomposition == source.decomposition:
-        engine.replace_table(table, _ordered(query, layout.order), distribution=layout.distribution)
+        engine.replace_table(
+            table, _ordered(query, layout.order), distribution=layout.distribution, records_changes=True
+        )
         return
     temporary = exp.table_(_ROWS, db=engine.dialect.temporary_schema)
     stored = stored_tensor(source.tensor, source.decomposition, temporary.sql(engine.dialect_name))
     engine.create_temporary(temporary, query)
     repartitioned = repartition(Stored(stored), layout.decomposition)
     select = relation_query(Convert(repartitioned) if source.tensor.dtype == "bool" else repartitioned, engine.dialect)
-    engine.replace_table(table, _ordered(select, layout.order), distribution=layout.distribution)
+    engine.replace_table(table, _ordered(select, layout.order), distribution=layout.distribution, records_changes=True)
     engine.execute(exp.Drop(tables=[temporary], kind="TABLE"))
 
 

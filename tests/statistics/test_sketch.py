@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from random_statements import draw_statements
 import sparseeinsum as se
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics import axis_counts
-from sparseeinsum.statistics.axis_counts import AxisCounts, Bins, binned, measure_counts, occupied_cells
+from sparseeinsum.statistics.axis_counts import AxisCounts, Bins, binned, count_entries, measure_counts, occupied_cells
 from sparseeinsum.statistics.estimate import Statistics, join_tuples, occupied
 from sparseeinsum.statistics.estimators import Estimator, UniformEstimator
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
@@ -38,7 +39,7 @@ def counts_of(array: Array) -> tuple[AxisCounts, ...]:
 
 
 def measured_counts(db: se.Database, stored: StoredTensor, statistics: Statistics) -> tuple[AxisCounts, ...]:
-    return measure_counts({"A": stored}, {"A": statistics}, db._engine)["A"]
+    return measure_counts({"A": stored}, {"A": statistics}, partial(count_entries, executor=db._engine))["A"]
 
 
 def estimated(text: str, estimator: Estimator, known: dict[str, Statistics]) -> dict[str, Statistics]:

@@ -26,6 +26,7 @@ from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
 from sparseeinsum.statistics.columns import type_named
+from sparseeinsum.statistics.scan_cache import ScanCache
 
 _INSUFFICIENT_PRIVILEGE = "42501"  # SQLSTATEs
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
@@ -49,6 +50,7 @@ class PostgreSQLEngine:
         self._functions = functions
         self._path: SearchPath | None = None  # the user's search_path, while the session has this package's
         self._consistency = ReadConsistency.NONE
+        self.scans = ScanCache()
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
@@ -133,6 +135,7 @@ class PostgreSQLEngine:
         query: exp.Select,
         key: Sequence[str] = (),
         distribution: TableDistribution | None = None,
+        records_changes: bool = False,
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name; return the number of rows.
 
@@ -150,6 +153,10 @@ class PostgreSQLEngine:
 
     def _replace(self, old: exp.Table, new: exp.Table, columns: Sequence[Column]) -> bool:
         return replace(self, self._session, old, new, columns, partial(self._analyze_permanent, columns=columns))
+
+    def change_tokens(self, tables: Sequence[exp.Table]) -> list[object]:
+        """Return None for every table: changes are not recorded yet."""
+        return [None] * len(tables)
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""

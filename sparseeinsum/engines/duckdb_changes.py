@@ -1,0 +1,106 @@
+"""Engines: records that a DuckDB table was changed, so that what was measured of it stays valid until then.
+
+Triggers add a row to a log for every statement that inserts, updates or deletes rows, whatever program runs it.
+DuckDB has no triggers for ALTER TABLE; but it refuses to change the type of a column with a CHECK constraint, to drop a
+column with one that has other columns, and to rename a table with triggers. So a table has a constraint on all columns,
+which is always true, and other changes show in its definition.
+
+The name of the log differs from one database to another: a table of an attached database can only be changed where that
+database is the current one, or its triggers would write into the log of another.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.engines.engine import Column
+
+_SCHEMA = "sparseeinsum"
+_LOG_PREFIX = "changes_"
+_NUMBERS = "change_numbers"
+_EVENTS = ("INSERT", "UPDATE", "DELETE")
+_FIRST_VERSION = 2  # of DuckDB whose files can have triggers
+
+Rows = Callable[[str], Sequence[tuple[object, ...]]]
+
+
+def can_record_changes(rows: Rows) -> bool:
+    """Whether the current database can have triggers: one in memory, or in a file of a version that has them."""
+    ((version,),) = rows(
+        "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
+    )
+    return version is None or int(str(version).removeprefix("v").split(".")[0]) >= _FIRST_VERSION
+
+
+def recorded_table(table: exp.Table, columns: Iterable[Column]) -> exp.Create:
+    """The statement that creates or replaces a table, with the constraint that keeps its columns as they are."""
+    definitions: list[exp.Expr] = []
+    is_null: list[exp.Expr] = []
+    for column in columns:
+        name = exp.to_identifier(column.name, quoted=True)
+        definitions.append(exp.ColumnDef(this=name, kind=exp.DataType.build(column.sql_type, dialect="duckdb")))
+        is_null.append(exp.column(name.copy()).is_(exp.null()))
+    always = exp.Check(this=exp.or_(*is_null, exp.true()))
+    return exp.Create(
+        this=exp.Schema(this=table.copy(), expressions=[*definitions, always]), kind="TABLE", replace=True
+    )
+
+
+def start_recording(rows: Rows, table: exp.Table) -> None:
+    """Record the changes of a table from now on, which was made by `recorded_table`."""
+    log = _log(rows) or _create_log(rows)
+    change = _change(table, log)
+    for event in _EVENTS:
+        rows(
+            f"CREATE TRIGGER {_trigger_name(event)} AFTER {event} ON {table.sql('duckdb')} FOR EACH STATEMENT {change}"
+        )
+    rows(f"DELETE FROM {_SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
+    rows(change)  # so that a table without a row in the log is one whose changes somebody has deleted
+
+
+def change_tokens(rows: Rows) -> Mapping[tuple[str, str], object]:
+    """By schema and name of every table whose changes are recorded, a value that differs after every change."""
+    log = _log(rows)
+    if log is None:
+        return {}
+    replacements = {
+        "$triggers": ", ".join(f"'{_trigger_name(event)}'" for event in _EVENTS),
+        "$log_name": f"'{log}'",
+        "$number_of_triggers": str(len(_EVENTS)),
+        "$log": f"{_SCHEMA}.{log}",
+    }
+    text = assets.read("sql/duckdb/change_tokens.sql")
+    for placeholder, value in replacements.items():
+        text = text.replace(placeholder, value)
+    return {(str(schema), str(name)): str(token) for schema, name, *token in rows(text)}
+
+
+def _log(rows: Rows) -> str | None:
+    """The name of the log of the current database; None if it has none."""
+    names = rows(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() "
+        f"AND schema_name = '{_SCHEMA}' AND starts_with(table_name, '{_LOG_PREFIX}')"
+    )
+    return str(names[0][0]) if names else None
+
+
+def _create_log(rows: Rows) -> str:
+    log = _LOG_PREFIX + uuid.uuid4().hex
+    rows(f"CREATE SEQUENCE {_SCHEMA}.{_NUMBERS}")
+    rows(f"CREATE TABLE {_SCHEMA}.{log} (table_name VARCHAR, number BIGINT)")
+    return log
+
+
+def _change(table: exp.Table, log: str) -> str:
+    """The statement that records a change of a table."""
+    return f"INSERT INTO {_SCHEMA}.{log} VALUES ({_name_in_log(table)}, nextval('{_SCHEMA}.{_NUMBERS}'))"
+
+
+def _name_in_log(table: exp.Table) -> str:
+    return exp.Literal.string(f"{table.db}.{table.name}").sql("duckdb")
+
+
+def _trigger_name(event: str) -> str:
+    return f"sparseeinsum_{event.lower()}"

@@ -1,0 +1,68 @@
+"""Statistics: keeps what scans of stored tensors returned, until their rows change."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from sparseeinsum.language.tensors import StoredTensor
+
+_MOST_RESULTS = 512
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class RowVersion:
+    """A stored tensor with the rows that it has at some time.
+
+    Attributes:
+        stored: The tensor.
+        version: A value that changes with the rows; None if it is unknown.
+    """
+
+    stored: StoredTensor
+    version: object
+
+
+def stored_in(tensors: Mapping[str, RowVersion]) -> dict[str, StoredTensor]:
+    """The stored tensors of versions, by name."""
+    return {name: tensor.stored for name, tensor in tensors.items()}
+
+
+@dataclass(slots=True)
+class ScanCache:
+    """Results of scans, by the kind of scan and the relation that was scanned; those used last are kept."""
+
+    _results: dict[tuple[str, str], tuple[RowVersion, Any]] = field(default_factory=dict)
+
+    def scan(
+        self,
+        kind: str,
+        tensors: Mapping[str, RowVersion],
+        scan: Callable[[Mapping[str, RowVersion]], Mapping[str, Result]],
+    ) -> dict[str, Result]:
+        """The results for tensors, of which only those are scanned whose rows have changed since they last were.
+
+        Args:
+            kind: Names what `scan` finds.
+            tensors: The tensors, by name.
+            scan: Scans tensors, and returns their results by name.
+        """
+        results = {name: self._find(kind, tensor) for name, tensor in tensors.items()}
+        missing = {name: tensors[name] for name, result in results.items() if result is None}
+        scanned = scan(missing) if missing else {}
+        for name, tensor in missing.items():
+            results[name] = scanned[name]
+            if tensor.version is not None:
+                self._results[kind, tensor.stored.relation] = tensor, scanned[name]
+        while len(self._results) > _MOST_RESULTS:
+            del self._results[next(iter(self._results))]
+        return {name: result for name, result in results.items() if result is not None}
+
+    def _find(self, kind: str, tensor: RowVersion) -> Any:  # noqa: ANN401  # whatever the scan returns
+        key = kind, tensor.stored.relation
+        then, result = self._results.pop(key, (None, None))
+        if then != tensor:
+            return None
+        self._results[key] = tensor, result
+        return result
