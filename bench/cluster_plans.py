@@ -24,7 +24,7 @@ from bench.relational_plans import (
     vertical,
 )
 from sparseeinsum.algebra.implementation.placements import Placement, partitioned
-from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
@@ -33,8 +33,8 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
+from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, sites_of
 from sparseeinsum.decompose.clusters.distribution import Cluster

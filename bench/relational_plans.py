@@ -6,8 +6,8 @@ The numbers that the paper prints for them (tables 4, 6 and 9) are beside the pl
 from collections.abc import Callable, Mapping
 
 from sparseeinsum.algebra.implementation.compile import local_operator
-from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.movement_rules import skip_shuffle_before_aggregation
+from sparseeinsum.algebra.implementation.operator_costs import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.site_operators import (
@@ -19,9 +19,9 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
     transformed,
 )
-from sparseeinsum.algebra.relational.expressions import Aggregation, Expression, Input, Join, Transform
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, MULTIPLY, SUBTRACT, einsum_kernel, elementwise
+from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Expression, Input, Join, Transform
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 

@@ -27,8 +27,19 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.algebra.relational.absence import Absent, TileExtent
 from sparseeinsum.algebra.relational.compositions import DropAxis, InsertAxis
-from sparseeinsum.algebra.relational.dense import absent_of, extent_at, frontier_of, type_of
-from sparseeinsum.algebra.relational.expressions import (
+from sparseeinsum.algebra.relational.expression_text import write_expression
+from sparseeinsum.algebra.relational.folds import AggregateFold, CompensatedFold, Fold
+from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Elementwise, Kernel
+from sparseeinsum.algebra.relational.keys import (
+    Integer,
+    KeyExpression,
+    KeyMap,
+    KeyPart,
+    KeyPredicate,
+    Operation,
+    projection,
+)
+from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Complete,
     Concat,
@@ -41,19 +52,8 @@ from sparseeinsum.algebra.relational.expressions import (
     Transform,
     with_inputs,
 )
-from sparseeinsum.algebra.relational.folds import AggregateFold, CompensatedFold, Fold
-from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Elementwise, Kernel
-from sparseeinsum.algebra.relational.keys import (
-    Integer,
-    KeyExpression,
-    KeyMap,
-    KeyPart,
-    KeyPredicate,
-    Operation,
-    projection,
-)
+from sparseeinsum.algebra.relational.tensor_types import absent_of, extent_at, frontier_of, type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference

@@ -28,7 +28,7 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
-from sparseeinsum.decompose.memory import Memory
+from sparseeinsum.decompose.memory_footprint import Memory
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts

@@ -13,14 +13,14 @@ from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of, synchronized
-from sparseeinsum.engines.postgresql.names import is_postgresql
+from sparseeinsum.engines.postgresql.quoted_names import is_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.extras import imported, late
+from sparseeinsum.language.aggregate_registration import aggregate
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.language.users_aggregates import aggregate
 from sparseeinsum.loading.load import load, register_relation
 from sparseeinsum.loading.sources.input_data import ColumnSelection
 from sparseeinsum.loading.sources.readers import read
@@ -30,9 +30,9 @@ from sparseeinsum.pipeline.plan_options import PlanningOptions, plan_options
 from sparseeinsum.pipeline.progress import shown_progress
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.plans.saved.plan_files import read_plan
+from sparseeinsum.results.output_targets import Destination, targets_of
 from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
-from sparseeinsum.results.targets import Destination, targets_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.storage.access_rights import grant
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
@@ -47,7 +47,7 @@ from sparseeinsum.tracebacks import one_frame
 if TYPE_CHECKING:
     import psycopg
 
-    from sparseeinsum.algebra.building import TensorRelation
+    from sparseeinsum.algebra.tensor_relations import TensorRelation
     from sparseeinsum.pipeline.checking import Finding
 
 _RELATIONAL_QUERIES = "sparseeinsum.api.relational_queries"
@@ -484,7 +484,7 @@ class Database:
         Raises:
             DbtError: There is no such project, or one of the user's files has the name of a model.
         """
-        writing = imported("sparseeinsum.dbt_project.writing", "dbt", "writing models of dbt")
+        writing = imported("sparseeinsum.dbt_project.project_files", "dbt", "writing models of dbt")
         written: tuple[Path, ...] = writing.write_models(plan.data, self._engine, Path(project), name)
         return written
 

@@ -5,23 +5,23 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.building import TensorRelation
-from sparseeinsum.algebra.implementation.cost import Sites
 from sparseeinsum.algebra.implementation.movement_rules import MOVEMENT_RULES
+from sparseeinsum.algebra.implementation.operator_costs import Sites
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
-from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.implementation.site_operators import Placed, SitePlan
 from sparseeinsum.algebra.placement import placement_of
-from sparseeinsum.algebra.relational.dense import type_of
-from sparseeinsum.algebra.relational.expressions import Input
+from sparseeinsum.algebra.relational.relational_expressions import Input
+from sparseeinsum.algebra.relational.tensor_types import type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
+from sparseeinsum.algebra.tensor_relations import TensorRelation
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.retries import in_snapshot
 from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import write_sql
-from sparseeinsum.render.expressions import expression_query
+from sparseeinsum.render.expression_queries import expression_query
 from sparseeinsum.render.site_plans import SitePlanQuery, SiteResult, site_plan_query
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.storage.catalogue import require_tensors

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.search import Candidate, GraphPricing, State
+from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 

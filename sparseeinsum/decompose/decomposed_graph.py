@@ -8,10 +8,10 @@ from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tile
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan, plan_on_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.memory import Passes
+from sparseeinsum.decompose.memory_footprint import Passes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.repartitions import Repartition
-from sparseeinsum.decompose.search import task_of
+from sparseeinsum.decompose.search_tasks import task_of
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.tensors import Decomposition, count_keys

@@ -24,7 +24,7 @@ from sparseeinsum.decompose.factors import (
     make_factor,
     ungrouped_variable,
 )
-from sparseeinsum.decompose.search import Candidate, Pricing, State
+from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State
 from sparseeinsum.language.eingraph import EinSum
 
 _Value = TypeVar("_Value", State, tuple[State, int])

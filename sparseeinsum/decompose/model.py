@@ -23,7 +23,7 @@ from sparseeinsum.decompose.cost import (
 )
 from sparseeinsum.decompose.indexed_access import ResidentSizes, StoredOrder, indexable_operands, indexed
 from sparseeinsum.decompose.joining import OperandSizes, joined_groups, joined_pairs, share_keys, skew_factor
-from sparseeinsum.decompose.memory import (
+from sparseeinsum.decompose.memory_footprint import (
     REREAD_BYTES,
     STATE_OVERHEAD_BYTES,
     UNLIMITED,

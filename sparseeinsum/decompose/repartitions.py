@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import CostConstants, RepartitionSizes, Work
-from sparseeinsum.decompose.memory import STATE_OVERHEAD_BYTES, Memory, Passes
+from sparseeinsum.decompose.memory_footprint import STATE_OVERHEAD_BYTES, Memory, Passes
 
 
 @dataclass(frozen=True, slots=True)

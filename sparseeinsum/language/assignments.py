@@ -86,7 +86,7 @@ class _AssignmentLowering:
                 self._add(name, labels, body, value.name, at, along)
             return has_target_labels
         if value.name in USER_AGGREGATES:
-            body, aggregated, state = self._lower_users_aggregate(value, frozenset(labels))
+            body, aggregated, state = self._lower_user_aggregate(value, frozenset(labels))
             if labels_of(body) - aggregated == frozenset(labels) - {state} and state in (None, *labels[-1:]):
                 self._add(name, labels, body, value.name, at, state=state)
                 return True
@@ -170,7 +170,7 @@ class _AssignmentLowering:
     def _name_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> TensorReference:
         """A reference to an intermediate that an EinSum for an aggregate, a scan or a macro computes."""
         if call.name in USER_AGGREGATES:
-            body, aggregated, state = self._lower_users_aggregate(call, outside)
+            body, aggregated, state = self._lower_user_aggregate(call, outside)
             free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in aggregated)
             free = free if state is None else (*free, state)
             return self._name_value(call.name, free, body, call.name, call.at, state=state)
@@ -184,7 +184,7 @@ class _AssignmentLowering:
             return self._name_value(call.name, free, self._expand_macro(call, body, labels), None, call.at)
         return self._name_value(call.name, free, body, call.name, call.at)
 
-    def _lower_users_aggregate(
+    def _lower_user_aggregate(
         self, call: FunctionCall, outside: frozenset[str]
     ) -> tuple[Expression, frozenset[str], str | None]:
         """The body of a user's aggregate, the labels that it aggregates, and the label of its state, if any."""

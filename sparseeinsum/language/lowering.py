@@ -7,11 +7,11 @@ from types import MappingProxyType
 from sparseeinsum.errors import ParseError, ShapeError
 from sparseeinsum.language.assignments import lower_assignment
 from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted
-from sparseeinsum.language.files import read_source, read_statements
 from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
 from sparseeinsum.language.names import Names
 from sparseeinsum.language.parameters import NO_PARAMETERS, Parameters
 from sparseeinsum.language.parsing import Report, raise_error
+from sparseeinsum.language.program_files import read_source, read_statements
 from sparseeinsum.language.syntax import (
     NOWHERE,
     Assignment,

@@ -8,11 +8,11 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError, SparseEinsumError
 from sparseeinsum.language.binding import bind_einsum, check_declared
 from sparseeinsum.language.eingraph import EinSum, Program
-from sparseeinsum.language.files import read_statements
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.matrix_statements import no_shapes
 from sparseeinsum.language.names import names_read
 from sparseeinsum.language.parameters import Parameters
+from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.scalar import axis_bounds_of
 from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, SourceText
 from sparseeinsum.language.tensors import Axis, Tensor

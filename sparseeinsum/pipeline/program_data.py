@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.indexed_access import StoredOrder
-from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes, threads_within
+from sparseeinsum.decompose.memory_footprint import Memory, scan_needed_bytes, scanning_bytes, threads_within
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import limited_memory
+from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import Program

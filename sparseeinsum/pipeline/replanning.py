@@ -18,7 +18,7 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.plans.analysis import Replanning
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.sizes import result_sizes
+from sparseeinsum.plans.result_sizes import result_sizes
 from sparseeinsum.results.execution import Replanned
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise

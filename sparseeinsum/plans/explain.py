@@ -12,7 +12,7 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.sizes import step_sizes
+from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.units import write_bytes, write_count, write_seconds
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import Statement

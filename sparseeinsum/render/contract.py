@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.extents import fill_value
 from sparseeinsum.render.layouts import HANDLE_COLUMN, resident_row
 from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source, with_inline_arrays
 from sparseeinsum.render.values import OperandValue, ResultValue

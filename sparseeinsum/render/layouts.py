@@ -8,6 +8,14 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Convert, Densify, Resident, Schema, Slice, Stack
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.render.array_positions import (
+    KeyOf,
+    extents_inside,
+    fill_value,
+    position_of,
+    positions_at,
+    quotient,
+)
 from sparseeinsum.render.calls import (
     call,
     constant,
@@ -17,14 +25,6 @@ from sparseeinsum.render.calls import (
     integer,
     integers,
     text,
-)
-from sparseeinsum.render.extents import (
-    KeyOf,
-    extents_inside,
-    fill_value,
-    position_of,
-    positions_at,
-    quotient,
 )
 from sparseeinsum.render.sources import Source, aliased, key_column, named, unused
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named

@@ -24,17 +24,6 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.relational.compositions import SplitAxis
-from sparseeinsum.algebra.relational.expressions import (
-    Aggregation,
-    Concat,
-    Expression,
-    Filter,
-    Input,
-    Join,
-    Rekey,
-    Tile,
-    Transform,
-)
 from sparseeinsum.algebra.relational.folds import ConcatFold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, einsum_kernel
 from sparseeinsum.algebra.relational.keys import (
@@ -48,6 +37,17 @@ from sparseeinsum.algebra.relational.keys import (
     projection,
     substitute,
 )
+from sparseeinsum.algebra.relational.relational_expressions import (
+    Aggregation,
+    Concat,
+    Expression,
+    Filter,
+    Input,
+    Join,
+    Rekey,
+    Tile,
+    Transform,
+)
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
@@ -55,7 +55,7 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.broadcasts import is_everywhere, with_broadcasts_sent
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.expressions import ExpressionQuery, expression_query, schema_of
+from sparseeinsum.render.expression_queries import ExpressionQuery, expression_query, schema_of
 from sparseeinsum.render.packing import materialized_type
 from sparseeinsum.render.sources import Source, materialized_select, materialized_source, plain_source
 from sparseeinsum.render.statements import Statement

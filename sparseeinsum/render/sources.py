@@ -12,7 +12,7 @@ from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.packing import is_packed, packed, unpacked
 from sparseeinsum.statistics.columns import table_of_rows, value_of
-from sparseeinsum.statistics.dictionaries import rows_with_indices
+from sparseeinsum.statistics.dictionary_queries import rows_with_indices
 
 # A smaller part of a scan is not worth a task of its own (measured: bench/gcn.py).
 _MIN_ROWS = 256

@@ -11,9 +11,9 @@ from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError
 from sparseeinsum.render.statements import Statement
+from sparseeinsum.results.output_targets import ParquetFile, Table, Target
 from sparseeinsum.results.parquet_files import write_parquet
 from sparseeinsum.results.results import entries_in_batches
-from sparseeinsum.results.targets import ParquetFile, Table, Target
 from sparseeinsum.statistics.columns import is_index_type
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.table_comments import describe_table, extend_description

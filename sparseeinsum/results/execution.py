@@ -14,14 +14,14 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivered_relation, materialized_relations
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import MemoryGuard, memory_guard
+from sparseeinsum.engines.memory_limit import MemoryGuard, memory_guard
 from sparseeinsum.plans.analysis import EinSumRun, Replanning
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.sizes import result_sizes
+from sparseeinsum.plans.result_sizes import result_sizes
 from sparseeinsum.render.statements import Statement
 from sparseeinsum.results.delivering import deliver, natural_keys
+from sparseeinsum.results.output_targets import Target
 from sparseeinsum.results.results import TensorResult, result_of
-from sparseeinsum.results.targets import Target
 
 _STAGED_SHARE = 0.25  # the largest share of the memory for the table of an EinSum that runs alone
 

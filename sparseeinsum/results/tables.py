@@ -5,7 +5,7 @@ from dataclasses import replace
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import NameTakenError
 from sparseeinsum.results.execution import KeptResult
-from sparseeinsum.results.targets import Table
+from sparseeinsum.results.output_targets import Table
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.ownership import default_table, drop_table, owned_tensor
 from sparseeinsum.storage.table_names import table_of_relation

@@ -15,11 +15,11 @@ from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_groups import EinSumGroup
 from sparseeinsum.rewrite.predicted_costs import CostFunction, predicted_seconds
+from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
 from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
 from sparseeinsum.rewrite.saturation.einsum_building import build_einsums
 from sparseeinsum.rewrite.saturation.extraction import terms_of
 from sparseeinsum.rewrite.saturation.extractor import Extractor
-from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.term_reading import GroupTerms, read_terms
 from sparseeinsum.rewrite.saturation.terms import NumberTerm, Term, free_labels
 from sparseeinsum.rewrite.unique_names import UniqueNames

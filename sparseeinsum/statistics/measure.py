@@ -19,7 +19,7 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
-from sparseeinsum.statistics.dictionaries import KEY_COLUMN, comparable_key, dictionary_table, rows_with_indices
+from sparseeinsum.statistics.dictionary_queries import KEY_COLUMN, comparable_key, dictionary_table, rows_with_indices
 from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product

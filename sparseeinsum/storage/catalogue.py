@@ -11,7 +11,7 @@ from sparseeinsum.engines.statement_text import has_line_break
 from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
-from sparseeinsum.statistics.dictionaries import SCHEMA
+from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.access_rights import check_readable, explaining_missing_rights
 from sparseeinsum.storage.catalogue_tables import (
     COLUMNS,

@@ -7,7 +7,7 @@ from sqlglot import exp
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError
-from sparseeinsum.statistics.dictionaries import SCHEMA
+from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.table_names import parts_of_relation
 
 TABLE = "tensors"

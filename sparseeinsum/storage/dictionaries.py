@@ -20,7 +20,13 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.statistics.columns import type_named
-from sparseeinsum.statistics.dictionaries import INDEX_COLUMN, KEY_COLUMN, SCHEMA, comparable_key, dictionary_table
+from sparseeinsum.statistics.dictionary_queries import (
+    INDEX_COLUMN,
+    KEY_COLUMN,
+    SCHEMA,
+    comparable_key,
+    dictionary_table,
+)
 from sparseeinsum.storage.access_rights import access_to, explaining_missing_rights
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.catalogue_tables import DICTIONARIES

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
-from sparseeinsum.language.files import is_data_file
+from sparseeinsum.language.program_files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, fully_promoted
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable

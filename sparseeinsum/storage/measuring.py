@@ -10,7 +10,7 @@ from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.blocks import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.fingerprints import fingerprints
-from sparseeinsum.statistics.generated import measure_generated
+from sparseeinsum.statistics.generated_measurements import measure_generated
 from sparseeinsum.statistics.measure import check_rows, measure
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 from sparseeinsum.storage.catalogue import check_relation, require_tensors

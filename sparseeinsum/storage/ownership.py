@@ -8,7 +8,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.statistics.dictionaries import SCHEMA
+from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.catalogue import Catalogue, check_name, find_tensor
 from sparseeinsum.storage.table_names import folds_case, parse_table_name, table_in
 

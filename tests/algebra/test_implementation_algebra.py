@@ -26,11 +26,11 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.relational.compositions import Duplicate
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
-from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.folds import AggregateFold, MappedFold
 from sparseeinsum.algebra.relational.kernels import ADD, MATRIX_PRODUCT, einsum_kernel, elementwise
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import projection, with_copy_number
+from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError

@@ -7,21 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from random_relations import sum_of
 
-from sparseeinsum.algebra.building import parse_kernel
 from sparseeinsum.algebra.relational.absence import Absent, TileExtent
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
-from sparseeinsum.algebra.relational.expressions import (
-    Aggregation,
-    Complete,
-    Concat,
-    Expression,
-    Filter,
-    Input,
-    Join,
-    Rekey,
-    Tile,
-    Transform,
-)
+from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import AggregateFold, KernelFold
 from sparseeinsum.algebra.relational.kernels import (
     ADD,
@@ -34,8 +22,20 @@ from sparseeinsum.algebra.relational.kernels import (
 )
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import KeyMap, projection
+from sparseeinsum.algebra.relational.relational_expressions import (
+    Aggregation,
+    Complete,
+    Concat,
+    Expression,
+    Filter,
+    Input,
+    Join,
+    Rekey,
+    Tile,
+    Transform,
+)
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.algebra.relational.writing import write_expression
+from sparseeinsum.algebra.tensor_relations import parse_kernel
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.records import Law
 from sparseeinsum.semantics.exactness import JoinKind

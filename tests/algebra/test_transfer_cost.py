@@ -32,10 +32,10 @@ from bench.relational_plans import (
     whole_cost,
 )
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.cost import Sites, cost_by_operator, cost_of, transfer
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_by_operator, cost_of, transfer
 from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten_plans
-from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
@@ -45,9 +45,9 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
 )
 from sparseeinsum.algebra.relational.evaluate import Relation
-from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, einsum_kernel
+from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError

@@ -1,7 +1,7 @@
 """Memory limits of which so much can be planned with: the process that DuckDB runs in takes the rest."""
 
 import sparseeinsum as se
-from sparseeinsum.decompose.memory import Memory
+from sparseeinsum.decompose.memory_footprint import Memory
 
 
 def limit_for(db: se.Database, planned_bytes: float) -> int:

@@ -17,7 +17,7 @@ from sparseeinsum.algebra.implementation.site_operators import LocalAggregation,
 from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.plan_expressions import PlanExpressions
-from sparseeinsum.algebra.relational.expressions import Complete, Expression, Input
+from sparseeinsum.algebra.relational.relational_expressions import Complete, Expression, Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import (

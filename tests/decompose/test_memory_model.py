@@ -8,7 +8,7 @@ from cost_models import OPERANDS, PRODUCT, model_of, promoting
 
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.memory import (
+from sparseeinsum.decompose.memory_footprint import (
     ENGINE_MARGINS,
     REREAD_BYTES,
     STATE_OVERHEAD_BYTES,

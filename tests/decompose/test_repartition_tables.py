@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_runs import random_runs
 
-from sparseeinsum.decompose.memory import Memory
+from sparseeinsum.decompose.memory_footprint import Memory
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.search import SearchTask
+from sparseeinsum.decompose.search_tasks import SearchTask
 from sparseeinsum.statistics.estimate import Statistics
 
 

@@ -26,9 +26,9 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.relational.evaluate import evaluate
-from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
+from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, compute_plans, plan_query

@@ -20,7 +20,7 @@ import sparseeinsum as se
 from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import limited_memory, memory_guard
+from sparseeinsum.engines.memory_limit import limited_memory, memory_guard
 from sparseeinsum.render.statements import Statement
 
 pytestmark = pytest.mark.engines("duckdb", reason="a server has memory of its own")

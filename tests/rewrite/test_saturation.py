@@ -14,9 +14,9 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
 from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode, Limits, saturate
 from sparseeinsum.rewrite.saturation.extractor import Extractor
-from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.term_reading import GroupTerms, read_terms
 from sparseeinsum.rewrite.saturation.terms import Add, AggregateTerm, Apply, Leaf, Mul, NumberTerm, Sum, Term
 from sparseeinsum.semantics.dense import evaluate_program

@@ -15,7 +15,8 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
     transformed,
 )
-from sparseeinsum.algebra.relational.expressions import (
+from sparseeinsum.algebra.relational.kernels import IDENTITY
+from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Complete,
     Concat,
@@ -27,7 +28,6 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.kernels import IDENTITY
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.semantics.exactness import JoinKind
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.counts import TupleCounts
+from sparseeinsum.algebra.implementation.operator_costs import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementLike, partitioned
-from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
@@ -20,9 +20,9 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.expressions import Expression
+from sparseeinsum.algebra.relational.expression_text import write_positions, write_tree
 from sparseeinsum.algebra.relational.keys import Key
-from sparseeinsum.algebra.relational.writing import write_positions, write_tree
+from sparseeinsum.algebra.relational.relational_expressions import Expression
 from sparseeinsum.errors import AlgebraError
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.algebra.implementation.compile import local_operator
-from sparseeinsum.algebra.implementation.cost import Cost, Sites, operator_cost
 from sparseeinsum.algebra.implementation.counts import TupleCounts, count_tuples
+from sparseeinsum.algebra.implementation.operator_costs import Cost, Sites, operator_cost
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind, partitioned
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.site_operators import (
@@ -17,8 +17,8 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.expressions import Aggregation, Complete, Concat, Expression, Join
 from sparseeinsum.algebra.relational.folds import Fold
+from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Complete, Concat, Expression, Join
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
 

@@ -10,10 +10,10 @@ from typing import TypeAlias
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind
 from sparseeinsum.algebra.relational.absence import Absent
 from sparseeinsum.algebra.relational.compositions import SplitAxis
-from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Kernel, commutes
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, identity_map
+from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import OneInput
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (

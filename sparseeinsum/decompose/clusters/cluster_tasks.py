@@ -29,7 +29,7 @@ from sparseeinsum.decompose.clusters.repartition_routes import (
     numbered_distribution,
     tables_for,
 )
-from sparseeinsum.decompose.search import Choices, SearchTask, State
+from sparseeinsum.decompose.search_tasks import Choices, SearchTask, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import Decomposition, common_tile
 

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column
-from sparseeinsum.engines.postgresql.engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.installed_functions import Variant
+from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation
 from sparseeinsum.engines.postgresql.stage_names import shared_stages

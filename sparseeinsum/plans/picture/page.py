@@ -10,7 +10,7 @@ from sparseeinsum.plans.explain import Explanation, differing_steps, write_times
 from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.picture.cards import deal, marked, notation_lines
 from sparseeinsum.plans.picture.drawing import draw
-from sparseeinsum.plans.statements import write_sql
+from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.plans.units import write_seconds
 
 _MOST_ALTERNATIVES = 5  # of each EinSum

@@ -12,7 +12,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.plans.saved.plan_files import SavedPlan
-from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
+from sparseeinsum.rewrite.assumption_checks import broken_assumption, rewritten_results
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS
 from sparseeinsum.semantics.exactness import ValueFacts
 

@@ -12,7 +12,10 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Computed, Contract, Relation, Schema, Slice, Stack, Stored
-from sparseeinsum.algebra.relational.expressions import (
+from sparseeinsum.algebra.relational.folds import AggregateFold, Fold
+from sparseeinsum.algebra.relational.kernels import IDENTITY, EinSumKernel, Elementwise, Kernel
+from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyPart, Operation, write_key
+from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Concat,
     Expression,
@@ -23,9 +26,6 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.folds import AggregateFold, Fold
-from sparseeinsum.algebra.relational.kernels import IDENTITY, EinSumKernel, Elementwise, Kernel
-from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyPart, Operation, write_key
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType, keeps_keys_unique, lower_bound
 from sparseeinsum.errors import AlgebraError

@@ -8,9 +8,9 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors
-from sparseeinsum.kernels.catalogue import Kind, ValueType, functions
+from sparseeinsum.kernels.array_functions import FunctionKind, ValueType, array_functions
 from sparseeinsum.kernels.compiled import measures
-from sparseeinsum.kernels.compiled.arithmetic import numbers_of
+from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.language.scalar import evaluate, write
@@ -19,7 +19,7 @@ from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.operators.functions import FUNCTIONS, built_in
 from sparseeinsum.render.values import MAX_LABELS_INSIDE
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL's kernels come of the same catalogue and cache")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL's kernels come of the same table and cache")
 
 KERNELS = (
     *(
@@ -46,7 +46,7 @@ def test_operators_come_first() -> None:
 @pytest.mark.parametrize("dtype", ["i64", "f64", "f32", "c128", "c64"])
 def test_kernels_refuse_unknown_functions(dtype: str) -> None:
     """What is neither of a record nor an address computes nothing, and calls nothing."""
-    numbers = numbers_of(dtype)
+    numbers = arithmetic_of(dtype)
     values = np.ones(4, str(numbers.dtype))
     blocks = np.zeros(numbers.block * 16, values.dtype)
     constants = np.zeros(load_kernels("expression").CONSTANT_WORDS)
@@ -68,13 +68,13 @@ def test_every_scalar_function_is_one_in_sql(shared_db: se.Database, name: str) 
 
 def test_messages_and_descriptions_list_every_operator() -> None:
     unknown = MESSAGES_BY_CODE[load_kernels("expression").UNKNOWN_NAME]
-    (described,) = (each.description for each in functions() if each.name == "tensor_map" and "[" in each.example)
+    (described,) = (each.description for each in array_functions() if each.name == "tensor_map" and "[" in each.example)
     for function in built_in():
         assert function.display_name in described
         assert function.symbol or function.name in unknown
     listed = MESSAGES_BY_CODE[load_kernels("aggregation").UNKNOWN_AGGREGATE]
     assert listed.endswith(", ".join(AGGREGATES))
-    assert {f"tensor_{aggregate}" for aggregate in AGGREGATES} <= {function.name for function in functions()}
+    assert {f"tensor_{aggregate}" for aggregate in AGGREGATES} <= {function.name for function in array_functions()}
 
 
 def test_limits_agree() -> None:
@@ -83,10 +83,10 @@ def test_limits_agree() -> None:
     assert f"more than {labels} labels" in MESSAGES_BY_CODE[load_kernels("contraction_plan").TOO_MANY_LABELS]
     assert 1 + labels == descriptors.SHAPE_WORDS
     assert f"more than {labels}" in MESSAGES_BY_CODE[descriptors.TOO_MANY_EXTENTS]
-    assert max(len(function.arguments) for function in functions()) <= descriptors.MAX_ARGUMENTS
+    assert max(len(function.arguments) for function in array_functions()) <= descriptors.MAX_ARGUMENTS
     expression = load_kernels("expression")
     table_entry = (expression.ENTRY_WORDS, expression.MAX_NAME)
-    assert table_entry == (descriptors.USERS_FUNCTION_WORDS, descriptors.MAX_FUNCTION_NAME)
+    assert table_entry == (descriptors.USER_FUNCTION_WORDS, descriptors.MAX_FUNCTION_NAME)
 
 
 def test_every_error_code_has_a_message_of_its_own() -> None:
@@ -104,8 +104,8 @@ def test_every_error_code_has_a_message_of_its_own() -> None:
 
 
 def test_every_function_has_kernels_and_no_kernel_is_idle() -> None:
-    kernels = row_kernels(numbers_of("f32"))
-    computing = [function for function in functions() if function.kind != Kind.VIEW]
+    kernels = row_kernels(arithmetic_of("f32"))
+    computing = [function for function in array_functions() if function.kind != FunctionKind.VIEW]
     assert {function.kernel for function in computing} == set(kernels)
     for function in computing:
         assert hasattr(measures, f"measure_{function.measure}")
@@ -114,14 +114,16 @@ def test_every_function_has_kernels_and_no_kernel_is_idle() -> None:
         assert returns_parts == (kernel.part_size is not None)
         assert function.is_aggregate == (kernel.initialise is not None) == (kernel.combine is not None)
         assert function.is_aggregate or not function.has_background
-        if function.kind == Kind.CHECK:
+        if function.kind == FunctionKind.CHECK:
             assert function.returns == function.arguments[1].type
         of_users = [{"f64"}] if function.is_embedded else []
         assert set(function.dtypes) in ({"f64", "f32"}, {"f64", "f32", "i64"}, {"c128", "c64"}, *of_users)
 
 
 def test_overloads_differ_in_their_arguments() -> None:
-    signatures = [(function.name, *(argument.type for argument in function.arguments)) for function in functions()]
+    signatures = [
+        (function.name, *(argument.type for argument in function.arguments)) for function in array_functions()
+    ]
     assert len(set(signatures)) == len(signatures)
-    kinds = {(function.name, function.is_aggregate) for function in functions()}
+    kinds = {(function.name, function.is_aggregate) for function in array_functions()}
     assert len(kinds) == len({name for name, _ in kinds})

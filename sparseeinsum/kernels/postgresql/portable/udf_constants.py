@@ -15,11 +15,11 @@ def constants_of(name: str) -> Mapping[str, object]:
     return constants
 
 
-def _assigned(statement: ast.Assign, known: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _assigned(statement: ast.Assign, constants: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield the names and values that a statement assigns; nothing if the value needs an unknown name."""
     expression = compile(ast.Expression(statement.value), "udfs", "eval")
     try:
-        value = eval(expression, {"__builtins__": {"range": range}}, dict(known))
+        value = eval(expression, {"__builtins__": {"range": range}}, dict(constants))
     except NameError:
         return
     (target,) = statement.targets

@@ -28,7 +28,7 @@ class ValueType(StrEnum):
     RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
 
 
-class Kind(StrEnum):
+class FunctionKind(StrEnum):
     """How a function uses its rows."""
 
     SCALAR = "scalar"
@@ -44,7 +44,7 @@ _FILE_OF_POSTGRESQL = "sql/postgresql/functions.toml"
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class FunctionArgument:
     """One argument of a function."""
 
     name: str
@@ -52,13 +52,13 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class ArrayFunction:
     """One array function, for all its dtypes. Functions with different arguments may share a name."""
 
     name: str
-    kind: Kind
+    kind: FunctionKind
     has_background: bool  # an aggregate that merges two states by what they contained before the first row
-    arguments: tuple[Argument, ...]
+    arguments: tuple[FunctionArgument, ...]
     returns: ValueType
     dtypes: tuple[str, ...]
     kernel: str
@@ -70,7 +70,7 @@ class Function:
     @property
     def is_aggregate(self) -> bool:
         """Whether the function returns one result for many rows."""
-        return self.kind == Kind.AGGREGATE
+        return self.kind == FunctionKind.AGGREGATE
 
     @property
     def uses_resident_arrays(self) -> bool:
@@ -79,22 +79,22 @@ class Function:
 
 
 @cache
-def functions() -> tuple[Function, ...]:
+def array_functions() -> tuple[ArrayFunction, ...]:
     """List the functions that every engine has: those of the files, then the aggregates of arrays."""
     return (*(function for file in _FILES for function in _read_functions(file)), *_aggregates())
 
 
 @cache
-def functions_of_postgresql() -> tuple[Function, ...]:
+def array_functions_of_postgresql() -> tuple[ArrayFunction, ...]:
     """List the functions that only PostgreSQL's extension has."""
     return tuple(_read_functions(_FILE_OF_POSTGRESQL))
 
 
-def _read_functions(file: str) -> Iterator[Function]:
+def _read_functions(file: str) -> Iterator[ArrayFunction]:
     return map(_function, tomllib.loads(assets.read(file))["function"])
 
 
-def _aggregates() -> Iterator[Function]:
+def _aggregates() -> Iterator[ArrayFunction]:
     """Make a function of arrays of each aggregate of programs, for the dtypes that have it."""
     for aggregate in AGGREGATES.values():
         dtypes = tuple(dtype for dtype in _REAL if dtype != "i64" or has_aggregate(aggregate.name, "integer"))
@@ -103,16 +103,18 @@ def _aggregates() -> Iterator[Function]:
             yield _aggregate("tensor_complex_", aggregate, ValueType.COMPLEX_TENSOR, _COMPLEX)
 
 
-def _aggregate(prefix: str, aggregate: AggregateFunction, array_type: ValueType, dtypes: tuple[str, ...]) -> Function:
+def _aggregate(
+    prefix: str, aggregate: AggregateFunction, array_type: ValueType, dtypes: tuple[str, ...]
+) -> ArrayFunction:
     name, numbers = (
         f"{prefix}{aggregate.name}",
         "complex arrays" if array_type == ValueType.COMPLEX_TENSOR else "arrays",
     )
-    return Function(
+    return ArrayFunction(
         name=name,
-        kind=Kind.AGGREGATE,
+        kind=FunctionKind.AGGREGATE,
         has_background=False,
-        arguments=(Argument("u", array_type),),
+        arguments=(FunctionArgument("u", array_type),),
         returns=array_type,
         dtypes=dtypes,
         kernel=aggregate.name,
@@ -122,14 +124,14 @@ def _aggregate(prefix: str, aggregate: AggregateFunction, array_type: ValueType,
     )
 
 
-def _function(entry: dict[str, object]) -> Function:
+def _function(entry: dict[str, object]) -> ArrayFunction:
     arguments = entry["arguments"]
     assert isinstance(arguments, list)
     dtypes = entry.get("dtypes", _COMPLEX if str(entry["name"]).startswith("tensor_complex_") else _REAL)
     assert isinstance(dtypes, list | tuple)
-    return Function(
+    return ArrayFunction(
         name=str(entry["name"]),
-        kind=Kind(str(entry.get("kind", Kind.SCALAR))),
+        kind=FunctionKind(str(entry.get("kind", FunctionKind.SCALAR))),
         has_background=bool(entry.get("background", False)),
         arguments=tuple(_argument(text) for text in arguments),
         returns=ValueType(str(entry["returns"])),
@@ -155,6 +157,6 @@ def _fill_in_names(description: str, dtypes: Sequence[str]) -> str:
     return description
 
 
-def _argument(text: str) -> Argument:
+def _argument(text: str) -> FunctionArgument:
     name, type_name = text.split()
-    return Argument(name, ValueType(type_name))
+    return FunctionArgument(name, ValueType(type_name))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.files import is_data_file
+from sparseeinsum.language.program_files import is_data_file
 from sparseeinsum.results.parquet_files import whole_file
 
 _MODES = ("replace", "append")

@@ -1,4 +1,4 @@
-"""Kernels: turns the catalogue into the C functions and aggregates that PostgreSQL's extension declares.
+"""Kernels: turns array functions into the C functions and aggregates that PostgreSQL's extension declares.
 
 Functions of numbers exist for each dtype, and also for numeric and integer, the types of literals: for these,
 PostgreSQL could not decide between the dtypes.
@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from sparseeinsum.kernels.catalogue import Function, Kind, ValueType, functions, functions_of_postgresql
+from sparseeinsum.kernels.array_functions import (
+    ArrayFunction,
+    FunctionKind,
+    ValueType,
+    array_functions,
+    array_functions_of_postgresql,
+)
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.postgresql import descriptors as pd
 
@@ -51,10 +57,10 @@ class CFunction:
     """A function in C: its declaration in SQL, its callback, and the content of its descriptor.
 
     Attributes:
-        declared_types: The OIDs of the types in SQL of the catalogue's arguments, or of the elements of their arrays.
+        declared_types: The OIDs of the types of the arguments in SQL, or of the elements of their arrays.
         kernel_types: The OIDs of the types that the kernel needs instead.
         result_type: The OID of the type of the result, or of its elements; of the state, for parts of an aggregate.
-        role: "" for a function of the catalogue, else its role in an aggregate: transition, combine or finish.
+        role: "" for a scalar function, else its role in an aggregate: transition, combine or finish.
     """
 
     name: str
@@ -64,7 +70,7 @@ class CFunction:
     is_strict: bool
     cost: int
     callback: str
-    function: Function
+    function: ArrayFunction
     dtype: str
     declared_types: tuple[int, ...]
     kernel_types: tuple[int, ...]
@@ -76,7 +82,7 @@ class CFunction:
 class PostgresAggregate:
     """An aggregate and its functions in C; `finish` is None if the state is the result."""
 
-    function: Function
+    function: ArrayFunction
     parameters: tuple[PostgresParameter, ...]
     state: str
     transition: CFunction
@@ -84,35 +90,35 @@ class PostgresAggregate:
     finish: CFunction | None
 
 
-def supported_functions() -> Iterator[Function]:
-    """Yield the functions of the catalogue that PostgreSQL has.
+def supported_functions() -> Iterator[ArrayFunction]:
+    """Yield the array functions that PostgreSQL has.
 
     It lacks those of resident arrays, because its processes share no memory, and those that need Python in the process.
     """
-    return (function for function in functions() if not (function.uses_resident_arrays or function.is_embedded))
+    return (function for function in array_functions() if not (function.uses_resident_arrays or function.is_embedded))
 
 
 @cache
 def scalar_functions() -> tuple[CFunction, ...]:
-    """List the functions of the catalogue that are not aggregates, once for each type of numbers."""
+    """List the array functions that are not aggregates, once for each type of numbers."""
     return tuple(_c_functions(function for function in supported_functions() if not function.is_aggregate))
 
 
 @cache
 def conversions() -> tuple[CFunction, ...]:
     """List the functions that only PostgreSQL's extension has: between arrays and bytes."""
-    return tuple(_c_functions(functions_of_postgresql()))
+    return tuple(_c_functions(array_functions_of_postgresql()))
 
 
-def _c_functions(catalogue_functions: Iterable[Function]) -> Iterator[CFunction]:
-    for function in catalogue_functions:
+def _c_functions(functions: Iterable[ArrayFunction]) -> Iterator[CFunction]:
+    for function in functions:
         for dtype in function.dtypes:
             yield from (_c_function(function, dtype, number) for number in _declared_numbers(function, dtype))
 
 
 @cache
 def aggregates() -> tuple[PostgresAggregate, ...]:
-    """List the aggregates of the catalogue, once for each type of numbers."""
+    """List the aggregates among the array functions, once for each type of numbers."""
     return tuple(
         _aggregate(function, dtype, number)
         for function in supported_functions()
@@ -136,7 +142,7 @@ def _parts_of_aggregates() -> Iterator[CFunction]:
             yield aggregate.finish
 
 
-def _declared_numbers(function: Function, dtype: str) -> tuple[int, ...]:
+def _declared_numbers(function: ArrayFunction, dtype: str) -> tuple[int, ...]:
     """Return the OIDs of the types that numbers may have in SQL if the kernel computes in `dtype`."""
     match dtype:
         case "i64":
@@ -148,7 +154,7 @@ def _declared_numbers(function: Function, dtype: str) -> tuple[int, ...]:
     return (_NUMBERS[dtype],)
 
 
-def _c_function(function: Function, dtype: str, number: int) -> CFunction:
+def _c_function(function: ArrayFunction, dtype: str, number: int) -> CFunction:
     kernel_types = tuple(_element_type(argument.type, _NUMBERS[dtype]) for argument in function.arguments)
     result_type = _element_type(function.returns, _NUMBERS[dtype])
     types = "_".join(argument.type.lower() for argument in function.arguments)
@@ -168,8 +174,8 @@ def _c_function(function: Function, dtype: str, number: int) -> CFunction:
     )
 
 
-def _kind(function: Function) -> str:
-    if function.kind == Kind.CHECK:
+def _kind(function: ArrayFunction) -> str:
+    if function.kind == FunctionKind.CHECK:
         return "checked"
     if function.returns == ValueType.BYTES:
         return "bytes"
@@ -178,7 +184,7 @@ def _kind(function: Function) -> str:
     return f"{result}_of_bytes" if is_of_bytes else result
 
 
-def _aggregate(function: Function, dtype: str, number: int) -> PostgresAggregate:
+def _aggregate(function: ArrayFunction, dtype: str, number: int) -> PostgresAggregate:
     function_of_row = _c_function(function, dtype, number)
     suffix = "_with_background" if function.has_background else ""
     state = _STATE_WITH_BACKGROUND if function.has_background else function_of_row.returns
@@ -216,7 +222,7 @@ def _aggregate(function: Function, dtype: str, number: int) -> PostgresAggregate
     )
 
 
-def _parameters(function: Function, number: int) -> tuple[PostgresParameter, ...]:
+def _parameters(function: ArrayFunction, number: int) -> tuple[PostgresParameter, ...]:
     return tuple(
         PostgresParameter(argument.name, _sql_type(argument.type, _element_type(argument.type, number)))
         for argument in function.arguments

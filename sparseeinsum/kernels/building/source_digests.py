@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sparseeinsum import assets
 from sparseeinsum.kernels.building.targets import Target
-from sparseeinsum.kernels.checking import are_checked
 from sparseeinsum.kernels.groups import GROUPS, kernels_of, measures_in_use
+from sparseeinsum.kernels.index_checks import are_checked
 
 _KERNELS = "sparseeinsum.kernels"
 _OPERATORS = "sparseeinsum.operators"  # kernels are generated from its records

@@ -8,7 +8,12 @@ from typing import Any
 from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
 from sparseeinsum.algebra.implementation.placements import PlacementLike
 from sparseeinsum.algebra.relational.evaluate import evaluate
-from sparseeinsum.algebra.relational.expressions import (
+from sparseeinsum.algebra.relational.expression_text import write_expression
+from sparseeinsum.algebra.relational.folds import as_fold
+from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Kernel, as_kernel
+from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
+from sparseeinsum.algebra.relational.keys import Key
+from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Concat,
     Expression,
@@ -18,12 +23,7 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.folds import as_fold
-from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Kernel, as_kernel
-from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
-from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.errors import AlgebraError, SparseEinsumError
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.lowering import lower_text

@@ -17,7 +17,10 @@ from typing import Any
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expression_checks import check_depth
-from sparseeinsum.language.expressions import (
+from sparseeinsum.language.function_registration import register
+from sparseeinsum.language.lowering import lower_file, lower_text
+from sparseeinsum.language.matrices import Matrix
+from sparseeinsum.language.python_expressions import (
     LabelledExpression,
     NamedTensor,
     Operand,
@@ -25,9 +28,6 @@ from sparseeinsum.language.expressions import (
     call,
     check_labels,
 )
-from sparseeinsum.language.functions import register
-from sparseeinsum.language.lowering import lower_file, lower_text
-from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.language.syntax import (
     Assignment,
     Declaration,

@@ -10,13 +10,13 @@ from sparseeinsum.algebra.operators import Materialized
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
 from sparseeinsum.algebra.translate import Definition, delivered_relation, materialized_relations
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
-from sparseeinsum.decompose.memory import SPLITS_LIMIT, split_scan_bytes
+from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import staged_results
 from sparseeinsum.errors import PlanError
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.natural_keys import with_natural_keys
+from sparseeinsum.render.output_natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.unique_names import UniqueNames

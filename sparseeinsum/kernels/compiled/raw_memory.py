@@ -54,8 +54,8 @@ def address_of(symbol: str) -> Callable[[], int]:
     def _address(typing_context):
         def generate(context, builder, signature, arguments):
             word = context.get_value_type(types.int64)
-            known = builder.module.globals.get(symbol) or cgutils.ir.GlobalVariable(builder.module, word, symbol)
-            return builder.ptrtoint(known, word)
+            variable = builder.module.globals.get(symbol) or cgutils.ir.GlobalVariable(builder.module, word, symbol)
+            return builder.ptrtoint(variable, word)
 
         return types.int64(), generate
 

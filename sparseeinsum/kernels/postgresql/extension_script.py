@@ -7,8 +7,8 @@ import sqlglot
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.kernels.catalogue import Function
-from sparseeinsum.kernels.postgresql.functions import (
+from sparseeinsum.kernels.array_functions import ArrayFunction
+from sparseeinsum.kernels.postgresql.declared_functions import (
     CFunction,
     PostgresAggregate,
     PostgresParameter,
@@ -52,8 +52,8 @@ def _statements(version: str, or_replace: str) -> Iterator[str]:
 
 
 def _function(function: CFunction, version: str, or_replace: str) -> str:
-    known = function.function
-    role = f"Part of the aggregate {known.name}: {function.role}."
+    array_function = function.function
+    role = f"Part of the aggregate {array_function.name}: {function.role}."
     return _fill(
         "function.sql",
         or_replace=or_replace,
@@ -64,16 +64,16 @@ def _function(function: CFunction, version: str, or_replace: str) -> str:
         symbol=link_symbol(function.symbol, version),
         strict=" STRICT" if function.is_strict else "",
         cost=function.cost,
-        comment=literal(role if function.role else description_with_example(known)),
+        comment=literal(role if function.role else description_with_example(array_function)),
     )
 
 
 def _aggregate(aggregate: PostgresAggregate, or_replace: str) -> str:
-    known, finish = aggregate.function, aggregate.finish
+    array_function, finish = aggregate.function, aggregate.finish
     return _fill(
         "aggregate.sql",
         or_replace=or_replace,
-        name=known.name,
+        name=array_function.name,
         parameters=parameter_declarations(aggregate.parameters),
         types=parameter_types(aggregate.parameters),
         transition=aggregate.transition.name,
@@ -81,17 +81,17 @@ def _aggregate(aggregate: PostgresAggregate, or_replace: str) -> str:
         state_bytes=STATE_BYTES,
         combine=aggregate.combine.name,
         finish="" if finish is None else f"\n    FINALFUNC = {finish.name},",
-        comment=literal(description_with_example(known)),
+        comment=literal(description_with_example(array_function)),
     )
 
 
-def description_with_example(function: Function) -> str:
+def description_with_example(function: ArrayFunction) -> str:
     """Return the description of a function, with an example in PostgreSQL's SQL."""
     description = function.description
     tree = sqlglot.parse_one(function.example, read="duckdb")
-    parts = [part for part in tree.args.get("expression", exp.Array()).expressions if isinstance(part, exp.Array)]
-    if parts:  # a set of arrays
-        return f"{description} One row each. Example: {_sql(tree.this)} gives {' and '.join(map(_sql, parts))}"
+    arrays = [part for part in tree.args.get("expression", exp.Array()).expressions if isinstance(part, exp.Array)]
+    if arrays:  # a set of arrays
+        return f"{description} One row each. Example: {_sql(tree.this)} gives {' and '.join(map(_sql, arrays))}"
     return f"{description} Example: {_sql(tree)}"
 
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, key_dictionaries
 from sparseeinsum.render.statements import Statement
-from sparseeinsum.statistics.dictionaries import rows_with_keys
+from sparseeinsum.statistics.dictionary_queries import rows_with_keys
 
 
 def with_natural_keys(statement: Statement, schema: Schema) -> Statement:

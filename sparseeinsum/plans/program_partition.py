@@ -13,7 +13,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.ranges import finite_range
-from sparseeinsum.plans.partitioned import PartitionedProgram
+from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations

@@ -16,10 +16,10 @@ from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.user_aggregates import UserAggregate
 
-_COMPILER = "sparseeinsum.kernels.building.user_functions"
+_COMPILER = "sparseeinsum.kernels.building.user_function_compiler"
 _LOCK = threading.Lock()  # guards changes of the table
 _COMPILED: dict[str, object] = {}  # the functions and aggregates in the table, by name
-_TABLE_WORDS = 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS
+_TABLE_WORDS = 1 + d.MAX_USER_FUNCTIONS * d.USER_FUNCTION_WORDS
 
 _RESERVED = frozenset(("u", "v", "true", "false", "inf", "nan"))  # the other names in expressions
 _MOST_ARGUMENTS = 3
@@ -89,8 +89,8 @@ def _check_name(name: str) -> None:
         raise SemanticsError(
             f"function name {name!r} must have up to {d.MAX_FUNCTION_NAME} letters, digits and _, no digit first"
         )
-    known = FUNCTIONS.get(name)
-    if name in _RESERVED or (known is not None and known.python is None):
+    function = FUNCTIONS.get(name)
+    if name in _RESERVED or (function is not None and function.python is None):
         raise SemanticsError(f"the name {name} is taken: expressions already use it; choose another name")
 
 
@@ -115,15 +115,15 @@ def _add_to_table(name: str, word: int) -> None:
         name: The name of the function, or the marked name of the aggregate.
         word: What programs of expressions contain for it; see udfs/expression.py.
     """
-    text, start = name.encode(), require_library().users_functions
+    text, start = name.encode(), require_library().user_functions
     table = (ctypes.c_int64 * _TABLE_WORDS).from_address(start)
-    for at in range(1, 1 + table[0] * d.USERS_FUNCTION_WORDS, d.USERS_FUNCTION_WORDS):
+    for at in range(1, 1 + table[0] * d.USER_FUNCTION_WORDS, d.USER_FUNCTION_WORDS):
         if ctypes.string_at(start + 8 * (at + 1), table[at]) == text:
-            table[at + d.USERS_FUNCTION_WORDS - 1] = word
+            table[at + d.USER_FUNCTION_WORDS - 1] = word
             return
-    if table[0] >= d.MAX_USERS_FUNCTIONS:
+    if table[0] >= d.MAX_USER_FUNCTIONS:
         raise SemanticsError(f"there are {table[0]} functions already, the most there may be; {name} is one too many")
-    at = 1 + table[0] * d.USERS_FUNCTION_WORDS
-    table[at], table[at + d.USERS_FUNCTION_WORDS - 1] = len(text), word
+    at = 1 + table[0] * d.USER_FUNCTION_WORDS
+    table[at], table[at + d.USER_FUNCTION_WORDS - 1] = len(text), word
     ctypes.memmove(start + 8 * (at + 1), text, len(text))
     table[0] += 1  # last, because it makes the entry visible

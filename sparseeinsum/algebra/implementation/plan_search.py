@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
+from sparseeinsum.algebra.implementation.operator_costs import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.operator_plans import (
     PlansByPlacement,
     PricedPlan,
@@ -25,7 +25,7 @@ from sparseeinsum.algebra.implementation.operator_plans import (
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
 from sparseeinsum.algebra.implementation.site_operators import Placed, SitePlan, with_inputs
-from sparseeinsum.algebra.relational.expressions import Aggregation, Concat, Expression, Input, Join
+from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Concat, Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.errors import AlgebraError
 

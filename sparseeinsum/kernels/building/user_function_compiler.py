@@ -46,8 +46,8 @@ def address_of_aggregate(record: UserAggregate) -> int:
     Raises:
         SemanticsError: As for `address_of_function`.
     """
-    parts = (record.fold, record.identity, record.combine, record.repeat, record.arguments)
-    return _address(f"aggregate {record.name}", lambda: kernels.compile_over_states(*parts))
+    definition = (record.fold, record.identity, record.combine, record.repeat, record.arguments)
+    return _address(f"aggregate {record.name}", lambda: kernels.compile_over_states(*definition))
 
 
 def _address(name: str, compile_it: Callable[[], tuple[bytes, str]]) -> int:

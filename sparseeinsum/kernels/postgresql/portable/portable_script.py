@@ -1,7 +1,7 @@
 """Kernels: writes a script that defines the array functions in SQL and PL/pgSQL, for servers that load no libraries.
 
-The files of sql/postgresql/portable compute, once for float8[] and once for bigint[]. The script defines the functions
-of the catalogue that PostgreSQL's extension has, with the same names and arguments; those of complex numbers raise an
+The files of sql/postgresql/portable compute, once for float8[] and once for bigint[]. The script defines the array
+functions that PostgreSQL's extension has, with the same names and arguments; those of complex numbers raise an
 error.
 """
 
@@ -14,26 +14,26 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.kernels import descriptors
-from sparseeinsum.kernels.catalogue import Kind, ValueType
+from sparseeinsum.kernels.array_functions import FunctionKind, ValueType
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
-from sparseeinsum.kernels.postgresql.descriptors import LARGEST_RESULT
-from sparseeinsum.kernels.postgresql.functions import (
+from sparseeinsum.kernels.postgresql.declared_functions import (
     CFunction,
     PostgresAggregate,
     PostgresParameter,
     aggregates,
     scalar_functions,
 )
-from sparseeinsum.kernels.postgresql.portable.constants import constants_of
-from sparseeinsum.kernels.postgresql.portable.operators import operators
-from sparseeinsum.kernels.postgresql.script import (
+from sparseeinsum.kernels.postgresql.descriptors import LARGEST_RESULT
+from sparseeinsum.kernels.postgresql.extension_script import (
     STATE_BYTES,
     description_with_example,
     literal,
     parameter_declarations,
     parameter_types,
 )
+from sparseeinsum.kernels.postgresql.portable.operator_texts import operators
+from sparseeinsum.kernels.postgresql.portable.udf_constants import constants_of
 from sparseeinsum.kernels.postgresql.sqlstates import state_of
 from sparseeinsum.operators.aggregates import AGGREGATES
 
@@ -97,16 +97,16 @@ def _statements() -> Iterator[str]:
             if function.dtype in _NUMBERS
             else _unavailable(function, function.returns, function.parameters)
         )
-    parts: dict[str, str] = {}
+    definitions: dict[str, str] = {}
     for aggregate in aggregates():
         if aggregate.transition.dtype not in _NUMBERS:
-            parts[aggregate.transition.symbol] = _unavailable_transition(aggregate)
+            definitions[aggregate.transition.symbol] = _unavailable_transition(aggregate)
             continue
-        parts[aggregate.transition.symbol] = _transition(aggregate)
-        parts[aggregate.combine.symbol] = _combine(aggregate)
+        definitions[aggregate.transition.symbol] = _transition(aggregate)
+        definitions[aggregate.combine.symbol] = _combine(aggregate)
         if _has_finish(aggregate):
-            parts[_finish_name(aggregate)] = _finish(aggregate)
-    yield from parts.values()
+            definitions[_finish_name(aggregate)] = _finish(aggregate)
+    yield from definitions.values()
     for aggregate in aggregates():
         yield _aggregate(aggregate) if aggregate.transition.dtype in _NUMBERS else _unavailable_aggregate(aggregate)
     yield _read("footer.sql")
@@ -143,8 +143,8 @@ def _unavailable_aggregate(aggregate: PostgresAggregate) -> str:
 
 
 def _scalar(function: CFunction) -> str:
-    catalogue_function = function.function
-    template = "set.sql" if DEPTHS[catalogue_function.returns] == 2 else "function.sql"
+    array_function = function.function
+    template = "set.sql" if DEPTHS[array_function.returns] == 2 else "function.sql"
     body = _body(function)
     is_inlined = _kernel(function) in _INLINED
     return _template(
@@ -156,7 +156,7 @@ def _scalar(function: CFunction) -> str:
         returns=function.returns,
         body=body if template == "set.sql" else _result(function, body),
         result=_result(function, "part"),
-        comment=literal(f"{description_with_example(catalogue_function)} {MARKER}"),
+        comment=literal(f"{description_with_example(array_function)} {MARKER}"),
     )
 
 
@@ -279,7 +279,7 @@ def _argument(function: CFunction, number: int, parameter: PostgresParameter, va
         value = f"{name}::{element}"
         return f"ARRAY[{value}]" if function.function.kernel == "place" and number == 1 else value
     array = f"{name}::{element}[]"  # as it is where it is only looked at
-    return array if function.function.kind == Kind.CHECK else f"{_SYMBOL}flat({caller}, {number}, {array})"
+    return array if function.function.kind == FunctionKind.CHECK else f"{_SYMBOL}flat({caller}, {number}, {array})"
 
 
 def _result(function: CFunction, value: str) -> str:

@@ -5,7 +5,7 @@ Types are numbers as in the registry: a duckdb_type plus LIST_DEPTH times the de
 
 from numba import njit, types
 
-from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.duckdb.registry_layout import LIST_DEPTH
 
 word = types.int64

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 
-from sparseeinsum.decompose.memory import LEAST_BUFFER_BYTES, threads_within
+from sparseeinsum.decompose.memory_footprint import LEAST_BUFFER_BYTES, threads_within
 from sparseeinsum.decompose.staging import StatementSizes, statement_sizes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.settings_lock import SettingsLock
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.sizes import delivered_bytes
+from sparseeinsum.plans.result_sizes import delivered_bytes
 from sparseeinsum.render.statements import Statement
 
 # A limit above this share of the present one is not set: it would change little, and other runs would have to wait.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.functions import RESERVED, computation_key
+from sparseeinsum.language.function_registration import RESERVED, computation_key
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import ScalarFunction

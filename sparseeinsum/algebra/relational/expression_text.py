@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sparseeinsum.algebra.relational.expressions import (
+from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Complete,
     Concat,
