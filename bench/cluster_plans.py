@@ -29,7 +29,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalJoin,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
@@ -120,7 +120,7 @@ def product_case(name: str, rows: int, inner: int, columns: int, sites: int) -> 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(rows, inner)), rng.normal(size=(inner, columns))
     layout = {"X": Laid(x, (4, _BLOCKS), 0), "Y": Laid(y, (_BLOCKS, 4), 1)}
-    left, right = (Placed(laid.input(each), laid.placement) for each, laid in layout.items())
+    left, right = (PlacedInput(laid.input(each), laid.placement) for each, laid in layout.items())
     ways = product(left, right)
     by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)
     parts = LocalAggregation(by_inner, (0, 2), SUM)

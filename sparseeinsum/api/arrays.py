@@ -127,9 +127,9 @@ def _read_operand(number: int, operand: object) -> _Array:
 def _check_dtypes(arrays: Sequence[_Array]) -> None:
     for number, array in enumerate(arrays, 1):
         if _supported(array.dtype) not in ITEM_BYTES:
-            known = ", ".join((*ITEM_BYTES, *_WIDER))
+            dtypes = ", ".join((*ITEM_BYTES, *_WIDER))
             raise DataError(
-                f"operand {number} of einsum has dtype {array.dtype.name}; supported are {known}: convert it, as in "
+                f"operand {number} of einsum has dtype {array.dtype.name}; supported are {dtypes}: convert it, as in "
                 "operand.astype('float64')"
             )
 

@@ -181,8 +181,8 @@ class Database:
         description = completed_from_metadata(
             TensorDescription(name, axes, shape, fill, dtype, keys or {}), data, index
         )
-        given = read(description, data, ColumnSelection(index, value))
-        return load(self._engine, description, given, promoted, duplicates == "sum", order, distribute)
+        source = read(description, data, ColumnSelection(index, value))
+        return load(self._engine, description, source, promoted, duplicates == "sum", order, distribute)
 
     @synchronized
     def tensor_from_table(
@@ -446,8 +446,8 @@ class Database:
             PlanError: No plan satisfies the options.
         """
         count = 1 if top is None else top
-        asked = plan_options(optimizer, count, indexes, workers, **options)
-        made = planning.make_plans(self._read(program, parameters), self._engine, asked)
+        plan_choices = plan_options(optimizer, count, indexes, workers, **options)
+        made = planning.make_plans(self._read(program, parameters), self._engine, plan_choices)
         plans = [Plan(data, self._engine) for data in made]
         return plans[0] if top is None else plans
 
@@ -528,12 +528,14 @@ class Database:
             DataError: Rows cannot be added to a table, because its columns differ or it has rows with their keys.
         """
         with targets_of(into or {}) as targets, shown_progress(progress) as show:
-            asked = RunOptions(show, replan, deterministic)
+            run_options = RunOptions(show, replan, deterministic)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                return Results(running.run_plan(program.data, self._engine, targets, asked).results)
-            wanted = plan_options(optimizer, **options)
-            run = run_programs.run_program(self._read(program, parameters), self._engine, wanted, targets, asked)
+                return Results(running.run_plan(program.data, self._engine, targets, run_options).results)
+            planning_options = plan_options(optimizer, **options)
+            run = run_programs.run_program(
+                self._read(program, parameters), self._engine, planning_options, targets, run_options
+            )
             return Results(run.results)
 
     @synchronized
@@ -560,13 +562,15 @@ class Database:
             EngineError: The database refused a statement, which the error contains. Reading a batch can raise it too.
         """
         with ExitStack() as transaction, shown_progress(progress) as show:
-            asked = RunOptions(show, replan, deterministic)
+            run_options = RunOptions(show, replan, deterministic)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                streamed = running.stream_plan(program.data, self._engine, asked)
+                streamed = running.stream_plan(program.data, self._engine, run_options)
             else:
-                wanted = plan_options(optimizer, **options)
-                streamed = run_programs.stream_program(self._read(program, parameters), self._engine, wanted, asked)
+                planning_options = plan_options(optimizer, **options)
+                streamed = run_programs.stream_program(
+                    self._read(program, parameters), self._engine, planning_options, run_options
+                )
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 

@@ -9,7 +9,7 @@ from sparseeinsum.algebra.implementation.movement_rules import MOVEMENT_RULES
 from sparseeinsum.algebra.implementation.operator_costs import Sites
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
-from sparseeinsum.algebra.implementation.site_operators import Placed, SitePlan
+from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.tensor_types import type_of
@@ -92,7 +92,7 @@ def compute_plans(plans: Sequence[SitePlan], engine: Engine) -> list[TensorResul
 
 def plan_query(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
     """The statements that compute plans of the implementation algebra on a cluster."""
-    placed = [node.input for plan in plans for node in topological_order(plan) if isinstance(node, Placed)]
+    placed = [node.input for plan in plans for node in topological_order(plan) if isinstance(node, PlacedInput)]
     cluster = engine.cluster()
     assert cluster is not None
     return site_plan_query(plans, _stored(placed, engine), engine.dialect, engine.stage_namer(0.0), cluster.shards)
@@ -128,11 +128,11 @@ def filled(query: SitePlanQuery, engine: Engine) -> Iterator[None]:
 
 
 def _fill(query: SitePlanQuery, engine: Engine) -> None:
-    for done, statement in enumerate((*query.stages, None)):
-        for repeated in (select for after, select in query.repeated if after == done):
+    for position, statement in enumerate((*query.stages, None)):
+        for repeated in (select for after, select in query.repeated if after == position):
             for key in engine.rows(repeated):
-                parts = ", ".join(map(str, key)) if repeated.args.get("group") else ""
-                raise AlgebraError(f"a rekey makes the key <{parts}> of several; keys must be unique")
+                key_text = ", ".join(map(str, key)) if repeated.args.get("group") else ""
+                raise AlgebraError(f"a rekey makes the key <{key_text}> of several; keys must be unique")
         if statement is not None:
             engine.stage(statement)
 

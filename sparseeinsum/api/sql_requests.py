@@ -159,7 +159,7 @@ def _connect_to(number: int) -> duckdb.DuckDBPyConnection:
 
 def _connections_to(number: int) -> Iterator[duckdb.DuckDBPyConnection]:
     """The connections to a database: known ones first, then others among all objects of the interpreter."""
-    yield from [connection for connection, known in list(_DATABASE_NUMBERS.items()) if known == number]
+    yield from [connection for connection, assigned in list(_DATABASE_NUMBERS.items()) if assigned == number]
     connections = [item for item in gc.get_objects() if issubclass(type(item), duckdb.DuckDBPyConnection)]
     for connection in [connection for connection in connections if connection not in _DATABASE_NUMBERS]:
         with suppress(duckdb.Error):  # it is closed, or its database was opened before the import

@@ -107,8 +107,8 @@ class _Weakening:
             return False
         values = MappingProxyType(dict(current.values))
         inputs = InputTensors(stored_of(plan.inputs), values, current.complete, identifying={})
-        kept = MaterializationPolicy.for_memory(plan.alternatives.model.memory, plan.dialect.has_workers)
-        definitions = translate(plan.decomposed, inputs, evaluations, kept)
+        policy = MaterializationPolicy.for_memory(plan.alternatives.model.memory, plan.dialect.has_workers)
+        definitions = translate(plan.decomposed, inputs, evaluations, policy)
         return without_group_by_elimination(definitions) == without_group_by_elimination(plan.definitions)
 
 

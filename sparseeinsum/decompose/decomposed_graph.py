@@ -170,9 +170,9 @@ def price_choices(
                 repartitions[operand.tensor, Decomposition(required)] = repartition
             repartitions.setdefault((operand.tensor, Decomposition(required)), repartition)
         tiles_of[einsum.output.tensor] = result_tiles(einsum, choice)
-        parts = (cost.join, cost.aggregation, reading)
-        total = sum(parts, total)
-        steps.append(Step(einsum, choice, cost, *(work.seconds(model.constants) for work in parts)))
+        works = (cost.join, cost.aggregation, reading)
+        total = sum(works, total)
+        steps.append(Step(einsum, choice, cost, *(work.seconds(model.constants) for work in works)))
     delivered = {name: layouts.get(name, Decomposition(tiles_of[name])) for name in model.graph.outputs}
     for name, layout in delivered.items():
         repartitions.setdefault((name, layout), model.repartition(name, tiles_of[name], layout.tiles))

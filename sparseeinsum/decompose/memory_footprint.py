@@ -51,7 +51,7 @@ _MOST_PASSES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class RunMemory:
     """The memory that a run may take, and how its engine uses memory.
 
     Attributes:
@@ -116,7 +116,7 @@ def threads_within(limit_bytes: float, threads: int) -> int:
     return max(min(threads, math.floor(limit_bytes / _BYTES_PER_THREAD)), 1)
 
 
-UNLIMITED = Memory(math.inf, threads=1, vector_rows=1)
+UNLIMITED = RunMemory(math.inf, threads=1, vector_rows=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Passes:
     count: int
 
 
-def vector_bytes(tuples: float, size_bytes: int, memory: Memory) -> int:
+def vector_bytes(tuples: float, size_bytes: int, memory: RunMemory) -> int:
     """Bytes of all arrays in vectors at once, for so many tuples with arrays of `size_bytes`.
 
     They are a power of 2, because the engine doubles the buffers of lists.
@@ -135,7 +135,7 @@ def vector_bytes(tuples: float, size_bytes: int, memory: Memory) -> int:
     return 1 << (math.ceil(min(max(tuples, 1), memory.rows(tuples))) * size_bytes - 1).bit_length()
 
 
-def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
+def scan_needed_bytes(stored: StoredTensor, memory: RunMemory) -> int:
     """The memory limit that is enough to read a tensor as it is stored; 0 if its tuples hold numbers."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     if all(tile == 1 for tile in tiles):  # vectors of numbers are small
@@ -144,7 +144,7 @@ def scan_needed_bytes(stored: StoredTensor, memory: Memory) -> int:
     return math.ceil(memory.margins.vectors * _scanned_bytes(tuples, stored, memory))
 
 
-def _scanned_bytes(tuples: float, stored: StoredTensor, memory: Memory) -> int:
+def _scanned_bytes(tuples: float, stored: StoredTensor, memory: RunMemory) -> int:
     return vector_bytes(tuples, array_bytes(stored.tensor, stored.decomposition), memory)
 
 
@@ -154,7 +154,7 @@ def scanning_bytes(stored: StoredTensor) -> float:
     return tuples * (tuple_bytes(stored.tensor, stored.decomposition) + STATE_OVERHEAD_BYTES)
 
 
-def split_scan_bytes(stored: StoredTensor, memory: Memory) -> int:
+def split_scan_bytes(stored: StoredTensor, memory: RunMemory) -> int:
     """Bytes of the arrays in vectors if every thread reads a part of a stored tensor, in vectors of full size."""
     tiles, shape = stored.decomposition.tiles, stored.tensor.shape
     tuples = min(math.prod(map(count_keys, tiles, shape)), memory.vector_rows)
@@ -173,7 +173,7 @@ class KernelArrays:
     keys: Mapping[str, int]
     size_bytes: int
 
-    def vector_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
+    def vector_bytes(self, memory: RunMemory, passes: Passes | None = None) -> int:
         """Bytes of the arrays that are in vectors at once."""
         counts = (max(_per_pass(keys, label, passes), 1) for label, keys in self.keys.items())
         return vector_bytes(math.prod(counts), self.size_bytes, memory)
@@ -203,16 +203,16 @@ class Footprint:
     kept_bytes: float
     keys: Mapping[str, int]
 
-    def vector_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
+    def vector_bytes(self, memory: RunMemory, passes: Passes | None = None) -> int:
         """Bytes of the arrays that kernels read and return at once, on all threads."""
         read = sum(arrays.vector_bytes(memory) for arrays in self.read)
         return read + self.returned_bytes(memory, passes)
 
-    def returned_bytes(self, memory: Memory, passes: Passes | None = None) -> int:
+    def returned_bytes(self, memory: RunMemory, passes: Passes | None = None) -> int:
         """Bytes of the arrays that calls of the kernel return at once, on all threads."""
         return sum(arrays.vector_bytes(memory, passes) for arrays in self.returned)
 
-    def states_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
+    def states_bytes(self, memory: RunMemory, passes: Passes | None = None) -> float:
         """Bytes of all aggregation states that the engine cannot spill; every thread may have one of each group."""
         resident = memory.threads * self.resident_bytes
         if not self.state_bytes:
@@ -223,18 +223,18 @@ class Footprint:
             states *= _per_pass(keys, passes.label, passes) / keys
         return resident + states * (self.state_bytes + STATE_OVERHEAD_BYTES)
 
-    def needed_bytes(self, memory: Memory, passes: Passes | None = None) -> float:
+    def needed_bytes(self, memory: RunMemory, passes: Passes | None = None) -> float:
         """The memory limit that is enough."""
         return memory.needed_bytes(
             self.vector_bytes(memory, passes), self.states_bytes(memory, passes), self.kept_bytes
         )
 
-    def possible_passes(self, memory: Memory) -> list[Passes]:
+    def possible_passes(self, memory: RunMemory) -> list[Passes]:
         """For every label with several keys, the fewest passes within the memory limit, or the most if none are."""
         candidates = (self._fewest_passes(label, memory) for label in self.keys)
         return [passes for passes in candidates if passes is not None]
 
-    def _fewest_passes(self, label: str, memory: Memory) -> Passes | None:
+    def _fewest_passes(self, label: str, memory: RunMemory) -> Passes | None:
         most = min(self.keys[label], _MOST_PASSES)
         for count in (2**power for power in range(1, most.bit_length())):
             passes = Passes(label, count)

@@ -67,7 +67,7 @@ class GraphPricing(Pricing, Protocol):
 
     @property
     def graph(self) -> EinGraph:
-        """The EinSums."""
+        """The EinSums for which choices are searched, with the tensors that they read and compute."""
 
     def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> Self:
         """A copy with fewer choices."""
@@ -93,7 +93,7 @@ class SearchTask:
 
     @property
     def graph(self) -> EinGraph:
-        """The EinSums."""
+        """The EinSums for which choices are searched, with the tensors that they read and compute."""
         return self.model.graph
 
     def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "SearchTask":

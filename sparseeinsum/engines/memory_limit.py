@@ -11,7 +11,7 @@ from sparseeinsum.engines.settings_lock import SettingsLock
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import delivered_bytes
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 
 # A limit above this share of the present one is not set: it would change little, and other runs would have to wait.
 _WORTH_SETTING = 0.95
@@ -131,7 +131,7 @@ class MemoryGuard:
         self._returned: dict[str, float] = {}
         self._set_limit: Callable[[float], None] | None = None
 
-    def adopt_plan(self, plan: ProgramPlan, statements: Sequence[Statement]) -> None:
+    def adopt_plan(self, plan: ProgramPlan, statements: Sequence[SqlStatement]) -> None:
         """Keep to the memory limit of a plan from now on: the plan of a run, or a new one for the rest of it.
 
         Args:

@@ -57,8 +57,8 @@ def aggregate(
     state = _state(name, identity)
     functions = (fold, combine, repeat)
     source = (state, *(None if function is None else computation_key(function) for function in functions))
-    known = USER_AGGREGATES.get(name)
-    if known is not None and known.source == source:
+    earlier = USER_AGGREGATES.get(name)
+    if earlier is not None and earlier.source == source:
         return
     record = UserAggregate(name, fold, state, combine, repeat, arguments, source)
     _check_laws(record)
@@ -100,12 +100,12 @@ def _check_laws(record: UserAggregate) -> None:
             raise SemanticsError(
                 f"the fold of {record.name} returns {len(state)} numbers, and its identity has {record.numbers}"
             )
-    one, other = states[:2]
-    combined = _combine(record, one, other)
+    first, second = states[:2]
+    combined = _combine(record, first, second)
     folded = _call(record, "fold", record.fold_all, [(value,) * record.arguments for value in _PROBES[:2]])
     for problem, actual, expected in (
-        ("combine(identity, state) is not state", _combine(record, record.identity, one), one),
-        ("combine depends on the order of its arguments", _combine(record, other, one), combined),
+        ("combine(identity, state) is not state", _combine(record, record.identity, first), first),
+        ("combine depends on the order of its arguments", _combine(record, second, first), combined),
         ("combine of the states of two values is not the fold of both", combined, folded),
     ):
         _check_equal(record, problem, actual, expected)
@@ -116,8 +116,8 @@ def _check_laws(record: UserAggregate) -> None:
             _check_equal(record, "repeat(value, 3) is not the fold of three", repeated, folded)
 
 
-def _combine(record: UserAggregate, one: State, other: State) -> State:
-    plain = (one[0], other[0]) if record.numbers == 1 else (one, other)
+def _combine(record: UserAggregate, first: State, second: State) -> State:
+    plain = (first[0], second[0]) if record.numbers == 1 else (first, second)
 
     def combine(*states: Any) -> State:  # noqa: ANN401  # floats or tuples of floats
         state = record.combine(*states)

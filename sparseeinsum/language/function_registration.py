@@ -36,11 +36,11 @@ def register(python: Callable[..., Any]) -> str:
     name = getattr(python, "__name__", repr(python))
     if not _NAME.fullmatch(name):
         raise SemanticsError(f"{name} cannot be the name of a function in a program; use def and a name in ASCII")
-    known = FUNCTIONS.get(name)
-    if name in RESERVED or name in USER_AGGREGATES or (known is not None and known.python is None):
+    earlier = FUNCTIONS.get(name)
+    if name in RESERVED or name in USER_AGGREGATES or (earlier is not None and earlier.python is None):
         raise SemanticsError(f"{name} has a meaning in programs already; give the function another name")
     source = computation_key(python)
-    if known is not None and known.source == source:
+    if earlier is not None and earlier.source == source:
         return name
     FUNCTIONS[name] = ScalarFunction(
         name=name,

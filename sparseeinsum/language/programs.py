@@ -100,8 +100,8 @@ def program_of(expression: LabelledExpression | Matrix) -> Program:
     labelled = expression.labelled() if isinstance(expression, Matrix) else expression
     result = tensor("result")
     result.definition = labelled
-    taken = {other.name.lower() for other in _in_topological_order((result,)) if other is not result}
-    name = next(name for count in itertools.count() if (name := result.name + "_" * count) not in taken)
+    names = {other.name.lower() for other in _in_topological_order((result,)) if other is not result}
+    name = next(name for count in itertools.count() if (name := result.name + "_" * count) not in names)
     return program({name: labelled})
 
 

@@ -39,8 +39,8 @@ def plan_options(
     """
     unknown = options.keys() - PlanningOptions.__annotations__.keys()
     if unknown:
-        known = ", ".join(PlanningOptions.__annotations__)
-        raise TypeError(f"there is no option {min(unknown)}; plans take optimizer, {known}")
+        names = ", ".join(PlanningOptions.__annotations__)
+        raise TypeError(f"there is no option {min(unknown)}; plans take optimizer, {names}")
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
     if workers is not None:

@@ -124,9 +124,9 @@ def _rewritten(
         The graph; by result, the derivation of an equal formula that computes it; the results for which no such
         formula could be searched.
     """
-    known = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    binary = binarise(bound, known)
-    if known.allows_nonfinite:
+    annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
+    binary = binarise(bound, annotator)
+    if annotator.allows_nonfinite:
         return binary.graph, {}, ()
     price = partial(least_seconds, constants=constants_for(engine.constants_name))
     derivations: Mapping[str, Derivation] = {}
@@ -184,8 +184,8 @@ class _Planned:
     def plan(self, decomposed: DecomposedGraph) -> ProgramPlan:
         """The plan with the choices of `decomposed`."""
         engine, data = self.engine, self.data
-        kept = MaterializationPolicy.for_memory(data.memory, engine.dialect.has_workers)
-        definitions = translate(decomposed, InputTensors.of_measured(data.inputs), self.exact.evaluations, kept)
+        policy = MaterializationPolicy.for_memory(data.memory, engine.dialect.has_workers)
+        definitions = translate(decomposed, InputTensors.of_measured(data.inputs), self.exact.evaluations, policy)
         transferred_bytes = 0.0
         if decomposed.cluster_plan is not None:
             placed = place_definitions(definitions, decomposed.cluster_plan, self.alternatives.model)
@@ -267,7 +267,7 @@ class _Clock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Measure what runs within."""
+        """Record the seconds that the `with` block takes as those of the stage `name`."""
         start = time.perf_counter()
         yield
         self.seconds[name] = time.perf_counter() - start

@@ -27,6 +27,6 @@ def store_program(program: Program, engine: Engine, options: PlanOptions, replac
         names = dict.fromkeys((*program.outputs, *options.outputs))
         into = {name: claim_table(engine, name, replaces) for name in names}
         execution = run_program(program, engine, options, into, RunOptions())
-        for kept in execution.kept.values():
-            record_result(engine, kept)
+        for result in execution.kept.values():
+            record_result(engine, result)
     return execution.kept

@@ -32,7 +32,7 @@ class PartitionedProgram:
 
     @property
     def workers(self) -> int:
-        """The number of workers."""
+        """The number of workers among which the program is cut."""
         return self.best.workers
 
     @property

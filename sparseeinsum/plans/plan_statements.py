@@ -18,7 +18,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.output_natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
-from sparseeinsum.render.statements import Statement, result_query, result_statements, staged_statements
+from sparseeinsum.render.statements import SqlStatement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 
@@ -48,17 +48,17 @@ class PlanStatements:
     reserved_names: frozenset[str]
 
     @cached_property
-    def for_run(self) -> tuple[Statement, ...]:
+    def for_run(self) -> tuple[SqlStatement, ...]:
         """The statements that a run executes; no other table has the names of its temporary tables."""
         return self._staged(self.staged_names)
 
     @cached_property
-    def for_run_with_checkpoints(self) -> tuple[Statement, ...]:
+    def for_run_with_checkpoints(self) -> tuple[SqlStatement, ...]:
         """The same, with tables also for results whose actual sizes can be a reason to plan the rest again."""
         points = replanning_points(self.decomposed, self.model, self.staged_names)
         return self._staged((*self.staged_names, *points)) if points else self.for_run
 
-    def _staged(self, names: tuple[str, ...]) -> tuple[Statement, ...]:
+    def _staged(self, names: tuple[str, ...]) -> tuple[SqlStatement, ...]:
         tables = {name: self.stage_of(name) for name in names}
         return self._render(tables, self._boundaries, self._tables_of_kept(self.stage_of))
 
@@ -66,20 +66,20 @@ class PlanStatements:
         """The same with a GROUP BY everywhere, so that the SQL text stays right when keys of the inputs change."""
         return replace(self, definitions=without_group_by_elimination(self.definitions))
 
-    def one_per_output(self) -> tuple[Statement, ...]:
+    def one_per_output(self) -> tuple[SqlStatement, ...]:
         """One statement for every output, with common table expressions and without passes."""
         return self._render({}, {}, {})
 
-    def in_tables(self, table_of: Callable[[str], exp.Table]) -> tuple[Statement, ...]:
+    def in_tables(self, table_of: Callable[[str], exp.Table]) -> tuple[SqlStatement, ...]:
         """The statements that fill the tables which `table_of` names, then those that return outputs."""
         return self._render({name: table_of(name) for name in self.staged_names}, {}, self._tables_of_kept(table_of))
 
-    def single(self, output: str) -> Statement:
+    def single(self, output: str) -> SqlStatement:
         """The one statement that returns an output with natural keys; its scans are split among threads."""
         statements = self._render({}, self._boundaries, {})
         return self.with_natural_keys(next(statement for statement in statements if statement.name == output))
 
-    def with_natural_keys(self, statement: Statement) -> Statement:
+    def with_natural_keys(self, statement: SqlStatement) -> SqlStatement:
         """A statement that returns natural keys in place of indices; one that fills a table stays as it is."""
         if statement.stage is not None:
             return statement
@@ -89,11 +89,11 @@ class PlanStatements:
         """The SELECT of one EinSum, which reads the results in `tables` from there and computes all others."""
         return result_query(self.definitions, name, tables, self.dialect, self._boundaries)
 
-    def for_result(self, name: str, tables: Mapping[str, exp.Table]) -> tuple[Statement, ...]:
+    def for_result(self, name: str, tables: Mapping[str, exp.Table]) -> tuple[SqlStatement, ...]:
         """The statements that fill a table with the result of one EinSum, in passes if a run does; see `query_of`."""
         staged = {**tables, name: self.stage_of(name)}
-        kept = self._tables_of_kept(self.stage_of)
-        return result_statements(self.definitions, name, staged, self.dialect, self._boundaries, kept)
+        tables_of_kept = self._tables_of_kept(self.stage_of)
+        return result_statements(self.definitions, name, staged, self.dialect, self._boundaries, tables_of_kept)
 
     @cached_property
     def staged_names(self) -> tuple[str, ...]:
@@ -146,15 +146,15 @@ class PlanStatements:
         self,
         tables: Mapping[str, exp.Table],
         boundaries: Mapping[str, tuple[int, ...]],
-        kept: Mapping[Materialized, exp.Table],
-    ) -> tuple[Statement, ...]:
+        tables_of_kept: Mapping[Materialized, exp.Table],
+    ) -> tuple[SqlStatement, ...]:
         if self.dialect.distributes and not tables:
             raise PlanError(
                 "on a Citus cluster every operator of a plan fills a table in its place, so that no single statement "
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
         deliveries = {name: delivered_relation(self.decomposed, name) for name in self.decomposed.graph.outputs}
-        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, kept)
+        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, tables_of_kept)
 
 
 def without_group_by_elimination(definitions: Iterable[Definition]) -> tuple[Definition, ...]:

@@ -61,8 +61,8 @@ def partition(
     }
     binary = binarise(bound, GraphAnnotator.for_inputs(bound.tensors, statistics, values))
     exact = decide_evaluations(binary.graph, values)
-    known = estimate(exact.graph, statistics, exact.evaluations)
-    task = TransferTask(TransferModel(exact.graph, known, exact.evaluations), all_choices(exact.graph, workers))
+    estimates = estimate(exact.graph, statistics, exact.evaluations)
+    task = TransferTask(TransferModel(exact.graph, estimates, exact.evaluations), all_choices(exact.graph, workers))
     return PartitionedProgram(task, partition_graph(task, search(task), workers))
 
 

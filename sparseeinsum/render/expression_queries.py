@@ -36,7 +36,7 @@ from sparseeinsum.operators.expressions import Scalar
 from sparseeinsum.render.calls import first_element
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.relations import Renderer
-from sparseeinsum.render.sources import Source, aliased, named
+from sparseeinsum.render.sources import SelectSource, aliased, named
 from sparseeinsum.render.statements import with_blocks
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -79,7 +79,7 @@ def expression_query(
     expression: Expression,
     stored: Mapping[str, StoredTensor],
     dialect: Dialect,
-    tables: Mapping[str, Source] = MappingProxyType({}),
+    tables: Mapping[str, SelectSource] = MappingProxyType({}),
 ) -> ExpressionQuery:
     """An expression as a SELECT.
 
@@ -144,7 +144,7 @@ class _ExpressionWriter:
     """
 
     stored: Mapping[str, StoredTensor]
-    tables: Mapping[str, Source]
+    tables: Mapping[str, SelectSource]
     renderer: Renderer
     fused: set[int]
     schemas: dict[int, Schema] = field(default_factory=dict)
@@ -202,7 +202,7 @@ class _ExpressionWriter:
         self.renderer.provide(schema, replace(source, schema=schema, columns=columns))
         return schema
 
-    def _source(self, node: Expression) -> Source:
+    def _source(self, node: Expression) -> SelectSource:
         return self.renderer.source(Computed(self.schemas[id(node)]))
 
     def _aggregated(self, schema: Schema, operand: Expression, group_by: tuple[int, ...], fold: Fold) -> None:

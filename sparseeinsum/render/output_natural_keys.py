@@ -6,11 +6,11 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, key_dictionaries
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.statistics.dictionary_queries import rows_with_keys
 
 
-def with_natural_keys(statement: Statement, schema: Schema) -> Statement:
+def with_natural_keys(statement: SqlStatement, schema: Schema) -> SqlStatement:
     """The statement with natural keys in the key columns of axes that have a dictionary, and other columns unchanged.
 
     Args:

@@ -18,7 +18,7 @@ from sparseeinsum.engines.memory_limit import MemoryGuard, memory_guard
 from sparseeinsum.plans.analysis import EinSumRun, Replanning
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import result_sizes
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.output_targets import Target
 from sparseeinsum.results.results import TensorResult, result_of
@@ -38,7 +38,7 @@ class StatementRun:
         seconds: How long it took.
     """
 
-    statement: Statement
+    statement: SqlStatement
     tuples: int
     seconds: float
 
@@ -70,7 +70,7 @@ class Delivery:
     """
 
     schema: Schema
-    statement: Statement
+    statement: SqlStatement
     dictionaries: Mapping[str, pa.Array]
     begin: Callable[[], None]
 
@@ -190,7 +190,7 @@ class _Run:
         self._replannings: list[Replanning] = []
 
     def execution(self) -> Execution:
-        """Run all statements."""
+        """Run all statements; returns the outputs, the tables written, and what was measured."""
         while self._waiting:
             self._run_next(*self._waiting.pop(0))
         self._progress(len(self._runs), len(self._runs), "")
@@ -198,12 +198,12 @@ class _Run:
             if run.statement.stage is not None:
                 _drop(self._engine, run.statement.stage)
         results = {name: self._results[name] for name in self._outputs if name in self._results}
-        kept = {name: self._kept[name] for name in self._outputs if name in self._kept}
-        return Execution(results, kept, tuple(self._runs), tuple(self._replannings))
+        tables = {name: self._kept[name] for name in self._outputs if name in self._kept}
+        return Execution(results, tables, tuple(self._runs), tuple(self._replannings))
 
     def deliveries(self) -> dict[str, Delivery]:
         """Run all statements except those that return outputs."""
-        returning: dict[str, tuple[Schema, Statement]] = {}
+        returning: dict[str, tuple[Schema, SqlStatement]] = {}
         begin: dict[str, Callable[[], None]] = {}
         while self._waiting:
             plan, statement = self._waiting.pop(0)
@@ -215,7 +215,7 @@ class _Run:
         keys = natural_keys(self._engine, [schema for schema, _ in returning.values()])
         return {name: Delivery(*returning[name], keys, begin[name]) for name in self._outputs}
 
-    def _run_next(self, plan: ProgramPlan, statement: Statement) -> None:
+    def _run_next(self, plan: ProgramPlan, statement: SqlStatement) -> None:
         """Run a statement, then plan the rest again if its result is a reason to."""
         total = len(self._runs) + 1 + len(self._waiting)
         self._progress(len(self._runs), total, statement.name)
@@ -227,13 +227,13 @@ class _Run:
             self._tables[statement.name] = tuples
             self._check_size()
 
-    def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, Statement]]:
+    def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, SqlStatement]]:
         """The statements of a plan, with whose memory limit the run goes on."""
         statements = plan.statements.for_run if self._replan is None else plan.statements.for_run_with_checkpoints
         self._memory.adopt_plan(plan, statements)
         return [(plan, statement) for statement in statements]
 
-    def _tuples(self, plan: ProgramPlan, statement: Statement) -> int:
+    def _tuples(self, plan: ProgramPlan, statement: SqlStatement) -> int:
         """Run a statement; return the number of tuples that it stored or returned."""
         if statement.stage is not None:
             return self._engine.stage(statement)
@@ -254,16 +254,16 @@ class _Run:
             return
         self._replannings.append(replanned.replanning)
         if replanned.plan is not None:
-            kept = [
+            unaffected = [
                 (plan, statement)
                 for plan, statement in self._waiting
                 if plan is not self._plan or self._is_computed(statement)
             ]
             self._plan = replanned.plan
             self._tables = {}
-            self._waiting = [*kept, *self._follow(replanned.plan)]
+            self._waiting = [*unaffected, *self._follow(replanned.plan)]
 
-    def _is_computed(self, statement: Statement) -> bool:
+    def _is_computed(self, statement: SqlStatement) -> bool:
         """Whether a statement only delivers a result that is in a table, or repartitions it in order to deliver it."""
         if statement.stage is None:
             return statement.name in self._tables
@@ -305,7 +305,7 @@ def run_each(plan: ProgramPlan, engine: Engine) -> dict[str, EinSumRun]:
     return runs
 
 
-def _run_alone(statements: Sequence[Statement], engine: Engine) -> EinSumRun:
+def _run_alone(statements: Sequence[SqlStatement], engine: Engine) -> EinSumRun:
     """Run statements that fill tables; the last one stores the result of an EinSum, the others what it reads."""
     start = time.perf_counter()
     tuples = [engine.stage(statement) for statement in statements]

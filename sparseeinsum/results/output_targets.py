@@ -51,7 +51,7 @@ class ParquetFile:
 
     @property
     def name(self) -> str:
-        """The path as text."""
+        """The absolute path as text, which is the name of the target."""
         return str(self.path)
 
     def __str__(self) -> str:

@@ -20,5 +20,5 @@ def measure_generated(stored: StoredTensor, fingerprint: object) -> Measurement:
     if stored.value is not None:  # index 0 holds 0, the fill
         entries, values = max(bound - 1, 0), Range(1, max(bound - 1, 1))
     distinct = (float(entries),) * len(stored.keys)
-    known = ValueFacts(values if entries else EMPTY_RANGE, has_fill=entries < stored.tensor.size)
-    return Measurement(Statistics(float(entries), distinct, stored.tensor.shape), tuples, known, fingerprint)
+    facts = ValueFacts(values if entries else EMPTY_RANGE, has_fill=entries < stored.tensor.size)
+    return Measurement(Statistics(float(entries), distinct, stored.tensor.shape), tuples, facts, fingerprint)

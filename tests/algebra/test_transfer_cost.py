@@ -40,7 +40,7 @@ from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalJoin,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
@@ -185,7 +185,7 @@ def test_sparse_counts() -> None:
     adjacency = Input("A", RelationType((2708, 2708), (), False), 10_556, (2708, 2708))
     features = Input("H", RelationType((2708,), (16,)))
     expression = sum_of(Join(adjacency, features, (1,), (0,), einsum_kernel(",m->m")), [0])
-    placed = Placed(adjacency, SCATTERED)
+    placed = PlacedInput(adjacency, SCATTERED)
     assert transfer(Shuffle(placed, (0,)), 4) == 10_556
     assert transfer(Broadcast(placed), 4) == 4 * 10_556
     plan = best_plan(expression, {"A": partitioned(0), "H": partitioned(0)}, Sites(4))

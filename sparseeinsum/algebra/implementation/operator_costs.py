@@ -43,7 +43,7 @@ class Sites:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class PlanCost:
     """The cost of operators.
 
     Attributes:
@@ -73,8 +73,8 @@ class Cost:
         waiting = self.broadcast + self.waited + self.operations * sites.operation_floats
         return waiting + self.transfer * sites.network_share
 
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(
+    def __add__(self, other: "PlanCost") -> "PlanCost":
+        return PlanCost(
             self.broadcast + other.broadcast,
             self.shuffled + other.shuffled,
             self.waited + other.waited,
@@ -83,7 +83,7 @@ class Cost:
         )
 
 
-def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], output: TupleCounts, sites: Sites) -> Cost:
+def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], output: TupleCounts, sites: Sites) -> PlanCost:
     """The cost of one operator.
 
     Args:
@@ -113,10 +113,10 @@ def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], output: TupleCo
             operations = inputs[0].floats * shares[0]
         case LocalMap(_, _, kernel):
             operations = kernel.operations(inputs[0].bound) * inputs[0].tuples * shares[0]
-    return Cost(broadcast, shuffled, waited, operations, memory)
+    return PlanCost(broadcast, shuffled, waited, operations, memory)
 
 
-def cost_by_operator(plans: Iterable[SitePlan], sites: Sites) -> list[tuple[SitePlan, TupleCounts, Cost]]:
+def cost_by_operator(plans: Iterable[SitePlan], sites: Sites) -> list[tuple[SitePlan, TupleCounts, PlanCost]]:
     """The counts and the cost of every operator of some plans, in order; an operator that several share occurs once."""
     counts: dict[int, TupleCounts] = {}
     costs = []
@@ -130,9 +130,9 @@ def cost_by_operator(plans: Iterable[SitePlan], sites: Sites) -> list[tuple[Site
     return costs
 
 
-def cost_of(plan: SitePlan, sites: Sites) -> Cost:
+def cost_of(plan: SitePlan, sites: Sites) -> PlanCost:
     """The cost of a whole plan."""
-    return sum((cost for _, _, cost in cost_by_operator([plan], sites)), Cost())
+    return sum((cost for _, _, cost in cost_by_operator([plan], sites)), PlanCost())
 
 
 def transfer(plan: SitePlan, sites: int) -> float:

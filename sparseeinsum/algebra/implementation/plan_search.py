@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from sparseeinsum.algebra.implementation.operator_costs import Cost, Sites, cost_by_operator
+from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.operator_plans import (
     PlansByPlacement,
     PricedPlan,
@@ -24,7 +24,7 @@ from sparseeinsum.algebra.implementation.operator_plans import (
 )
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
-from sparseeinsum.algebra.implementation.site_operators import Placed, SitePlan, with_inputs
+from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan, with_inputs
 from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Concat, Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.errors import AlgebraError
@@ -62,7 +62,7 @@ def best_plans(
 
 def total_cost(plans: Sequence[SitePlan], sites: Sites) -> float:
     """The cost of plans that may share parts, which are counted once."""
-    return sum((cost for _, _, cost in cost_by_operator(plans, sites)), Cost()).total(sites)
+    return sum((cost for _, _, cost in cost_by_operator(plans, sites)), PlanCost()).total(sites)
 
 
 Fixed = dict[int, PricedPlan]  # the chosen plans of expressions that are read several times, by id
@@ -126,7 +126,7 @@ class _PlanSearch:
     def _as_shared(self, chosen: PricedPlan) -> PlansByPlacement:
         """The one plan of an expression that is read several times, without its cost, which is counted once."""
         options = PlansByPlacement(self.sites)
-        options.add(replace(chosen, cost=Cost()))
+        options.add(replace(chosen, cost=PlanCost()))
         return options
 
     def _with_plan(self, node: Expression, chosen: PricedPlan, fixed: Fixed, table: Table) -> tuple[Fixed, Table]:
@@ -148,11 +148,11 @@ class _PlanSearch:
     def _total(self, fixed: Fixed, table: Table) -> float:
         costs = [plan.cost for plan in fixed.values()]
         costs += [table[id(expression)].cheapest().cost for expression in self.expressions]
-        return sum(costs, Cost()).total(self.sites)
+        return sum(costs, PlanCost()).total(self.sites)
 
     def _plans_of(self, node: Expression, table: Table) -> PlansByPlacement:
         if isinstance(node, Input):
-            return plans_of_input(Placed(node, self.placements.get(node.name, SCATTERED)), self.sites)
+            return plans_of_input(PlacedInput(node, self.placements.get(node.name, SCATTERED)), self.sites)
         plans = plans_of_operator(node, [table[id(operand)] for operand in node.inputs], self.sites)
         if isinstance(node, Aggregation | Concat) and isinstance(node.input, Join):
             left, right = (table[id(operand)] for operand in node.input.inputs)
@@ -187,15 +187,15 @@ def _improved_by_rules(plans: tuple[SitePlan, ...], sites: Sites, rules: tuple[R
     best, lowest = plans, total_cost(plans, sites)
     counter = count()
     queue = [(lowest, next(counter), plans)]
-    seen = {plans}
+    visited = {plans}
     for _ in range(_MAX_EXPANDED):
         if not queue:
             break
         cost, _, current = heapq.heappop(queue)
         for neighbour in _neighbours(current, rules):
-            if neighbour in seen:
+            if neighbour in visited:
                 continue
-            seen.add(neighbour)
+            visited.add(neighbour)
             neighbour_cost = total_cost(neighbour, sites)
             if neighbour_cost < lowest:
                 best, lowest = neighbour, neighbour_cost

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from sparseeinsum.algebra.relational.absence import Absent, TileExtent
+from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.compositions import SplitAxis
 from sparseeinsum.algebra.relational.folds import ConcatFold, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
@@ -91,7 +91,7 @@ class Join:
     right_keys: tuple[int, ...]
     kernel: Kernel
     kind: JoinKind = JoinKind.INNER
-    absent: tuple[Absent | None, Absent | None] = (None, None)
+    absent: tuple[AbsentArray | None, AbsentArray | None] = (None, None)
     type: RelationType = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -258,7 +258,7 @@ class Complete(OneInput["Expression"]):
     """
 
     input: "Expression"
-    absent: Absent
+    absent: AbsentArray
     frontier: Key
     type: RelationType = field(init=False, compare=False, repr=False)
 

@@ -1,6 +1,6 @@
 """Algebra, relational: the types of the relations of tensors, and the arrays of their absent tuples."""
 
-from sparseeinsum.algebra.relational.absence import Absent, TileExtent
+from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, count_keys, extent_of, is_ragged
@@ -26,10 +26,10 @@ def type_of(tensor: Tensor, decomposition: Decomposition, is_complete: bool = Fa
     return RelationType(frontier_of(tensor, decomposition), bound, is_complete, ragged)
 
 
-def absent_of(tensor: Tensor, decomposition: Decomposition) -> Absent:
+def absent_of(tensor: Tensor, decomposition: Decomposition) -> AbsentArray:
     """The array that an absent tuple of a tensor would hold."""
     extents = tuple(extent_at(tensor, decomposition, position) for position in decomposition.array_axes)
-    return Absent(tensor.fill, extents, tensor.dtype)
+    return AbsentArray(tensor.fill, extents, tensor.dtype)
 
 
 def extent_at(tensor: Tensor, decomposition: Decomposition, position: int) -> TileExtent:

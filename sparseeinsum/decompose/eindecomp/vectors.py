@@ -56,8 +56,8 @@ def viable_choices(
     for position, pieces in fixed.items():
         least[position] = most[position] = min(most[position], pieces.bit_length() - 1)
     free = sorted((position for position in range(len(bounds)) if position not in fixed), key=lambda at: -bounds[at])
-    rest = max(doublings - sum(least), 0)
-    while len(free) > 1 and _count_distributions(rest, [most[position] for position in free]) > MOST_VECTORS:
+    spare = max(doublings - sum(least), 0)
+    while len(free) > 1 and _count_distributions(spare, [most[position] for position in free]) > MOST_VECTORS:
         most[free.pop()] = 0
     total = min(max(doublings, sum(least)), sum(most))
     return tuple(tuple(map(_tile, bounds, counts)) for counts in _distributions(total, least, most))
@@ -107,5 +107,5 @@ def _distributions(total: int, least: Sequence[int], most: Sequence[int]) -> Ite
         return
     others = sum(most[1:]), sum(least[1:])
     for first in range(min(total - others[1], most[0]), max(total - others[0], least[0]) - 1, -1):
-        for rest in _distributions(total - first, least[1:], most[1:]):
-            yield (first, *rest)
+        for following in _distributions(total - first, least[1:], most[1:]):
+            yield (first, *following)

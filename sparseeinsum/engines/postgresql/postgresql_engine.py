@@ -23,7 +23,7 @@ from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, 
 from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, transaction_settings
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
 from sparseeinsum.statistics.columns import type_named
 
@@ -52,7 +52,7 @@ class PostgreSQLEngine:
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
-        """The driver's connection."""
+        """The open connection of psycopg; inside the server, the module plpy."""
         return self._session.connection
 
     @property
@@ -118,7 +118,7 @@ class PostgreSQLEngine:
                 name = exp.to_identifier(column.name, quoted=True).sql(self.dialect_name)
                 self.execute(f"ALTER TABLE {table.sql(self.dialect_name)} ALTER COLUMN {name} SET STORAGE EXTERNAL")
 
-    def stage(self, statement: Statement) -> int:
+    def stage(self, statement: SqlStatement) -> int:
         """Run a statement that stores its rows in a stage; return their number."""
         assert statement.stage is not None
         tuples = self.create_temporary(statement.stage, statement.query)

@@ -40,9 +40,9 @@ def _contents(files: Iterable[Path], modules: Iterable[str]) -> Iterator[bytes]:
     yield from ((Path(__file__).parent / f"{module}.py").read_bytes() for module in modules)
 
 
-def _digest(*parts: Iterable[bytes]) -> str:
+def _digest(*sources: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
-    for part in parts:
+    for part in sources:
         for content in part:
             digest.update(hashlib.sha256(content).digest())
     return digest.hexdigest()[:24]

@@ -63,7 +63,7 @@ def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapp
     Raises:
         PlanError: The rewriting may change a result; the message names the tensor and the reason.
     """
-    then = {name: known.values for name, known in saved.inputs.items()}
+    then = {name: saved_input.values for name, saved_input in saved.inputs.items()}
     rewritten = rewritten_results(bound, graph)
     reason = broken_assumption(graph, rewritten, then, values, saved.options.allows_nonfinite)
     if reason is not None:
