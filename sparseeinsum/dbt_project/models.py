@@ -88,7 +88,7 @@ class _ModelWriter:
     def _kept_name(self, statement: SqlStatement) -> str:
         if statement.materializes is None:
             return statement.name
-        return self._plan.statements.kept_names[statement.materializes]
+        return self._plan.statements.materialized_names[statement.materializes]
 
     def _schema(self, statement: SqlStatement) -> Schema:
         if statement.materializes is not None:
@@ -158,7 +158,7 @@ def _model_names(plan: ProgramPlan, program: str) -> _ModelNames:
     if len(names) < len(results):
         raise DbtError(f"the names of results differ only in case ({', '.join(results)}), which dbt models cannot")
     staged: dict[str, str] = {}
-    for name in (*plan.statements.staged_names, *plan.statements.kept_names.values()):
+    for name in (*plan.statements.staged_names, *plan.statements.materialized_names.values()):
         staged[name] = _free_name(f"{program}_{name.lower()}", names)
         names.add(staged[name])
     return _ModelNames(staged, results)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict, Unpack
 
-from sparseeinsum.decompose.eindecomp.vectors import check_workers
+from sparseeinsum.decompose.eindecomp.partition_vectors import check_workers
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.errors import PlanError

@@ -241,7 +241,7 @@ class _RemainingProgram:
             estimator=self.estimator,
             rewriting=self.before.rewriting.with_parts_in(candidate.decomposed.graph),
             planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},
-            reserved_names=self.before.reserved_names.union(self.before.statements.kept_names.values()),
+            reserved_names=self.before.reserved_names.union(self.before.statements.materialized_names.values()),
         )
 
     @property

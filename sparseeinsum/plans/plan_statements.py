@@ -60,7 +60,7 @@ class PlanStatements:
 
     def _staged(self, names: tuple[str, ...]) -> tuple[SqlStatement, ...]:
         tables = {name: self.stage_of(name) for name in names}
-        return self._render(tables, self._boundaries, self._tables_of_kept(self.stage_of))
+        return self._render(tables, self._boundaries, self._materialized_tables(self.stage_of))
 
     def for_any_data(self) -> "PlanStatements":
         """The same with a GROUP BY everywhere, so that the SQL text stays right when keys of the inputs change."""
@@ -72,7 +72,9 @@ class PlanStatements:
 
     def in_tables(self, table_of: Callable[[str], exp.Table]) -> tuple[SqlStatement, ...]:
         """The statements that fill the tables which `table_of` names, then those that return outputs."""
-        return self._render({name: table_of(name) for name in self.staged_names}, {}, self._tables_of_kept(table_of))
+        return self._render(
+            {name: table_of(name) for name in self.staged_names}, {}, self._materialized_tables(table_of)
+        )
 
     def single(self, output: str) -> SqlStatement:
         """The one statement that returns an output with natural keys; its scans are split among threads."""
@@ -92,8 +94,8 @@ class PlanStatements:
     def for_result(self, name: str, tables: Mapping[str, exp.Table]) -> tuple[SqlStatement, ...]:
         """The statements that fill a table with the result of one EinSum, in passes if a run does; see `query_of`."""
         staged = {**tables, name: self.stage_of(name)}
-        tables_of_kept = self._tables_of_kept(self.stage_of)
-        return result_statements(self.definitions, name, staged, self.dialect, self._boundaries, tables_of_kept)
+        materialized_tables = self._materialized_tables(self.stage_of)
+        return result_statements(self.definitions, name, staged, self.dialect, self._boundaries, materialized_tables)
 
     @cached_property
     def staged_names(self) -> tuple[str, ...]:
@@ -108,7 +110,7 @@ class PlanStatements:
         return tuple(name for name in computed if name in names)
 
     @cached_property
-    def kept_names(self) -> Mapping[Materialized, str]:
+    def materialized_names(self) -> Mapping[Materialized, str]:
         """Names of the repartitioned operands that get a table of their own; no result has such a name."""
         read = [relation for definition in self.definitions for relation in definition.materialized_operands()]
         outputs = self.decomposed.graph.outputs
@@ -139,14 +141,14 @@ class PlanStatements:
         }
         return {name: splits for name, splits in boundaries.items() if splits}
 
-    def _tables_of_kept(self, table_of: Callable[[str], exp.Table]) -> dict[Materialized, exp.Table]:
-        return {relation: table_of(name) for relation, name in self.kept_names.items()}
+    def _materialized_tables(self, table_of: Callable[[str], exp.Table]) -> dict[Materialized, exp.Table]:
+        return {relation: table_of(name) for relation, name in self.materialized_names.items()}
 
     def _render(
         self,
         tables: Mapping[str, exp.Table],
         boundaries: Mapping[str, tuple[int, ...]],
-        tables_of_kept: Mapping[Materialized, exp.Table],
+        materialized_tables: Mapping[Materialized, exp.Table],
     ) -> tuple[SqlStatement, ...]:
         if self.dialect.distributes and not tables:
             raise PlanError(
@@ -154,7 +156,7 @@ class PlanStatements:
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
         deliveries = {name: delivered_relation(self.decomposed, name) for name in self.decomposed.graph.outputs}
-        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, tables_of_kept)
+        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, materialized_tables)
 
 
 def without_group_by_elimination(definitions: Iterable[Definition]) -> tuple[Definition, ...]:

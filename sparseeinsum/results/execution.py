@@ -44,7 +44,7 @@ class StatementRun:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptResult:
+class WrittenResult:
     """An output in a table or a file.
 
     Attributes:
@@ -81,13 +81,13 @@ class Execution:
 
     Attributes:
         results: The returned outputs, by name.
-        kept: The outputs that went into tables and files, by name.
+        written: The outputs that went into tables and files, by name.
         runs: All statements, in order.
         replannings: The checkpoints at which the rest was planned again.
     """
 
     results: Mapping[str, TensorResult]
-    kept: Mapping[str, KeptResult]
+    written: Mapping[str, WrittenResult]
     runs: tuple[StatementRun, ...]
     replannings: tuple[Replanning, ...]
 
@@ -186,7 +186,7 @@ class _Run:
         self._tables: dict[str, int] = {}  # tuples of the results in tables, of the current plan
         self._runs: list[StatementRun] = []
         self._results: dict[str, TensorResult] = {}
-        self._kept: dict[str, KeptResult] = {}
+        self._written: dict[str, WrittenResult] = {}
         self._replannings: list[Replanning] = []
 
     def execution(self) -> Execution:
@@ -198,8 +198,8 @@ class _Run:
             if run.statement.stage is not None:
                 _drop(self._engine, run.statement.stage)
         results = {name: self._results[name] for name in self._outputs if name in self._results}
-        tables = {name: self._kept[name] for name in self._outputs if name in self._kept}
-        return Execution(results, tables, tuple(self._runs), tuple(self._replannings))
+        written = {name: self._written[name] for name in self._outputs if name in self._written}
+        return Execution(results, written, tuple(self._runs), tuple(self._replannings))
 
     def deliveries(self) -> dict[str, Delivery]:
         """Run all statements except those that return outputs."""
@@ -241,7 +241,7 @@ class _Run:
         target = self._into.get(statement.name)
         if target is not None:
             tuples = deliver(self._engine, statement, plan.statements.with_natural_keys(statement), schema, target)
-            self._kept[statement.name] = KeptResult(schema, target, tuples)
+            self._written[statement.name] = WrittenResult(schema, target, tuples)
             return tuples
         result = result_of(schema, self._engine.arrow(statement.text))
         self._results[statement.name] = result

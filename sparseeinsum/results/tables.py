@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import NameTakenError
-from sparseeinsum.results.execution import KeptResult
+from sparseeinsum.results.execution import WrittenResult
 from sparseeinsum.results.output_targets import Table
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.ownership import default_table, drop_table, owned_tensor
@@ -48,7 +48,7 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
     return Table(table.sql(engine.dialect_name))
 
 
-def record_result(engine: Engine, result: KeptResult) -> None:
+def record_result(engine: Engine, result: WrittenResult) -> None:
     """Add a result, which a table holds, to the catalogue of tensors."""
     stored = stored_tensor(result.schema.tensor, result.schema.decomposition, result.target.name)
     Catalogue(engine).add(replace(stored, holds_keys=result.schema.has_dictionaries))
