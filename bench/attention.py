@@ -11,12 +11,12 @@ import sparseeinsum as se
 from bench.contenders import planned, race_graphs, race_plans
 from bench.datasets import arguments
 from bench.timing import Figure, report
-from sparseeinsum.api.examples import Graph, attention_inputs, attention_program, attention_reference
+from sparseeinsum.api.examples import ExampleGraph, attention_inputs, attention_program, attention_reference
 
 WIDTH = 1024
 
 
-def run(graph: Graph, repeat: int, has_relational: bool) -> list[Figure]:
+def run(graph: ExampleGraph, repeat: int, has_relational: bool) -> list[Figure]:
     """Race the contenders on one graph, after checking that they agree."""
     inputs = attention_inputs(graph, WIDTH)
     program = attention_program(WIDTH)

@@ -28,7 +28,7 @@ from bench.timing import CONSOLE
 from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MATRIX_CHAIN,
-    Graph,
+    ExampleGraph,
     citation_graph,
     feed_forward_inputs,
     feed_forward_reference,
@@ -86,7 +86,7 @@ def feed_forward() -> Case:
     return Case(FEED_FORWARD, inputs, feed_forward_reference(inputs), ({"X": "dim_0"}, {"X": "dim_0", "W1": "dim_0"}))
 
 
-def gcn(graph: Graph, hidden: int) -> Case:
+def gcn(graph: ExampleGraph, hidden: int) -> Case:
     """A graph network whose graph and features are distributed by node."""
     inputs = gcn_inputs(graph, hidden=hidden)
     return Case(GCN, inputs, np.asarray(gcn_reference(inputs)), ({"A": "dim_0", "D": "dim_0", "X": "dim_0"},))

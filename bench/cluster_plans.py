@@ -24,17 +24,17 @@ from bench.relational_plans import (
     vertical,
 )
 from sparseeinsum.algebra.implementation.placements import Placement, partitioned
-from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalJoin,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
+from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, sites_of
 from sparseeinsum.decompose.clusters.distribution import Cluster
@@ -120,7 +120,7 @@ def product_case(name: str, rows: int, inner: int, columns: int, sites: int) -> 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(rows, inner)), rng.normal(size=(inner, columns))
     layout = {"X": Laid(x, (4, _BLOCKS), 0), "Y": Laid(y, (_BLOCKS, 4), 1)}
-    left, right = (Placed(laid.input(each), laid.placement) for each, laid in layout.items())
+    left, right = (PlacedInput(laid.input(each), laid.placement) for each, laid in layout.items())
     ways = product(left, right)
     by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)
     parts = LocalAggregation(by_inner, (0, 2), SUM)

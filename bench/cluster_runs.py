@@ -13,7 +13,7 @@ from bench.citus import received_bytes
 from bench.cluster_plans import Layout
 from sparseeinsum.algebra.implementation.site_operators import SitePlan
 from sparseeinsum.api.relational_queries import filled, plan_query, sequential_shards
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.columns import computed_type
@@ -62,7 +62,7 @@ def run_plans(db: se.Database, plans: Sequence[SitePlan], expected: Sequence[Arr
                 of = computed_type(result.schema.tensor.dtype, result.schema.is_scalar)
                 spread = result.distribution or TableDistribution(result.schema.keys[0])
                 engine.stage(
-                    Statement("result", result.select, (), table, engine.dialect, distribution=spread, value_type=of)
+                    SqlStatement("result", result.select, (), table, engine.dialect, distribution=spread, value_type=of)
                 )
                 kept.append(table)
             counted = Counted(received_bytes() - before, time.perf_counter() - start)

@@ -25,7 +25,7 @@ from bench.cluster_plans import Array, Case, Way, neighbour_case, product_case, 
 from bench.cluster_runs import Counted, load, machines, run_plans, run_program
 from bench.relational_plans import whole_cost
 from bench.timing import CONSOLE
-from sparseeinsum.algebra.implementation.cost import Sites
+from sparseeinsum.algebra.implementation.operator_costs import Sites
 from sparseeinsum.algebra.implementation.simulate import replay
 
 _FLOAT_BYTES = 8

@@ -7,10 +7,10 @@ from functools import partial
 import sparseeinsum as se
 from bench.datasets import graph_of
 from bench.timing import Figure, race
-from sparseeinsum.api.examples import Graph, Matrix, load
+from sparseeinsum.api.examples import ExampleGraph, Matrix, load
 
 
-def race_graphs(asked: argparse.Namespace, run: Callable[[Graph, int, bool], list[Figure]]) -> list[Figure]:
+def race_graphs(asked: argparse.Namespace, run: Callable[[ExampleGraph, int, bool], list[Figure]]) -> list[Figure]:
     """The figures of every graph that the command line asks for."""
     has_relational = not asked.without_relational
     return [figure for name in asked.graphs for figure in run(graph_of(name, asked.data), asked.repeat, has_relational)]

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparseeinsum.api.examples import Graph, citation_graph, read_graph
+from sparseeinsum.api.examples import ExampleGraph, citation_graph, read_graph
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ SIZES = {
 }
 
 
-def graph_of(name: str, folder: Path | None) -> Graph:
+def graph_of(name: str, folder: Path | None) -> ExampleGraph:
     """A graph by name: `<folder>/<name>.npz` where there is one, else its twin."""
     path = folder / f"{name}.npz" if folder else None
     if path is not None and path.is_file():

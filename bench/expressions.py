@@ -13,7 +13,7 @@ from typing import Any
 
 import sparseeinsum as se
 from bench.timing import Figure, race, report
-from sparseeinsum.kernels.user_functions import compile_function
+from sparseeinsum.kernels.user_function_table import compile_function
 
 _ROWS, _ELEMENTS = 2000, 1000
 _EXPRESSIONS: dict[str, Callable[..., float]] = {

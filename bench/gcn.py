@@ -11,11 +11,11 @@ import sparseeinsum as se
 from bench.contenders import planned, race_graphs, race_plans
 from bench.datasets import arguments
 from bench.timing import Figure, report
-from sparseeinsum.api.examples import Graph, gcn_inputs, gcn_reference
+from sparseeinsum.api.examples import ExampleGraph, gcn_inputs, gcn_reference
 from sparseeinsum.api.graphs import GCN
 
 
-def run(graph: Graph, repeat: int, has_relational: bool) -> list[Figure]:
+def run(graph: ExampleGraph, repeat: int, has_relational: bool) -> list[Figure]:
     """Race the contenders on one graph, after checking that they agree."""
     inputs = gcn_inputs(graph)
     expected = gcn_reference(inputs)

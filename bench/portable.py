@@ -13,7 +13,7 @@ import numpy as np
 import sparseeinsum as se
 from bench.datasets import chosen_graphs, graph_of, graph_parser
 from bench.timing import Figure, race, report
-from sparseeinsum.api.examples import Graph, gcn_inputs, load
+from sparseeinsum.api.examples import ExampleGraph, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
 
 _CALLS = {
@@ -38,7 +38,7 @@ SET jit = off; SET max_parallel_workers_per_gather = 0
 _EXTENSION, _PORTABLE = "extension", "portable"
 
 
-def run(graph: Graph, urls: dict[str, str], repeat: int) -> list[Figure]:
+def run(graph: ExampleGraph, urls: dict[str, str], repeat: int) -> list[Figure]:
     """The figures of the calls, and of GCN on one graph after checking that both give the same."""
     databases = {name: se.connect(url) for name, url in urls.items()}
     turns = dict.fromkeys(databases, repeat)

@@ -16,13 +16,13 @@ import psycopg
 import sparseeinsum as se
 from bench.datasets import chosen_graphs, graph_of, graph_parser
 from bench.timing import Figure, race, report
-from sparseeinsum.api.examples import Graph, attention_inputs, attention_program, gcn_inputs, load
+from sparseeinsum.api.examples import ExampleGraph, attention_inputs, attention_program, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
 
 _WIDTH = 1024
 
 
-def run(graph: Graph, url: str, repeat: int, bound: float) -> list[Figure]:
+def run(graph: ExampleGraph, url: str, repeat: int, bound: float) -> list[Figure]:
     """The figures of both programs on one graph, after checking that the engines agree."""
     cases = {
         "GCN": (GCN, gcn_inputs(graph)),

@@ -21,7 +21,7 @@ from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MATRIX_CHAIN,
     MULTI_HEAD_ATTENTION,
-    Graph,
+    ExampleGraph,
     attention_inputs,
     attention_program,
     citation_graph,
@@ -69,7 +69,7 @@ class Source:
         share: All bounds are so many times those of the benchmark.
     """
 
-    graph: Graph
+    graph: ExampleGraph
     share: float = 1.0
 
     def bound(self, bound: int) -> int:

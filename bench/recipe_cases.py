@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
-from sparseeinsum.api.examples import Graph
+from sparseeinsum.api.examples import ExampleGraph
 
 Array = NDArray[Any]
 
@@ -41,7 +41,7 @@ class Recipe:
     optimizer: str = "dp"
 
 
-def page_rank(graph: Graph, steps: int = 20) -> Recipe:
+def page_rank(graph: ExampleGraph, steps: int = 20) -> Recipe:
     """Ranks after so many steps; nodes without links jump anywhere."""
     nodes = graph.adjacency.shape[0]
     degrees = np.maximum(np.asarray(graph.adjacency.sum(axis=1)).ravel(), 1)
@@ -69,7 +69,7 @@ def page_rank(graph: Graph, steps: int = 20) -> Recipe:
     return Recipe(f"PageRank, {steps} steps", inputs, "\n".join(lines), tuple(by_hand), reference)
 
 
-def triangles(graph: Graph) -> Recipe:
+def triangles(graph: ExampleGraph) -> Recipe:
     """How many there are; every edge is stored once."""
     upper = sp.csr_array(sp.triu(graph.adjacency, 1))
     program = "T[] = sum(L[i, j] * L[j, k] * L[i, k])"
@@ -104,7 +104,7 @@ def shortest_paths(nodes: int = 256, degree: int = 6) -> Recipe:
     return Recipe(name, inputs, program, tuple(by_hand), lambda: shortest_path(graph, method="D"), fill=np.inf)
 
 
-def graph_network(graph: Graph, hidden: int = 64, classes: int = 7) -> Recipe:
+def graph_network(graph: ExampleGraph, hidden: int = 64, classes: int = 7) -> Recipe:
     """Two layers of a graph convolutional network that normalises its graph."""
     rng = np.random.default_rng(0)
     nodes, words = graph.features.shape
@@ -141,7 +141,7 @@ def graph_network(graph: Graph, hidden: int = 64, classes: int = 7) -> Recipe:
     return Recipe(f"graph network, hidden {hidden}", inputs, program, (by_hand,), reference)
 
 
-def attention(graph: Graph, width: int = 64) -> Recipe:
+def attention(graph: ExampleGraph, width: int = 64) -> Recipe:
     """Attention of nodes to their neighbours and themselves, with a softmax over these."""
     rng = np.random.default_rng(0)
     nodes = graph.adjacency.shape[0]

@@ -17,10 +17,10 @@ from bench import recipe_cases
 from bench.datasets import chosen_graphs, graph_of, graph_parser
 from bench.recipe_cases import Array, Recipe
 from bench.timing import Figure, race, report
-from sparseeinsum.api.examples import Graph
+from sparseeinsum.api.examples import ExampleGraph
 
 
-def of_graph(graph: Graph) -> tuple[Recipe, ...]:
+def of_graph(graph: ExampleGraph) -> tuple[Recipe, ...]:
     """Recipes on a graph."""
     makers = (recipe_cases.page_rank, recipe_cases.triangles, recipe_cases.graph_network, recipe_cases.attention)
     return tuple(make(graph) for make in makers)
@@ -82,7 +82,7 @@ def dense(rows: pa.Table, like: Array) -> Array:
     return found
 
 
-def all_figures(graphs: list[Graph], repeat: int) -> Iterator[Figure]:
+def all_figures(graphs: list[ExampleGraph], repeat: int) -> Iterator[Figure]:
     """The figures of all recipes."""
     for graph in graphs:
         for recipe in of_graph(graph):

@@ -38,13 +38,13 @@ from bench.relational_plans import (
     whole_cost,
 )
 from bench.timing import CONSOLE
-from sparseeinsum.algebra.implementation.cost import Sites
+from sparseeinsum.algebra.implementation.operator_costs import Sites
 from sparseeinsum.algebra.implementation.placements import Placement, partitioned
-from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay
 from sparseeinsum.algebra.implementation.site_operators import SitePlan
-from sparseeinsum.algebra.relational.expressions import Expression, Join
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
+from sparseeinsum.algebra.relational.relational_expressions import Expression, Join
 
 _MANY = (2, 4, 8, 16, 64, 256, 1024)
 _BLOCKS, _SIZE = 16, 16_384  # of the matrices that many sites multiply

@@ -6,22 +6,22 @@ The numbers that the paper prints for them (tables 4, 6 and 9) are beside the pl
 from collections.abc import Callable, Mapping
 
 from sparseeinsum.algebra.implementation.compile import local_operator
-from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.movement_rules import skip_shuffle_before_aggregation
+from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalJoin,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
     transformed,
 )
-from sparseeinsum.algebra.relational.expressions import Aggregation, Expression, Input, Join, Transform
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, MULTIPLY, SUBTRACT, einsum_kernel, elementwise
+from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Expression, Input, Join, Transform
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 
@@ -33,14 +33,14 @@ def sum_of(given: Expression, group_by: list[int]) -> Aggregation:
     return Aggregation(given, tuple(group_by), SUM)
 
 
-def matrix(name: str, shape: tuple[int, int], parts: tuple[int, int], placement: Placement = SCATTERED) -> Placed:
+def matrix(name: str, shape: tuple[int, int], parts: tuple[int, int], placement: Placement = SCATTERED) -> PlacedInput:
     """A matrix in so many blocks."""
     assert all(size % count == 0 for size, count in zip(shape, parts, strict=True))
     bound = tuple(size // count for size, count in zip(shape, parts, strict=True))
-    return Placed(Input(name, RelationType(parts, bound)), placement)
+    return PlacedInput(Input(name, RelationType(parts, bound)), placement)
 
 
-def product(left: Placed, right: Placed) -> Product:
+def product(left: PlacedInput, right: PlacedInput) -> Product:
     """The product of two matrices, in whichever way."""
     pairs = LocalJoin(Broadcast(left), right, (1,), (0,), MATRIX_PRODUCT)
     return Product(pairs, left, right, (0, 2), SUM)
@@ -96,7 +96,7 @@ def horizontal(points: int, features: int, sites: int) -> SitePlan:
     for each in topological_order(expression):
         inputs = tuple(found[id(operand)] for operand in each.inputs)
         if isinstance(each, Input):
-            placed = Placed(each, partitioned(0))
+            placed = PlacedInput(each, partitioned(0))
             found[id(each)] = placed if each.name == "X" else Broadcast(placed)
         else:
             found[id(each)] = local_operator(each, inputs)
@@ -106,9 +106,9 @@ def horizontal(points: int, features: int, sites: int) -> SitePlan:
 def vertical(points: int, features: int, sites: int) -> SitePlan:
     """Opt4Vertical: the query goes everywhere, points and metric meet by features (CMM)."""
     _, inputs = nearest_neighbour(points, features, (1, sites))
-    x, q = Placed(inputs["X"], partitioned(1)), Placed(inputs["q"], partitioned(0))
+    x, q = PlacedInput(inputs["X"], partitioned(1)), PlacedInput(inputs["q"], partitioned(0))
     difference = LocalJoin(x, Broadcast(q), (1,), (0,), einsum_kernel("nj,j->nj", join=SUBTRACT.expression))
-    pairs = LocalJoin(difference, Placed(inputs["A"], partitioned(0)), (1,), (0,), MATRIX_PRODUCT)
+    pairs = LocalJoin(difference, PlacedInput(inputs["A"], partitioned(0)), (1,), (0,), MATRIX_PRODUCT)
     projected = LocalAggregation(Shuffle(pairs, (2,)), (0, 2), SUM)
     products = LocalJoin(projected, difference, (0, 1), (0, 1), MULTIPLY)
     distances = transformed(products, einsum_kernel("nj->n"))
@@ -210,7 +210,7 @@ def by_hand(
         if id(each) in found:
             continue
         if isinstance(each, Input):
-            plan: SitePlan = Placed(each, placements.get(each.name, SCATTERED))
+            plan: SitePlan = PlacedInput(each, placements.get(each.name, SCATTERED))
         else:
             plan = local_operator(each, tuple(found[id(operand)] for operand in each.inputs))
         if plan.placement.pending is not None:
@@ -220,6 +220,6 @@ def by_hand(
     return tuple(found[id(step)] for step in steps)
 
 
-def whole_cost(plans: tuple[SitePlan, ...], sites: Sites) -> Cost:
+def whole_cost(plans: tuple[SitePlan, ...], sites: Sites) -> PlanCost:
     """Of plans that may have parts in common."""
-    return sum((cost for _, _, cost in cost_by_operator(plans, sites)), Cost())
+    return sum((cost for _, _, cost in cost_by_operator(plans, sites)), PlanCost())

@@ -25,9 +25,9 @@ from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.einsum_groups import find_einsum_groups
-from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
+from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
+from sparseeinsum.rewrite.saturation.egraph import SaturationLimits, saturate
 from sparseeinsum.rewrite.saturation.extractor import Extractor
-from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.term_reading import read_terms
 
 STAGES = (
@@ -41,7 +41,7 @@ STAGES = (
     "its cost to greedy's",
 )
 
-_UNBOUNDED = Limits(seconds=5, nodes=100_000)
+_UNBOUNDED = SaturationLimits(seconds=5, nodes=100_000)
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from mkdocs.structure.pages import Page
 import sparseeinsum as se
 from sparseeinsum.api.examples import citation_graph, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.array_functions import array_functions
 
 _TABLE = "<!-- table of functions -->"
 
@@ -29,7 +29,7 @@ def _table_of_functions() -> str:
     parts = []
     for title, is_aggregate in (("Functions", False), ("Aggregates", True)):
         parts += [f"## {title}", "", "| function | what it computes | example |", "|---|---|---|"]
-        for function in functions():
+        for function in array_functions():
             if function.is_aggregate == is_aggregate:
                 arguments = ", ".join(argument.name for argument in function.arguments)
                 cells = (f"`{function.name}({arguments})`", function.description, f"`{function.example}`")

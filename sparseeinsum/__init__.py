@@ -12,7 +12,7 @@ from sparseeinsum.kernels.duckdb.sql_functions import register_sql_functions
 from sparseeinsum.version import __version__
 
 if TYPE_CHECKING:
-    from sparseeinsum.algebra.building import TensorRelation
+    from sparseeinsum.algebra.tensor_relations import TensorRelation
     from sparseeinsum.api.arrays import einsum
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
     from sparseeinsum.api.database import Database, connect
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
         SparseEinsumError,
         StatisticsError,
     )
-    from sparseeinsum.language.building import function, program, read_program, tensor
+    from sparseeinsum.language.aggregate_registration import aggregate
     from sparseeinsum.language.eingraph import Program
-    from sparseeinsum.language.expressions import NamedTensor, TensorExpression, bound, index, ones, where
     from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
-    from sparseeinsum.language.users_aggregates import aggregate
-    from sparseeinsum.plans.partitioned import PartitionedProgram
-    from sparseeinsum.plans.partitioning import partition
+    from sparseeinsum.language.programs import function, program, read_program, tensor
+    from sparseeinsum.language.python_expressions import NamedTensor, TensorExpression, bound, index, ones, where
+    from sparseeinsum.plans.partitioned_program import PartitionedProgram
+    from sparseeinsum.plans.program_partition import partition
+    from sparseeinsum.results.output_targets import Table
     from sparseeinsum.results.results import TensorResult
     from sparseeinsum.results.streams import ResultStream
-    from sparseeinsum.results.targets import Table
     from sparseeinsum.rewrite.equivalence.proof import CounterExample, Equivalence, equivalent
 
 _MODULES = {
-    "algebra.building": ("TensorRelation",),
+    "algebra.tensor_relations": ("TensorRelation",),
     "api.arrays": ("einsum",),
     "api.contraction_paths": ("ContractionPath", "contract_path"),
     "api.database": ("Database", "connect"),
@@ -53,17 +53,17 @@ _MODULES = {
         *("AlgebraError", "CatalogueError", "DataError", "EngineError", "KernelsError", "PackageError", "ParseError"),
         *("PlanError", "RightsError", "SemanticsError", "ShapeError", "SparseEinsumError", "StatisticsError"),
     ),
-    "language.building": ("function", "program", "read_program", "tensor"),
+    "language.programs": ("function", "program", "read_program", "tensor"),
     "language.eingraph": ("Program",),
-    "language.expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
+    "language.python_expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
     "language.matrices": ("Matrix", "matrix", "scalar", "vector"),
-    "language.users_aggregates": ("aggregate",),
-    "plans.partitioned": ("PartitionedProgram",),
-    "plans.partitioning": ("partition",),
+    "language.aggregate_registration": ("aggregate",),
+    "plans.partitioned_program": ("PartitionedProgram",),
+    "plans.program_partition": ("partition",),
     "api.plans": ("Plan",),
     "results.results": ("TensorResult",),
     "results.streams": ("ResultStream",),
-    "results.targets": ("Table",),
+    "results.output_targets": ("Table",),
     "rewrite.equivalence.proof": ("CounterExample", "Equivalence", "equivalent"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

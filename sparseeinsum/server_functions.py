@@ -168,8 +168,8 @@ def _describe(error: Exception) -> dict[str, str]:
     else:
         detail.insert(0, from_server[1] or "")
         hint = from_server[2] or ""
-    parts = {"detail": "\n".join(filter(None, detail)), "hint": hint}
-    return {"sqlstate": _state(error), "message": message} | {name: text for name, text in parts.items() if text}
+    fields = {"detail": "\n".join(filter(None, detail)), "hint": hint}
+    return {"sqlstate": _state(error), "message": message} | {name: text for name, text in fields.items() if text}
 
 
 def _state(error: Exception) -> str:

@@ -23,7 +23,7 @@ from selection import is_checked, mark_nightly
 
 import sparseeinsum as se
 from sparseeinsum import cli
-from sparseeinsum.decompose.constants import constants_for, store_constants
+from sparseeinsum.decompose.cost_constants import constants_for, store_constants
 from sparseeinsum.kernels.postgresql.installation import find_server
 from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.operators.functions import FUNCTIONS

@@ -66,7 +66,7 @@ SECONDS = (
     r"test_(calibration|checked_kernels|compiling|concurrent_writers|dbt_projects|documentation|extending)\.py",
     r"test_(interrupts|libraries|memory_limit|threads|users_aggregates|wheels)\.py",
     # Kernels that numba compiles in the process.
-    r"test_kernels_catalogue.py::test_kernels_refuse_unknown_functions",
+    r"test_array_functions.py::test_kernels_refuse_unknown_functions",
     r"test_matrix_products.py::",
     # Searches that are compared with all there is to find.
     r"_best_plans_are_the_best_of_all",

@@ -68,14 +68,14 @@ def index_of(names, text, start, stop):
 
 
 @njit
-def compile_expression(text, operands, vocabulary, users_functions, program, constants, stack, digits):
+def compile_expression(text, operands, vocabulary, user_functions, program, constants, stack, digits):
     """Read an infix expression of u, and of v if `operands` is 2, into a postfix program; returns 0 or a negative code.
 
     Args:
         text: (n,) uint8, the expression.
         operands: The number of operands, 1 or 2.
         words: The vocabulary.
-        users_functions: The table of users' functions.
+        user_functions: The table of users' functions.
         program: (1 + 2 * MAX_OPERATIONS,) int64, written.
         constants: (CONSTANT_WORDS,) float64, written.
         stack: (1 + MAX_OPERATIONS,) int64, scratch memory for operators.
@@ -84,7 +84,7 @@ def compile_expression(text, operands, vocabulary, users_functions, program, con
     program[0] = 0
     constants[0] = 0.0
     stack[0] = 0  # the number of operators on the stack; they follow
-    function = _word_of_name(vocabulary, users_functions, text, 0, text.size)
+    function = _word_of_name(vocabulary, user_functions, text, 0, text.size)
     if function >= 0 and function & 3 == 1:  # the name of a function of one operand: apply it to u
         _emit(program, 0)
         _emit(program, function)
@@ -98,7 +98,7 @@ def compile_expression(text, operands, vocabulary, users_functions, program, con
             return EXPRESSION_TOO_LONG
         if wants_operand:
             position, wants_operand = _read_operand(
-                text, position, operands, vocabulary, users_functions, program, constants, stack, digits
+                text, position, operands, vocabulary, user_functions, program, constants, stack, digits
             )
         else:
             position, wants_operand = _read_operator(text, position, vocabulary, program, stack)
@@ -166,7 +166,7 @@ def _negate(constants, index):
 
 
 @njit
-def _read_operand(text, position, operands, vocabulary, users_functions, program, constants, stack, digits):
+def _read_operand(text, position, operands, vocabulary, user_functions, program, constants, stack, digits):
     """Read what may precede an operator; returns the position after it, and whether an operand must follow."""
     character = text[position]
     if character == _OPENS:
@@ -194,13 +194,13 @@ def _read_operand(text, position, operands, vocabulary, users_functions, program
     if stop == position + 1 and (character == _U or character == _V):
         _emit(program, 4 * (np.int64(character) - _U))
         return (stop if np.int64(character) - _U < operands else MISSING_OPERAND), False
-    return _read_call(text, position, stop, vocabulary, users_functions, stack)
+    return _read_call(text, position, stop, vocabulary, user_functions, stack)
 
 
 @njit
-def _read_call(text, position, stop, vocabulary, users_functions, stack):
+def _read_call(text, position, stop, vocabulary, user_functions, stack):
     """Read the parenthesis after a function's name; returns as `_read_operand`."""
-    word = _word_of_name(vocabulary, users_functions, text, position, stop)
+    word = _word_of_name(vocabulary, user_functions, text, position, stop)
     if word < 0:
         return UNKNOWN_NAME, False
     while stop < text.size and text[stop] == _SPACE:
@@ -325,32 +325,32 @@ def _symbol_end(text, position):
 
 
 @njit
-def _word_of_name(vocabulary, users_functions, text, start, stop):
+def _word_of_name(vocabulary, user_functions, text, start, stop):
     """Return the word of the function that text[start:stop] names, or UNKNOWN_NAME."""
     index = index_of(vocabulary.names, text, start, stop)
     if index >= 0:
         return _word(vocabulary, index)
-    return _word_of_users(users_functions, text[start:stop], 0)
+    return _word_of_user_function(user_functions, text[start:stop], 0)
 
 
 @njit
-def word_of_aggregate(users_functions, text):
+def word_of_aggregate(user_functions, text):
     """Return the word of the user's aggregate that the text names, or UNKNOWN_NAME."""
-    return _word_of_users(users_functions, text, 1)
+    return _word_of_user_function(user_functions, text, 1)
 
 
 @njit
-def _word_of_users(users_functions, text, marks):
+def _word_of_user_function(user_functions, text, marks):
     """Return the word of the entry whose name is `text` after `marks` characters @, 0 or 1; or UNKNOWN_NAME."""
-    for entry in range(users_functions[0]):
+    for entry in range(user_functions[0]):
         at = 1 + ENTRY_WORDS * entry
-        name = users_functions[at + 1 : at + ENTRY_WORDS - 1].view(np.uint8)
-        if users_functions[at] == marks + text.size and (marks == 0 or name[0] == _MARK):
+        name = user_functions[at + 1 : at + ENTRY_WORDS - 1].view(np.uint8)
+        if user_functions[at] == marks + text.size and (marks == 0 or name[0] == _MARK):
             same = True
             for i in range(text.size):
                 same = same and name[marks + i] == text[i]
             if same:
-                return users_functions[at + ENTRY_WORDS - 1]
+                return user_functions[at + ENTRY_WORDS - 1]
     return UNKNOWN_NAME
 
 

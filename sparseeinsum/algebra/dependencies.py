@@ -34,16 +34,16 @@ def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapp
         return False
     if step.absence.join != JoinKind.INNER or step.indexed is not None:
         return False
-    known = step.promoted & frozenset(step.einsum.output.labels)
-    determined = known
+    fixed_labels = step.promoted & frozenset(step.einsum.output.labels)
+    determined = fixed_labels
     while determined:
-        determined = _determined_labels(step, operands, identifying, known) - known
-        known |= determined
-    return step.promoted <= known
+        determined = _determined_labels(step, operands, identifying, fixed_labels) - fixed_labels
+        fixed_labels |= determined
+    return step.promoted <= fixed_labels
 
 
 def _determined_labels(
-    step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]], known: Set[str]
+    step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]], fixed_labels: Set[str]
 ) -> frozenset[str]:
     """The labels of operands of which a known label identifies the tuple."""
     relations = (operand.input if isinstance(operand, Materialized) else operand for operand in operands)
@@ -52,7 +52,7 @@ def _determined_labels(
         for reference, relation in zip(step.einsum.operands, relations, strict=True)
         if isinstance(relation, Stored)
         for label in _keys(reference, relation)
-        if any(reference.labels[axis] in known for axis in identifying.get(reference.tensor, ()))
+        if any(reference.labels[axis] in fixed_labels for axis in identifying.get(reference.tensor, ()))
     )
 
 

@@ -136,8 +136,8 @@ class _Placer:
         assert strategy.parts_by is not None
         assert isinstance(strategy.result, Hashed)
         output = Schema(*partial_result(self.model, contract.einsum, choice, strategy.parts_by))
-        parts = replace(contract, output=output, detects_nonfinite=False, parts_by=strategy.parts_by)
-        return Materialized(parts, 0, 1, Hashed(strategy.result.axis + 1))  # after the axis of parts
+        partial_groups = replace(contract, output=output, detects_nonfinite=False, parts_by=strategy.parts_by)
+        return Materialized(partial_groups, 0, 1, Hashed(strategy.result.axis + 1))  # after the axis of parts
 
     def _operand_distributions(self, operands: Sequence[Relation], strategy: LocalStrategy) -> tuple[Distribution, ...]:
         """The distributions in which operands are read; what one machine computes reads the coordinator's tables."""
@@ -241,12 +241,12 @@ class _Placer:
         return [PricedOperator.between(self.costs, before, after) for before, after in itertools.pairwise(sized)]
 
 
-def _whole_groups(contract: Contract, label: str, parts: Materialized) -> Contract:
+def _whole_groups(contract: Contract, label: str, partial_groups: Materialized) -> Contract:
     """An EinSum that aggregates the whole groups from partial ones, whose first key is that of `label`."""
     output = contract.einsum.output
-    reference = Reference(parts.schema.tensor.name, (label, *output.labels))
+    reference = Reference(partial_groups.schema.tensor.name, (label, *output.labels))
     folded = EinSum(output, (reference,), Operand(0), contract.einsum.aggregate)
-    return replace(contract, einsum=folded, inputs=(parts,), join=JoinKind.INNER, keys_from=0)
+    return replace(contract, einsum=folded, inputs=(partial_groups,), join=JoinKind.INNER, keys_from=0)
 
 
 def placement_of(distribution: Distribution, decomposition: Decomposition) -> Placement:

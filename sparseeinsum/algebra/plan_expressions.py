@@ -25,10 +25,21 @@ from sparseeinsum.algebra.operators import (
     Stack,
     Stored,
 )
-from sparseeinsum.algebra.relational.absence import Absent, TileExtent
+from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.compositions import DropAxis, InsertAxis
-from sparseeinsum.algebra.relational.dense import absent_of, extent_at, frontier_of, type_of
-from sparseeinsum.algebra.relational.expressions import (
+from sparseeinsum.algebra.relational.expression_text import write_expression
+from sparseeinsum.algebra.relational.folds import AggregateFold, CompensatedFold, Fold
+from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Elementwise, Kernel
+from sparseeinsum.algebra.relational.keys import (
+    Integer,
+    KeyExpression,
+    KeyMap,
+    KeyPart,
+    KeyPredicate,
+    Operation,
+    projection,
+)
+from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Complete,
     Concat,
@@ -41,19 +52,8 @@ from sparseeinsum.algebra.relational.expressions import (
     Transform,
     with_inputs,
 )
-from sparseeinsum.algebra.relational.folds import AggregateFold, CompensatedFold, Fold
-from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Elementwise, Kernel
-from sparseeinsum.algebra.relational.keys import (
-    Integer,
-    KeyExpression,
-    KeyMap,
-    KeyPart,
-    KeyPredicate,
-    Operation,
-    projection,
-)
+from sparseeinsum.algebra.relational.tensor_types import absent_of, extent_at, frontier_of, type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.algebra.relational.writing import write_expression
 from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference
@@ -109,8 +109,13 @@ class PlanAlgebra:
 
     def __str__(self) -> str:
         delivered = {name: expression for name, expression in self.outputs.items() if not isinstance(expression, Input)}
-        parts = [*self.einsums.items(), *((f"{name}, delivered", expression) for name, expression in delivered.items())]
-        return "\n\n".join(f"{name}\n{indent(write_expression(expression), '  ')}" for name, expression in parts)
+        named_expressions = [
+            *self.einsums.items(),
+            *((f"{name}, delivered", expression) for name, expression in delivered.items()),
+        ]
+        return "\n\n".join(
+            f"{name}\n{indent(write_expression(expression), '  ')}" for name, expression in named_expressions
+        )
 
 
 def _inlined(expression: Expression, expressions: Mapping[str, Expression]) -> Expression:
@@ -163,13 +168,13 @@ class PlanExpressions:
 
     statistics: Mapping[str, Statistics]
     complete: set[str]
-    _known: dict[Relation, Expression] = field(default_factory=dict)
+    _expressions: dict[Relation, Expression] = field(default_factory=dict)
 
     def expression_of(self, relation: Relation) -> Expression:
         """The expression of an operator, and of all below it."""
-        if relation not in self._known:
-            self._known[relation] = self._build(relation)
-        return self._known[relation]
+        if relation not in self._expressions:
+            self._expressions[relation] = self._build(relation)
+        return self._expressions[relation]
 
     def _build(self, relation: Relation) -> Expression:
         match relation:
@@ -281,7 +286,7 @@ class _Side:
 
     expression: Expression
     labels: tuple[str, ...]
-    absent: Absent
+    absent: AbsentArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +343,7 @@ class _ContractionBuilder:
             for extent in absent.extents
         )
         unique = tuple(keys[position] for position in first_positions)
-        return _Side(expression, unique, Absent(absent.fill, tuple(extents), absent.dtype))
+        return _Side(expression, unique, AbsentArray(absent.fill, tuple(extents), absent.dtype))
 
     def _inside(self, index: int) -> tuple[str, ...]:
         """The labels inside the arrays of an operand."""

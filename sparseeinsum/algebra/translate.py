@@ -28,7 +28,7 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
-from sparseeinsum.decompose.memory import Memory
+from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
@@ -133,7 +133,7 @@ class MaterializationPolicy:
     max_bytes: float
 
     @classmethod
-    def for_memory(cls, memory: Memory, has_workers: bool) -> "MaterializationPolicy":
+    def for_memory(cls, memory: RunMemory, has_workers: bool) -> "MaterializationPolicy":
         """The policy of plans for a memory limit, on an engine that may have worker processes."""
         return cls(has_workers or memory.covers_process, memory.largest_relation_bytes)
 

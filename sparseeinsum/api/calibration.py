@@ -26,13 +26,13 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.api.plans import Plan
-from sparseeinsum.decompose.constants import constants_for, store_constants
 from sparseeinsum.decompose.cost import CostConstants
+from sparseeinsum.decompose.cost_constants import constants_for, store_constants
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
-from sparseeinsum.engines.postgresql.names import is_postgresql
+from sparseeinsum.engines.postgresql.quoted_names import is_postgresql
 from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.language.building import program
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.programs import program
 
 _WIDTH = 128
 _DISTANCES = "D[i, k] = sum(abs(X[i, j] - Z[k, j]))\nS[i, k] = exp(-D[i, k])"

@@ -13,14 +13,14 @@ from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of, synchronized
-from sparseeinsum.engines.postgresql.names import is_postgresql
+from sparseeinsum.engines.postgresql.quoted_names import is_postgresql
 from sparseeinsum.errors import EngineError, SemanticsError
 from sparseeinsum.extras import imported, late
+from sparseeinsum.language.aggregate_registration import aggregate
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.language.users_aggregates import aggregate
 from sparseeinsum.loading.load import load, register_relation
 from sparseeinsum.loading.sources.input_data import ColumnSelection
 from sparseeinsum.loading.sources.readers import read
@@ -30,9 +30,9 @@ from sparseeinsum.pipeline.plan_options import PlanningOptions, plan_options
 from sparseeinsum.pipeline.progress import shown_progress
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.plans.saved.plan_files import read_plan
+from sparseeinsum.results.output_targets import Destination, targets_of
 from sparseeinsum.results.results import Results, TensorResult
 from sparseeinsum.results.streams import ResultStream
-from sparseeinsum.results.targets import Destination, targets_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.storage.access_rights import grant
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
@@ -47,7 +47,7 @@ from sparseeinsum.tracebacks import one_frame
 if TYPE_CHECKING:
     import psycopg
 
-    from sparseeinsum.algebra.building import TensorRelation
+    from sparseeinsum.algebra.tensor_relations import TensorRelation
     from sparseeinsum.pipeline.checking import Finding
 
 _RELATIONAL_QUERIES = "sparseeinsum.api.relational_queries"
@@ -181,8 +181,8 @@ class Database:
         description = completed_from_metadata(
             TensorDescription(name, axes, shape, fill, dtype, keys or {}), data, index
         )
-        given = read(description, data, ColumnSelection(index, value))
-        return load(self._engine, description, given, promoted, duplicates == "sum", order, distribute)
+        source = read(description, data, ColumnSelection(index, value))
+        return load(self._engine, description, source, promoted, duplicates == "sum", order, distribute)
 
     @synchronized
     def tensor_from_table(
@@ -446,8 +446,8 @@ class Database:
             PlanError: No plan satisfies the options.
         """
         count = 1 if top is None else top
-        asked = plan_options(optimizer, count, indexes, workers, **options)
-        made = planning.make_plans(self._read(program, parameters), self._engine, asked)
+        plan_choices = plan_options(optimizer, count, indexes, workers, **options)
+        made = planning.make_plans(self._read(program, parameters), self._engine, plan_choices)
         plans = [Plan(data, self._engine) for data in made]
         return plans[0] if top is None else plans
 
@@ -484,7 +484,7 @@ class Database:
         Raises:
             DbtError: There is no such project, or one of the user's files has the name of a model.
         """
-        writing = imported("sparseeinsum.dbt_project.writing", "dbt", "writing models of dbt")
+        writing = imported("sparseeinsum.dbt_project.project_files", "dbt", "writing models of dbt")
         written: tuple[Path, ...] = writing.write_models(plan.data, self._engine, Path(project), name)
         return written
 
@@ -528,12 +528,14 @@ class Database:
             DataError: Rows cannot be added to a table, because its columns differ or it has rows with their keys.
         """
         with targets_of(into or {}) as targets, shown_progress(progress) as show:
-            asked = RunOptions(show, replan, deterministic)
+            run_options = RunOptions(show, replan, deterministic)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                return Results(running.run_plan(program.data, self._engine, targets, asked).results)
-            wanted = plan_options(optimizer, **options)
-            run = run_programs.run_program(self._read(program, parameters), self._engine, wanted, targets, asked)
+                return Results(running.run_plan(program.data, self._engine, targets, run_options).results)
+            planning_options = plan_options(optimizer, **options)
+            run = run_programs.run_program(
+                self._read(program, parameters), self._engine, planning_options, targets, run_options
+            )
             return Results(run.results)
 
     @synchronized
@@ -560,13 +562,15 @@ class Database:
             EngineError: The database refused a statement, which the error contains. Reading a batch can raise it too.
         """
         with ExitStack() as transaction, shown_progress(progress) as show:
-            asked = RunOptions(show, replan, deterministic)
+            run_options = RunOptions(show, replan, deterministic)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
-                streamed = running.stream_plan(program.data, self._engine, asked)
+                streamed = running.stream_plan(program.data, self._engine, run_options)
             else:
-                wanted = plan_options(optimizer, **options)
-                streamed = run_programs.stream_program(self._read(program, parameters), self._engine, wanted, asked)
+                planning_options = plan_options(optimizer, **options)
+                streamed = run_programs.stream_program(
+                    self._read(program, parameters), self._engine, planning_options, run_options
+                )
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 

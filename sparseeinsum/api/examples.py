@@ -46,7 +46,7 @@ Y[i, k] = sum(A[i, j] * B[j, k]) + sum(C[i, l] * sum(D[l, m] * E[m, k]))
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class ExampleGraph:
     """A graph with sparse node features, as scipy matrices.
 
     Attributes:
@@ -62,18 +62,18 @@ class Graph:
 
 def citation_graph(
     nodes: int = 2708, edges: int = 10556, features: int = 1433, entries: int = 49216, seed: int = 0, name: str = "twin"
-) -> Graph:
+) -> ExampleGraph:
     """The graph that `graphs.citation_graph` generates."""
     return _of_scipy(graphs.citation_graph(nodes, edges, features, entries, seed, name))
 
 
-def read_graph(path: Path) -> Graph:
+def read_graph(path: Path) -> ExampleGraph:
     """The graph that `graphs.read_graph` reads."""
     return _of_scipy(graphs.read_graph(path))
 
 
-def _of_scipy(graph: FeaturedGraph) -> Graph:
-    return Graph(graph.name, csr_array(graph.adjacency), csr_array(graph.features))
+def _of_scipy(graph: FeaturedGraph) -> ExampleGraph:
+    return ExampleGraph(graph.name, csr_array(graph.adjacency), csr_array(graph.features))
 
 
 def csr_array(entries: CoordinateMatrix) -> sp.csr_array:
@@ -96,7 +96,7 @@ def load(database: Database, inputs: Mapping[str, Matrix], promoted: Sequence[st
     return database
 
 
-def gcn_inputs(graph: Graph, hidden: int = 256, classes: int = 16, seed: int = 0) -> dict[str, Matrix]:
+def gcn_inputs(graph: ExampleGraph, hidden: int = 256, classes: int = 16, seed: int = 0) -> dict[str, Matrix]:
     """The inputs of GCN, as in `graphs.gcn_tensors`."""
     featured = FeaturedGraph(graph.name, _entries(graph.adjacency), _entries(graph.features))
     return matrices(gcn_tensors(featured, hidden, classes, seed))
@@ -130,7 +130,7 @@ def attention_program(width: int) -> str:
     return ATTENTION.format(root=repr(float(np.sqrt(width))))
 
 
-def attention_inputs(graph: Graph, width: int = 1024, seed: int = 0) -> dict[str, Matrix]:
+def attention_inputs(graph: ExampleGraph, width: int = 1024, seed: int = 0) -> dict[str, Matrix]:
     """The inputs of ATTENTION: adjacency, features and random projections of width `width`."""
     features = graph.features.shape[1]
     rng = np.random.default_rng(seed)

@@ -14,12 +14,12 @@ from sparseeinsum.extras import late
 from sparseeinsum.pipeline.running import analyze_plan
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.explain import Explanation, explain
-from sparseeinsum.plans.partitioned import PartitionedProgram
+from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.plans.preview import Preview
+from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.saved.plan_files import write_plan
-from sparseeinsum.plans.sizes import step_sizes
-from sparseeinsum.plans.statements import write_sql
 from sparseeinsum.statistics.estimate import Statistics
 
 if TYPE_CHECKING:

@@ -5,23 +5,23 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.building import TensorRelation
-from sparseeinsum.algebra.implementation.cost import Sites
 from sparseeinsum.algebra.implementation.movement_rules import MOVEMENT_RULES
+from sparseeinsum.algebra.implementation.operator_costs import Sites
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
-from sparseeinsum.algebra.implementation.search import best_plans
-from sparseeinsum.algebra.implementation.site_operators import Placed, SitePlan
+from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan
 from sparseeinsum.algebra.placement import placement_of
-from sparseeinsum.algebra.relational.dense import type_of
-from sparseeinsum.algebra.relational.expressions import Input
+from sparseeinsum.algebra.relational.relational_expressions import Input
+from sparseeinsum.algebra.relational.tensor_types import type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
+from sparseeinsum.algebra.tensor_relations import TensorRelation
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.retries import in_snapshot
 from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.render.dialects import write_sql
-from sparseeinsum.render.expressions import expression_query
+from sparseeinsum.render.expression_queries import expression_query
 from sparseeinsum.render.site_plans import SitePlanQuery, SiteResult, site_plan_query
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.storage.catalogue import require_tensors
@@ -92,7 +92,7 @@ def compute_plans(plans: Sequence[SitePlan], engine: Engine) -> list[TensorResul
 
 def plan_query(plans: Sequence[SitePlan], engine: Engine) -> SitePlanQuery:
     """The statements that compute plans of the implementation algebra on a cluster."""
-    placed = [node.input for plan in plans for node in topological_order(plan) if isinstance(node, Placed)]
+    placed = [node.input for plan in plans for node in topological_order(plan) if isinstance(node, PlacedInput)]
     cluster = engine.cluster()
     assert cluster is not None
     return site_plan_query(plans, _stored(placed, engine), engine.dialect, engine.stage_namer(0.0), cluster.shards)
@@ -128,11 +128,11 @@ def filled(query: SitePlanQuery, engine: Engine) -> Iterator[None]:
 
 
 def _fill(query: SitePlanQuery, engine: Engine) -> None:
-    for done, statement in enumerate((*query.stages, None)):
-        for repeated in (select for after, select in query.repeated if after == done):
+    for position, statement in enumerate((*query.stages, None)):
+        for repeated in (select for after, select in query.repeated if after == position):
             for key in engine.rows(repeated):
-                parts = ", ".join(map(str, key)) if repeated.args.get("group") else ""
-                raise AlgebraError(f"a rekey makes the key <{parts}> of several; keys must be unique")
+                key_text = ", ".join(map(str, key)) if repeated.args.get("group") else ""
+                raise AlgebraError(f"a rekey makes the key <{key_text}> of several; keys must be unique")
         if statement is not None:
             engine.stage(statement)
 

@@ -18,7 +18,7 @@ from sparseeinsum.api.database import Database
 from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.array_functions import array_functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.guarded import guarded_query
@@ -128,7 +128,7 @@ def _tensor_functions(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str
             function.description,
             function.example,
         )
-        for function in functions()
+        for function in array_functions()
     ]
     names = ["name", "arguments", "returns", "dtypes", "is_aggregate", "description", "example"]
     return exp.select("*").from_(exp.values(rows, alias="functions", columns=names)).sql("duckdb")
@@ -159,7 +159,7 @@ def _connect_to(number: int) -> duckdb.DuckDBPyConnection:
 
 def _connections_to(number: int) -> Iterator[duckdb.DuckDBPyConnection]:
     """The connections to a database: known ones first, then others among all objects of the interpreter."""
-    yield from [connection for connection, known in list(_DATABASE_NUMBERS.items()) if known == number]
+    yield from [connection for connection, assigned in list(_DATABASE_NUMBERS.items()) if assigned == number]
     connections = [item for item in gc.get_objects() if issubclass(type(item), duckdb.DuckDBPyConnection)]
     for connection in [connection for connection in connections if connection not in _DATABASE_NUMBERS]:
         with suppress(duckdb.Error):  # it is closed, or its database was opened before the import

@@ -3,7 +3,7 @@
 import argparse
 from typing import TypeAlias
 
-from sparseeinsum.cli import commands, demo, extensions, shell, tensors
+from sparseeinsum.cli import commands, demo, extensions, shell, tensor_commands
 from sparseeinsum.cli.check import check
 from sparseeinsum.cli.compile_kernels import compile_kernels
 from sparseeinsum.cli.option_values import bounds, dictionaries, names, number, tiles
@@ -140,7 +140,7 @@ def _add_load(subparsers: _Commands) -> None:
         action="store_false",
         help="do not copy: programs read the current rows of the source",
     )
-    parser.set_defaults(command=tensors.load)
+    parser.set_defaults(command=tensor_commands.load)
 
 
 def _add_drop(subparsers: _Commands) -> None:
@@ -152,7 +152,7 @@ def _add_drop(subparsers: _Commands) -> None:
     )
     parser.add_argument("tensors", nargs="+", help="names of tensors")
     parser.add_argument("-d", "--database", required=True, help=_TENSORS)
-    parser.set_defaults(command=tensors.drop)
+    parser.set_defaults(command=tensor_commands.drop)
 
 
 def _add_grant(subparsers: _Commands) -> None:
@@ -164,7 +164,7 @@ def _add_grant(subparsers: _Commands) -> None:
     )
     parser.add_argument("role", help="name of the role, or public for all roles")
     parser.add_argument("-d", "--database", required=True, help="postgresql://..., as the owner of the catalogue")
-    parser.set_defaults(command=tensors.grant)
+    parser.set_defaults(command=tensor_commands.grant)
 
 
 def _add_run(subparsers: _Commands) -> None:

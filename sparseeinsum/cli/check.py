@@ -9,7 +9,7 @@ from pathlib import Path
 
 import sparseeinsum as se
 from sparseeinsum.cli.commands import STANDARD_INPUT, open_database, parameters_of
-from sparseeinsum.language.files import read_source
+from sparseeinsum.language.program_files import read_source
 from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.pipeline.checking import Finding, check_source

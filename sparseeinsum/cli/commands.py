@@ -200,4 +200,4 @@ def _statistics_cells(database: se.Database, name: str) -> tuple[str, ...]:
 
 def calibrate(arguments: argparse.Namespace) -> None:
     """Measure the cost constants of a machine, and save them."""
-    imported("sparseeinsum.cli.calibration", "scipy", "calibrating").calibrate_machine(arguments)
+    imported("sparseeinsum.cli.calibrate", "scipy", "calibrating").calibrate_machine(arguments)

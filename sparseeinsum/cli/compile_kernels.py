@@ -24,9 +24,9 @@ _ROUNDS = 5
 def compile_kernels(arguments: argparse.Namespace) -> None:
     """Compile the kernels for a processor unless they exist; for `native`, print how much faster they are."""
     processor = arguments.processor or processor_asked_for()
-    known = this_platform().processors
-    if processor is not None and processor not in known:
-        raise ValueError(f"--processor {processor!r} is unknown; it must be one of {', '.join(known)}")
+    processors = this_platform().processors
+    if processor is not None and processor not in processors:
+        raise ValueError(f"--processor {processor!r} is unknown; it must be one of {', '.join(processors)}")
     usual = available_level()
     if processor is None and usual is not None:
         print(f"there are kernels already, for {usual}")

@@ -14,7 +14,7 @@ from sparseeinsum.kernels.postgresql.installation import (
     remove_extension,
     write_extension,
 )
-from sparseeinsum.kernels.postgresql.portable.script import psql_script
+from sparseeinsum.kernels.postgresql.portable.portable_script import psql_script
 from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.kernels.shipping import duckdb_extension
 from sparseeinsum.kernels.whole_files import write_whole

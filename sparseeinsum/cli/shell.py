@@ -17,12 +17,12 @@ from sparseeinsum.cli.display import duration, show_result, tensors_table
 from sparseeinsum.cli.shell_input import InputKind, NextLine, ShellInput, inputs, read_line
 from sparseeinsum.errors import PackageError
 from sparseeinsum.extras import imported
-from sparseeinsum.kernels.catalogue import functions
-from sparseeinsum.language.files import read_statements
+from sparseeinsum.kernels.array_functions import array_functions
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.matrix_statements import Shapes
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parsing import raise_error
+from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import Assignment, SourceText, Statement
 from sparseeinsum.operators.dtypes import Number
@@ -175,7 +175,7 @@ class ShellSession:
     def words(self) -> list[str]:
         """The words that can be completed: commands, tensors, programs and SQL functions."""
         commands = [f"\\{command}" for command in self._commands]
-        names = {function.name for function in functions()}
+        names = {function.name for function in array_functions()}
         tensors: Iterable[str] = ()
         with suppress(se.SparseEinsumError):  # for example in a failed transaction
             tensors = self._database.tensors()
@@ -315,7 +315,7 @@ class ShellSession:
         if not name:
             print(_HELP, end="")
             return
-        overloads = [function for function in functions() if function.name == name]
+        overloads = [function for function in array_functions() if function.name == name]
         if not overloads:
             raise se.SparseEinsumError(f"there is no array function {name}; their names begin with tensor_")
         for function in overloads:

@@ -18,7 +18,7 @@ _SEMICOLON = "SEMICOLON"  # a kind of token
 
 
 class InputKind(StrEnum):
-    """The kinds of input."""
+    """What the shell does with an input: run a command, run a program, or send SQL to the database."""
 
     COMMAND = "command"
     PROGRAM = "program"

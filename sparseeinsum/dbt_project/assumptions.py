@@ -14,7 +14,7 @@ from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range, finite_range
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.statements import without_group_by_elimination
+from sparseeinsum.plans.plan_statements import without_group_by_elimination
 from sparseeinsum.plans.validity import broken_rewriting, evaluations_for
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.measured_tensors import stored_of, values_of
@@ -107,8 +107,8 @@ class _Weakening:
             return False
         values = MappingProxyType(dict(current.values))
         inputs = InputTensors(stored_of(plan.inputs), values, current.complete, identifying={})
-        kept = MaterializationPolicy.for_memory(plan.alternatives.model.memory, plan.dialect.has_workers)
-        definitions = translate(plan.decomposed, inputs, evaluations, kept)
+        policy = MaterializationPolicy.for_memory(plan.alternatives.model.memory, plan.dialect.has_workers)
+        definitions = translate(plan.decomposed, inputs, evaluations, policy)
         return without_group_by_elimination(definitions) == without_group_by_elimination(plan.definitions)
 
 

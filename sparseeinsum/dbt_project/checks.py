@@ -79,11 +79,11 @@ class _InputCheck:
         for column, position in zip(self.stored.keys, decomposition.promoted, strict=True):
             nulls, least, greatest = (f"{name}_{position}" for name in ("nulls", "least", "greatest"))
             keys = count_keys(decomposition.tiles[position], tensor.shape[position])
-            what = f"rows whose index {column} is NULL: "
+            message = f"rows whose index {column} is NULL: "
             if column in self.stored.column_dictionaries:
                 name = self.stored.column_dictionaries[column].name
-                what = f"rows whose key {column} is NULL, or not in the dictionary {name}: "
-            yield _problem(f"{nulls} > 0", what, exp.column(nulls))
+                message = f"rows whose key {column} is NULL, or not in the dictionary {name}: "
+            yield _problem(f"{nulls} > 0", message, exp.column(nulls))
             yield _problem(f"{least} < 0", f"the index {column} is ", exp.column(least), ", but indices count from 0")
             beyond = exp.column(greatest)
             yield _problem(f"{greatest} >= {keys}", f"the index {column} is ", beyond, f", but its bound is {keys}")

@@ -12,7 +12,7 @@ from sparseeinsum.dbt_project.inputs import DbtInput
 from sparseeinsum.dbt_project.jinja import Jinja, header_comment, table_name
 from sparseeinsum.errors import DbtError
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.templates import union_all
 
@@ -85,33 +85,33 @@ class _ModelWriter:
             name = (self._names.results if is_result else self._names.staged)[self._kept_name(statement)]
             yield Model(name, self._text(statement), self._schema(statement), self._notation(statement), is_result)
 
-    def _kept_name(self, statement: Statement) -> str:
+    def _kept_name(self, statement: SqlStatement) -> str:
         if statement.materializes is None:
             return statement.name
-        return self._plan.statements.kept_names[statement.materializes]
+        return self._plan.statements.materialized_names[statement.materializes]
 
-    def _schema(self, statement: Statement) -> Schema:
+    def _schema(self, statement: SqlStatement) -> Schema:
         if statement.materializes is not None:
             return statement.materializes.schema
         if statement.stage is None:
             return delivered_relation(self._plan.decomposed, statement.name).schema
         return next(stage for stage in self._plan.definitions if stage.name == statement.name).relation.schema
 
-    def _notation(self, statement: Statement) -> tuple[str, ...]:
+    def _notation(self, statement: SqlStatement) -> tuple[str, ...]:
         notation = {step.einsum.output.tensor: step.notation for step in self._plan.decomposed.steps}
         return tuple(notation[name] for name in statement.computes)
 
-    def _text(self, statement: Statement) -> str:
+    def _text(self, statement: SqlStatement) -> str:
         """The text of the file: hooks for passes after the first, settings, and the guarded query."""
         is_whole = self._plan.dialect.spills_states  # so passes need not limit memory; one statement sees one snapshot
         query, passes = (_merge_passes(statement), ()) if is_whole else (statement.query, statement.passes)
         hooks = {f"pass_{number}": self._jinja.text(query) for number, query in enumerate(passes, 2)}
-        parts = [_set(name, f"INSERT INTO {{{{ this }}}}\n{text}") for name, text in hooks.items()]
+        blocks = [_set(name, f"INSERT INTO {{{{ this }}}}\n{text}") for name, text in hooks.items()]
         settings = ", ".join(f"{name}={value}" for name, value in self._settings(statement, tuple(hooks)).items())
-        parts += [f"{{{{ config({settings}) }}}}", self._guarded(query)]
-        return header_comment(f"{statement.name} of the program {self._program}") + "\n\n".join(parts) + "\n"
+        blocks += [f"{{{{ config({settings}) }}}}", self._guarded(query)]
+        return header_comment(f"{statement.name} of the program {self._program}") + "\n\n".join(blocks) + "\n"
 
-    def _settings(self, statement: Statement, hooks: Sequence[str]) -> dict[str, str]:
+    def _settings(self, statement: SqlStatement, hooks: Sequence[str]) -> dict[str, str]:
         """The settings of a model: a table, with the hooks and the index that the engine needs."""
         settings = {"materialized": "'table'"}
         after = list(hooks)
@@ -142,7 +142,7 @@ def _set(name: str, text: str) -> str:
     return f"{{% set {name} %}}\n{text}\n{{% endset %}}"
 
 
-def _merge_passes(statement: Statement) -> exp.Query:
+def _merge_passes(statement: SqlStatement) -> exp.Query:
     """One query of all passes of a statement."""
     queries = (statement.query, *statement.passes)
     if len(queries) == 1:
@@ -154,17 +154,17 @@ def _merge_passes(statement: Statement) -> exp.Query:
 
 def _model_names(plan: ProgramPlan, program: str) -> _ModelNames:
     results = {name: f"{program}_{name.lower()}" for name in plan.outputs}
-    taken = set(results.values())
-    if len(taken) < len(results):
+    names = set(results.values())
+    if len(names) < len(results):
         raise DbtError(f"the names of results differ only in case ({', '.join(results)}), which dbt models cannot")
     staged: dict[str, str] = {}
-    for name in (*plan.statements.staged_names, *plan.statements.kept_names.values()):
-        staged[name] = _free_name(f"{program}_{name.lower()}", taken)
-        taken.add(staged[name])
+    for name in (*plan.statements.staged_names, *plan.statements.materialized_names.values()):
+        staged[name] = _free_name(f"{program}_{name.lower()}", names)
+        names.add(staged[name])
     return _ModelNames(staged, results)
 
 
-def _free_name(base: str, taken: Set[str]) -> str:
+def _free_name(base: str, existing: Set[str]) -> str:
     """The name `base`, or one with a suffix if that is taken."""
     numbered = (f"{base}_staged_{number}" for number in itertools.count(2))
-    return next(name for name in itertools.chain((base, f"{base}_staged"), numbered) if name not in taken)
+    return next(name for name in itertools.chain((base, f"{base}_staged"), numbered) if name not in existing)

@@ -51,11 +51,11 @@ class DbtProject:
             DbtError: A model or seed may create this table, but dbt has not written its location yet.
         """
         folded = _folded(location, folds_case)
-        for known, reference in self.references.items():
-            if _folded(known, folds_case) == folded:
+        for location_parts, reference in self.references.items():
+            if _folded(location_parts, folds_case) == folded:
                 return reference
         name = location[-1].lower()
-        known_names = {known[-1].lower() for known in self.references}
+        known_names = {location_parts[-1].lower() for location_parts in self.references}
         file = next((file for file in self.files if file.stem.lower() == name), None)
         if file is not None and name not in known_names:
             raise DbtError(

@@ -159,9 +159,9 @@ def _label_tiles(label: str, fixed: Mapping[str, int], cut: Mapping[str, int]) -
     return tuple(dict.fromkeys((1, cut[label]))) if label in cut else (DEMOTED, 1)
 
 
-def _fitting_tiles(tiles: Iterable[int], cut: int | None, known: Collection[int]) -> tuple[int, ...]:
-    """The tiles that are not `known` and divide the tile `cut` of a worker, if there is one."""
-    return tuple(tile for tile in tiles if tile not in known and (cut is None or cut % tile == 0))
+def _fitting_tiles(tiles: Iterable[int], cut: int | None, existing: Collection[int]) -> tuple[int, ...]:
+    """The tiles that are not `existing` and divide the tile `cut` of a worker, if there is one."""
+    return tuple(tile for tile in tiles if tile not in existing and (cut is None or cut % tile == 0))
 
 
 def _no_choice_message(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> str:

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.search import Candidate, GraphPricing, State
+from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 
@@ -49,14 +49,19 @@ def search_rounds(task: GraphPricing, rounds: Sequence[tuple[EinSum, ...]], k: i
 
 def _extend(task: GraphPricing, einsums: tuple[EinSum, ...], plans: list[Candidate], k: int) -> list[Candidate]:
     """The k cheapest extensions of plans for earlier rounds by the EinSums of the next round, best first."""
-    known: dict[tuple[tuple[str, State], ...], list[Candidate]] = {}
+    plans_by_state: dict[tuple[tuple[str, State], ...], list[Candidate]] = {}
     extended = []
     for plan in plans:
         fixed = _fixed_states(task, plan, einsums)
         key = tuple(sorted(fixed.items()))
-        if key not in known:
-            known[key] = _optimise_round(task, einsums, fixed, k)
-        extended.append([Candidate(plan.cost + rest.cost, plan.choices + rest.choices) for rest in known[key]])
+        if key not in plans_by_state:
+            plans_by_state[key] = _optimise_round(task, einsums, fixed, k)
+        extended.append(
+            [
+                Candidate(plan.cost + following.cost, plan.choices + following.choices)
+                for following in plans_by_state[key]
+            ]
+        )
     return list(itertools.islice(heapq.merge(*extended), k))
 
 

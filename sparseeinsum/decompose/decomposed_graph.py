@@ -8,10 +8,10 @@ from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tile
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan, plan_on_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.memory import Passes
+from sparseeinsum.decompose.memory_footprint import Passes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.repartitions import Repartition
-from sparseeinsum.decompose.search import task_of
+from sparseeinsum.decompose.search_tasks import task_of
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.tensors import Decomposition, count_keys
@@ -170,9 +170,9 @@ def price_choices(
                 repartitions[operand.tensor, Decomposition(required)] = repartition
             repartitions.setdefault((operand.tensor, Decomposition(required)), repartition)
         tiles_of[einsum.output.tensor] = result_tiles(einsum, choice)
-        parts = (cost.join, cost.aggregation, reading)
-        total = sum(parts, total)
-        steps.append(Step(einsum, choice, cost, *(work.seconds(model.constants) for work in parts)))
+        works = (cost.join, cost.aggregation, reading)
+        total = sum(works, total)
+        steps.append(Step(einsum, choice, cost, *(work.seconds(model.constants) for work in works)))
     delivered = {name: layouts.get(name, Decomposition(tiles_of[name])) for name in model.graph.outputs}
     for name, layout in delivered.items():
         repartitions.setdefault((name, layout), model.repartition(name, tiles_of[name], layout.tiles))

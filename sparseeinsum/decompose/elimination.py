@@ -15,16 +15,16 @@ import numpy as np
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.factors import (
+    CostAxis,
     Elimination,
     Factor,
     Positions,
     Variable,
-    View,
     eliminate,
     make_factor,
     ungrouped_variable,
 )
-from sparseeinsum.decompose.search import Candidate, Pricing, State
+from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State
 from sparseeinsum.language.eingraph import EinSum
 
 _Value = TypeVar("_Value", State, tuple[State, int])
@@ -99,7 +99,7 @@ class _CostFactors:
         ]
         required, positions = _positions(requirements)
         costs = self._task.repartition_costs(name, states, required)
-        reader = View(self._numbers[einsum.output.tensor], positions, len(required))
+        reader = CostAxis(self._numbers[einsum.output.tensor], positions, len(required))
         return make_factor([_identity(self._numbers[name] + 1, len(states)), reader], costs)
 
     def candidate(self, values: Mapping[int, int]) -> Candidate:
@@ -121,8 +121,8 @@ def _positions(values: list[_Value]) -> tuple[list[_Value], Positions]:
     return distinct, np.array([position[value] for value in values], np.intp)
 
 
-def _identity(variable: int, size: int) -> View:
-    return View(variable, np.arange(size), size)
+def _identity(variable: int, size: int) -> CostAxis:
+    return CostAxis(variable, np.arange(size), size)
 
 
 def _best_first(variables: Sequence[Variable], eliminations: Sequence[Elimination]) -> Iterator[dict[int, int]]:
@@ -153,7 +153,7 @@ class _Options:
         self._variables = variables
         self._steps = list(reversed(eliminations))
         self._place = {step.variable: place for place, step in enumerate(self._steps)}
-        self._known: dict[tuple[int, ...], list[tuple[float, int]]] = {}
+        self._next_values: dict[tuple[int, ...], list[tuple[float, int]]] = {}
 
     def next_values(self, values: tuple[int, ...]) -> list[tuple[float, int]]:
         """The values of the next variable, best first, each with its extra cost over the best one: (cost, value)."""
@@ -162,16 +162,16 @@ class _Options:
         variable = self._variables[step.variable]
         group = 0 if variable.group is None else values[self._place[variable.group]]
         at = tuple(int(view.positions[values[self._place[view.variable]]]) for view in step.views)
-        known = self._known.get((place, group, *at))
-        if known is None:
+        ordered = self._next_values.get((place, group, *at))
+        if ordered is None:
             members = variable.members(group)
             where: tuple[slice | int, ...] = (members, *at)
             seconds = step.seconds[where]
             order = np.argsort(seconds, kind="stable")
             excess = seconds[order] - seconds[order[0]]
-            known = list(zip(excess.tolist(), (order + members.start).tolist(), strict=True))
-            self._known[place, group, *at] = known
-        return known
+            ordered = list(zip(excess.tolist(), (order + members.start).tolist(), strict=True))
+            self._next_values[place, group, *at] = ordered
+        return ordered
 
     def by_variable(self, values: tuple[int, ...]) -> dict[int, int]:
         """The values, by the numbers of their variables."""

@@ -18,7 +18,7 @@ _WORST_SECONDS = 1e200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class CostAxis:
     """An axis of a table of costs: the values of a variable, where values at the same position cost the same.
 
     Attributes:
@@ -36,11 +36,11 @@ class View:
 class Factor:
     """Costs that depend on some variables: `seconds` has one axis for every view."""
 
-    views: tuple[View, ...]
+    views: tuple[CostAxis, ...]
     seconds: Seconds
 
 
-def make_factor(views: Sequence[View], seconds: Seconds) -> Factor:
+def make_factor(views: Sequence[CostAxis], seconds: Seconds) -> Factor:
     """A factor without views of size 1, and without infinite costs."""
     used = tuple(view for view in views if view.size > 1)
     finite = np.minimum(seconds, _WORST_SECONDS)
@@ -83,7 +83,7 @@ class Elimination:
     """
 
     variable: int
-    views: tuple[View, ...]
+    views: tuple[CostAxis, ...]
     seconds: Seconds
 
 
@@ -111,15 +111,15 @@ class _Eliminator:
 
     def run(self, limit: float) -> list[Elimination] | None:
         """Eliminate all variables, the one with the smallest table first; None if tables exceed the limit."""
-        done: list[Elimination] = []
+        eliminations: list[Elimination] = []
         while self._factors:
             ready = (number for number in self._factors if number not in self._waiting)
             number = min(ready, key=self._sizes.__getitem__)
             limit -= self._sizes[number]
             if limit < 0:
                 return None
-            done.append(self._eliminate(number))
-        return done
+            eliminations.append(self._eliminate(number))
+        return eliminations
 
     def _eliminate(self, number: int) -> Elimination:
         """Replace the factors that depend on a variable by their minimum over its values."""
@@ -134,7 +134,7 @@ class _Eliminator:
         if variable.group is not None:
             self._waiting.discard(variable.group)
             size = len(variable.starts)
-            views = (View(variable.group, np.arange(size), size), *others)
+            views = (CostAxis(variable.group, np.arange(size), size), *others)
         self._replace(dependent, make_factor(views, minima))
         return Elimination(number, others, total)
 
@@ -158,15 +158,15 @@ class _Eliminator:
         return size
 
     @staticmethod
-    def _other_views(number: int, factors: list[Factor]) -> tuple[View, ...]:
+    def _other_views(number: int, factors: list[Factor]) -> tuple[CostAxis, ...]:
         views = (view for factor in factors for view in factor.views if view.variable != number)
         return tuple(dict.fromkeys(views))
 
 
-def _aligned(factor: Factor, number: int, others: tuple[View, ...]) -> Seconds:
+def _aligned(factor: Factor, number: int, others: tuple[CostAxis, ...]) -> Seconds:
     """The costs of a factor with the axes of a table: the values of a variable, then the other views."""
     own = [axis for axis, view in enumerate(factor.views) if view.variable == number]
-    rest = [factor.views.index(view) for view in others if view in factor.views]
-    values = factor.seconds.transpose(own + rest)[tuple(factor.views[axis].positions for axis in own)]
+    other_axes = [factor.views.index(view) for view in others if view in factor.views]
+    values = factor.seconds.transpose(own + other_axes)[tuple(factor.views[axis].positions for axis in own)]
     shape = [view.size if view in factor.views else 1 for view in others]
     return values.reshape([len(values), *shape])

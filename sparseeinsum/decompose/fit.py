@@ -132,5 +132,5 @@ def residuals(fit: Fit, default: CostConstants) -> tuple[Residual, ...]:
     return tuple(errors)
 
 
-def _factor(one: float, other: float) -> float:
-    return max(one / other, other / one)
+def _factor(first: float, second: float) -> float:
+    return max(first / second, second / first)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sparseeinsum.decompose.cover import search_rounds, single_rounds, tree_rounds
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.search import Candidate, GraphPricing, choices_within
+from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, choices_within
 
 # The most numbers in all tables of the elimination together. Random graphs of 20 EinSums, each reading two of the last
 # results, took up to 0.1 s within this limit, and up to 0.5 s within four times as much.

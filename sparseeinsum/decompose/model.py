@@ -23,14 +23,14 @@ from sparseeinsum.decompose.cost import (
 )
 from sparseeinsum.decompose.indexed_access import ResidentSizes, StoredOrder, indexable_operands, indexed
 from sparseeinsum.decompose.joining import OperandSizes, joined_groups, joined_pairs, share_keys, skew_factor
-from sparseeinsum.decompose.memory import (
+from sparseeinsum.decompose.memory_footprint import (
     REREAD_BYTES,
     STATE_OVERHEAD_BYTES,
     UNLIMITED,
     Footprint,
     KernelArrays,
-    Memory,
     Passes,
+    RunMemory,
     vector_bytes,
 )
 from sparseeinsum.decompose.repartitions import Repartition, RepartitionOptions
@@ -77,7 +77,7 @@ class CostModel:
     evaluations: Mapping[str, Evaluation]
     constants: CostConstants
     accounting: Accounting = _EMBEDDED
-    memory: Memory = UNLIMITED
+    memory: RunMemory = UNLIMITED
     resident_bytes: float = 0.0
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     _known_sizes: dict[tuple[str, Choice], tuple[float, int]] = field(default_factory=dict, init=False, repr=False)
@@ -89,17 +89,17 @@ class CostModel:
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         """The cost of an EinSum whose operands are already in the decompositions that the choice requires."""
-        known = self._known_costs.get((einsum.output.tensor, choice))
-        if known is None:
+        cost = self._known_costs.get((einsum.output.tensor, choice))
+        if cost is None:
             promoted = promoted_labels(einsum, choice)
             keys = tuple(promoted.intersection(operand.labels) for operand in einsum.operands)
             evaluation = self.evaluations[einsum.output.tensor]
             costs = [self._price(einsum, choice, absence) for absence in evaluation.absence_options(keys)]
             if self.resident_bytes > 0:
                 costs += self._indexed_costs(einsum, choice, evaluation)
-            known = self._within_memory(einsum, choice, costs)
-            self._known_costs[einsum.output.tensor, choice] = known
-        return known
+            cost = self._within_memory(einsum, choice, costs)
+            self._known_costs[einsum.output.tensor, choice] = cost
+        return cost
 
     def _indexed_costs(self, einsum: EinSum, choice: Choice, evaluation: Evaluation) -> Iterator[VertexCost]:
         """Costs if one operand is kept in memory and read by index, so that its absent entries read as the fill."""
@@ -347,12 +347,12 @@ class CostModel:
 
     def _size(self, tensor: str, tiles: Choice) -> tuple[float, int]:
         """Tuples and bytes per tuple; cached, because every pair of decompositions of a tensor asks for them."""
-        known = self._known_sizes.get((tensor, tiles))
-        if known is None:
+        size = self._known_sizes.get((tensor, tiles))
+        if size is None:
             size_bytes = tuple_bytes(self.graph.tensors[tensor], Decomposition(tiles))
-            known = (self.statistics[tensor].tuples(tiles), size_bytes)
-            self._known_sizes[tensor, tiles] = known
-        return known
+            size = (self.statistics[tensor].tuples(tiles), size_bytes)
+            self._known_sizes[tensor, tiles] = size
+        return size
 
     def array_bytes(self, einsum: EinSum, reference: Reference, choice: Choice) -> int:
         """Bytes of the array in one tuple of an operand or of the result, as stored or as computed with, if larger."""
@@ -385,15 +385,15 @@ class CostModel:
 
     def _operand_sizes(self, operand: Reference, tiles: Choice, dense: bool) -> OperandSizes:
         """Sizes of an operand in the tiles of its axes; cached, because many choices give it the same tiles."""
-        known = self._known_operands.get((operand, tiles, dense))
-        if known is None:
+        sizes = self._known_operands.get((operand, tiles, dense))
+        if sizes is None:
             tiles_by_label = dict(zip(operand.labels, tiles, strict=True))
             stored = by_label(operand.labels, self.statistics[operand.tensor])
             dense_sizes = by_label(operand.labels, dense_statistics(self.graph.tensors[operand.tensor].shape))
             joined = dense_sizes if dense else stored
             size = self.tuple_bytes(operand.tensor, tiles)
-            known = OperandSizes(
+            sizes = OperandSizes(
                 joined.tuples(tiles_by_label), stored.tuples(tiles_by_label), joined.distinct(tiles_by_label), size
             )
-            self._known_operands[operand, tiles, dense] = known
-        return known
+            self._known_operands[operand, tiles, dense] = sizes
+        return sizes

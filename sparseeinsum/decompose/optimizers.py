@@ -12,7 +12,7 @@ from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.search import Candidate, GraphPricing, task_of
+from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, task_of
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_reference

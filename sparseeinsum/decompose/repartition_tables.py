@@ -66,8 +66,8 @@ def _common_refinements(first: Numbers, second: Numbers) -> tuple[list[Choice], 
     return list(map(tuple, common[rows, columns].tolist())), positions.reshape(codes.shape)
 
 
-def _differ(one: Numbers, other: Numbers) -> Numbers:
-    return np.array((one != other).any(axis=2), np.int64)
+def _differ(first: Numbers, second: Numbers) -> Numbers:
+    return np.array((first != second).any(axis=2), np.int64)
 
 
 def _kind_numbers(values: Sequence[Hashable]) -> Numbers:

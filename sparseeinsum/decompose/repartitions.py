@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import CostConstants, RepartitionSizes, Work
-from sparseeinsum.decompose.memory import STATE_OVERHEAD_BYTES, Memory, Passes
+from sparseeinsum.decompose.memory_footprint import STATE_OVERHEAD_BYTES, Passes, RunMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RepartitionOptions:
     vector_bytes: int
     returned_bytes: int
 
-    def cheapest(self, memory: Memory, constants: CostConstants, reads: int) -> Repartition:
+    def cheapest(self, memory: RunMemory, constants: CostConstants, reads: int) -> Repartition:
         """The cheapest alternative within the memory limit, if the result is read `reads` times."""
         states = self._states_bytes(memory)
         margins = memory.margins
@@ -76,13 +76,13 @@ class RepartitionOptions:
     def _kept_bytes(self) -> float:
         return self.sizes.after * (self.sizes.after_bytes + STATE_OVERHEAD_BYTES)
 
-    def _states_bytes(self, memory: Memory) -> float:
+    def _states_bytes(self, memory: RunMemory) -> float:
         if not self.sizes.stacks:
             return 0.0
         states = min(memory.threads * self.sizes.after, self.sizes.between)
         return states * (self.sizes.after_bytes + STATE_OVERHEAD_BYTES)
 
-    def _into_table(self, states: float, memory: Memory) -> Repartition:
+    def _into_table(self, states: float, memory: RunMemory) -> Repartition:
         """The repartition into a table, in as few passes as the memory limit allows, over the axis of most keys."""
         label = max(self.keys, key=lambda name: self.keys[name])
         most = max(self.keys[label], 1)
@@ -95,7 +95,7 @@ class RepartitionOptions:
         return self._repartition(work, Passes(label, count), states / count, needed, memory)
 
     def _repartition(
-        self, work: Work, passes: Passes | None, states: float, needed: float, memory: Memory
+        self, work: Work, passes: Passes | None, states: float, needed: float, memory: RunMemory
     ) -> Repartition:
         is_possible = needed <= memory.limit_bytes
         return Repartition(work, passes, states, self.vector_bytes, self.returned_bytes, needed, is_possible)

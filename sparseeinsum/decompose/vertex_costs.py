@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.memory import Passes
+from sparseeinsum.decompose.memory_footprint import Passes
 from sparseeinsum.semantics.exactness import Absence
 
 _NOTHING = Work()

@@ -22,7 +22,7 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import stop_kernels
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
-from sparseeinsum.render.statements import Statement, create_table_as
+from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.scan_cache import ScanCache
@@ -97,7 +97,7 @@ class DuckDBEngine:
         """Create a temporary table from a query; return the number of its rows."""
         return self._written_rows(create_table_as(table, query))
 
-    def stage(self, statement: Statement) -> int:
+    def stage(self, statement: SqlStatement) -> int:
         """Run a statement that stores its rows in a stage; return their number."""
         return sum(map(self._written_rows, statement.texts))
 

@@ -1,4 +1,4 @@
-"""Engines: opens DuckDB databases."""
+"""Engines: opens DuckDB databases from paths and connections, and checks that they have the array functions."""
 
 from pathlib import Path
 

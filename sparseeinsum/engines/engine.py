@@ -11,7 +11,7 @@ from sqlglot import exp
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.scan_cache import ScanCache
 
@@ -80,7 +80,7 @@ class Engine(Protocol):
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
-        """The driver's connection."""
+        """The open connection of the database's Python driver."""
 
     @property
     def scans(self) -> ScanCache:
@@ -110,7 +110,7 @@ class Engine(Protocol):
     def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
         """Create a table for the duration of a run from a query; return the number of its rows."""
 
-    def stage(self, statement: Statement) -> int:
+    def stage(self, statement: SqlStatement) -> int:
         """Run a statement that stores its rows in a stage; return their number."""
 
     def replace_table(

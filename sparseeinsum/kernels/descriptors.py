@@ -34,8 +34,8 @@ COMPLEX = 5  # a list of one complex number
 ROW_WORDS = 2 * MAX_ARGUMENTS
 
 # The table of users' functions in a library (see udfs/expression.py): the most functions, and the words of each.
-MAX_USERS_FUNCTIONS = 64
-USERS_FUNCTION_WORDS = 10
+MAX_USER_FUNCTIONS = 64
+USER_FUNCTION_WORDS = 10
 MAX_FUNCTION_NAME = 64
 
 # A kernel's scratch memory starts with the numbers of an error message, then the *shape* of the row: what all rows of a

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.array_functions import array_functions
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CompilationGroup:
     """Functions that are compiled into one object file for each processor.
 
     Attributes:
@@ -24,16 +24,18 @@ _KERNELS = ("row_kernels", "arithmetic")
 GROUPS = {
     group.name: group
     for group in (
-        Group("f64", _KERNELS),
-        Group("f32", _KERNELS),
-        Group("i64", _KERNELS),
-        Group("c128", _KERNELS),
-        Group("c64", _KERNELS),
-        Group("measures", ("measures",)),
-        Group("matrix_products", ("matrix_products", "blas_calls")),
-        Group("processor_choice", ("processor_choice",), is_for_all_processors=True),
-        Group("duckdb", ("duckdb.scalars", "duckdb.aggregates", "duckdb.views", "duckdb.hint", "duckdb.registration")),
-        Group("postgresql", ("postgresql.scalars", "postgresql.aggregates")),
+        CompilationGroup("f64", _KERNELS),
+        CompilationGroup("f32", _KERNELS),
+        CompilationGroup("i64", _KERNELS),
+        CompilationGroup("c128", _KERNELS),
+        CompilationGroup("c64", _KERNELS),
+        CompilationGroup("measures", ("measures",)),
+        CompilationGroup("matrix_products", ("matrix_products", "blas_calls")),
+        CompilationGroup("processor_choice", ("processor_choice",), is_for_all_processors=True),
+        CompilationGroup(
+            "duckdb", ("duckdb.scalars", "duckdb.aggregates", "duckdb.views", "duckdb.hint", "duckdb.registration")
+        ),
+        CompilationGroup("postgresql", ("postgresql.scalars", "postgresql.aggregates")),
     )
 }
 HOSTS = ("duckdb", "postgresql")
@@ -46,16 +48,16 @@ BATCHES = (
 )
 
 
-def groups_of(host: str) -> tuple[Group, ...]:
+def groups_of(host: str) -> tuple[CompilationGroup, ...]:
     """List the groups of which the library for one of HOSTS consists."""
     return tuple(group for group in GROUPS.values() if group.name == host or group.name not in HOSTS)
 
 
 def kernels_of(dtype: str) -> tuple[str, ...]:
     """List the names of the kernels that functions of a dtype need."""
-    return tuple(sorted({function.kernel for function in functions() if dtype in function.dtypes} - {""}))
+    return tuple(sorted({function.kernel for function in array_functions() if dtype in function.dtypes} - {""}))
 
 
 def measures_in_use() -> tuple[str, ...]:
     """List the names of the measures that functions need."""
-    return tuple(sorted({function.measure for function in functions()} - {""}))
+    return tuple(sorted({function.measure for function in array_functions()} - {""}))

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.catalogue import Function, ValueType
+from sparseeinsum.kernels.array_functions import ArrayFunction, ValueType
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
-from sparseeinsum.kernels.static_data import Text, Words
+from sparseeinsum.kernels.static_data import StaticText, StaticWords
 from sparseeinsum.kernels.symbols import PARTS, kernel_symbol, measure_symbol
 
 _MESSAGES = "messages"
@@ -46,7 +46,7 @@ DEPTHS = {  # 0 for a value, 1 for an array, 2 for an array of arrays
 }
 
 
-def descriptor_words(function: Function, dtype: str, size: int = d.DESCRIPTOR_WORDS) -> list[int | str]:
+def descriptor_words(function: ArrayFunction, dtype: str, size: int = d.DESCRIPTOR_WORDS) -> list[int | str]:
     """Make the words of a descriptor that all hosts share.
 
     Args:
@@ -73,16 +73,16 @@ def descriptor_words(function: Function, dtype: str, size: int = d.DESCRIPTOR_WO
     return words
 
 
-def texts_of(functions: Iterable[Function]) -> Iterator[Text | Words]:
+def texts_of(functions: Iterable[ArrayFunction]) -> Iterator[StaticText | StaticWords]:
     """Yield the texts that the descriptors of `functions` point to: message templates by negated code, and names.
 
     The first %s of every template is the name of the function.
     """
     codes = range(1 - min(MESSAGES_BY_CODE))
     for code in codes:
-        yield Text(f"message_{code}", "%s: " + MESSAGES_BY_CODE.get(-code, "internal error"))
-    yield Words(_MESSAGES, tuple(f"message_{code}" for code in codes))
-    yield from (Text(_name_symbol(name), name) for name in sorted({function.name for function in functions}))
+        yield StaticText(f"message_{code}", "%s: " + MESSAGES_BY_CODE.get(-code, "internal error"))
+    yield StaticWords(_MESSAGES, tuple(f"message_{code}" for code in codes))
+    yield from (StaticText(_name_symbol(name), name) for name in sorted({function.name for function in functions}))
 
 
 def _name_symbol(name: str) -> str:

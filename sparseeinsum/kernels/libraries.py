@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from sparseeinsum import assets
-from sparseeinsum.kernels.checking import are_checked
+from sparseeinsum.kernels.index_checks import are_checked
 from sparseeinsum.kernels.platforms import NATIVE, Platform, processor_asked_for, this_platform
 from sparseeinsum.settings import cache_folder
 from sparseeinsum.version import __version__

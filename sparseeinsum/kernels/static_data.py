@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class StaticText:
     """A text in a library, which ends with a zero byte there."""
 
     name: str
@@ -14,7 +14,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StaticWords:
     """Words of 64 bits. A name stands for the address of the function or data of that name, 0 if there is none."""
 
     name: str
@@ -22,4 +22,4 @@ class Words:
     is_constant: bool = True
 
 
-StaticData: TypeAlias = Sequence[Text | Words]
+StaticData: TypeAlias = Sequence[StaticText | StaticWords]

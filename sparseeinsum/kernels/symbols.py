@@ -10,16 +10,16 @@ ENTRY_POINT = "sparseeinsum_init_c_api"  # DuckDB derives the name from that of 
 CONFIGURE = "sparseeinsum_configure"  # takes the address of the new content of the table BLAS
 CHOSEN_PROCESSOR = "sparseeinsum_processor"  # returns its name, or 0 if no code of the library can run here
 TABLE_OF_RESIDENTS = "sparseeinsum_table_of_residents"  # returns the address of a table, as the next one
-TABLE_OF_USERS_FUNCTIONS = "sparseeinsum_table_of_users_functions"
+TABLE_OF_USER_FUNCTIONS = "sparseeinsum_table_of_users_functions"
 STOP_WORD = "sparseeinsum_stop_word"  # returns the address of a word: kernels stop while it is not 0
 EXPORTED_TO_DUCKDB = (
     *(ENTRY_POINT, CONFIGURE, CHOSEN_PROCESSOR),
-    *(TABLE_OF_RESIDENTS, TABLE_OF_USERS_FUNCTIONS, STOP_WORD),
+    *(TABLE_OF_RESIDENTS, TABLE_OF_USER_FUNCTIONS, STOP_WORD),
 )
 
 # Tables in a library.
 RESIDENTS = "sparseeinsum_residents"  # see residents.py
-USERS_FUNCTIONS = "sparseeinsum_users_functions"  # see udfs/expression.py
+USER_FUNCTIONS = "sparseeinsum_users_functions"  # see udfs/expression.py
 BLAS = "sparseeinsum_blas"  # addresses of the gemm of each of GEMM_DTYPES, and of the function that sets the threads
 BLAS_WORDS = len(GEMM_DTYPES) + 1
 

@@ -1,4 +1,4 @@
-"""Kernels: writes files atomically."""
+"""Kernels: writes files so that other processes see the old or the new content, never a part."""
 
 import os
 import tempfile

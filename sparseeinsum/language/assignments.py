@@ -8,7 +8,7 @@ from sparseeinsum.language.eingraph import EinSum, Promoted, Reference
 from sparseeinsum.language.joins import JoinLowering, check_name
 from sparseeinsum.language.label_bounds import resolve_bounds
 from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
-from sparseeinsum.language.names import Names
+from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.syntax import (
     Assignment,
     Expression,
@@ -31,7 +31,7 @@ from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES, UserAggregate
 
 
-def lower_assignment(assignment: Assignment, names: Names) -> list[EinSum]:
+def lower_assignment(assignment: Assignment, names: ProgramNames) -> list[EinSum]:
     """The EinSums of an assignment, in order; the last one assigns its target.
 
     Args:
@@ -49,7 +49,7 @@ class _AssignmentLowering:
     """Lowers one assignment: innermost aggregates first, each to an EinSum of its own."""
 
     assignment: Assignment
-    names: Names
+    names: ProgramNames
     einsums: list[EinSum] = field(default_factory=list)
 
     def lower(self) -> list[EinSum]:
@@ -86,7 +86,7 @@ class _AssignmentLowering:
                 self._add(name, labels, body, value.name, at, along)
             return has_target_labels
         if value.name in USER_AGGREGATES:
-            body, aggregated, state = self._lower_users_aggregate(value, frozenset(labels))
+            body, aggregated, state = self._lower_user_aggregate(value, frozenset(labels))
             if labels_of(body) - aggregated == frozenset(labels) - {state} and state in (None, *labels[-1:]):
                 self._add(name, labels, body, value.name, at, state=state)
                 return True
@@ -113,9 +113,9 @@ class _AssignmentLowering:
         """Refuse a label that a statement writes in upper and in lower case; collect those that it promotes."""
         spellings: dict[str, str] = {}
         for label, at in (*written_labels(self.assignment.target), *written_labels(self.assignment.value)):
-            known = spellings.setdefault(label.lower(), label)
-            if known != label:
-                raise self.names.error(f"{known} and {label} are one label; write it one way in a statement", at)
+            earlier = spellings.setdefault(label.lower(), label)
+            if earlier != label:
+                raise self.names.error(f"{earlier} and {label} are one label; write it one way in a statement", at)
         promoted = [label.lower() for label in spellings.values() if is_promoted(label)]
         self.promoted = frozenset((dict.fromkeys(promoted, 1) | self._tiles()).items())
 
@@ -127,8 +127,8 @@ class _AssignmentLowering:
             for label in lowercase_labels(reference.labels):
                 tile = tiles.get(label, 1)
                 if tile_of.setdefault(label, tile) != tile:
-                    both = " and ".join(write_label(label, {label: size}) for size in (tile_of[label], tile))
-                    problem = f"{both} are one label; give it one tile in a statement"
+                    spellings_shown = " and ".join(write_label(label, {label: size}) for size in (tile_of[label], tile))
+                    problem = f"{spellings_shown} are one label; give it one tile in a statement"
                     raise self.names.error(problem, reference.at)
         return {label: tile for label, tile in tile_of.items() if tile > 1}
 
@@ -170,7 +170,7 @@ class _AssignmentLowering:
     def _name_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> TensorReference:
         """A reference to an intermediate that an EinSum for an aggregate, a scan or a macro computes."""
         if call.name in USER_AGGREGATES:
-            body, aggregated, state = self._lower_users_aggregate(call, outside)
+            body, aggregated, state = self._lower_user_aggregate(call, outside)
             free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in aggregated)
             free = free if state is None else (*free, state)
             return self._name_value(call.name, free, body, call.name, call.at, state=state)
@@ -184,7 +184,7 @@ class _AssignmentLowering:
             return self._name_value(call.name, free, self._expand_macro(call, body, labels), None, call.at)
         return self._name_value(call.name, free, body, call.name, call.at)
 
-    def _lower_users_aggregate(
+    def _lower_user_aggregate(
         self, call: FunctionCall, outside: frozenset[str]
     ) -> tuple[Expression, frozenset[str], str | None]:
         """The body of a user's aggregate, the labels that it aggregates, and the label of its state, if any."""

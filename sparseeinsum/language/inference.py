@@ -42,13 +42,13 @@ def _axes_of_labels(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, 
         tensor = tensors[operand.tensor]
         _check_rank(operand, tensor)
         for label, axis in zip(operand.labels, tensor.axes, strict=True):
-            known, where = axes.setdefault(label, (axis, tensor.name))
-            if known.dictionary != axis.dictionary:
-                keys = f"{_describe_keys(known, where)}, but {_describe_keys(axis, tensor.name)}"
+            earlier, where = axes.setdefault(label, (axis, tensor.name))
+            if earlier.dictionary != axis.dictionary:
+                keys = f"{_describe_keys(earlier, where)}, but {_describe_keys(axis, tensor.name)}"
                 raise ShapeError(f"label {label} of {einsum.output.tensor} has {keys}; {_ONE_DICTIONARY}")
-            if known.bound != axis.bound:
+            if earlier.bound != axis.bound:
                 raise ShapeError(
-                    f"label {label} of {einsum.output.tensor} has two bounds: {known.bound} in {where}, "
+                    f"label {label} of {einsum.output.tensor} has two bounds: {earlier.bound} in {where}, "
                     f"{axis.bound} in {tensor.name} (axis {axis.name})"
                 )
     return {label: replace(axis, name=label) for label, (axis, _) in axes.items()}

@@ -4,7 +4,7 @@ import difflib
 
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.macros import MACROS
-from sparseeinsum.language.names import Names
+from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.syntax import (
     BoundExpression,
     Expression,
@@ -34,7 +34,7 @@ class JoinLowering:
         join: The scalar expression of these operands.
     """
 
-    def __init__(self, names: Names, target: str, expression: Expression) -> None:
+    def __init__(self, names: ProgramNames, target: str, expression: Expression) -> None:
         self.references: list[Reference] = []
         self._names = names
         self._target = target
@@ -50,8 +50,8 @@ class JoinLowering:
                 self._names.check_read(name, at, self._target)
                 return self._operand(Reference(name, lowercase_labels(labels)))
             case RangeExpression(kind, label, bound):
-                known = bound if isinstance(bound, int) else self._axis_bound(bound)
-                generated = self._names.generate(kind, label.lower(), known)
+                size = bound if isinstance(bound, int) else self._axis_bound(bound)
+                generated = self._names.generate(kind, label.lower(), size)
                 return self._operand(Reference(generated.name, (generated.label,)))
             case BoundExpression(_, _, label) if label in self._labels:
                 assert label is not None
@@ -91,7 +91,7 @@ class JoinLowering:
             raise self._names.error(f"{call.name} takes {takes}, not {len(call.arguments)}", call.at)
 
 
-def check_name(call: FunctionCall, names: Names) -> None:
+def check_name(call: FunctionCall, names: ProgramNames) -> None:
     """Refuse a call of an unknown function.
 
     Raises:

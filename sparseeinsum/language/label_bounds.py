@@ -46,12 +46,12 @@ class _Resolver:
     def __init__(self, assignment: Assignment, declaration: Declaration | None, error: _Error) -> None:
         self.error = error
         self.target = assignment.target
-        self.known: dict[str, dict[int, BoundExpression | int]] = {}
+        self.bounds_by_label: dict[str, dict[int, BoundExpression | int]] = {}
         for label, scope, bound in (
             *_bounds_in(assignment.value, {}),
             *_declared_bounds(assignment.target, declaration),
         ):
-            self.known.setdefault(label, {}).setdefault(scope, bound)
+            self.bounds_by_label.setdefault(label, {}).setdefault(scope, bound)
 
     def resolve(self, expression: Expression, scopes: _Scopes) -> Expression:
         """The expression with axes or numbers in place of labels; `scopes` are those of the labels around it."""
@@ -73,17 +73,17 @@ class _Resolver:
 
     def _bound_in_scope(self, text: str, label: str, scopes: _Scopes, at: Position) -> BoundExpression | int:
         """The bound of a label in its scope, or in the only scope that has one; `text` is for the error."""
-        known = self.known.get(label, {})
+        bounds = self.bounds_by_label.get(label, {})
         own = scopes.get(label, _STATEMENT)
-        if own in known:
-            return known[own]
-        if not known:
+        if own in bounds:
+            return bounds[own]
+        if not bounds:
             problem = f"{text} has no bound, because no tensor in the statement has the label {label}"
             raise self.error(f"{problem}; {self._hint(text, label)}", at)
-        if len(known) > 1:
+        if len(bounds) > 1:
             problem = f"{text} is ambiguous, because several aggregates have a label {label}"
             raise self.error(f"{problem}; name the axis of a tensor, as in bound(A, 0)", at)
-        return next(iter(known.values()))
+        return next(iter(bounds.values()))
 
     def _hint(self, text: str, label: str) -> str:
         if text.startswith("bound"):

@@ -173,12 +173,14 @@ _Sized: TypeAlias = tuple[Dimension | None, LinearExpression, str]  # dimension,
 
 def _broadcast(first: _Sized, second: _Sized) -> _Sized:
     """The dimension to which two dimensions broadcast; the one whose bound is known if they agree."""
-    (dimension, left, what), (other, right, _) = first, second
+    (dimension, left, dimension_name), (other, right, _) = first, second
     if dimension is None or other is None:
         return first if other is None else second
     if _differ(dimension, other):
-        problem = f"{left} has {_describe(dimension, what)}, but {right} has {_describe(other, what)}"
-        raise SemanticsError(f"{problem}; elementwise functions need equal numbers, or one {what}")
+        problem = (
+            f"{left} has {_describe(dimension, dimension_name)}, but {right} has {_describe(other, dimension_name)}"
+        )
+        raise SemanticsError(f"{problem}; elementwise functions need equal numbers, or one {dimension_name}")
     return first if dimension.bound is not None else second
 
 
@@ -188,11 +190,11 @@ def _differ(dimension: Dimension | None, other: Dimension | None) -> bool:
     return dimension.bound is not None and other.bound is not None and dimension.bound != other.bound
 
 
-def _describe(dimension: Dimension | None, what: str) -> str:
+def _describe(dimension: Dimension | None, dimension_name: str) -> str:
     if dimension is None:
-        return f"one {what}"
+        return f"one {dimension_name}"
     bound = dimension.bound
-    return f"many {what}s" if bound is None else f"{bound:,} {what}{'s' if bound != 1 else ''}"
+    return f"many {dimension_name}s" if bound is None else f"{bound:,} {dimension_name}{'s' if bound != 1 else ''}"
 
 
 def _labels(row: str, rows: Dimension | None, column: str, columns: Dimension | None) -> tuple[str, ...]:

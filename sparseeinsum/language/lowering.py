@@ -7,11 +7,11 @@ from types import MappingProxyType
 from sparseeinsum.errors import ParseError, ShapeError
 from sparseeinsum.language.assignments import lower_assignment
 from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted
-from sparseeinsum.language.files import read_source, read_statements
 from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
-from sparseeinsum.language.names import Names
+from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.parameters import NO_PARAMETERS, Parameters
 from sparseeinsum.language.parsing import Report, raise_error
+from sparseeinsum.language.program_files import read_source, read_statements
 from sparseeinsum.language.syntax import (
     NOWHERE,
     Assignment,
@@ -78,7 +78,7 @@ def lower(
     """
     labelled = with_labels(statements, source, shapes, report)
     assignments = [statement for statement in labelled if isinstance(statement, Assignment)]
-    names = Names(source, labelled, parameters, report)
+    names = ProgramNames(source, labelled, parameters, report)
     if not assignments:
         problem = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
         report(NOWHERE.error(problem, source))
@@ -101,7 +101,7 @@ def lower(
     return Program(tuple(einsums), tuple(declared), outputs, layouts, tuple(names.generated.values()), imported)
 
 
-def _declare(declaration: Declaration, names: Names) -> DeclaredTensor:
+def _declare(declaration: Declaration, names: ProgramNames) -> DeclaredTensor:
     fill, dtype = declaration.fill, declaration.dtype
     axes = tuple(Axis(name.lower(), bound) for name, bound in declaration.axes)
     default_dtype = {bool: "bool", complex: "complex128"}.get(type(fill), "float64")

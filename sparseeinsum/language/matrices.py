@@ -11,9 +11,9 @@ from typing import Any, NoReturn, TypeAlias, Union
 import numpy as np
 
 from sparseeinsum.language import linear_algebra
-from sparseeinsum.language.expressions import LabelledExpression, NamedTensor, TensorExpression, tree_of
 from sparseeinsum.language.linear_algebra import MATRIX_AGGREGATES, Dimension, LinearExpression
 from sparseeinsum.language.numpy_functions import name_of_ufunc
+from sparseeinsum.language.python_expressions import LabelledExpression, NamedTensor, TensorExpression, tree_of
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import is_named_function
 

@@ -226,7 +226,7 @@ def _unknown_function(name: str) -> str:
         return f"{name} takes one matrix"
     if name in MACROS or name in SCANS or name in PICKS or name in USER_AGGREGATES or name == "one_hot":
         return f"{name} needs to know a label; write the statement with labels, as in Y[i, j] = {name}[j](X[i, j])"
-    known = [*MATRIX_AGGREGATES, "trace", *(function for function, record in FUNCTIONS.items() if not record.symbol)]
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(dict.fromkeys(known))}"
+    names = [*MATRIX_AGGREGATES, "trace", *(function for function, record in FUNCTIONS.items() if not record.symbol)]
+    near = difflib.get_close_matches(name.lower(), names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(dict.fromkeys(names))}"
     return f"there is no function {name!r}; {hint}"

@@ -21,7 +21,7 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators.expressions import AxisBound
 
 
-class Names:
+class ProgramNames:
     """The names of a program. No two differ by case alone.
 
     Attributes:
@@ -82,9 +82,9 @@ class Names:
             self.declared[statement.tensor] = statement
 
     def _check_spelling(self, name: str, at: Position) -> None:
-        known = self._spellings.setdefault(name.lower(), name)
-        if known != name:
-            problem = f"{known} and {name} are one name, because case does not tell names apart; write it one way"
+        earlier = self._spellings.setdefault(name.lower(), name)
+        if earlier != name:
+            problem = f"{earlier} and {name} are one name, because case does not tell names apart; write it one way"
             raise self.error(problem, at)
         parameter = self._parameters.get(name.lower())
         if parameter is not None:

@@ -22,9 +22,9 @@ def name_of_ufunc(ufunc: np.ufunc, method: str, keywords: Mapping[str, object]) 
     """
     if ufunc in _UFUNCS and method == "__call__" and not keywords:
         return _UFUNCS[ufunc]
-    what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-    known = ", ".join(sorted(name.__name__ for name in _UFUNCS if isinstance(name, np.ufunc)))
+    call = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    supported = ", ".join(sorted(name.__name__ for name in _UFUNCS if isinstance(name, np.ufunc)))
     raise TypeError(
-        f"{what} cannot stand in a program, nor can arguments by keyword; known are {known}; register "
+        f"{call} cannot stand in a program, nor can arguments by keyword; known are {supported}; register "
         "functions of your own with se.function"
     )

@@ -61,10 +61,10 @@ class Subscripts:
         sizes: dict[str, tuple[int, int]] = {}  # label -> size, position of an operand that has it
         for number, shape in enumerate(shapes):
             for label, size in self._sizes_in_operand(number, shape).items():
-                known, where = sizes.get(label, (1, number))
-                if 1 not in (known, size) and known != size:
-                    raise self._two_sizes(label, (known, where), (size, number))
-                if known == 1:
+                earlier, where = sizes.get(label, (1, number))
+                if 1 not in (earlier, size) and earlier != size:
+                    raise self._two_sizes(label, (earlier, where), (size, number))
+                if earlier == 1:
                     sizes[label] = (size, number)
         return tuple(
             tuple(axis for axis, label in enumerate(term) if shape[axis] == 1 != sizes[label][0])
@@ -80,8 +80,8 @@ class Subscripts:
 
     def _two_sizes(self, label: str, *sizes_and_operands: tuple[int, int]) -> ShapeError:
         sizes = ", ".join(f"{size} in operand {number + 1}" for size, number in sizes_and_operands)
-        what = f"axis -{label[len(_ELLIPSIS) :]} of the ellipsis" if label.startswith(_ELLIPSIS) else f"label {label}"
-        return ShapeError(f"{what} of {self.text!r} has two sizes: {sizes}")
+        axis = f"axis -{label[len(_ELLIPSIS) :]} of the ellipsis" if label.startswith(_ELLIPSIS) else f"label {label}"
+        return ShapeError(f"{axis} of {self.text!r} has two sizes: {sizes}")
 
     def program(self, stretched: Sequence[tuple[int, ...]], join: str = "*", aggregate: str = "sum") -> Program:
         """The Program that computes the result. Its operands are named u, v, w, ... and lack their stretched axes.

@@ -46,9 +46,9 @@ class Parameters:
         Raises:
             ParseError: The name is declared already, or the parameter has no value.
         """
-        for known in self.declared:
-            if known.lower() == name.lower():
-                raise at.error(f"the parameter {known} is declared already; declare a parameter once", source)
+        for declared in self.declared:
+            if declared.lower() == name.lower():
+                raise at.error(f"the parameter {declared} is declared already; declare a parameter once", source)
         self.declared[name] = at
         value = _like(default, self._given[name], name) if name in self._given else default
         if value is None and self._stand_in is None:
@@ -75,8 +75,8 @@ class Parameters:
         return value
 
     def _unknown(self, name: str, at: Position, source: SourceText) -> ParseError:
-        near = difflib.get_close_matches(name.lower(), [known.lower() for known in self.declared], n=1)
-        suggestion = next((known for known in self.declared if known.lower() in near), None)
+        near = difflib.get_close_matches(name.lower(), [declared.lower() for declared in self.declared], n=1)
+        suggestion = next((declared for declared in self.declared if declared.lower() in near), None)
         hint = f"did you mean {suggestion}?" if suggestion else f"declare it before, as in param {name} = 16"
         return at.error(f"there is no parameter {name}; {hint}", source)
 
@@ -93,8 +93,8 @@ class Parameters:
         """
         for name in self._given:
             if name not in self.declared:
-                known = f"it has {', '.join(self.declared)}" if self.declared else "it declares none"
-                raise SemanticsError(f"the program has no parameter {name}; {known}")
+                declared = f"it has {', '.join(self.declared)}" if self.declared else "it declares none"
+                raise SemanticsError(f"the program has no parameter {name}; {declared}")
 
 
 def _number(name: str, value: object) -> Number:

@@ -104,10 +104,10 @@ def _parse_tree(source: SourceText, report: Report) -> Tree[Token]:
         except UnexpectedInput as unexpected:
             error = explain_syntax_error(unexpected, source)
             report(error)
-            rest = blank_out_statement(text, error.line)
-            if rest == text:
+            remaining = blank_out_statement(text, error.line)
+            if remaining == text:
                 return Tree("start", [])
-            text = rest
+            text = remaining
 
 
 @cache
@@ -223,8 +223,8 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         return labels
 
     @v_args(meta=True)
-    def label(self, meta: Meta, parts: list[object]) -> tuple[str, int]:
-        name, tile = str(parts[0]), parts[1]
+    def label(self, meta: Meta, children: list[object]) -> tuple[str, int]:
+        name, tile = str(children[0]), children[1]
         if not isinstance(tile, int):
             return name, 1
         if not is_promoted(name):
@@ -242,8 +242,8 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
             return int(tokens[0])
         return self._parameters.whole_number(str(tokens[0]), self.position(meta), self._source)
 
-    def axis(self, parts: list[object]) -> tuple[str, object]:
-        return str(parts[0]), parts[1]
+    def axis(self, children: list[object]) -> tuple[str, object]:
+        return str(children[0]), children[1]
 
     def axes(self, axes: list[object]) -> list[object]:
         return [axis for axis in axes if axis is not None]
@@ -278,13 +278,13 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
                 return FunctionCall("neg", None, tuple(arguments), self.position(meta))
 
     @v_args(meta=True)
-    def compare(self, meta: Meta, parts: list[object]) -> FunctionCall:
-        first, symbol, second = parts
+    def compare(self, meta: Meta, children: list[object]) -> FunctionCall:
+        first, symbol, second = children
         return FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), self.position(meta))  # type: ignore[arg-type]  # by grammar
 
     @v_args(meta=True)
-    def reference(self, meta: Meta, parts: tuple[Token, list[tuple[str, int]] | None]) -> TensorReference:
-        name, written = parts
+    def reference(self, meta: Meta, children: tuple[Token, list[tuple[str, int]] | None]) -> TensorReference:
+        name, written = children
         labels = written or []
         tiles = tuple(dict.fromkeys((label.lower(), tile) for label, tile in labels if tile > 1))
         return TensorReference(str(name), tuple(label for label, _ in labels), tiles, self.position(meta))
@@ -300,19 +300,19 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         return MatrixName(name, at) if value is None else NumberLiteral(value, at)
 
     @v_args(meta=True)
-    def bound(self, meta: Meta, parts: list[Token | None]) -> BoundExpression:
-        name, axis = parts
+    def bound(self, meta: Meta, children: list[Token | None]) -> BoundExpression:
+        name, axis = children
         return BoundExpression(str(name), None if axis is None else int(axis), at=self.position(meta))
 
     @v_args(meta=True)
-    def range(self, meta: Meta, parts: list[object]) -> RangeExpression:
-        kind, label, bound = parts
+    def range(self, meta: Meta, children: list[object]) -> RangeExpression:
+        kind, label, bound = children
         assert bound is None or isinstance(bound, int | BoundExpression)
         return RangeExpression(str(kind), str(label), bound, self.position(meta))
 
     @v_args(meta=True)
-    def call(self, meta: Meta, parts: list[object]) -> FunctionCall:
-        name, labels, *arguments = parts
+    def call(self, meta: Meta, children: list[object]) -> FunctionCall:
+        name, labels, *arguments = children
         assert labels is None or isinstance(labels, list)
         named = None if labels is None else tuple(label for label, _ in labels)
         for label, tile in labels or ():
@@ -331,12 +331,12 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def index(self, columns: list[str]) -> tuple[str, ...]:
         return tuple(columns)
 
-    def origin(self, parts: list[object]) -> tuple[object, ...]:
-        return tuple(parts)
+    def origin(self, children: list[object]) -> tuple[object, ...]:
+        return tuple(children)
 
     @v_args(meta=True)
-    def declaration(self, meta: Meta, parts: list[Any]) -> tuple[Statement]:
-        name, axes, origin, fill, dtype = parts
+    def declaration(self, meta: Meta, children: list[Any]) -> tuple[Statement]:
+        name, axes, origin, fill, dtype = children
         at = self.position(meta)
         if not (fill is None or isinstance(fill, NumberLiteral)):
             raise self._error(f"the fill of {name} is not a number", at)
@@ -359,8 +359,8 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         return Import(name, axes, self._files.locate(relation), columns, value, *properties)
 
     @v_args(meta=True)
-    def parameter(self, meta: Meta, parts: list[Any]) -> tuple[Statement, ...]:
-        name, value = parts
+    def parameter(self, meta: Meta, children: list[Any]) -> tuple[Statement, ...]:
+        name, value = children
         at = self.position(meta)
         if not (value is None or isinstance(value, NumberLiteral)):
             raise self._error(f"the value of the parameter {name} is not a number", at)
@@ -372,16 +372,16 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         assert self._files is not None
         return self._files.include(_unquoted(tokens[0]), self.position(meta))
 
-    def assignment(self, parts: list[Expression]) -> tuple[Statement]:
-        target, value = parts
+    def assignment(self, children: list[Expression]) -> tuple[Statement]:
+        target, value = children
         assert isinstance(target, TensorReference)
         check_depth(value, self._source)
         check_labelled(value, self._source)
         return (Assignment(target, value),)
 
     @v_args(meta=True)
-    def matrix_assignment(self, meta: Meta, parts: list[Any]) -> tuple[Statement]:
-        name, value = parts
+    def matrix_assignment(self, meta: Meta, children: list[Any]) -> tuple[Statement]:
+        name, value = children
         check_depth(value, self._source)
         return (MatrixAssignment(TensorReference(str(name), (), at=self.position(meta)), value),)
 

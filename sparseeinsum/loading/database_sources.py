@@ -10,7 +10,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError
-from sparseeinsum.language.files import is_data_file
+from sparseeinsum.language.program_files import is_data_file
 from sparseeinsum.loading.sources.arrow_tables import stream_of
 from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches
 from sparseeinsum.storage.existing_tables import relation_named

@@ -60,8 +60,8 @@ def _check_nulls(name: str, table: pa.Table, first_row: int) -> None:
     """Refuse NULL in a table, which numpy would turn into NaN."""
     nulls = []
     for position, column in enumerate(table.columns):
-        parts = [column, *(column.flatten() if pa.types.is_struct(column.type) else ())]
-        nulls += [(int(np.argmax(part.is_null().to_numpy())), position) for part in parts if part.null_count]
+        columns = [column, *(column.flatten() if pa.types.is_struct(column.type) else ())]
+        nulls += [(int(np.argmax(part.is_null().to_numpy())), position) for part in columns if part.null_count]
     if nulls:
         row, position = min(nulls)
         raise DataError(

@@ -214,17 +214,17 @@ def register_relation(
     name = description.name
     with engine.transaction():
         catalogue = Catalogue(engine)
-        known = catalogue.all()
-        check_name(name, known, engine)
+        tensors = catalogue.all()
+        check_name(name, tensors, engine)
         catalogue.prepare()  # a cluster cannot create a schema in a transaction that has read many shards
         table = relation_named(engine, relation)
         text = table.sql(engine.dialect_name)
-        replaced = owned_tensor(engine, known, name)
+        replaced = owned_tensor(engine, tensors, name)
         if replaced is not None and replaced.relation == text:
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )
-        if name in known:
+        if name in tensors:
             catalogue.remove(name)
         drop_table(engine, replaced)
         stored, value_type = relation_as_tensor(engine, description, relation, table, index, value)

@@ -76,18 +76,18 @@ def named_layout(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) ->
     Raises:
         ShapeError: There is no such axis, or a tile is no whole number.
     """
-    known = [axis.name for axis in tensor.axes]
+    names = [axis.name for axis in tensor.axes]
     tiles = promoted if isinstance(promoted, Mapping) else dict.fromkeys(promoted, 1)
     for axis, tile in tiles.items():
-        if axis.lower() not in known:
-            raise ShapeError(f"tensor {tensor.name} has no axis {axis} to promote; it has {', '.join(known)}")
+        if axis.lower() not in names:
+            raise ShapeError(f"tensor {tensor.name} has no axis {axis} to promote; it has {', '.join(names)}")
         if not isinstance(tile, int) or tile < 1:
             raise ShapeError(
                 f"tensor {tensor.name} is to have tiles of {tile!r} on axis {axis}; a tile is a whole number of "
                 "indices, 1 or more"
             )
     chosen = {axis.lower(): tile for axis, tile in tiles.items()}
-    return Decomposition(tuple(chosen.get(axis, DEMOTED) for axis in known))
+    return Decomposition(tuple(chosen.get(axis, DEMOTED) for axis in names))
 
 
 def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
@@ -110,8 +110,8 @@ def _cut(untiled: Decomposition, shape: tuple[int, ...]) -> Decomposition:
     """Cut arrays to at most `_TILE` elements: promote their first axes, and tile the last one that must shrink."""
     tiles = list(untiled.tiles)
     for axis in untiled.array_axes:
-        rest = math.prod(shape[other] for other in untiled.array_axes if other > axis)
-        tiles[axis] = 1 << (max(_TILE // rest, 1).bit_length() - 1)
+        inner_size = math.prod(shape[other] for other in untiled.array_axes if other > axis)
+        tiles[axis] = 1 << (max(_TILE // inner_size, 1).bit_length() - 1)
         if tiles[axis] > 1:
             break
     return Decomposition(tuple(tiles))

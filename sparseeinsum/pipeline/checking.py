@@ -8,11 +8,11 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError, SparseEinsumError
 from sparseeinsum.language.binding import bind_einsum, check_declared
 from sparseeinsum.language.eingraph import EinSum, Program
-from sparseeinsum.language.files import read_statements
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.matrix_statements import no_shapes
 from sparseeinsum.language.names import names_read
 from sparseeinsum.language.parameters import Parameters
+from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.scalar import axis_bounds_of
 from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, SourceText
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -103,13 +103,13 @@ class _Check:
     def _without_lost(self, program: Program) -> Program:
         """The program without the EinSums that read results of statements with errors."""
         lost = self._assigned.keys() - {einsum.output.tensor for einsum in program.einsums}
-        kept = []
+        einsums = []
         for einsum in program.einsums:
             if lost & _needed(einsum, program):
                 lost = lost | {einsum.output.tensor}
             else:
-                kept.append(einsum)
-        return replace(program, einsums=tuple(kept))
+                einsums.append(einsum)
+        return replace(program, einsums=tuple(einsums))
 
     def _stored(self, program: Program, engine: Engine) -> dict[str, Tensor]:
         """The tensors of the database that the program reads."""
@@ -123,9 +123,9 @@ class _Check:
 
         return {name: stored.tensor for name, stored in stored_inputs(program, engine, report).items()}
 
-    def _bind(self, program: Program, known: dict[str, Tensor], engine: Engine | None) -> None:
+    def _bind(self, program: Program, stored: dict[str, Tensor], engine: Engine | None) -> None:
         """Report labels, bounds and dtypes that do not fit; without a database, as far as the text declares them."""
-        tensors = dict(known)
+        tensors = dict(stored)
         for einsum in program.einsums:
             at = self._position_of(einsum, program)
             self._check_ranks(einsum, tensors, at)
@@ -141,7 +141,7 @@ class _Check:
             name = declared.tensor.name
             if name in tensors:
                 try:
-                    check_declared(declared, tensors[name], "the database has" if name in known else "computes")
+                    check_declared(declared, tensors[name], "the database has" if name in stored else "computes")
                 except ShapeError as error:
                     self._add(str(error), self._declared[name])
 
@@ -169,9 +169,9 @@ class _Check:
         unused += [
             (f"the parameter {name}", at) for name, at in parameters.declared.items() if name not in parameters.read
         ]
-        for what, at in unused:
+        for subject, at in unused:
             if at.source == self._source:
-                self._add(f"nothing reads {what}", at, "warning")
+                self._add(f"nothing reads {subject}", at, "warning")
 
 
 def _declared_tensors(program: Program) -> dict[str, Tensor]:

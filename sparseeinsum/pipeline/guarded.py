@@ -59,24 +59,24 @@ def _checks_of_definitions(plan: ProgramPlan, engine: Engine) -> list[exp.Select
     dictionaries = sorted({axis.dictionary.name for axis in axes if axis.dictionary is not None})
     checks = []
     if names:
-        what = f"the definitions of tensors ({', '.join(names)}) are"
-        checks.append(_check_of_fingerprint(fingerprint_of_definitions(names), what, engine))
+        subject = f"the definitions of tensors ({', '.join(names)}) are"
+        checks.append(_check_of_fingerprint(fingerprint_of_definitions(names), subject, engine))
     if dictionaries:
-        what = f"the dictionaries ({', '.join(dictionaries)}) are"
-        checks.append(_check_of_fingerprint(fingerprint_of_dictionaries(dictionaries), what, engine))
+        subject = f"the dictionaries ({', '.join(dictionaries)}) are"
+        checks.append(_check_of_fingerprint(fingerprint_of_dictionaries(dictionaries), subject, engine))
     return checks
 
 
-def _check_of_fingerprint(now: exp.Select, what: str, engine: Engine) -> exp.Select:
+def _check_of_fingerprint(now: exp.Select, subject: str, engine: Engine) -> exp.Select:
     ((then,),) = engine.rows(now)
     same = exp.EQ(this=exp.column(now.named_selects[0]), expression=exp.convert(then))
-    return _check(same, what, now)
+    return _check(same, subject, now)
 
 
-def _check(same: exp.Expr, what: str, now: exp.Query) -> exp.Select:
+def _check(same: exp.Expr, subject: str, now: exp.Query) -> exp.Select:
     message = (
-        f"{what} other ones in this transaction than those that others see, for which the plan was made; commit first, "
-        "or roll back"
+        f"{subject} other ones in this transaction than those that others see, for which the plan was made; commit "
+        "first, or roll back"
     )
     failure = exp.func("ERROR", exp.Literal.string(message))
     checked = exp.Case(ifs=[exp.If(this=same, true=exp.true())], default=failure)

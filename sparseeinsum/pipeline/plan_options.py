@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict, Unpack
 
-from sparseeinsum.decompose.eindecomp.vectors import check_workers
+from sparseeinsum.decompose.eindecomp.partition_vectors import check_workers
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.errors import PlanError
@@ -39,8 +39,8 @@ def plan_options(
     """
     unknown = options.keys() - PlanningOptions.__annotations__.keys()
     if unknown:
-        known = ", ".join(PlanningOptions.__annotations__)
-        raise TypeError(f"there is no option {min(unknown)}; plans take optimizer, {known}")
+        names = ", ".join(PlanningOptions.__annotations__)
+        raise TypeError(f"there is no option {min(unknown)}; plans take optimizer, {names}")
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
     if workers is not None:

@@ -12,23 +12,23 @@ from functools import partial
 from sparseeinsum.algebra.placement import place_definitions
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
-from sparseeinsum.decompose.constants import constants_for
 from sparseeinsum.decompose.cost_bounds import least_seconds
+from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import limited_memory
+from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.errors import PlanError
 from sparseeinsum.extras import late
-from sparseeinsum.kernels.user_functions import require_aggregate, require_function
+from sparseeinsum.kernels.user_function_table import require_aggregate, require_function
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
-from sparseeinsum.language.registered import registered_in
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
+from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.operators.user_aggregates import UserAggregate
 from sparseeinsum.pipeline.program_data import ProgramData, read_data
 from sparseeinsum.plans.options import PlanOptions
-from sparseeinsum.plans.partitioned import PartitionedProgram
+from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.saved.plan_files import SavedPlan
 from sparseeinsum.plans.saved.rebuilding import check_exact, decomposed_as, rebuilt
@@ -124,9 +124,9 @@ def _rewritten(
         The graph; by result, the derivation of an equal formula that computes it; the results for which no such
         formula could be searched.
     """
-    known = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    binary = binarise(bound, known)
-    if known.allows_nonfinite:
+    annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
+    binary = binarise(bound, annotator)
+    if annotator.allows_nonfinite:
         return binary.graph, {}, ()
     price = partial(least_seconds, constants=constants_for(engine.constants_name))
     derivations: Mapping[str, Derivation] = {}
@@ -184,8 +184,8 @@ class _Planned:
     def plan(self, decomposed: DecomposedGraph) -> ProgramPlan:
         """The plan with the choices of `decomposed`."""
         engine, data = self.engine, self.data
-        kept = MaterializationPolicy.for_memory(data.memory, engine.dialect.has_workers)
-        definitions = translate(decomposed, InputTensors.of_measured(data.inputs), self.exact.evaluations, kept)
+        policy = MaterializationPolicy.for_memory(data.memory, engine.dialect.has_workers)
+        definitions = translate(decomposed, InputTensors.of_measured(data.inputs), self.exact.evaluations, policy)
         transferred_bytes = 0.0
         if decomposed.cluster_plan is not None:
             placed = place_definitions(definitions, decomposed.cluster_plan, self.alternatives.model)
@@ -194,7 +194,7 @@ class _Planned:
             self.program,
             self.options,
             data.inputs,
-            registered_in(self.exact.graph),
+            user_functions_in(self.exact.graph),
             data.estimator,
             self.rewriting,
             self.alternatives,
@@ -223,7 +223,7 @@ def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOpt
 
 def _compile_functions(graph: EinGraph, engine: Engine) -> None:
     """Compile the functions and aggregates of users that a graph calls."""
-    for name, record in registered_in(graph).items():
+    for name, record in user_functions_in(graph).items():
         if not engine.dialect.calls_python:
             raise PlanError(f"{name} is a Python function, and {engine.title} has none of those yet; run it on DuckDB")
         if isinstance(record, UserAggregate):
@@ -267,7 +267,7 @@ class _Clock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Measure what runs within."""
+        """Record the seconds that the `with` block takes as those of the stage `name`."""
         start = time.perf_counter()
         yield
         self.seconds[name] = time.perf_counter() - start

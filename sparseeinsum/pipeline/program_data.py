@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sparseeinsum.decompose.indexed_access import StoredOrder
-from sparseeinsum.decompose.memory import Memory, scan_needed_bytes, scanning_bytes, threads_within
+from sparseeinsum.decompose.memory_footprint import RunMemory, scan_needed_bytes, scanning_bytes, threads_within
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import limited_memory
+from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import Program
@@ -43,7 +43,7 @@ class ProgramData:
     inputs: Mapping[str, MeasuredTensor]
     orders: Mapping[str, StoredOrder]
     estimator: Estimator
-    memory: Memory
+    memory: RunMemory
     successors: Mapping[str, str]
 
     @property
@@ -90,15 +90,15 @@ def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine)
     return replace(tensor, measurement=replace(tensor.measurement, statistics=statistics))
 
 
-def _memory(engine: Engine, options: PlanOptions) -> Memory:
+def _memory(engine: Engine, options: PlanOptions) -> RunMemory:
     covers_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
     threads = threads_within(limit, engine.threads()) if covers_process else engine.threads()
     sql = engine.dialect
-    return Memory(limit, threads, sql.vector_rows, sql.rows_per_thread, covers_process, sql.spills_states)
+    return RunMemory(limit, threads, sql.vector_rows, sql.rows_per_thread, covers_process, sql.spills_states)
 
 
-def _with_room_for(stored: Mapping[str, StoredTensor], memory: Memory) -> Memory:
+def _with_room_for(stored: Mapping[str, StoredTensor], memory: RunMemory) -> RunMemory:
     """`memory` with as many threads as can read every tensor in its stored layout, at least one."""
     needed = max((scan_needed_bytes(source, replace(memory, threads=1)) for source in stored.values()), default=0)
     if not memory.covers_process or needed == 0:
@@ -106,7 +106,7 @@ def _with_room_for(stored: Mapping[str, StoredTensor], memory: Memory) -> Memory
     return replace(memory, threads=max(min(memory.threads, math.floor(memory.limit_bytes / needed)), 1))
 
 
-def _check_scans(stored: Mapping[str, StoredTensor], memory: Memory) -> None:
+def _check_scans(stored: Mapping[str, StoredTensor], memory: RunMemory) -> None:
     """Refuse tensors whose arrays are too large for the memory, which no plan could read."""
     for name, source in stored.items():
         needed = scan_needed_bytes(source, memory)

@@ -18,7 +18,7 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.plans.analysis import Replanning
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.sizes import result_sizes
+from sparseeinsum.plans.result_sizes import result_sizes
 from sparseeinsum.results.execution import Replanned
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS, binarise
@@ -63,18 +63,18 @@ def replan(plan: ProgramPlan, tables: Mapping[str, int], engine: Engine) -> Repl
         return None
     planning_seconds = _expected_planning_seconds(plan, name, tuples)
     graph = _rest_of(plan.decomposed.graph, tables)
-    if not graph.einsums or _LIKELY_GAIN * _rest_seconds(plan, graph, name, growth) <= planning_seconds:
+    if not graph.einsums or _LIKELY_GAIN * _remaining_seconds(plan, graph, name, growth) <= planning_seconds:
         return None
     start = time.perf_counter()
-    rest = _Rest.measured(plan, graph, tables, engine)
-    current = rest.as_planned()
+    remaining = _RemainingProgram.measured(plan, graph, tables, engine)
+    current = remaining.as_planned()
     needs_other = not _fits_memory(plan, current)
-    others = rest.others(current) if needs_other or _LIKELY_GAIN * current.seconds > planning_seconds else []
+    others = remaining.others(current) if needs_other or _LIKELY_GAIN * current.seconds > planning_seconds else []
     best = _fastest(others if needs_other and others else [current, *others])
     is_better = (needs_other and best is not current) or best.seconds < (1 - _LEAST_GAIN) * current.seconds
     seconds = time.perf_counter() - start
     replanning = Replanning(name, expected, tuples, current.seconds, best.seconds, seconds, is_better)
-    return Replanned(replanning, rest.plan(best, seconds) if is_better else None)
+    return Replanned(replanning, remaining.plan(best, seconds) if is_better else None)
 
 
 def planned_with_less(plan: ProgramPlan) -> ProgramPlan | None:
@@ -93,15 +93,15 @@ def planned_with_less(plan: ProgramPlan) -> ProgramPlan | None:
         (decomposed,) = alternatives.preferred(1)
     except PlanError:
         return None
-    rest = _Rest(plan, plan.decomposed.graph, plan.inputs, plan.estimator)
-    return rest.plan(_Candidate(decomposed, alternatives), time.perf_counter() - start)
+    remaining = _RemainingProgram(plan, plan.decomposed.graph, plan.inputs, plan.estimator)
+    return remaining.plan(_ReplannedChoices(decomposed, alternatives), time.perf_counter() - start)
 
 
-def _fastest(candidates: Sequence["_Candidate"]) -> "_Candidate":
+def _fastest(candidates: Sequence["_ReplannedChoices"]) -> "_ReplannedChoices":
     return min(candidates, key=lambda candidate: candidate.seconds)
 
 
-def _fits_memory(plan: ProgramPlan, current: "_Candidate") -> bool:
+def _fits_memory(plan: ProgramPlan, current: "_ReplannedChoices") -> bool:
     """Whether the rest of a plan keeps to the memory in its number of passes, with the actual sizes of `current`."""
     model, now, before = current.alternatives.model, current.decomposed, plan.decomposed
     passes = {step.einsum.output.tensor: step.passes for step in before.steps}
@@ -136,13 +136,13 @@ def _rest_of(graph: EinGraph, tables: Mapping[str, int]) -> EinGraph:
     return EinGraph(graph.tensors, tuple(reversed(einsums)), outputs)
 
 
-def _rest_seconds(plan: ProgramPlan, rest: EinGraph, name: str, growth: float) -> float:
+def _remaining_seconds(plan: ProgramPlan, remaining_graph: EinGraph, name: str, growth: float) -> float:
     """The expected seconds of the rest as planned, if the result `name` has `growth` times the estimated tuples.
 
     The work of an EinSum grows with a power of that: a product of the result with itself with the square.
     """
     degrees = {name: 1}
-    remaining = {einsum.output.tensor for einsum in rest.einsums}
+    remaining = {einsum.output.tensor for einsum in remaining_graph.einsums}
     seconds = plan.decomposed.delivery_seconds
     for step in plan.decomposed.steps:
         if step.einsum.output.tensor in remaining:
@@ -153,7 +153,7 @@ def _rest_seconds(plan: ProgramPlan, rest: EinGraph, name: str, growth: float) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _ReplannedChoices:
     """Choices for the rest, and the alternatives that they come from."""
 
     decomposed: DecomposedGraph
@@ -164,16 +164,16 @@ class _Candidate:
         return self.decomposed.seconds
 
 
-def _best_candidates(alternatives: Alternatives) -> list[_Candidate]:
+def _best_candidates(alternatives: Alternatives) -> list[_ReplannedChoices]:
     """The best candidate; none if every choice needs too much memory, so that the run goes on as planned."""
     try:
-        return [_Candidate(decomposed, alternatives) for decomposed in alternatives.best(1)]
+        return [_ReplannedChoices(decomposed, alternatives) for decomposed in alternatives.best(1)]
     except PlanError:
         return []
 
 
 @dataclass(frozen=True, slots=True)
-class _Rest:
+class _RemainingProgram:
     """The rest of a plan, with what is known about it now.
 
     Attributes:
@@ -189,7 +189,9 @@ class _Rest:
     estimator: Estimator
 
     @classmethod
-    def measured(cls, plan: ProgramPlan, graph: EinGraph, tables: Mapping[str, int], engine: Engine) -> "_Rest":
+    def measured(
+        cls, plan: ProgramPlan, graph: EinGraph, tables: Mapping[str, int], engine: Engine
+    ) -> "_RemainingProgram":
         """The rest after a scan of those tables that it still reads."""
         read = {operand.tensor for einsum in graph.einsums for operand in einsum.operands}
         computed = {name: _as_stored(plan, name) for name in tables if name in read}
@@ -204,7 +206,7 @@ class _Rest:
             inputs[name] = MeasuredTensor(source, measurement)
         return cls(plan, graph, inputs, plan.estimator.with_tensors(computed, counts))
 
-    def as_planned(self) -> _Candidate:
+    def as_planned(self) -> _ReplannedChoices:
         """The choices of the plan so far, with their costs for the actual sizes."""
         alternatives = self._alternatives(self.graph)
         choices = {
@@ -212,34 +214,34 @@ class _Rest:
             for step in self.before.decomposed.steps
             if alternatives.model.graph.producer_of(step.einsum.output.tensor) is not None
         }
-        return _Candidate(alternatives.priced(choices), alternatives)
+        return _ReplannedChoices(alternatives.priced(choices), alternatives)
 
-    def others(self, current: _Candidate) -> list[_Candidate]:
+    def others(self, current: _ReplannedChoices) -> list[_ReplannedChoices]:
         """The best choices for the same EinSums, and for EinSums of another contraction order if there is one."""
         candidates = _best_candidates(current.alternatives)
-        whole = inline(self.graph, self.before.rewriting.all_parts - self.before.alternatives.pinned.keys())
-        if any(len(einsum.operands) > MOST_OPERANDS for einsum in whole.einsums):
-            known = GraphAnnotator.for_inputs(
-                whole.tensors, statistics_of(self.inputs), values_of(self.inputs), self._allows_nonfinite
+        inlined = inline(self.graph, self.before.rewriting.all_parts - self.before.alternatives.pinned.keys())
+        if any(len(einsum.operands) > MOST_OPERANDS for einsum in inlined.einsums):
+            annotator = GraphAnnotator.for_inputs(
+                inlined.tensors, statistics_of(self.inputs), values_of(self.inputs), self._allows_nonfinite
             )
-            candidates += _best_candidates(self._alternatives(binarise(whole, known).graph))
+            candidates += _best_candidates(self._alternatives(binarise(inlined, annotator).graph))
         return candidates
 
-    def plan(self, candidate: _Candidate, planning_seconds: float) -> ProgramPlan:
+    def plan(self, candidate: _ReplannedChoices, planning_seconds: float) -> ProgramPlan:
         """The plan of a candidate, in which every aggregate has a GROUP BY."""
         model = candidate.alternatives.model
-        kept = MaterializationPolicy.for_memory(model.memory, self.before.dialect.has_workers)
+        policy = MaterializationPolicy.for_memory(model.memory, self.before.dialect.has_workers)
         inputs = replace(InputTensors.of_measured(self.inputs), identifying={})
         return replace(
             self.before,
             decomposed=candidate.decomposed,
-            definitions=translate(candidate.decomposed, inputs, model.evaluations, kept),
+            definitions=translate(candidate.decomposed, inputs, model.evaluations, policy),
             alternatives=candidate.alternatives,
             inputs=self.inputs,
             estimator=self.estimator,
             rewriting=self.before.rewriting.with_parts_in(candidate.decomposed.graph),
             planning_seconds={"statistics": 0.0, "optimizer": planning_seconds},
-            reserved_names=self.before.reserved_names.union(self.before.statements.kept_names.values()),
+            reserved_names=self.before.reserved_names.union(self.before.statements.materialized_names.values()),
         )
 
     @property

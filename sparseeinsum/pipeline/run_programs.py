@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import OutOfMemoryError, deterministic_order
+from sparseeinsum.engines.memory_limit import OutOfMemoryError, deterministic_order
 from sparseeinsum.engines.retries import in_snapshot, retried_context
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.pipeline.planning import make_plans
@@ -14,7 +14,7 @@ from sparseeinsum.pipeline.running import check_into, run_plan, stream_plan
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.results.execution import Delivery, Execution, execute, prepare, with_dictionaries
-from sparseeinsum.results.targets import Target
+from sparseeinsum.results.output_targets import Target
 
 
 def run_program(

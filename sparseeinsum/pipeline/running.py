@@ -5,12 +5,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from sparseeinsum.decompose.memory import scanning_bytes, split_scan_bytes
+from sparseeinsum.decompose.memory_footprint import scanning_bytes, split_scan_bytes
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import OutOfMemoryError, deterministic_order, limited_memory
+from sparseeinsum.engines.memory_limit import OutOfMemoryError, deterministic_order, limited_memory
 from sparseeinsum.engines.retries import retried_context, with_retries
 from sparseeinsum.errors import EngineError, PlanError
-from sparseeinsum.language.registered import registered
+from sparseeinsum.language.user_functions import user_function
 from sparseeinsum.pipeline.replanning import planned_with_less
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.plans.analysis import Analysis
@@ -24,7 +24,7 @@ from sparseeinsum.results.execution import (
     run_each,
     with_dictionaries,
 )
-from sparseeinsum.results.targets import Table, Target
+from sparseeinsum.results.output_targets import Table, Target
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.measuring import measure_all
@@ -120,7 +120,7 @@ def _current_inputs(plan: ProgramPlan, engine: Engine) -> Mapping[str, MeasuredT
         EngineError: An input was replaced, or has changed so that the plan may no longer be exact.
     """
     for name, function in plan.functions.items():
-        if registered(name) is not function:
+        if user_function(name) is not function:
             raise PlanError(f"{name} was registered anew since the plan was made; plan again")
     for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.inputs[name].stored:

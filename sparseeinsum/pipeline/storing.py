@@ -7,11 +7,13 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.pipeline.run_programs import run_program
 from sparseeinsum.plans.options import PlanOptions
-from sparseeinsum.results.execution import KeptResult
+from sparseeinsum.results.execution import WrittenResult
 from sparseeinsum.results.tables import claim_table, record_result
 
 
-def store_program(program: Program, engine: Engine, options: PlanOptions, replaces: bool) -> Mapping[str, KeptResult]:
+def store_program(
+    program: Program, engine: Engine, options: PlanOptions, replaces: bool
+) -> Mapping[str, WrittenResult]:
     """Plan and run a program in one transaction; either all of its results become tensors, or none.
 
     Args:
@@ -27,6 +29,6 @@ def store_program(program: Program, engine: Engine, options: PlanOptions, replac
         names = dict.fromkeys((*program.outputs, *options.outputs))
         into = {name: claim_table(engine, name, replaces) for name in names}
         execution = run_program(program, engine, options, into, RunOptions())
-        for kept in execution.kept.values():
-            record_result(engine, kept)
-    return execution.kept
+        for result in execution.written.values():
+            record_result(engine, result)
+    return execution.written

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.plans.units import write_count, write_seconds
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,6 @@ class Analysis:
         einsums: What every EinSum of the original plan took alone, by the name of its result.
     """
 
-    statements: tuple[tuple[Statement, float], ...]
+    statements: tuple[tuple[SqlStatement, float], ...]
     replannings: tuple[Replanning, ...]
     einsums: Mapping[str, EinSumRun]

@@ -12,10 +12,10 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.sizes import step_sizes
+from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.units import write_bytes, write_count, write_seconds
 from sparseeinsum.render.relations import write_schema
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
 _WIDTH = 140
@@ -38,7 +38,7 @@ class Explanation:
     runners_up: int
 
     def write(self) -> str:
-        """The explanation as text."""
+        """The explanation as text for a terminal: a headline, then tables of EinSums, of other plans and of inputs."""
         console = Console(width=_WIDTH, color_system=None, highlight=False, markup=False)
         with console.capture() as captured:
             console.print(self.headline())
@@ -54,7 +54,7 @@ class Explanation:
     def headline(self) -> str:
         """The number of EinSums, the expected seconds, and the seconds that planning took."""
         seconds = self.plan.planning_seconds
-        stages = ", ".join(f"{stage} {write_seconds(taken)}" for stage, taken in seconds.items())
+        stages = ", ".join(f"{stage} {write_seconds(duration)}" for stage, duration in seconds.items())
         count = len(self.plan.decomposed.steps)
         transferred = write_bytes(self.plan.transferred_bytes)
         moved = f", {transferred} between machines" if self.plan.dialect.distributes else ""
@@ -134,7 +134,7 @@ class Explanation:
         table.add_column("result")
         if self.analysis is not None:
             table.add_column("seconds", justify="right")
-        executed: Sequence[tuple[Statement, float | None]]
+        executed: Sequence[tuple[SqlStatement, float | None]]
         if self.analysis is None:
             executed = [(statement, None) for statement in self.plan.statements.for_run_with_checkpoints]
         else:

@@ -44,7 +44,7 @@ def _rewriting_notes(rewriting: RewriteSummary) -> Iterator[str]:
         yield from _derivation_notes(name, derivation)
     for product in dict.fromkeys(rewriting.inlined.values()):
         if product not in rewriting.derivations:
-            absorbed = ", ".join(name for name, whole in rewriting.inlined.items() if whole == product)
+            absorbed = ", ".join(name for name, absorbing in rewriting.inlined.items() if absorbing == product)
             yield (
                 f"{product}: its product is computed in another order than written, without {absorbed} "
                 "(rewrite=False keeps to what is written)"

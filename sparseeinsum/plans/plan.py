@@ -13,8 +13,8 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.user_aggregates import UserAggregate
 from sparseeinsum.plans.options import PlanOptions
-from sparseeinsum.plans.partitioned import PartitionedProgram
-from sparseeinsum.plans.statements import PlanStatements
+from sparseeinsum.plans.partitioned_program import PartitionedProgram
+from sparseeinsum.plans.plan_statements import PlanStatements
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.semantics.exactness import Evaluation

@@ -36,7 +36,7 @@ class Preview:
         return "\n".join(line.rstrip() for line in lines if line)
 
     def html(self) -> str:
-        """For a notebook."""
+        """For a notebook: the title, a table and the note as HTML."""
         head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
         body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row)}</tr>" for row in self.rows)
         note = f"<p>{escape(self.note)}</p>" if self.note else ""

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.statements import without_group_by_elimination
-from sparseeinsum.rewrite.assumptions import broken_assumption
+from sparseeinsum.plans.plan_statements import without_group_by_elimination
+from sparseeinsum.rewrite.assumption_checks import broken_assumption
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts, decide_evaluations
 from sparseeinsum.statistics.measured_tensors import values_of
 

@@ -10,20 +10,20 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 
 
-def is_everywhere(stage: Statement) -> bool:
+def is_everywhere(stage: SqlStatement) -> bool:
     """Whether a stage fills a reference table, which every machine has."""
     return stage.distribution is not None and stage.distribution.is_replicated
 
 
 def with_broadcasts_sent(
-    stages: Sequence[Statement],
+    stages: Sequence[SqlStatement],
     broadcasts: Collection[str],
     others: Sequence[exp.Select],
     distributed: Sequence[exp.Table],
-) -> tuple[Statement, ...]:
+) -> tuple[SqlStatement, ...]:
     """The stages, where a broadcast that is read once leaves its rows with the coordinator, which sends them.
 
     That is possible if the one statement that reads them also reads rows that are distributed over the machines. It may

@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.extents import fill_value
 from sparseeinsum.render.layouts import HANDLE_COLUMN, resident_row
-from sparseeinsum.render.sources import Source, aliased, key_column, named, plain_source, with_inline_arrays
+from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, plain_source, with_inline_arrays
 from sparseeinsum.render.values import OperandValue, ResultValue
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.extents import Extent, extent
@@ -30,7 +30,7 @@ _MISSING_SIDES = {
 _MIN_PROBE_ARRAY = 16  # shorter arrays are copied as fast as they are referred to
 
 
-def contract_select(relation: Contract, sources: Sequence[Source], dialect: Dialect) -> exp.Select:
+def contract_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
     """The SELECT of one EinSum.
 
     Args:
@@ -75,7 +75,7 @@ class _SelectBuilder:
     """Builds the SELECT of an EinSum from the sources of its operands."""
 
     relation: Contract
-    sources: tuple[Source, ...]
+    sources: tuple[SelectSource, ...]
     dialect: Dialect
 
     @cached_property
@@ -244,7 +244,7 @@ def _with_keys_in_subquery(select: exp.Select) -> exp.Select:
     return exp.select(*columns, value).from_(rows.subquery("t")).group_by(*(column.copy() for column in columns))
 
 
-def _diagonal(labels: Sequence[str], source: Source) -> Source:
+def _diagonal(labels: Sequence[str], source: SelectSource) -> SelectSource:
     """Only the tuples in which all key columns of one label are equal."""
     columns: dict[str, str] = {}
     equalities: list[exp.Expr] = []
@@ -259,7 +259,7 @@ def _diagonal(labels: Sequence[str], source: Source) -> Source:
     return replace(source, table=rows)
 
 
-def _with_probe_hint(relation: Contract, sources: list[Source], hint: str) -> list[Source]:
+def _with_probe_hint(relation: Contract, sources: list[SelectSource], hint: str) -> list[SelectSource]:
     """Let the side of an equality join with the larger arrays probe: its arrays are referred to, not copied."""
     sizes = [0 if source.schema.is_scalar else source.schema.array_size for source in sources]
     if is_cross_join(relation) or max(sizes) < _MIN_PROBE_ARRAY:
@@ -268,7 +268,7 @@ def _with_probe_hint(relation: Contract, sources: list[Source], hint: str) -> li
     return [_probing(source, hint) if index == side else source for index, source in enumerate(sources)]
 
 
-def _probing(source: Source, hint: str) -> Source:
+def _probing(source: SelectSource, hint: str) -> SelectSource:
     """The relation in a UNION ALL with a table function of no rows, which the engine believes to be large."""
     columns = [key_column(source, key, "t") for key in source.schema.keys]
     columns.append(named(source.value("t"), VALUE_COLUMN))

@@ -8,6 +8,14 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Convert, Densify, Resident, Schema, Slice, Stack
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.render.array_positions import (
+    KeyOf,
+    extents_inside,
+    fill_value,
+    position_of,
+    positions_at,
+    quotient,
+)
 from sparseeinsum.render.calls import (
     call,
     constant,
@@ -18,15 +26,7 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
-from sparseeinsum.render.extents import (
-    KeyOf,
-    extents_inside,
-    fill_value,
-    position_of,
-    positions_at,
-    quotient,
-)
-from sparseeinsum.render.sources import Source, aliased, key_column, named, unused
+from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, unused
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.extents import Extent, as_sql, product
 from sparseeinsum.statistics.numbers import number
@@ -38,7 +38,7 @@ _MAX_CONSTANT_SIZE = 1024
 _MAX_CONSTANT_POSITIONS = 1 << 14
 
 
-def slice_select(relation: Slice, source: Source) -> exp.Select:
+def slice_select(relation: Slice, source: SelectSource) -> exp.Select:
     """The SELECT of a slice: axes out of the arrays, whole or in tiles, with one row for every part.
 
     Args:
@@ -66,7 +66,7 @@ def slice_select(relation: Slice, source: Source) -> exp.Select:
     return select if relation.keeps_fill else select.where(_is_not_fill(value, after))
 
 
-def _keys_of(source: Source, alias: str) -> KeyOf:
+def _keys_of(source: SelectSource, alias: str) -> KeyOf:
     return lambda axis: source.key(axis, alias)
 
 
@@ -78,7 +78,7 @@ def _parts_of_axes(relation: Slice, key_of: KeyOf) -> dict[str, Extent]:
     return {before.tensor.axes[axis].name: quotient(extents[axis], tiles[axis]) for axis in relation.axes}
 
 
-def _part_count(relation: Slice, source: Source) -> exp.Expr:
+def _part_count(relation: Slice, source: SelectSource) -> exp.Expr:
     """How many parts the array of a tuple has.
 
     If there are many, the count is computed from the length of the array: DuckDB would fold the positions of a
@@ -92,7 +92,7 @@ def _part_count(relation: Slice, source: Source) -> exp.Expr:
     return length if size == 1 else exp.IntDiv(this=length, expression=integer(size))
 
 
-def _parts(relation: Slice, source: Source) -> exp.Expr:
+def _parts(relation: Slice, source: SelectSource) -> exp.Expr:
     """The parts of the array of a tuple, as an array of arrays."""
     before, after = source.schema, relation.schema
     if after.is_scalar:
@@ -102,8 +102,13 @@ def _parts(relation: Slice, source: Source) -> exp.Expr:
     if all(tiles[axis] == 1 for axis in relation.axes):
         inside = [before.decomposition.array_axes.index(axis) for axis in relation.axes]
         return call(function_named("split", dtype), source.value("t"), integers(inside), integers([*extents.values()]))
-    parts = [tiles[axis] if axis in relation.axes else 0 for axis in extents]
-    return call(function_named("split_tiles", dtype), source.value("t"), integers(parts), integers([*extents.values()]))
+    part_extents = [tiles[axis] if axis in relation.axes else 0 for axis in extents]
+    return call(
+        function_named("split_tiles", dtype),
+        source.value("t"),
+        integers(part_extents),
+        integers([*extents.values()]),
+    )
 
 
 def _within(relation: Slice, key: str, part_index: exp.Expr) -> exp.Expr:
@@ -130,7 +135,7 @@ def _is_not_fill(value: exp.Expr, schema: Schema) -> exp.Expr:
     return exp.GT(this=entries, expression=integer(0))
 
 
-def stack_select(relation: Stack, source: Source) -> exp.Select:
+def stack_select(relation: Stack, source: SelectSource) -> exp.Select:
     """The SELECT of a stack: keys into the arrays, whole or in tiles, with one group for every tuple of the result.
 
     Args:
@@ -160,7 +165,7 @@ def _value_without_rows(schema: Schema) -> exp.Expr:
     return fill
 
 
-def _group_key(relation: Stack, source: Source, axis: str) -> exp.Expr:
+def _group_key(relation: Stack, source: SelectSource, axis: str) -> exp.Expr:
     """The key of the array into which a tuple goes."""
     key, ratio = source.key(axis, "t"), _ratio(relation, axis)
     return key if ratio <= 1 else exp.IntDiv(this=key, expression=integer(ratio))
@@ -173,14 +178,14 @@ def _ratio(relation: Stack, name: str) -> int:
     return after // before if before else 1
 
 
-def _tile_index(relation: Stack, source: Source, axis: int) -> exp.Expr:
+def _tile_index(relation: Stack, source: SelectSource, axis: int) -> exp.Expr:
     """Which of the tiles that make one tile of the result a tuple holds."""
     name = relation.schema.tensor.axes[axis].name
     key, ratio = source.key(name, "t"), _ratio(relation, name)
     return exp.Mod(this=key, expression=integer(ratio)) if ratio else key
 
 
-def _stacked(relation: Stack, source: Source) -> exp.Expr:
+def _stacked(relation: Stack, source: SelectSource) -> exp.Expr:
     before, after = source.schema, relation.schema
     dtype, tiles = before.tensor.dtype, before.decomposition.tiles
     fill = constant(before.tensor.fill, dtype)
@@ -196,7 +201,7 @@ def _stacked(relation: Stack, source: Source) -> exp.Expr:
     return _stack_arrays(relation, source, position, size, fill)
 
 
-def _place_blocks(relation: Stack, source: Source, sizes: Mapping[int, Extent]) -> exp.Expr:
+def _place_blocks(relation: Stack, source: SelectSource, sizes: Mapping[int, Extent]) -> exp.Expr:
     """Stack arrays of several indices along an axis: each goes where it begins in the array of the result."""
     before = source.schema
     inside = extents_inside(before, _keys_of(source, "t"))
@@ -212,7 +217,9 @@ def _place_blocks(relation: Stack, source: Source, sizes: Mapping[int, Extent]) 
     return call(place_blocks, source.value("t"), integers(starts), integers(extents), integers([*sizes.values()]), fill)
 
 
-def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp.Expr, fill: exp.Expr) -> exp.Expr:
+def _stack_arrays(
+    relation: Stack, source: SelectSource, position: exp.Expr, size: exp.Expr, fill: exp.Expr
+) -> exp.Expr:
     """Stack arrays of one index along every new axis.
 
     If the new axes are not adjacent in the result, the arrays are stacked with these in front, and then transposed.
@@ -232,7 +239,7 @@ def _stack_arrays(relation: Stack, source: Source, position: exp.Expr, size: exp
     return call(function_named("einsum", dtype), text(spec), stacked, integers([extents[axis] for axis in in_front]))
 
 
-def densify_select(relation: Densify, source: Source) -> exp.Select:
+def densify_select(relation: Densify, source: SelectSource) -> exp.Select:
     """The SELECT of all tuples that the keys allow, with their stored values or with the fill."""
     schema = relation.schema
     if not schema.keys:
@@ -242,7 +249,7 @@ def densify_select(relation: Densify, source: Source) -> exp.Select:
     return _filled(source, *_all_keys(schema))
 
 
-def densify_from_keys_select(source: Source, all_keys: Source) -> exp.Select:
+def densify_from_keys_select(source: SelectSource, all_keys: SelectSource) -> exp.Select:
     """The SELECT of `densify_select`, where `all_keys` is a table of all keys."""
     keys: dict[str, exp.Expr] = {key: all_keys.key(key, "g") for key in all_keys.schema.keys}
     return _filled(source, aliased(all_keys.table, "g"), keys)
@@ -263,7 +270,7 @@ def _all_keys(schema: Schema) -> tuple[exp.Expr, dict[str, exp.Expr]]:
     return rows.subquery("g"), positions_at(position, counts)
 
 
-def _filled(source: Source, rows: exp.Expr, keys: Mapping[str, exp.Expr]) -> exp.Select:
+def _filled(source: SelectSource, rows: exp.Expr, keys: Mapping[str, exp.Expr]) -> exp.Select:
     """The tuples of `source` for all `keys` of `rows`, with the fill where there is none."""
     equal = [exp.EQ(this=source.key(key, "t"), expression=expression.copy()) for key, expression in keys.items()]
     fill = fill_value(source.schema, lambda axis: keys[axis])
@@ -275,7 +282,7 @@ def _filled(source: Source, rows: exp.Expr, keys: Mapping[str, exp.Expr]) -> exp
     )
 
 
-def resident_select(relation: Resident, source: Source) -> exp.Select:
+def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     """The SELECT that puts all arrays into one, in C order of their keys, and returns its handle in memory."""
     schema = relation.schema
     handle = call("tensor_resident", source.value("t"), *_row_position(schema, _keys_of(source, "t")), _element(schema))
@@ -305,7 +312,7 @@ def _element(schema: Schema) -> exp.Expr:
     return exp.cast(integer(0), number_type(dtype)) if is_complex(dtype) else constant(schema.tensor.fill, dtype)
 
 
-def convert_select(relation: Convert, source: Source) -> exp.Select:
+def convert_select(relation: Convert, source: SelectSource) -> exp.Select:
     """The SELECT of values as users see them: booleans, where kernels compute with 0 and 1."""
     value = converted(
         source.value("t"), type_named(stored_type(relation.schema.tensor.dtype, relation.schema.is_scalar))

@@ -35,7 +35,7 @@ from sparseeinsum.render.layouts import (
     stack_select,
 )
 from sparseeinsum.render.sources import (
-    Source,
+    SelectSource,
     indices_select,
     materialized_source,
     plain_source,
@@ -85,10 +85,10 @@ class Renderer:
     boundaries: Mapping[str, Sequence[int]] = field(default_factory=dict)
     materialized: Mapping[Materialized, exp.Table] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
-    _sources: dict[Relation, Source] = field(default_factory=dict)
+    _sources: dict[Relation, SelectSource] = field(default_factory=dict)
     _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive has another meaning
 
-    def source(self, relation: Relation) -> Source:
+    def source(self, relation: Relation) -> SelectSource:
         """What to select from to read a relation; its block is made if there is none."""
         if relation not in self._sources:
             self._sources[relation] = self._make_source(relation)
@@ -104,7 +104,7 @@ class Renderer:
         """
         self._sources[Computed(relation.schema)] = self._contracted(name, relation, comment)
 
-    def _contracted(self, name: str, relation: Contract, comment: str) -> Source:
+    def _contracted(self, name: str, relation: Contract, comment: str) -> SelectSource:
         """The block of an EinSum over relations."""
         sources = [self.source(operand) for operand in relation.inputs]
         if is_cross_join(relation):
@@ -119,7 +119,7 @@ class Renderer:
         block = Block(name, select, comment, is_aggregated, detects_nonfinite=relation.detects_nonfinite)
         return self._add_block(block, relation.schema, is_joined)
 
-    def provide(self, schema: Schema, source: Source) -> None:
+    def provide(self, schema: Schema, source: SelectSource) -> None:
         """Let a relation be read from a source."""
         self._sources[Computed(schema)] = source
 
@@ -135,7 +135,7 @@ class Renderer:
         block = Block(schema.tensor.name, select, comment, is_aggregated=False)
         self.provide(schema, self._add_block(block, schema, is_joined))
 
-    def _make_source(self, relation: Relation) -> Source:
+    def _make_source(self, relation: Relation) -> SelectSource:
         match relation:
             case Stored(stored) if stored.column_dictionaries:
                 comment = f"{write_schema(relation.schema)}, with indices for its keys"
@@ -174,7 +174,7 @@ class Renderer:
             self._compute_once(source)
         return _SELECTS[type(relation)](relation, source)
 
-    def _separated_from_joins(self, source: Source) -> Source:
+    def _separated_from_joins(self, source: SelectSource) -> SelectSource:
         """The source, materialised if its rows come straight out of a join.
 
         DuckDB 2.0.0 returns columns of a hash join as dictionary vectors, and fails for good ("global dictionary column
@@ -187,7 +187,7 @@ class Renderer:
             ]
         return source
 
-    def _compute_once(self, source: Source) -> None:
+    def _compute_once(self, source: SelectSource) -> None:
         """Fence what a SELECT reads if it would otherwise compute the values for every pair of a join, or repeatedly.
 
         PostgreSQL puts the expressions of a query in the place of the columns that an outer query reads.
@@ -199,7 +199,7 @@ class Renderer:
                 for block in self.blocks
             ]
 
-    def _add_block(self, block: Block, schema: Schema, is_joined: bool) -> Source:
+    def _add_block(self, block: Block, schema: Schema, is_joined: bool) -> SelectSource:
         """Add a block, under a name that no other block has."""
         unique = next(
             candidate

@@ -18,23 +18,12 @@ from sparseeinsum.algebra.implementation.site_operators import (
     LocalFilter,
     LocalJoin,
     LocalMap,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.relational.compositions import SplitAxis
-from sparseeinsum.algebra.relational.expressions import (
-    Aggregation,
-    Concat,
-    Expression,
-    Filter,
-    Input,
-    Join,
-    Rekey,
-    Tile,
-    Transform,
-)
 from sparseeinsum.algebra.relational.folds import ConcatFold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, einsum_kernel
 from sparseeinsum.algebra.relational.keys import (
@@ -48,6 +37,17 @@ from sparseeinsum.algebra.relational.keys import (
     projection,
     substitute,
 )
+from sparseeinsum.algebra.relational.relational_expressions import (
+    Aggregation,
+    Concat,
+    Expression,
+    Filter,
+    Input,
+    Join,
+    Rekey,
+    Tile,
+    Transform,
+)
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
@@ -55,10 +55,10 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.broadcasts import is_everywhere, with_broadcasts_sent
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.expressions import ExpressionQuery, expression_query, schema_of
+from sparseeinsum.render.expression_queries import ExpressionQuery, expression_query, schema_of
 from sparseeinsum.render.packing import materialized_type
-from sparseeinsum.render.sources import Source, materialized_select, materialized_source, plain_source
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.sources import SelectSource, materialized_select, materialized_source, plain_source
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import computed_type, table_by_name
 
@@ -92,7 +92,7 @@ class SitePlanQuery:
         repeated: SELECTs of keys that a rekey makes of several, each with the number of stages to run before it.
     """
 
-    stages: tuple[Statement, ...]
+    stages: tuple[SqlStatement, ...]
     results: tuple[SiteResult, ...]
     repeated: tuple[tuple[int, exp.Select], ...]
 
@@ -130,7 +130,7 @@ def site_plan_query(
     distributed = [
         table_by_name(stored[node.input.name], dialect.name)
         for node in writer.nodes
-        if isinstance(node, Placed) and node.placement.kind == PlacementKind.PARTITIONED
+        if isinstance(node, PlacedInput) and node.placement.kind == PlacementKind.PARTITIONED
     ]
     stages = with_broadcasts_sent(writer.stages, writer.broadcasts, others, distributed)
     return SitePlanQuery(stages, results, tuple(writer.repeated))
@@ -170,7 +170,7 @@ class _SitePlanWriter:
         stages: The stages so far.
         broadcasts: The names of stages whose rows are sent to every machine, and not computed there.
         repeated: SELECTs of keys that a rekey makes of several, each with the number of stages to run before it.
-        known: The results of the operators so far, by the operator's id.
+        results: The results of the operators so far, by the operator's id.
     """
 
     nodes: list[SitePlan]
@@ -178,15 +178,15 @@ class _SitePlanWriter:
     dialect: Dialect
     table_of: Callable[[str], exp.Table]
     shards: int
-    tables: dict[str, Source] = field(default_factory=dict)
-    stages: list[Statement] = field(default_factory=list)
+    tables: dict[str, SelectSource] = field(default_factory=dict)
+    stages: list[SqlStatement] = field(default_factory=list)
     broadcasts: set[str] = field(default_factory=set)
     repeated: list[tuple[int, exp.Select]] = field(default_factory=list)
-    known: dict[int, _OperatorResult] = field(default_factory=dict)
+    results: dict[int, _OperatorResult] = field(default_factory=dict)
 
     def write(self, node: SitePlan) -> None:
         """Add the result of an operator, after those of its inputs, and its stage if it has a table."""
-        inputs = [self.known[id(operand)] for operand in node.inputs]
+        inputs = [self.results[id(operand)] for operand in node.inputs]
         result = self._computed(node, inputs)
         is_everywhere = node.placement.is_everywhere
         has_place = is_everywhere or result.site_part is not None
@@ -194,27 +194,27 @@ class _SitePlanWriter:
             result = self._staged(result, None if is_everywhere else result.site_part)
             if isinstance(node, Broadcast) and not node.input.placement.is_everywhere:
                 self.broadcasts.add(self.stages[-1].name)
-        self.known[id(node)] = result
+        self.results[id(node)] = result
 
     def result(self, plan: SitePlan) -> SiteResult:
         """The tuples of a plan."""
-        known = self.known[id(plan)]
-        query = self._query(known.expression)
+        result = self.results[id(plan)]
+        query = self._query(result.expression)
         schema = schema_of("result", plan.type, query.schema.tensor.dtype)
         columns = [
-            exp.column(f"k{at}", table="t").as_(name) for at, name in zip(known.positions, schema.keys, strict=True)
+            exp.column(f"k{at}", table="t").as_(name) for at, name in zip(result.positions, schema.keys, strict=True)
         ]
         select = query.select
-        if known.positions != tuple(range(known.expression.type.arity)):
+        if result.positions != tuple(range(result.expression.type.arity)):
             select = exp.select(*columns, exp.column(VALUE_COLUMN, table="t")).from_(select.subquery("t"))
-        site_columns = [name for at, name in zip(known.positions, schema.keys, strict=True) if at == known.site_part]
+        site_columns = [name for at, name in zip(result.positions, schema.keys, strict=True) if at == result.site_part]
         distribution = TableDistribution(site_columns[0]) if site_columns else None
         return SiteResult(select, schema, distribution)
 
     def _has_table(self, node: SitePlan) -> bool:
         """Whether an operator that transfers nothing fills a table, so that its readers read nothing but tables."""
         readers = [reader for reader in self.nodes if any(operand is node for operand in reader.inputs)]
-        if isinstance(node, Placed) or not readers or node.placement.pending is not None:
+        if isinstance(node, PlacedInput) or not readers or node.placement.pending is not None:
             return False
         (reader, *others) = readers
         is_fused = isinstance(node, LocalJoin) and isinstance(reader, LocalAggregation)
@@ -226,9 +226,9 @@ class _SitePlanWriter:
         self.repeated += [(len(self.stages), select) for select in query.repeated]
         return query
 
-    def _staged(self, known: _OperatorResult, site: int | None) -> _OperatorResult:
+    def _staged(self, result: _OperatorResult, site: int | None) -> _OperatorResult:
         """The result, read from the table of a new stage: replicated, or distributed by the part at `site`."""
-        query = self._query(known.expression)
+        query = self._query(result.expression)
         name = f"stage{len(self.stages)}"
         table = self.table_of(name)
         schema = query.schema
@@ -236,14 +236,14 @@ class _SitePlanWriter:
         select = materialized_select(query.select, schema, self.dialect)
         value_type = materialized_type(schema, self.dialect)
         self.stages.append(
-            Statement(name, select, (), table, self.dialect, distribution=distribution, value_type=value_type)
+            SqlStatement(name, select, (), table, self.dialect, distribution=distribution, value_type=value_type)
         )
         self.tables[name] = materialized_source(table, schema, self.dialect)
-        return _OperatorResult(Input(name, known.expression.type), known.positions, site)
+        return _OperatorResult(Input(name, result.expression.type), result.positions, site)
 
     def _computed(self, node: SitePlan, inputs: Sequence[_OperatorResult]) -> _OperatorResult:
         match node:
-            case Placed(relation, placement):
+            case PlacedInput(relation, placement):
                 site = placement.dims[0] if placement.kind == PlacementKind.PARTITIONED else None
                 return _OperatorResult(relation, tuple(range(node.type.arity)), site)
             case Broadcast():
@@ -255,10 +255,10 @@ class _SitePlanWriter:
             case LocalAggregation():
                 return self._aggregated(node, inputs[0])
             case LocalFilter(_, predicate):
-                (known,) = inputs
-                arity = known.expression.type.arity
-                on_parts = predicate.substituted(arity, _positions(known.positions))
-                return replace(known, expression=Filter(known.expression, on_parts))
+                (operand,) = inputs
+                arity = operand.expression.type.arity
+                on_parts = predicate.substituted(arity, _positions(operand.positions))
+                return replace(operand, expression=Filter(operand.expression, on_parts))
             case LocalMap():
                 return self._mapped(node, inputs[0])
             case _:
@@ -279,8 +279,8 @@ class _SitePlanWriter:
             to_pair(right.positions[at]) for at in range(node.right.type.arity) if at not in node.right_keys
         ]
         site = left.site_part if right.site_part is None or left.site_part is not None else to_pair(right.site_part)
-        known = _OperatorResult(joined, tuple(positions), site)
-        return known if node.keys is None else self._rekeyed(known, node.keys, keeps_site=True)
+        result = _OperatorResult(joined, tuple(positions), site)
+        return result if node.keys is None else self._rekeyed(result, node.keys, keeps_site=True)
 
     def _aggregated(self, node: LocalAggregation, result: _OperatorResult) -> _OperatorResult:
         """Groups that are whole on a machine; else partial groups, for every value of the distribution column.
@@ -357,12 +357,12 @@ def _concatenated(
     before = sorted((*result.positions, *extra))
     (key,) = (at for at, position in enumerate(before) if position not in (*group_positions, *extra))
     keys = projection(result.expression.type.arity, before)
-    parts = result.expression if keys.is_identity else Rekey(result.expression, keys)
+    rekeyed = result.expression if keys.is_identity else Rekey(result.expression, keys)
     after = [position for position in before if position != before[key]]
     site = after.index(result.site_part) if result.site_part in after else None
     fill = 0 if fold.fill is None and lacks_none else fold.fill
     return _OperatorResult(
-        Concat(parts, key, fold.axis, fold.extent, fill), tuple(map(after.index, group_positions)), site
+        Concat(rekeyed, key, fold.axis, fold.extent, fill), tuple(map(after.index, group_positions)), site
     )
 
 

@@ -12,7 +12,7 @@ from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.packing import is_packed, packed, unpacked
 from sparseeinsum.statistics.columns import table_of_rows, value_of
-from sparseeinsum.statistics.dictionaries import rows_with_indices
+from sparseeinsum.statistics.dictionary_queries import rows_with_indices
 
 # A smaller part of a scan is not worth a task of its own (measured: bench/gcn.py).
 _MIN_ROWS = 256
@@ -20,7 +20,7 @@ _MIN_VALUES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SelectSource:
     """A table, view, file or CTE that holds a tensor relation.
 
     Attributes:
@@ -53,12 +53,12 @@ class Source:
         return unpacked(column, self.schema.tensor.dtype) if self.is_packed else column
 
 
-def plain_source(rows: exp.Expr, schema: Schema, is_joined: bool = False) -> Source:
+def plain_source(rows: exp.Expr, schema: Schema, is_joined: bool = False) -> SelectSource:
     """The source of a relation whose key columns are named as its axes."""
-    return Source(rows, schema, {key: key for key in schema.keys}, is_joined=is_joined)
+    return SelectSource(rows, schema, {key: key for key in schema.keys}, is_joined=is_joined)
 
 
-def materialized_source(table: exp.Table, schema: Schema, dialect: Dialect) -> Source:
+def materialized_source(table: exp.Table, schema: Schema, dialect: Dialect) -> SelectSource:
     """The source of a relation that a run has materialised in a table."""
     return replace(plain_source(table, schema), is_table=True, is_packed=is_packed(schema, dialect))
 
@@ -74,7 +74,7 @@ def materialized_select(select: exp.Select, schema: Schema, dialect: Dialect) ->
     return select.select(*keys, named(packed(value.unalias()), VALUE_COLUMN), append=False)
 
 
-def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[int] = ()) -> Source:
+def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[int] = ()) -> SelectSource:
     """The source of a stored tensor, under the column names of its table.
 
     Args:
@@ -85,7 +85,7 @@ def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[i
     schema = Schema(stored.tensor, stored.decomposition)
     table = table_of_rows(stored, dialect.name)
     columns = dict(zip(schema.keys, stored.keys, strict=True))
-    return Source(_in_ranges(table, boundaries, dialect.row_number), schema, columns, stored, is_table=True)
+    return SelectSource(_in_ranges(table, boundaries, dialect.row_number), schema, columns, stored, is_table=True)
 
 
 def indices_select(stored: StoredTensor, dialect: Dialect) -> exp.Select:
@@ -102,13 +102,15 @@ def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dial
         threads: How many threads the engine has.
         dialect: The dialect of the engine.
     """
-    parts = min(threads, rows // _MIN_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _MIN_VALUES)
+    range_count = min(
+        threads, rows // _MIN_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _MIN_VALUES
+    )
     can_split = dialect.row_number is not None and stored.is_owned and not stored.holds_keys
     # If every thread has work already, and the last one half a share, filters by row number would cost more than help.
     is_shared = 2 * rows >= (2 * threads - 1) * dialect.rows_per_thread
-    if not can_split or parts < 2 or is_shared:
+    if not can_split or range_count < 2 or is_shared:
         return ()
-    return tuple(rows * part // parts for part in range(1, parts))
+    return tuple(rows * part // range_count for part in range(1, range_count))
 
 
 def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | None) -> exp.Expr:
@@ -126,7 +128,7 @@ def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | Non
     return exp.union(*ranges, distinct=False)
 
 
-def restricted_source(relation: Restrict, source: Source) -> Source:
+def restricted_source(relation: Restrict, source: SelectSource) -> SelectSource:
     """The tuples of a source whose keys are in a range, as a subquery that filters close to the tables."""
     column = exp.column(source.columns[relation.schema.tensor.axes[relation.axis].name], table="t")
     low, high = exp.Literal.number(relation.first), exp.Literal.number(relation.last)
@@ -134,7 +136,7 @@ def restricted_source(relation: Restrict, source: Source) -> Source:
     return replace(source, table=exp.select("*").from_(aliased(source.table, "t")).where(condition))
 
 
-def with_inline_arrays(source: Source, largest_inline: int) -> Source:
+def with_inline_arrays(source: SelectSource, largest_inline: int) -> SelectSource:
     """The source with its arrays copied into the rows, so that a join fetches each of them once.
 
     PostgreSQL stores arrays above `largest_inline` bytes outside of the rows, and fetches them at every use.
@@ -172,7 +174,7 @@ def aliased(table: exp.Expr, alias: str) -> exp.Expr:
     return exp.alias_(table.copy(), alias, table=True)
 
 
-def key_column(source: Source, axis: str, alias: str) -> exp.Expr:
+def key_column(source: SelectSource, axis: str, alias: str) -> exp.Expr:
     """The key of an axis for a SELECT list, under the name of the axis."""
     return named(source.key(axis, alias), axis)
 

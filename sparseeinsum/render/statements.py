@@ -31,7 +31,7 @@ from sparseeinsum.render.table_distribution import TableDistribution, output_dis
 
 
 @dataclass(frozen=True)  # no slots: its text is written once and kept
-class Statement:
+class SqlStatement:
     """One statement of a compiled program.
 
     Attributes:
@@ -91,7 +91,7 @@ def staged_statements(
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
     materialized: Mapping[Materialized, exp.Table],
-) -> tuple[Statement, ...]:
+) -> tuple[SqlStatement, ...]:
     """The statements of a plan: those that fill temporary tables, and a SELECT for every output.
 
     Args:
@@ -127,7 +127,7 @@ def result_statements(
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
     materialized: Mapping[Materialized, exp.Table],
-) -> tuple[Statement, ...]:
+) -> tuple[SqlStatement, ...]:
     """The statements that fill the table of one result, and of relations that it reads; see `staged_statements`."""
     definition = _named(definitions, name)
     read = {relation: materialized[relation] for relation in definition.materialized_operands()}
@@ -154,7 +154,7 @@ class _Compiler:
     boundaries: Mapping[str, Sequence[int]]
     materialized: Mapping[Materialized, exp.Table]
 
-    def statements(self, delivered: Mapping[str, Relation]) -> Iterator[Statement]:
+    def statements(self, delivered: Mapping[str, Relation]) -> Iterator[SqlStatement]:
         """All statements, each after those whose tables it reads."""
         unfilled = dict(self.materialized)
         for definition in self.definitions:
@@ -164,7 +164,7 @@ class _Compiler:
                 yield from self._materialize(relation, unfilled)
             yield self.deliver(name, output)
 
-    def staging(self, definition: Definition, unfilled: dict[Materialized, exp.Table]) -> Iterator[Statement]:
+    def staging(self, definition: Definition, unfilled: dict[Materialized, exp.Table]) -> Iterator[SqlStatement]:
         """The statement that fills the table of a result, if it has one, after those of relations that it reads.
 
         Args:
@@ -176,7 +176,7 @@ class _Compiler:
         if definition.name in self.staged:
             yield self.stage(definition)
 
-    def _materialize(self, relation: Materialized, unfilled: dict[Materialized, exp.Table]) -> Iterator[Statement]:
+    def _materialize(self, relation: Materialized, unfilled: dict[Materialized, exp.Table]) -> Iterator[SqlStatement]:
         """The statement that fills the table of a relation, unless it has none or has been filled."""
         table = unfilled.pop(relation, None)
         if table is not None:
@@ -187,7 +187,7 @@ class _Compiler:
                 first, passes=tuple(other.query for other in others), materializes=relation, distribution=distribution
             )
 
-    def stage(self, definition: Definition) -> Statement:
+    def stage(self, definition: Definition) -> SqlStatement:
         """The statement that fills the temporary table of a result, in as many passes as planned."""
         stage = self.staged[definition.name]
         first, *others = (
@@ -203,7 +203,7 @@ class _Compiler:
         definitions = tuple(in_pass if other is definition else other for other in self.definitions)
         return replace(self, definitions=definitions)
 
-    def deliver(self, name: str, relation: Relation) -> Statement:
+    def deliver(self, name: str, relation: Relation) -> SqlStatement:
         """The statement that returns an output."""
         distributions = {definition.name: definition.distribution for definition in self.definitions}
         return replace(
@@ -211,7 +211,7 @@ class _Compiler:
             distribution=output_distribution(relation.schema, distributions.get(name)),
         )
 
-    def _statement(self, name: str, relation: Relation, stage: exp.Table | None) -> Statement:
+    def _statement(self, name: str, relation: Relation, stage: exp.Table | None) -> SqlStatement:
         tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
         renderer = Renderer(self.dialect, tables, self.boundaries, self.materialized)
         inlined = self._needed(relation, tables)
@@ -236,7 +236,7 @@ class _Compiler:
         stored_query = query if stage is None else materialized_select(query, source.schema, self.dialect)
         with_ctes = with_blocks(stored_query, blocks, self.dialect)
         value_type = materialized_type(source.schema, self.dialect)
-        return Statement(name, with_ctes, computes, stage, self.dialect, value_type=value_type)
+        return SqlStatement(name, with_ctes, computes, stage, self.dialect, value_type=value_type)
 
     def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:
         """The definitions that a statement must contain, in order: of results that it does not read from a table."""

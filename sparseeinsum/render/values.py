@@ -30,7 +30,7 @@ from sparseeinsum.render.calls import (
 )
 from sparseeinsum.render.conditions import condition_as_number
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.scalars import aggregate_expression, number_expression, repeated_contribution
+from sparseeinsum.render.number_expressions import aggregate_expression, number_expression, repeated_contribution
 from sparseeinsum.statistics.columns import IS_TRUTH, NUMBER_TYPES, array_type, number_type
 from sparseeinsum.statistics.extents import Extent, product
 

@@ -10,10 +10,10 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.results.output_targets import ParquetFile, Table, Target
 from sparseeinsum.results.parquet_files import write_parquet
 from sparseeinsum.results.results import entries_in_batches
-from sparseeinsum.results.targets import ParquetFile, Table, Target
 from sparseeinsum.statistics.columns import is_index_type
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.table_comments import describe_table, extend_description
@@ -30,7 +30,7 @@ def natural_keys(engine: Engine, schemas: Iterable[Schema]) -> dict[str, pa.Arra
     return {axis.dictionary.name: dictionaries.keys(axis.dictionary) for axis in axes if axis.dictionary}
 
 
-def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: Target) -> int:
+def deliver(engine: Engine, statement: SqlStatement, keyed: SqlStatement, schema: Schema, target: Target) -> int:
     """Put the rows of an output into a table or a file, in the open transaction; return the number of rows.
 
     Args:
@@ -47,20 +47,22 @@ def deliver(engine: Engine, statement: Statement, keyed: Statement, schema: Sche
     if isinstance(target, ParquetFile):
         return _write_file(engine, statement, keyed, schema, target)
     table = qualified_table(parse_table_name(target.name, engine.dialect_name), engine)
-    known = engine.columns_of(table) if target.mode == "append" else None
-    if known is None:
+    columns = engine.columns_of(table) if target.mode == "append" else None
+    if columns is None:
         key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
         count = engine.replace_table(table, keyed.query, key, keyed.distribution)
         if not schema.has_dictionaries:
             describe_table(engine, table, schema)
         return count
-    _check_columns(target, known, schema, engine.columns(keyed.query))
+    _check_columns(target, columns, schema, engine.columns(keyed.query))
     count = _append(engine, table, target, keyed.query, schema.keys)
     extend_description(engine, table, schema)
     return count
 
 
-def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: Schema, target: ParquetFile) -> int:
+def _write_file(
+    engine: Engine, statement: SqlStatement, keyed: SqlStatement, schema: Schema, target: ParquetFile
+) -> int:
     """Write entries to a Parquet file: by the database if it can write files and its rows are entries."""
     if not (schema.is_scalar and engine.dialect.writes_files):
         tables = entries_in_batches(engine, statement, schema, natural_keys(engine, [schema]))
@@ -84,10 +86,10 @@ def _write_file(engine: Engine, statement: Statement, keyed: Statement, schema: 
     return int(str(count))
 
 
-def _check_columns(target: Table, known: Sequence[Column], schema: Schema, added: Sequence[Column]) -> None:
-    """Refuse a table whose columns, `known`, differ from the `added` ones; integer types of indices may differ."""
+def _check_columns(target: Table, present: Sequence[Column], schema: Schema, added: Sequence[Column]) -> None:
+    """Refuse a table whose columns, `present`, differ from the `added` ones; integer types of indices may differ."""
     name = schema.tensor.name
-    known_types = {column.name.lower(): column.sql_type for column in known}
+    known_types = {column.name.lower(): column.sql_type for column in present}
     added_types = {column.name.lower(): column.sql_type for column in added}
     if known_types.keys() != added_types.keys():
         raise DataError(
@@ -121,11 +123,11 @@ def _check_new_keys(engine: Engine, table: exp.Table, target: Table, added: exp.
     names = _quoted(keys)
     shown = [exp.column(name.copy(), table="added") for name in names]
     pairs = [exp.column(name.copy(), table="there").eq(exp.column(name.copy(), table="added")) for name in names]
-    there = exp.alias_(table.copy(), "there", table=True)
+    existing_rows = exp.alias_(table.copy(), "there", table=True)
     join = exp.and_(*pairs) if pairs else exp.true()
     one = exp.Literal.number(1)
     query = exp.select(*(shown if shown else [one])).from_(exp.alias_(added.copy(), "added", table=True))
-    query = query.join(there, on=join).limit(1)
+    query = query.join(existing_rows, on=join).limit(1)
     query = query.order_by(*shown) if shown else query
     for row in engine.rows(query):
         at = ", ".join(f"{key} {index}" for key, index in zip(keys, row, strict=False)) or "its single entry"

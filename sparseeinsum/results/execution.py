@@ -14,14 +14,14 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivered_relation, materialized_relations
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import MemoryGuard, memory_guard
+from sparseeinsum.engines.memory_limit import MemoryGuard, memory_guard
 from sparseeinsum.plans.analysis import EinSumRun, Replanning
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.sizes import result_sizes
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.plans.result_sizes import result_sizes
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.delivering import deliver, natural_keys
+from sparseeinsum.results.output_targets import Target
 from sparseeinsum.results.results import TensorResult, result_of
-from sparseeinsum.results.targets import Target
 
 _STAGED_SHARE = 0.25  # the largest share of the memory for the table of an EinSum that runs alone
 
@@ -38,13 +38,13 @@ class StatementRun:
         seconds: How long it took.
     """
 
-    statement: Statement
+    statement: SqlStatement
     tuples: int
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class KeptResult:
+class WrittenResult:
     """An output in a table or a file.
 
     Attributes:
@@ -70,7 +70,7 @@ class Delivery:
     """
 
     schema: Schema
-    statement: Statement
+    statement: SqlStatement
     dictionaries: Mapping[str, pa.Array]
     begin: Callable[[], None]
 
@@ -81,13 +81,13 @@ class Execution:
 
     Attributes:
         results: The returned outputs, by name.
-        kept: The outputs that went into tables and files, by name.
+        written: The outputs that went into tables and files, by name.
         runs: All statements, in order.
         replannings: The checkpoints at which the rest was planned again.
     """
 
     results: Mapping[str, TensorResult]
-    kept: Mapping[str, KeptResult]
+    written: Mapping[str, WrittenResult]
     runs: tuple[StatementRun, ...]
     replannings: tuple[Replanning, ...]
 
@@ -186,11 +186,11 @@ class _Run:
         self._tables: dict[str, int] = {}  # tuples of the results in tables, of the current plan
         self._runs: list[StatementRun] = []
         self._results: dict[str, TensorResult] = {}
-        self._kept: dict[str, KeptResult] = {}
+        self._written: dict[str, WrittenResult] = {}
         self._replannings: list[Replanning] = []
 
     def execution(self) -> Execution:
-        """Run all statements."""
+        """Run all statements; returns the outputs, the tables written, and what was measured."""
         while self._waiting:
             self._run_next(*self._waiting.pop(0))
         self._progress(len(self._runs), len(self._runs), "")
@@ -198,12 +198,12 @@ class _Run:
             if run.statement.stage is not None:
                 _drop(self._engine, run.statement.stage)
         results = {name: self._results[name] for name in self._outputs if name in self._results}
-        kept = {name: self._kept[name] for name in self._outputs if name in self._kept}
-        return Execution(results, kept, tuple(self._runs), tuple(self._replannings))
+        written = {name: self._written[name] for name in self._outputs if name in self._written}
+        return Execution(results, written, tuple(self._runs), tuple(self._replannings))
 
     def deliveries(self) -> dict[str, Delivery]:
         """Run all statements except those that return outputs."""
-        returning: dict[str, tuple[Schema, Statement]] = {}
+        returning: dict[str, tuple[Schema, SqlStatement]] = {}
         begin: dict[str, Callable[[], None]] = {}
         while self._waiting:
             plan, statement = self._waiting.pop(0)
@@ -215,7 +215,7 @@ class _Run:
         keys = natural_keys(self._engine, [schema for schema, _ in returning.values()])
         return {name: Delivery(*returning[name], keys, begin[name]) for name in self._outputs}
 
-    def _run_next(self, plan: ProgramPlan, statement: Statement) -> None:
+    def _run_next(self, plan: ProgramPlan, statement: SqlStatement) -> None:
         """Run a statement, then plan the rest again if its result is a reason to."""
         total = len(self._runs) + 1 + len(self._waiting)
         self._progress(len(self._runs), total, statement.name)
@@ -227,13 +227,13 @@ class _Run:
             self._tables[statement.name] = tuples
             self._check_size()
 
-    def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, Statement]]:
+    def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, SqlStatement]]:
         """The statements of a plan, with whose memory limit the run goes on."""
         statements = plan.statements.for_run if self._replan is None else plan.statements.for_run_with_checkpoints
         self._memory.adopt_plan(plan, statements)
         return [(plan, statement) for statement in statements]
 
-    def _tuples(self, plan: ProgramPlan, statement: Statement) -> int:
+    def _tuples(self, plan: ProgramPlan, statement: SqlStatement) -> int:
         """Run a statement; return the number of tuples that it stored or returned."""
         if statement.stage is not None:
             return self._engine.stage(statement)
@@ -241,7 +241,7 @@ class _Run:
         target = self._into.get(statement.name)
         if target is not None:
             tuples = deliver(self._engine, statement, plan.statements.with_natural_keys(statement), schema, target)
-            self._kept[statement.name] = KeptResult(schema, target, tuples)
+            self._written[statement.name] = WrittenResult(schema, target, tuples)
             return tuples
         result = result_of(schema, self._engine.arrow(statement.text))
         self._results[statement.name] = result
@@ -254,16 +254,16 @@ class _Run:
             return
         self._replannings.append(replanned.replanning)
         if replanned.plan is not None:
-            kept = [
+            unaffected = [
                 (plan, statement)
                 for plan, statement in self._waiting
                 if plan is not self._plan or self._is_computed(statement)
             ]
             self._plan = replanned.plan
             self._tables = {}
-            self._waiting = [*kept, *self._follow(replanned.plan)]
+            self._waiting = [*unaffected, *self._follow(replanned.plan)]
 
-    def _is_computed(self, statement: Statement) -> bool:
+    def _is_computed(self, statement: SqlStatement) -> bool:
         """Whether a statement only delivers a result that is in a table, or repartitions it in order to deliver it."""
         if statement.stage is None:
             return statement.name in self._tables
@@ -305,7 +305,7 @@ def run_each(plan: ProgramPlan, engine: Engine) -> dict[str, EinSumRun]:
     return runs
 
 
-def _run_alone(statements: Sequence[Statement], engine: Engine) -> EinSumRun:
+def _run_alone(statements: Sequence[SqlStatement], engine: Engine) -> EinSumRun:
     """Run statements that fill tables; the last one stores the result of an EinSum, the others what it reads."""
     start = time.perf_counter()
     tuples = [engine.stage(statement) for statement in statements]

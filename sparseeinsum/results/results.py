@@ -18,7 +18,7 @@ from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.plans.preview import Preview
 from sparseeinsum.render.relations import write_schema
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
 from sparseeinsum.results.tensor_rows import TensorRows
@@ -175,8 +175,8 @@ class TensorResult:
         self._check_no_fill("a sparse tensor of torch", "torch(dense=True), or to_sparse()")
         coordinates, values = self._tensor_rows.entries()
         places = np.array(coordinates, np.int64).reshape(len(self.shape), len(values))
-        parts = torch.from_numpy(places), torch.from_numpy(values)
-        return torch.sparse_coo_tensor(*parts, self.shape, check_invariants=True).coalesce()
+        places_and_values = torch.from_numpy(places), torch.from_numpy(values)
+        return torch.sparse_coo_tensor(*places_and_values, self.shape, check_invariants=True).coalesce()
 
     def to_xarray(self) -> "xr.DataArray":
         """A dense array of xarray with the name and the axes of the tensor.
@@ -330,9 +330,9 @@ class Results(dict[str, TensorResult]):
         raise unknown_result(name, self)
 
 
-def unknown_result(name: object, known: Iterable[str]) -> CatalogueError:
-    """The error for a name that is not among the `known` results of a run."""
-    return CatalogueError(f"this run has no result {name}; it has {', '.join(known) or 'none'}")
+def unknown_result(name: object, names: Iterable[str]) -> CatalogueError:
+    """The error for a name that is not among the `names` results of a run."""
+    return CatalogueError(f"this run has no result {name}; it has {', '.join(names) or 'none'}")
 
 
 def result_of(schema: Schema, rows: pa.Table) -> TensorResult:
@@ -341,7 +341,7 @@ def result_of(schema: Schema, rows: pa.Table) -> TensorResult:
 
 
 def entries_in_batches(
-    engine: Engine, statement: Statement, schema: Schema, dictionaries: Mapping[str, pa.Array]
+    engine: Engine, statement: SqlStatement, schema: Schema, dictionaries: Mapping[str, pa.Array]
 ) -> Iterator[pa.Table]:
     """Yield the entries of a result while it is computed, with the columns of `TensorResult.arrow`; at least one table.
 

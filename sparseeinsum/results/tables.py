@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import NameTakenError
-from sparseeinsum.results.execution import KeptResult
-from sparseeinsum.results.targets import Table
+from sparseeinsum.results.execution import WrittenResult
+from sparseeinsum.results.output_targets import Table
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.ownership import default_table, drop_table, owned_tensor
 from sparseeinsum.storage.table_names import table_of_relation
@@ -24,16 +24,16 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
         NameTakenError: A tensor of that name must not be replaced, or a table of that name was not made for a tensor.
     """
     catalogue = Catalogue(engine)
-    known = catalogue.all()
-    check_name(name, known, engine)
+    tensors = catalogue.all()
+    check_name(name, tensors, engine)
     table = default_table(engine, name)
-    before = known.get(name)
+    before = tensors.get(name)
     if before is not None and not replaces:
         raise NameTakenError(
             f"there is a tensor {name} already, in {before.relation}; pass replace => true, or give the result "
             "another name"
         )
-    replaced = owned_tensor(engine, known, name)
+    replaced = owned_tensor(engine, tensors, name)
     ours = None if replaced is None else replaced.relation
     for relation in engine.relations_named(name):
         if table_of_relation(relation, engine.dialect_name).sql(engine.dialect_name) != ours:
@@ -48,7 +48,7 @@ def claim_table(engine: Engine, name: str, replaces: bool) -> Table:
     return Table(table.sql(engine.dialect_name))
 
 
-def record_result(engine: Engine, kept: KeptResult) -> None:
+def record_result(engine: Engine, result: WrittenResult) -> None:
     """Add a result, which a table holds, to the catalogue of tensors."""
-    stored = stored_tensor(kept.schema.tensor, kept.schema.decomposition, kept.target.name)
-    Catalogue(engine).add(replace(stored, holds_keys=kept.schema.has_dictionaries))
+    stored = stored_tensor(result.schema.tensor, result.schema.decomposition, result.target.name)
+    Catalogue(engine).add(replace(stored, holds_keys=result.schema.has_dictionaries))

@@ -46,19 +46,19 @@ def pull_up_sums(annotated: AnnotatedGraph, cost: CostFunction, pinned: Collecti
         return annotated
     annotator = annotated.annotator()
     pull_up = _PullUp(graph, annotator, cost, UniqueNames(graph.tensors))
-    done: dict[str, EinSum] = {}
+    rewritten: dict[str, EinSum] = {}
     for einsum in graph.einsums:
         statements: tuple[EinSum, ...] = (einsum,)
         for name in (operand.tensor for operand in einsum.operands if operand.tensor in sums):
-            pair = pull_up.cheaper_pair(done[name], einsum)
+            pair = pull_up.cheaper_pair(rewritten[name], einsum)
             if pair is not None:
-                del done[name]
+                del rewritten[name]
                 statements = pair
                 break
         for statement in statements:
             annotator.add(statement)
-            done[statement.output.tensor] = statement
-    return annotator.graph_of(done.values(), graph.outputs)
+            rewritten[statement.output.tensor] = statement
+    return annotator.graph_of(rewritten.values(), graph.outputs)
 
 
 def _sums(graph: EinGraph, pinned: Collection[str]) -> Iterator[str]:

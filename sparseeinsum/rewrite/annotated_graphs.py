@@ -75,7 +75,7 @@ class AnnotatedGraph:
 
     @property
     def tensors(self) -> dict[str, AnnotatedTensor]:
-        """All tensors, by name."""
+        """The annotated inputs and results, by name."""
         return {**self.inputs, **{name: einsum.result for name, einsum in self.annotated.items()}}
 
     def tensor(self, name: str) -> AnnotatedTensor:

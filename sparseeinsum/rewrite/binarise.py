@@ -44,9 +44,11 @@ def binarise(graph: EinGraph, annotator: GraphAnnotator) -> AnnotatedGraph:
     einsums: list[EinSum] = []
     for written in graph.einsums:
         for einsum in split_real_subexpressions(written, annotator, names):
-            parts = _Splitter(einsum, annotator, names).split() if _needs_splitting(einsum, annotator) else [einsum]
-            annotator.add(parts[-1])
-            einsums.extend(parts)
+            split_einsums = (
+                _OperandSplitter(einsum, annotator, names).split() if _needs_splitting(einsum, annotator) else [einsum]
+            )
+            annotator.add(split_einsums[-1])
+            einsums.extend(split_einsums)
     return annotator.graph_of(einsums, graph.outputs)
 
 
@@ -69,7 +71,7 @@ def _needs_splitting(einsum: EinSum, annotator: GraphAnnotator) -> bool:
 
 
 @dataclass(slots=True)
-class _Splitter:
+class _OperandSplitter:
     """Splits one EinSum.
 
     Operands of expressions are positions in `references`, to which every intermediate result is added.
@@ -79,14 +81,14 @@ class _Splitter:
     annotator: GraphAnnotator
     names: UniqueNames
     references: list[Reference] = field(default_factory=list)
-    done: list[EinSum] = field(default_factory=list)
+    einsums: list[EinSum] = field(default_factory=list)
 
     def split(self) -> list[EinSum]:
         """EinSums in topological order; the last one computes the result and is not annotated yet."""
         self.references = list(self.einsum.operands)
         output = self.einsum.output
         join = self._rewritten(self.einsum.join, self.einsum.aggregate, frozenset(output.labels))
-        return [*self.done, self._einsum(output, join, self.einsum.aggregate)]
+        return [*self.einsums, self._einsum(output, join, self.einsum.aggregate)]
 
     def _within_two_operands(self, expression: Scalar, aggregate: str | None, kept_labels: frozenset[str]) -> Scalar:
         """The expression, or an equal one of at most two references; all but the kept labels are aggregated."""
@@ -140,7 +142,7 @@ class _Splitter:
         labels = tuple(label for label in self.einsum.labels if label in kept_labels)
         einsum = self._einsum(Reference(name, labels), join, aggregate)
         self.annotator.add(einsum)
-        self.done.append(einsum)
+        self.einsums.append(einsum)
         self.references.append(einsum.output)
         return Operand(len(self.references) - 1)
 

@@ -44,10 +44,10 @@ def compensate(annotated: AnnotatedGraph, cost: CostFunction) -> AnnotatedGraph:
     einsums: list[EinSum] = []
     for einsum in annotated.graph.einsums:
         needs_dense = any(annotator.add(einsum).matters)
-        parts = _cheaper(einsum, annotator, annotated, cost) if needs_dense else None
-        for part in parts or ():
+        compensating = _cheaper(einsum, annotator, annotated, cost) if needs_dense else None
+        for part in compensating or ():
             annotator.add(part)
-        einsums += parts or (einsum,)
+        einsums += compensating or (einsum,)
     return annotator.graph_of(einsums, annotated.graph.outputs)
 
 
@@ -62,13 +62,15 @@ def _cheaper(
         annotated: The graph of the sum; new names differ from the names in it.
         cost: Predicts the seconds of EinSums.
     """
-    parts = compensated(einsum, {**annotated.graph.tensors, **annotator.plain_tensors()})
-    if parts is None:
+    compensating = compensated(einsum, {**annotated.graph.tensors, **annotator.plain_tensors()})
+    if compensating is None:
         return None
-    dense, sparse = annotated_subgraph([einsum], annotator), annotated_subgraph(parts, annotator)
+    dense, sparse = annotated_subgraph([einsum], annotator), annotated_subgraph(compensating, annotator)
     is_exact = _is_surely_finite(dense) and _is_surely_finite(sparse)
     return (
-        parts if is_exact and predicted_seconds(sparse, cost) < _MOST_SHARE * predicted_seconds(dense, cost) else None
+        compensating
+        if is_exact and predicted_seconds(sparse, cost) < _MOST_SHARE * predicted_seconds(dense, cost)
+        else None
     )
 
 
@@ -97,10 +99,10 @@ def compensated(einsum: EinSum, tensors: Mapping[str, Tensor]) -> tuple[EinSum, 
     """
     if einsum.aggregate != "sum" or len(einsum.operands) != 2:
         return None
-    parts = _split_join(einsum, tensors)
-    if parts is None or parts.is_useless():
+    join_parts = _split_join(einsum, tensors)
+    if join_parts is None or join_parts.is_useless():
         return None
-    einsums = _PartSums(einsum, tensors, UniqueNames(tensors)).einsums_for(parts)
+    einsums = _PartSums(einsum, tensors, UniqueNames(tensors)).einsums_for(join_parts)
     return einsums if einsums and _are_equivalent(einsums, einsum, tensors) else None
 
 
@@ -199,7 +201,7 @@ class _PartSums:
     einsum: EinSum
     tensors: Mapping[str, Tensor]
     names: UniqueNames
-    done: list[EinSum] = field(default_factory=list)
+    einsums: list[EinSum] = field(default_factory=list)
 
     def einsums_for(self, parts: _JoinParts) -> tuple[EinSum, ...]:
         """The EinSums in topological order; the last one computes the result."""
@@ -209,14 +211,14 @@ class _PartSums:
         if len(used) == 1 and total.value == 0:
             return (self._sum_of_part(used[0], bounds, self.einsum.output.tensor),)
         for part in used:
-            self.done.append(self._sum_of_part(part, bounds, self._name()))
-        references = [einsum.output for einsum in self.done]
+            self.einsums.append(self._sum_of_part(part, bounds, self._name()))
+        references = [einsum.output for einsum in self.einsums]
         if len(references) == 3:
             self._add(self._name(), references[:2], _SUM)
-            references = [self.done[-1].output, references[2]]
+            references = [self.einsums[-1].output, references[2]]
         plain = _SUM if len(references) == 2 else Operand(0)
         self._add(self.einsum.output.tensor, references, Call("add", (plain, total)) if total.value else plain)
-        return tuple(self.done)
+        return tuple(self.einsums)
 
     def _name(self) -> str:
         return self.names.invent(self.einsum.output.tensor)
@@ -233,7 +235,7 @@ class _PartSums:
         return self._einsum(name, operands, join)
 
     def _add(self, name: str, operands: list[Reference], join: Scalar) -> None:
-        self.done.append(self._einsum(name, operands, join))
+        self.einsums.append(self._einsum(name, operands, join))
 
     def _einsum(self, name: str, operands: list[Reference], join: Scalar) -> EinSum:
         labels = frozenset().union(*(operand.labels for operand in operands))

@@ -105,8 +105,8 @@ class ContractionEstimates:
         tuples = self._joined.get(pair)
         if tuples is None:
             tuples, size = self._result(first | second, self._sizes[pair[0]], self._sizes[pair[1]])
-            known = self._sizes.get(first | second)
-            if known is None or size.statistics.entries < known.statistics.entries:
+            smallest = self._sizes.get(first | second)
+            if smallest is None or size.statistics.entries < smallest.statistics.entries:
                 self._sizes[first | second] = size
             self._joined[pair] = tuples
         return tuples

@@ -75,10 +75,10 @@ def _unions(units: Sequence[int]) -> list[int]:
 def _halves(subset: int) -> Iterator[tuple[int, int]]:
     """Every partition of a set into two, each once: the first half has the lowest member."""
     lowest = subset & -subset
-    rest = part = subset ^ lowest
+    others = part = subset ^ lowest
     while part:
-        yield lowest | (rest ^ part), part
-        part = (part - 1) & rest
+        yield lowest | (others ^ part), part
+        part = (part - 1) & others
 
 
 def _tree(splits: dict[int, tuple[int, int]], groups: list[int]) -> Tree:
@@ -180,7 +180,7 @@ class _Greedy:
             _, _, first, second = heapq.heappop(self.queue)
             if first in self.alive and second in self.alive:
                 self._join(first, second)
-        self._join_rest()
+        self._join_remaining()
         return self.tree
 
     def _enter(self, group: int) -> None:
@@ -211,15 +211,15 @@ class _Greedy:
                 self.holders[label].discard(group)
         self._enter(first | second)
 
-    def _join_rest(self) -> None:
+    def _join_remaining(self) -> None:
         """Join the groups that have no label in common, the smallest first: outer products."""
-        rest = sorted((self.estimates.entries(group), group) for group in self.alive)
-        while len(rest) > 1:
-            first, second = self._first_pair([group for _, group in rest])
-            rest = [(entries, group) for entries, group in rest if group not in (first, second)]
+        groups = sorted((self.estimates.entries(group), group) for group in self.alive)
+        while len(groups) > 1:
+            first, second = self._first_pair([group for _, group in groups])
+            groups = [(entries, group) for entries, group in groups if group not in (first, second)]
             self.estimates.join(first, second)
             self.tree[first | second] = first, second
-            bisect.insort(rest, (self.estimates.entries(first | second), first | second))
+            bisect.insort(groups, (self.estimates.entries(first | second), first | second))
 
     def _first_pair(self, groups: list[int]) -> tuple[int, int]:
         pairs = ((first, second) for end, second in enumerate(groups) for first in groups[:end])

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sparseeinsum.rewrite.saturation.egraph import LAWS, Limits, can_prove_equal
+from sparseeinsum.rewrite.saturation.egraph import LAWS, SaturationLimits, can_prove_equal
 from sparseeinsum.rewrite.saturation.term_text import write_term
 from sparseeinsum.rewrite.saturation.terms import Term
 
-_LIMITS = Limits(seconds=0.2)
+_LIMITS = SaturationLimits(seconds=0.2)
 
 
 @dataclass(frozen=True)  # no slots, because of the cached property
@@ -50,9 +50,9 @@ class Derivation:
             return []
         for law in LAWS:
             # A law that is not needed for the proof is left out.
-            rest = [other for other in laws if other != law]
-            if self._are_equal_by(rest):
-                laws = rest
+            other_laws = [other for other in laws if other != law]
+            if self._are_equal_by(other_laws):
+                laws = other_laws
         return [LAWS[law] for law in laws]
 
     def _are_equal_by(self, laws: Sequence[str]) -> bool:

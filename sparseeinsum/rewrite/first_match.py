@@ -69,8 +69,8 @@ def rewrite_first_matches(
     einsums: list[EinSum] = []
     for einsum in graph.einsums:
         search = _as_search(einsum, earlier, successors, annotator)
-        parts = None if search is None else _if_cheaper(search, annotator, names, cost)
-        for part in parts or (einsum,):
+        replacement = None if search is None else _if_cheaper(search, annotator, names, cost)
+        for part in replacement or (einsum,):
             annotator.add(part)
             einsums.append(part)
         earlier[einsum.output.tensor] = einsum
@@ -176,12 +176,14 @@ def _if_cheaper(
         return None
     if operands_of(search.at_fill(_V)) != {1}:
         return None
-    parts = tuple(_SparseSearch(search, names).einsums())
+    sparse_einsums = tuple(_SparseSearch(search, names).einsums())
     written, rewritten = (
         annotated_subgraph([search.condition, search.einsum], annotator),
-        annotated_subgraph(parts, annotator),
+        annotated_subgraph(sparse_einsums, annotator),
     )
-    return parts if predicted_seconds(rewritten, cost) < _MOST_SHARE * predicted_seconds(written, cost) else None
+    return (
+        sparse_einsums if predicted_seconds(rewritten, cost) < _MOST_SHARE * predicted_seconds(written, cost) else None
+    )
 
 
 @dataclass(slots=True)
@@ -190,7 +192,7 @@ class _SparseSearch:
 
     search: _FirstMatchSearch
     names: UniqueNames
-    done: list[EinSum] = field(default_factory=list)
+    sparse_einsums: list[EinSum] = field(default_factory=list)
 
     def einsums(self) -> Iterator[EinSum]:
         """The EinSums in topological order; the last one computes the result."""
@@ -217,7 +219,7 @@ class _SparseSearch:
         first_absent = self._add(result_labels, (starts_occupied, first_after_run), Call("where", (_U, _V, Literal(0))))
         if_absent_match = Call("where", (search.at_fill(_U), _V, search.bound))
         first_absent_match = self._add(result_labels, (search.m, first_absent), if_absent_match)
-        yield from self.done
+        yield from self.sparse_einsums
         yield replace(
             search.einsum, operands=(first_stored, first_absent_match), join=Call("min", (_U, _V)), aggregate=None
         )
@@ -235,5 +237,5 @@ class _SparseSearch:
         output = Reference(self.names.invent(einsum.output.tensor), labels)
         used = frozenset(labels).union(*(operand.labels for operand in operands))
         promoted: Promoted = einsum.promoted_among(used)
-        self.done.append(EinSum(output, operands, join, aggregate, promoted))
+        self.sparse_einsums.append(EinSum(output, operands, join, aggregate, promoted))
         return output

@@ -15,11 +15,11 @@ from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_groups import EinSumGroup
 from sparseeinsum.rewrite.predicted_costs import CostFunction, predicted_seconds
-from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
+from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
+from sparseeinsum.rewrite.saturation.egraph import SaturationLimits, saturate
 from sparseeinsum.rewrite.saturation.einsum_building import build_einsums
 from sparseeinsum.rewrite.saturation.extraction import terms_of
 from sparseeinsum.rewrite.saturation.extractor import Extractor
-from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.term_reading import GroupTerms, read_terms
 from sparseeinsum.rewrite.saturation.terms import NumberTerm, Term, free_labels
 from sparseeinsum.rewrite.unique_names import UniqueNames
@@ -66,7 +66,7 @@ def find_cheaper_formulas(
         return None
     group_terms = read_terms(group.einsums, group.roots, graph)
     # The rules may not use that a tensor is constant or empty: the plan can run on other data later.
-    term_tuples, is_saturated = _extracted(group_terms, annotated, Limits())
+    term_tuples, is_saturated = _extracted(group_terms, annotated, SaturationLimits())
     choice = _cheapest_choice(group, group_terms, term_tuples, group_cost, names)
     if not is_saturated and len(group.roots) > 1 and len(choice.derivations) < len(group.roots):
         alternatives = _with_roots_searched_alone(group_terms, choice, annotated)
@@ -76,10 +76,10 @@ def find_cheaper_formulas(
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _FormulaChoice:
     """A candidate, the roots for which it has other formulas, and its predicted seconds."""
 
-    candidate: "_Candidate | None"
+    candidate: "_FormulaCandidate | None"
     derivations: Mapping[str, Derivation]
     seconds: float
 
@@ -90,7 +90,7 @@ def _cheapest_choice(
     term_tuples: Iterable[tuple[Term, ...]],
     group_cost: "_GroupCost",
     names: UniqueNames,
-) -> _Choice:
+) -> _FormulaChoice:
     """The cheapest candidate of some terms for all roots, without formulas that gain too little.
 
     Args:
@@ -100,17 +100,19 @@ def _cheapest_choice(
         group_cost: Predicts the seconds of candidates.
         names: Invents the names of further results.
     """
-    candidates: dict[tuple[EinSum, ...], _Candidate] = {}  # the first of those that give the same EinSums
+    candidates: dict[tuple[EinSum, ...], _FormulaCandidate] = {}  # the first of those that give the same EinSums
     for terms, keeps_shared in itertools.product(dict.fromkeys(term_tuples), (False, True)):
-        candidate = _Candidate(group, group_terms, terms, keeps_shared, _roots_lacking_labels(group_terms, terms))
+        candidate = _FormulaCandidate(
+            group, group_terms, terms, keeps_shared, _roots_lacking_labels(group_terms, terms)
+        )
         candidates.setdefault(tuple(candidate.einsums(names)), candidate)
     priced = {group_cost.seconds_of(einsums): candidate for einsums, candidate in candidates.items() if einsums}
     if not priced:
-        return _Choice(None, {}, math.inf)
+        return _FormulaChoice(None, {}, math.inf)
     return _without_small_gains(priced[min(priced)], min(priced), group_cost, names)
 
 
-def _as_formulas(choice: _Choice, names: UniqueNames) -> CheaperFormulas | None:
+def _as_formulas(choice: _FormulaChoice, names: UniqueNames) -> CheaperFormulas | None:
     if choice.candidate is None or not choice.derivations:
         return None
     einsums = choice.candidate.einsums(names)
@@ -129,10 +131,10 @@ def _roots_lacking_labels(group_terms: GroupTerms, terms: Sequence[Term]) -> fro
 
 
 def _with_roots_searched_alone(
-    group_terms: GroupTerms, choice: _Choice, annotated: AnnotatedGraph
+    group_terms: GroupTerms, choice: _FormulaChoice, annotated: AnnotatedGraph
 ) -> Iterator[tuple[Term, ...]]:
     """Terms of all roots: those of `choice`, or what a shorter search finds for a root on its own."""
-    limits = replace(Limits(), seconds=Limits().seconds / len(group_terms.roots))
+    limits = replace(SaturationLimits(), seconds=SaturationLimits().seconds / len(group_terms.roots))
     terms_by_root: list[Sequence[Term]] = []
     for root in group_terms.roots:
         derivation = choice.derivations.get(root.output.tensor)
@@ -145,7 +147,7 @@ def _with_roots_searched_alone(
 
 
 def _extracted(
-    group_terms: GroupTerms, annotated: AnnotatedGraph, limits: Limits
+    group_terms: GroupTerms, annotated: AnnotatedGraph, limits: SaturationLimits
 ) -> tuple[list[tuple[Term, ...]], bool]:
     """The terms that greedy extraction and integer programming choose; and whether saturation was completed."""
     classes = saturate(group_terms.terms, group_terms.bounds, group_terms.equal_pairs, limits)
@@ -164,7 +166,7 @@ def _density(leaf: Reference, annotated: AnnotatedGraph) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _FormulaCandidate:
     """Terms for the roots of a group; some roots are computed by them, the others as they were written.
 
     Attributes:
@@ -195,8 +197,8 @@ class _Candidate:
 
 
 def _without_small_gains(
-    candidate: _Candidate, seconds: float, group_cost: "_GroupCost", names: UniqueNames
-) -> _Choice:
+    candidate: _FormulaCandidate, seconds: float, group_cost: "_GroupCost", names: UniqueNames
+) -> _FormulaChoice:
     """The candidate, but roots that gain little by their terms are computed as they were written.
 
     Args:
@@ -223,7 +225,7 @@ def _without_small_gains(
             candidate, seconds = written, seconds_written
     written_too = {einsum.output.tensor for einsum in candidate.group.needed_for(candidate.as_written)}
     derivations = {name: derivation for name, derivation in derivations.items() if name not in written_too}
-    return _Choice(candidate, derivations, seconds)
+    return _FormulaChoice(candidate, derivations, seconds)
 
 
 @dataclass(frozen=True, slots=True)

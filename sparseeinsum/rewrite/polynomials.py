@@ -78,14 +78,14 @@ def split_by_operands(
     where either operand holds its fill.
     """
     fill_u, fill_v = fills
-    both = {powers: factor for powers, factor in polynomial.items() if all(powers) and factor}
+    of_both = {powers: factor for powers, factor in polynomial.items() if all(powers) and factor}
     of_u, of_v = Polynomial(), Polynomial()
     for (i, j), factor in polynomial.items():
         if i:
             of_u[i, 0] = of_u.get((i, 0), Fraction(0)) + factor * fill_v**j
         if j:
             of_v[0, j] = of_v.get((0, j), Fraction(0)) + factor * fill_u**i
-    return both, _nonzero(of_u), _nonzero(of_v)
+    return of_both, _nonzero(of_u), _nonzero(of_v)
 
 
 def _nonzero(polynomial: Polynomial) -> Polynomial:

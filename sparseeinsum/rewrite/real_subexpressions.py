@@ -28,11 +28,11 @@ def split_real_subexpressions(einsum: EinSum, annotator: GraphAnnotator, names: 
         annotator: Has its operands.
         names: Invents the names of the new results.
     """
-    return _Splitter(einsum, annotator, names).split()
+    return _RealSubexpressionSplitter(einsum, annotator, names).split()
 
 
 @dataclass(slots=True)
-class _Splitter:
+class _RealSubexpressionSplitter:
     """Splits one EinSum. Operands of expressions are positions in `references`; every new result adds one."""
 
     einsum: EinSum
@@ -40,7 +40,7 @@ class _Splitter:
     names: UniqueNames
     references: list[Reference] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
-    done: list[EinSum] = field(default_factory=list)
+    einsums: list[EinSum] = field(default_factory=list)
 
     def split(self) -> list[EinSum]:
         """The EinSums in topological order."""
@@ -53,7 +53,7 @@ class _Splitter:
             return [self.einsum]
         join = self._with_one_dtype(join)
         last = part_of(self.einsum, self.references, self.einsum.output, join, self.einsum.aggregate)
-        return [*self.done, last]
+        return [*self.einsums, last]
 
     def _with_one_dtype(self, expression: Scalar) -> Scalar:
         """The expression with new results in it, so that one dtype is right for all the rest of it."""
@@ -102,7 +102,7 @@ class _Splitter:
         labels = tuple(label for label in self.einsum.labels if label in own_labels)
         output = Reference(self.names.invent(self.einsum.output.tensor), labels)
         einsum = part_of(self.einsum, self.references, output, expression, None)
-        self.done.append(einsum)
+        self.einsums.append(einsum)
         self.dtypes.append(dtype_of(expression, self.dtypes, self.einsum))
         self.references.append(einsum.output)
         return Operand(len(self.references) - 1)

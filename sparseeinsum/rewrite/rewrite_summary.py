@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sparseeinsum.language.eingraph import EinGraph
-from sparseeinsum.rewrite.assumptions import rewritten_results
+from sparseeinsum.rewrite.assumption_checks import rewritten_results
 from sparseeinsum.rewrite.common_subexpressions import merged_results
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_parts import part_names

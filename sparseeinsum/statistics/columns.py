@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.statistics.dictionaries import rows_with_indices
+from sparseeinsum.statistics.dictionary_queries import rows_with_indices
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,21 +113,23 @@ def estimate(
         measured: Statistics of the inputs.
         evaluations: The exact evaluations of every EinSum, which say where absent tuples become entries.
     """
-    known = dict(measured)
+    statistics = dict(measured)
     for einsum in graph.einsums:
-        known[einsum.output.tensor] = estimate_result(graph, einsum, known, evaluations[einsum.output.tensor])
-    return known
+        statistics[einsum.output.tensor] = estimate_result(graph, einsum, statistics, evaluations[einsum.output.tensor])
+    return statistics
 
 
 def estimate_result(
-    graph: EinGraph, einsum: EinSum, known: Mapping[str, Statistics], evaluation: Evaluation
+    graph: EinGraph, einsum: EinSum, operand_statistics: Mapping[str, Statistics], evaluation: Evaluation
 ) -> Statistics:
-    """Statistics of the result of one EinSum, from those of its operands in `known`."""
+    """Statistics of the result of one EinSum, from those of its operands in `operand_statistics`."""
     all_labels = tuple(frozenset(operand.labels) for operand in einsum.operands)
     absence, *_ = evaluation.absence_options(all_labels)
     operands = []
     for operand, dense in zip(einsum.operands, absence.dense, strict=True):
-        statistics = dense_statistics(graph.tensors[operand.tensor].shape) if dense else known[operand.tensor]
+        statistics = (
+            dense_statistics(graph.tensors[operand.tensor].shape) if dense else operand_statistics[operand.tensor]
+        )
         operands.append(by_label(operand.labels, statistics))
     shape = graph.tensors[einsum.output.tensor].shape
     joined, values = _joined(operands, absence.join, einsum.labels)
@@ -149,10 +151,10 @@ def estimate_result(
 
 def _filled_along(statistics: Statistics, axis: int) -> Statistics:
     """Statistics of a scan: if an entry exists, so do all entries that differ from it only in the index of `axis`."""
-    rest = statistics.tuples([DEMOTED if position == axis else 1 for position in range(len(statistics.shape))])
+    other_tuples = statistics.tuples([DEMOTED if position == axis else 1 for position in range(len(statistics.shape))])
     bound = float(statistics.shape[axis])
     distinct = (*statistics.distinct[:axis], bound, *statistics.distinct[axis + 1 :])
-    return Statistics(rest * bound, distinct, statistics.shape)
+    return Statistics(other_tuples * bound, distinct, statistics.shape)
 
 
 def result_entries(joined: float, distinct: Sequence[float], is_aggregated: bool, most: float) -> float:
@@ -252,8 +254,8 @@ def joined_distinct(kind: JoinKind, u: Mapping[str, float], v: Mapping[str, floa
         case JoinKind.RIGHT:
             return {**u, **v}
         case _:
-            both = min if kind == JoinKind.INNER else max
-            return {**u, **v, **{label: both(u[label], v[label]) for label in u if label in v}}
+            combine = min if kind == JoinKind.INNER else max
+            return {**u, **v, **{label: combine(u[label], v[label]) for label in u if label in v}}
 
 
 def joined_tuples(

@@ -75,23 +75,27 @@ class ExactEstimator:
         """
         read = {name: self.stored[name] for name in measured}  # after a checkpoint, the rest reads fewer tensors
         count = partial(count_entries, executor=self.executor)
-        known = SketchEstimator.from_tensors(read, measured, count)(graph, measured, evaluations)
+        estimates = SketchEstimator.from_tensors(read, measured, count)(graph, measured, evaluations)
         structures = _Structures(graph, self.executor.dialect_name)
         for name in measured:
             is_dense = measured[name].entries >= self.stored[name].tensor.size
             structures.add_input(self.stored[name], is_dense)
         for einsum in graph.einsums:
             structures.add_result(einsum, evaluations[einsum.output.tensor])
-        sparse = [name for name in known if known[name].entries > 0 and structures.by_tensor[name].relation is not None]
+        sparse = [
+            name
+            for name in estimates
+            if estimates[name].entries > 0 and structures.by_tensor[name].relation is not None
+        ]
         if not sparse:
-            return known
+            return estimates
         sets = {name: _counted_sets(structures.by_tensor[name].axes) for name in sparse}
         rows = self.executor.rows(structures.counting_query(sets))
         for number, counts in rows:
             name = sparse[int(str(number))]
             sizes = dict(zip(sets[name], map(float, counts), strict=True))  # type: ignore[call-overload]  # a list
-            known[name] = _with_counts(known[name], structures.by_tensor[name], sizes)
-        return known
+            estimates[name] = _with_counts(estimates[name], structures.by_tensor[name], sizes)
+        return estimates
 
 
 def _counted_sets(axes: _Positions) -> list[_Positions]:
@@ -169,11 +173,11 @@ class _Structures:
         if any(operand.relation is None for operand in operands):
             return _DENSE
         labels = einsum.output.labels
-        known = [label for label in labels if any(label in operand.columns for operand in operands)]
-        axes = tuple(position for position, label in enumerate(labels) if label in known)
+        counted = [label for label in labels if any(label in operand.columns for operand in operands)]
+        axes = tuple(position for position, label in enumerate(labels) if label in counted)
         halves = []
         for operand in operands:
-            missing = [label for label in known if label not in operand.columns]
+            missing = [label for label in counted if label not in operand.columns]
             ranges = {label: self._range(einsum, label, f"r{number}") for number, label in enumerate(missing)}
             columns = {**operand.columns} | {
                 label: exp.column("place", table=index_range.alias) for label, index_range in ranges.items()

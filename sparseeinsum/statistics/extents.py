@@ -21,8 +21,8 @@ def extent(tile: int, bound: int, key: exp.Expr | None) -> Extent:
         return extent_of(tile, bound)
     assert key is not None
     begin = exp.Mul(this=_factor(key), expression=exp.Literal.number(tile))
-    rest = exp.Sub(this=exp.Literal.number(bound), expression=begin)
-    return exp.func("least", exp.Literal.number(tile), rest)
+    remaining = exp.Sub(this=exp.Literal.number(bound), expression=begin)
+    return exp.func("least", exp.Literal.number(tile), remaining)
 
 
 def extents_of(stored: StoredTensor, keys: Iterable[exp.Expr]) -> list[Extent]:

@@ -24,7 +24,7 @@ def fingerprints(stored: Sequence[StoredTensor], executor: Executor) -> list[obj
     """
     changing = tuple(source for source in stored if not source.is_index_range)
     rows = executor.rows(fingerprints_statement(changing, executor.dialect_name)) if changing else []
-    hashes = iter([tuple(parts) for _, *parts in sorted(rows, key=lambda row: int(str(row[0])))])
+    hashes = iter([tuple(row_hashes) for _, *row_hashes in sorted(rows, key=lambda row: int(str(row[0])))])
     return [source.tensor.shape if source.is_index_range else next(hashes) for source in stored]
 
 

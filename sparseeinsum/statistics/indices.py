@@ -28,14 +28,14 @@ def entry_indices(stored: StoredTensor, dialect: str) -> exp.Select:
             .where(condition)
         )
     elements = _elements(stored, dialect).subquery("elements")
-    parts = 2 if is_complex(stored.tensor.dtype) else 1
-    place: exp.Expr = exp.column("place") if parts == 1 else _divided(exp.column("place"), parts)
+    components = 2 if is_complex(stored.tensor.dtype) else 1
+    place: exp.Expr = exp.column("place") if components == 1 else _divided(exp.column("place"), components)
     indices = [index.as_(f"index_{i}") for i, index in enumerate(_indices(stored, place))]
     return (
         exp.select(*(indices or [exp.Literal.number(1).as_("present")]))
-        .distinct(distinct=parts > 1)  # either part makes a complex number an entry
+        .distinct(distinct=components > 1)  # either part makes a complex number an entry
         .from_(elements)
-        .where(exp.NEQ(this=exp.column("element"), expression=_fill_of(fill, parts)))
+        .where(exp.NEQ(this=exp.column("element"), expression=_fill_of(fill, components)))
     )
 
 
@@ -54,12 +54,12 @@ def _elements(stored: StoredTensor, dialect: str) -> exp.Select:
     return exp.select(*keys, unnested[0].as_("element"), unnested[1].as_("place")).from_(relation_of(stored, dialect))
 
 
-def _fill_of(fill: exp.Expr, parts: int) -> exp.Expr:
+def _fill_of(fill: exp.Expr, components: int) -> exp.Expr:
     """The fill that an element is compared with: for complex numbers, the real or imaginary part by its position."""
-    if parts == 1:
+    if components == 1:
         return fill
     real, imaginary = fill.expressions
-    is_real = exp.EQ(this=exp.column("place") % parts, expression=exp.Literal.number(0))
+    is_real = exp.EQ(this=exp.column("place") % components, expression=exp.Literal.number(0))
     return exp.case().when(is_real, real).else_(imaginary)
 
 
@@ -81,7 +81,7 @@ def _indices(stored: StoredTensor, place: exp.Expr) -> list[exp.Expr]:
 
 
 def _divided(number: exp.Expr, divisor: Extent) -> exp.Expr:
-    """The quotient, rounded down."""
+    """A SQL expression for `number / divisor`, rounded down."""
     if divisor == 1:
         return number.copy()
     operand = exp.Literal.number(divisor) if isinstance(divisor, int) else exp.Paren(this=divisor)

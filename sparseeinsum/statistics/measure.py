@@ -19,7 +19,7 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
-from sparseeinsum.statistics.dictionaries import KEY_COLUMN, comparable_key, dictionary_table, rows_with_indices
+from sparseeinsum.statistics.dictionary_queries import KEY_COLUMN, comparable_key, dictionary_table, rows_with_indices
 from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
@@ -84,8 +84,8 @@ def measure(stored: StoredTensor, executor: Executor, version: object = None) ->
         distinct[position] = float(counts[f"{prefix}_{position}"])
     tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(counts["tuples"])}
     statistics = Statistics(float(counts["entries"]), tuple(distinct), stored.tensor.shape, counted_tuples=tuples)
-    known = ValueFacts(_range(lowest, highest), has_fill=counts["entries"] < stored.tensor.size)
-    return Measurement(statistics, counts["tuples"], known, version)
+    facts = ValueFacts(_range(lowest, highest), has_fill=counts["entries"] < stored.tensor.size)
+    return Measurement(statistics, counts["tuples"], facts, version)
 
 
 def _range(lowest: object, highest: object) -> Range:
@@ -235,8 +235,8 @@ def _unknown_key(stored: StoredTensor, dialect: str) -> exp.Select:
     queries: list[exp.Query] = []
     for key, dictionary in stored.column_dictionaries.items():
         column = exp.column(key, table="t")
-        known = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary))
-        is_known = exp.In(this=comparable_key(column.copy(), dictionary), query=known.subquery())
+        keys = exp.select(exp.column(KEY_COLUMN)).from_(dictionary_table(dictionary))
+        is_known = exp.In(this=comparable_key(column.copy(), dictionary), query=keys.subquery())
         name, text = exp.Literal.string(key).as_("column_name"), exp.cast(column.copy(), "text").as_("key")
         is_unknown = exp.or_(column.copy().is_(exp.null()), exp.Not(this=is_known))
         row = exp.column(_number_column(stored), table="t").as_("row")

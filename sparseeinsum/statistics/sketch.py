@@ -42,8 +42,10 @@ def under_labels(labels: tuple[str, ...], entries: float, axes: Sequence[AxisCou
 
 def _diagonal(sketch: Sketch, label: str, counts: AxisCounts) -> Sketch:
     """The entries that have the same index for `label` and on another axis, whose counts are `counts`."""
-    both = sketch.counts[label]
-    chances = np.minimum(both.weights * counts.weights * sketch.entries, np.minimum(both.present, counts.present))
+    label_counts = sketch.counts[label]
+    chances = np.minimum(
+        label_counts.weights * counts.weights * sketch.entries, np.minimum(label_counts.present, counts.present)
+    )
     diagonal = AxisCounts(chances, chances)
     return Sketch(diagonal.distinct, {**sketch.scaled(diagonal.distinct).counts, label: diagonal})
 
@@ -59,14 +61,14 @@ def joined(u: Sketch, v: Sketch, kind: JoinKind) -> Sketch:
         case JoinKind.RIGHT:
             return v
         case JoinKind.FULL:
-            both = {
+            counts = {
                 label: AxisCounts(
                     u.counts[label].entries + v.counts[label].entries - matches.counts[label].entries,
                     1 - (1 - u.counts[label].present) * (1 - v.counts[label].present),
                 )
                 for label in u.counts
             }
-            return Sketch(u.entries + v.entries - matches.entries, both)
+            return Sketch(u.entries + v.entries - matches.entries, counts)
 
 
 def _matches(u: Sketch, v: Sketch) -> Sketch:
@@ -116,9 +118,9 @@ def _pairs_by_index(u: Sketch, v: Sketch, label: str, pairs: float) -> Vector:
 
     If one operand has all labels of the other, each of its entries has at most one match.
     """
-    both = u.counts[label].entries * v.counts[label].entries
-    total = both.sum()
-    entries = both * (pairs / total) if total > 0 else both
+    pairs_by_index = u.counts[label].entries * v.counts[label].entries
+    total = pairs_by_index.sum()
+    entries = pairs_by_index * (pairs / total) if total > 0 else pairs_by_index
     if v.counts.keys() <= u.counts.keys():
         entries = np.minimum(entries, u.counts[label].entries)
     if u.counts.keys() <= v.counts.keys():

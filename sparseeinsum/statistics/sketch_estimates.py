@@ -59,19 +59,19 @@ class SketchEstimator:
     ) -> dict[str, Statistics]:
         """Statistics of every tensor of a graph."""
         counts = dict(self.counts)
-        known = {
+        estimates = {
             name: _with_bounds(statistics, counts[name], {}) if name in counts else statistics
             for name, statistics in measured.items()
         }
         for einsum in graph.einsums:
             name = einsum.output.tensor
-            operands = _operand_sketches(graph, einsum, known, counts, evaluations[name])
+            operands = _operand_sketches(graph, einsum, estimates, counts, evaluations[name])
             if operands is None or einsum.demoted_labels:
-                known[name] = estimate_result(graph, einsum, known, evaluations[name])
+                estimates[name] = estimate_result(graph, einsum, estimates, evaluations[name])
             else:
                 join = _JoinSketch(tuple(operands), _absence(einsum, evaluations[name]).join)
-                known[name], counts[name] = join.result(einsum, graph.tensors[name].shape)
-        return known
+                estimates[name], counts[name] = join.result(einsum, graph.tensors[name].shape)
+        return estimates
 
 
 def _absence(einsum: EinSum, evaluation: Evaluation) -> Absence:
@@ -82,7 +82,7 @@ def _absence(einsum: EinSum, evaluation: Evaluation) -> Absence:
 def _operand_sketches(
     graph: EinGraph,
     einsum: EinSum,
-    known: Mapping[str, Statistics],
+    operand_statistics: Mapping[str, Statistics],
     counts: Mapping[str, tuple[AxisCounts, ...]],
     evaluation: Evaluation,
 ) -> list["_OperandSketch"] | None:
@@ -91,7 +91,7 @@ def _operand_sketches(
     Args:
         graph: The graph.
         einsum: The EinSum.
-        known: Statistics of its operands.
+        operand_statistics: Statistics of its operands.
         counts: Counts of the axes of its operands, where there are any.
         evaluation: The exact evaluations of the EinSum.
     """
@@ -102,7 +102,7 @@ def _operand_sketches(
         shape = graph.tensors[operand.tensor].shape
         if not is_countable(shape):
             return None
-        statistics = dense_statistics(shape) if dense else known[operand.tensor]
+        statistics = dense_statistics(shape) if dense else operand_statistics[operand.tensor]
         axes = None if dense else counts.get(operand.tensor)
         sketch = under_labels(operand.labels, statistics.entries, axes or even_tensor(statistics))
         sketches.append(_OperandSketch(sketch, by_label(operand.labels, statistics)))
@@ -191,7 +191,7 @@ def _with_bounds(
     bounds: dict[frozenset[int], float] = {}
     for positions in sets:
         cells, _ = occupied_cells(statistics.entries, [axes[position] for position in positions])
-        parts = [bounds.get(positions - {position}, 0.0) for position in positions]
+        smaller_bounds = [bounds.get(positions - {position}, 0.0) for position in positions]
         values = [statistics.distinct[position] for position in positions]
-        bounds[positions] = max(min(further.get(positions, math.inf), cells), *parts, *values)
+        bounds[positions] = max(min(further.get(positions, math.inf), cells), *smaller_bounds, *values)
     return replace(statistics, tuple_bounds=bounds)

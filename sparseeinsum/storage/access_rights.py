@@ -9,7 +9,7 @@ from sparseeinsum.engines.engine import Engine, RelationAccess
 from sparseeinsum.errors import EngineError, RightsError
 from sparseeinsum.language.tensors import Dictionary, StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.statistics.dictionaries import dictionary_table
+from sparseeinsum.statistics.dictionary_queries import dictionary_table
 from sparseeinsum.storage.catalogue_tables import prepare_catalogue
 
 

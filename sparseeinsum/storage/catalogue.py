@@ -11,7 +11,7 @@ from sparseeinsum.engines.statement_text import has_line_break
 from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
-from sparseeinsum.statistics.dictionaries import SCHEMA
+from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.access_rights import check_readable, explaining_missing_rights
 from sparseeinsum.storage.catalogue_tables import (
     COLUMNS,
@@ -148,12 +148,12 @@ def fingerprint_of_dictionaries(names: Iterable[str]) -> exp.Select:
     return exp.select(exp.alias_(hashes, "fingerprint")).from_(f"{SCHEMA}.{DICTIONARIES}").where(condition)
 
 
-def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
+def check_name(name: str, existing: Iterable[str], engine: Engine) -> None:
     """Refuse an invalid name of a new tensor.
 
     Args:
         name: The name.
-        known: The names of the tensors that exist.
+        existing: The names of the tensors that exist.
         engine: The engine of the tensors.
 
     Raises:
@@ -163,7 +163,7 @@ def check_name(name: str, known: Iterable[str], engine: Engine) -> None:
         raise CatalogueError("a tensor needs a name of one character or more")
     if has_line_break(name):
         raise CatalogueError(f"a tensor cannot have the name {name!a}, which is of several lines; choose another")
-    for other in known:
+    for other in existing:
         if other.lower() == name.lower() and other != name:
             raise CatalogueError(
                 f"there is a tensor {other} already; {engine.title} does not distinguish {name} from {other}, so "
@@ -178,24 +178,24 @@ def require_tensors(engine: Engine, names: Iterable[str]) -> dict[str, StoredTen
         CatalogueError: A tensor does not exist; the message lists those that do.
         RightsError: To read a tensor would run code of other roles.
     """
-    known = Catalogue(engine).all()
-    tensors = {name: find_tensor(known, name) for name in names}
+    stored = Catalogue(engine).all()
+    tensors = {name: find_tensor(stored, name) for name in names}
     check_readable(engine, tensors.values())
     return tensors
 
 
-def find_tensor(known: Mapping[str, StoredTensor], name: str) -> StoredTensor:
-    """Return the tensor of a name among the tensors of the catalogue, `known`.
+def find_tensor(tensors: Mapping[str, StoredTensor], name: str) -> StoredTensor:
+    """Return the tensor of a name among the tensors of the catalogue, `tensors`.
 
     Raises:
         CatalogueError: It does not exist; the message lists those that do.
     """
-    if name in known:
-        return known[name]
-    spelling = next((spelled for spelled in known if spelled.lower() == name.lower()), None)
+    if name in tensors:
+        return tensors[name]
+    spelling = next((spelled for spelled in tensors if spelled.lower() == name.lower()), None)
     if spelling is not None:
         raise CatalogueError(f"there is no tensor {name}, but there is {spelling}; names are case-sensitive here")
-    shown = f"known are {', '.join(known)}" if known else "there are none; load one with db.tensor(...)"
+    shown = f"known are {', '.join(tensors)}" if tensors else "there are none; load one with db.tensor(...)"
     raise CatalogueError(f"there is no tensor {name} in this database; {shown}")
 
 

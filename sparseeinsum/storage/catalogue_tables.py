@@ -7,7 +7,7 @@ from sqlglot import exp
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError
-from sparseeinsum.statistics.dictionaries import SCHEMA
+from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.table_names import parts_of_relation
 
 TABLE = "tensors"
@@ -68,8 +68,8 @@ def _migrate(engine: Engine, columns: Mapping[str, str]) -> None:
     for name, definition in (("dictionaries", "TEXT[]"), ("holds_keys", "BOOLEAN DEFAULT FALSE")):
         if name not in columns:
             engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ADD COLUMN {name} {definition}")
-    known = engine.catalogue_columns(SCHEMA, DICTIONARIES)
-    for table in (TABLE,) if known is None else (TABLE, DICTIONARIES):
+    dictionary_columns = engine.catalogue_columns(SCHEMA, DICTIONARIES)
+    for table in (TABLE,) if dictionary_columns is None else (TABLE, DICTIONARIES):
         _split_relations(engine, table)
         # Existing rows have no owner, because it is unknown who recorded them.
         engine.execute(f"ALTER TABLE {SCHEMA}.{table} ADD COLUMN owner TEXT")
@@ -79,10 +79,10 @@ def _migrate(engine: Engine, columns: Mapping[str, str]) -> None:
 def _split_relations(engine: Engine, table: str) -> None:
     """Replace the SQL names of relations by their parts."""
     rows = engine.rows(f"SELECT name, relation FROM {SCHEMA}.{table}")
-    parts = [(str(name), parts_of_relation(str(relation), engine.dialect_name)) for name, relation in rows]
+    parts_by_name = [(str(name), parts_of_relation(str(relation), engine.dialect_name)) for name, relation in rows]
     array = exp.array(exp.column("relation")).sql(engine.dialect_name)
     engine.execute(f"ALTER TABLE {SCHEMA}.{table} ALTER relation TYPE TEXT[] USING {array}")
-    for name, name_parts in parts:
+    for name, name_parts in parts_by_name:
         condition = exp.column("name").eq(exp.Literal.string(name))
         values: dict[str, object] = {"relation": exp.array(*map(exp.Literal.string, name_parts))}
         engine.execute(exp.update(exp.table_(table, db=SCHEMA), values, where=condition))

@@ -20,7 +20,13 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.statistics.columns import type_named
-from sparseeinsum.statistics.dictionaries import INDEX_COLUMN, KEY_COLUMN, SCHEMA, comparable_key, dictionary_table
+from sparseeinsum.statistics.dictionary_queries import (
+    INDEX_COLUMN,
+    KEY_COLUMN,
+    SCHEMA,
+    comparable_key,
+    dictionary_table,
+)
 from sparseeinsum.storage.access_rights import access_to, explaining_missing_rights
 from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
 from sparseeinsum.storage.catalogue_tables import DICTIONARIES
@@ -54,11 +60,11 @@ class Dictionaries:
         Raises:
             CatalogueError: There is none; the message lists those that exist.
         """
-        known = self.all()
-        if name.lower() not in known:
-            shown = f"known are {', '.join(known)}" if known else "there are none"
+        existing = self.all()
+        if name.lower() not in existing:
+            shown = f"known are {', '.join(existing)}" if existing else "there are none"
             raise CatalogueError(f"there is no dictionary {name} in this database; {shown}")
-        return known[name.lower()]
+        return existing[name.lower()]
 
     def keys(self, dictionary: Dictionary) -> pa.Array:
         """Return all keys of a dictionary, in the order of their indices."""
@@ -174,20 +180,20 @@ class Dictionaries:
             RightsError: The dictionary belongs to another role.
         """
         self._catalogue.prepare()
-        known = self.all().get(name)
-        kinds = list(dict.fromkeys([*([known.dictionary.key_type] if known else []), *key_types]))
+        stored = self.all().get(name)
+        kinds = list(dict.fromkeys([*([stored.dictionary.key_type] if stored else []), *key_types]))
         if len(kinds) > 1:
             raise DataError(
                 f"tensor {tensor} has keys of type {kinds[1]} for the dictionary {name}, whose keys are of type "
                 f"{kinds[0]}; name another dictionary with keys={{axis: dictionary}}, or convert the keys first"
             )
-        known = known or self._create(name, kinds[0])
-        dictionary = known.dictionary
+        stored = stored or self._create(name, kinds[0])
+        dictionary = stored.dictionary
         with self._gathered(sources) as gathered:
             new = _new_keys(dictionary, gathered)
-            if known.size and not self._engine.rows(new.limit(1)):
-                return known
-            start = self._locked_size(known)
+            if stored.size and not self._engine.rows(new.limit(1)):
+                return stored
+            start = self._locked_size(stored)
             added = self._engine.insert(dictionary_table(dictionary), _numbered(new, start))
         if added:
             self._check_new_keys(tensor, dictionary, start)
@@ -213,21 +219,21 @@ class Dictionaries:
         yield [exp.select(exp.column(KEY_COLUMN)).from_(keys.copy())]
         self._engine.execute(exp.Drop(tables=[keys.copy()], kind="TABLE"))
 
-    def _locked_size(self, known: StoredDictionary) -> int:
+    def _locked_size(self, stored: StoredDictionary) -> int:
         """Lock a dictionary against changes by others until this transaction ends; return its size.
 
         Raises:
             RightsError: The dictionary belongs to another role.
         """
-        name = known.dictionary.name
-        self._engine.check_access([replace(access_to(known.dictionary), is_written=True)])
+        name = stored.dictionary.name
+        self._engine.check_access([replace(access_to(stored.dictionary), is_written=True)])
         update = exp.update(_dictionaries_table(), {"size": exp.column("size")}, where=_has_name(name))
         update.set("returning", exp.Returning(expressions=[exp.column("size")]))
         with explaining_missing_rights(self._engine):
             for (size,) in self._engine.rows(update):
                 return int(str(size))
         raise RightsError(
-            f"the dictionary {name} belongs to the role {known.owner}, which can add keys, as can members of that "
+            f"the dictionary {name} belongs to the role {stored.owner}, which can add keys, as can members of that "
             "role; name another dictionary with keys={axis: dictionary}"
         )
 
@@ -244,8 +250,8 @@ class Dictionaries:
             _column(INDEX_COLUMN, "BIGINT", index_constraints),
             _column(KEY_COLUMN, dictionary.key_type, key_constraints),
         ]
-        parts = exp.array(*(exp.Literal.string(part.name) for part in table.parts))
-        row = (exp.convert(name), exp.convert(key_type), exp.convert(0), parts)
+        relation_parts = exp.array(*(exp.Literal.string(part.name) for part in table.parts))
+        row = (exp.convert(name), exp.convert(key_type), exp.convert(0), relation_parts)
         with explaining_missing_rights(self._engine):
             self._engine.execute(exp.Create(this=exp.Schema(this=table.copy(), expressions=columns), kind="TABLE"))
             row_columns = ["name", "key_type", "size", "relation"]
@@ -301,16 +307,16 @@ def encode_keys(
     encoded = dictionaries.indices_of(description.name, columns_by_dictionary)
     remaining = {name: iter(indices) for name, (_, indices) in encoded.items()}
     coordinates: list[Indices] = []
-    known: list[StoredDictionary | None] = []
+    dictionary_of_column: list[StoredDictionary | None] = []
     for name, column in zip(names, columns, strict=True):
         if isinstance(column, KeyColumn):
             assert name is not None
             coordinates.append(next(remaining[name]))
-            known.append(encoded[name][0])
+            dictionary_of_column.append(encoded[name][0])
         else:
             coordinates.append(column)
-            known.append(None if name is None else dictionaries.find(name))
-    return coordinates, known
+            dictionary_of_column.append(None if name is None else dictionaries.find(name))
+    return coordinates, dictionary_of_column
 
 
 def sizes_of(dictionaries: Iterable[StoredDictionary | None]) -> list[int | None]:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeError
-from sparseeinsum.language.files import is_data_file
+from sparseeinsum.language.program_files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, fully_promoted
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
@@ -57,11 +57,11 @@ def relation_as_tensor(
     keys = [columns[column].name for column in index]
     key_types = [key_type_of(types[column]) for column in index]
     key_columns = list(zip(keys, dictionary_names, key_types, strict=True))
-    known = Dictionaries(engine).for_columns(name, table, key_columns)
-    bounds = _bounds(engine, description, table, keys, sizes_of(known))
+    stored_dictionaries = Dictionaries(engine).for_columns(name, table, key_columns)
+    bounds = _bounds(engine, description, table, keys, sizes_of(stored_dictionaries))
     if len(bounds) != len(index):
         raise ShapeError(f"tensor {name} is given shape {bounds}, but {len(index)} index columns")
-    dictionaries = dictionaries_of(known)
+    dictionaries = dictionaries_of(stored_dictionaries)
     tensor = description.tensor(bounds, dtype or "float64", index, dictionaries=dictionaries)
     casts = value is not None and types[value] != computed_type(tensor.dtype, is_scalar=True)
     text = table.sql(engine.dialect_name)
@@ -219,10 +219,12 @@ def _columns(engine: Engine, name: str, relation: str, table: exp.Table, request
         requests: The names that the user gives.
     """
     all_columns = relation_columns(engine, name, relation, table)
-    known = {column.name.lower(): column for column in all_columns} | {column.name: column for column in all_columns}
+    columns_by_name = {column.name.lower(): column for column in all_columns} | {
+        column.name: column for column in all_columns
+    }
     columns = {}
     for requested in requests:
-        match = known.get(requested) or known.get(requested.lower())
+        match = columns_by_name.get(requested) or columns_by_name.get(requested.lower())
         if match is None:
             names = [column.name.lower() for column in all_columns]
             near = difflib.get_close_matches(requested.lower(), names, n=1)

@@ -9,7 +9,7 @@ from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.blocks import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.generated import measure_generated
+from sparseeinsum.statistics.generated_measurements import measure_generated
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 from sparseeinsum.statistics.scan_cache import RowVersion

@@ -8,7 +8,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.statistics.dictionaries import SCHEMA
+from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.catalogue import Catalogue, check_name, find_tensor
 from sparseeinsum.storage.table_names import folds_case, parse_table_name, table_in
 
@@ -22,13 +22,13 @@ def claim_table(engine: Engine, name: str) -> exp.Table:
         CatalogueError: A table or view of that name exists that was not created by loading, or the name is invalid.
     """
     catalogue = Catalogue(engine)
-    known = catalogue.all()
+    tensors = catalogue.all()
     catalogue.prepare()  # a cluster cannot create a schema in a transaction that has filled a table
-    check_name(name, known, engine)
-    if name in known:
+    check_name(name, tensors, engine)
+    if name in tensors:
         catalogue.remove(name)
     table = default_table(engine, name)
-    previous = owned_tensor(engine, known, name)
+    previous = owned_tensor(engine, tensors, name)
     if previous is None or previous.relation != table.sql(engine.dialect_name):
         _check_free(engine, name)
         drop_table(engine, previous)
@@ -90,12 +90,12 @@ def default_table(engine: Engine, name: str) -> exp.Table:
     return table_in(schema, name.lower() if folds_case(engine.dialect_name) else name, engine.dialect_name)
 
 
-def owned_tensor(engine: Engine, known: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
+def owned_tensor(engine: Engine, tensors: Mapping[str, StoredTensor], name: str) -> StoredTensor | None:
     """Return the tensor of a name if loading created its table, else None.
 
     The catalogue says so, but is trusted only if the role that recorded the tensor owns the table.
     """
-    stored = known.get(name)
+    stored = tensors.get(name)
     if stored is None or not stored.is_owned:
         return None
     table = table_by_name(stored, engine.dialect_name)

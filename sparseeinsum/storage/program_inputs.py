@@ -58,13 +58,13 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _raise_erro
         RightsError: To read a tensor would run code of other roles.
         DataError: The values of a table have a type that tensors cannot have.
     """
-    known = Catalogue(engine).all()
+    catalogued = Catalogue(engine).all()
     imported = {statement.tensor: statement for statement in program.imported}
     tensors: dict[str, StoredTensor] = {}
     tables: dict[str, _TableInput] = {}
     for name in program.inputs:
         try:
-            table = _table_of(program, name, imported.get(name), known, engine)
+            table = _table_of(program, name, imported.get(name), catalogued, engine)
             if isinstance(table, _TableInput):
                 tables[name] = table
             else:
@@ -105,9 +105,9 @@ def shapes_in(engine: Engine) -> Shapes:
     return shape
 
 
-def _relations(name: str, known: Collection[str], engine: Engine) -> Sequence[Relation]:
-    """Return the tables and views of a name; none if a tensor in `known`, the catalogue, has that name."""
-    relations = [] if any(other.lower() == name.lower() for other in known) else engine.relations_named(name)
+def _relations(name: str, tensor_names: Collection[str], engine: Engine) -> Sequence[Relation]:
+    """Return the tables and views of a name; none if a tensor in `tensor_names`, the catalogue, has that name."""
+    relations = [] if any(other.lower() == name.lower() for other in tensor_names) else engine.relations_named(name)
     for relation in relations[:1]:
         table = table_of_relation(relation, engine.dialect_name)
         check_relation_readable(engine, table.sql(engine.dialect_name), table)
@@ -157,7 +157,7 @@ def _imported(statement: Import, engine: Engine) -> _TableInput:
 
 
 def _table_of(
-    program: Program, name: str, imported: Import | None, known: Mapping[str, StoredTensor], engine: Engine
+    program: Program, name: str, imported: Import | None, catalogued: Mapping[str, StoredTensor], engine: Engine
 ) -> _TableInput | StoredTensor:
     """Return the table that a tensor is read from, or the tensor itself if everything is known of it.
 
@@ -165,17 +165,17 @@ def _table_of(
         program: The program that reads it.
         name: The name of the tensor.
         imported: The statement that imports it; None if there is none.
-        known: The tensors of the catalogue.
+        catalogued: The tensors of the catalogue.
         engine: The engine of the tensor.
     """
     if imported is not None:
         return _imported(imported, engine)
-    relations = _relations(name, known, engine)
+    relations = _relations(name, catalogued, engine)
     result = tensor_from_comment(engine, name, relations[0]) if relations else None
     if result is not None:
         return result
     ranks = [len(labels) for tensor, labels in _references(program) if tensor == name]
-    return _named(program, name, ranks[0], relations, engine) if ranks and relations else find_tensor(known, name)
+    return _named(program, name, ranks[0], relations, engine) if ranks and relations else find_tensor(catalogued, name)
 
 
 def _named(program: Program, name: str, rank: int, relations: Sequence[Relation], engine: Engine) -> _TableInput:
@@ -196,14 +196,14 @@ def _named(program: Program, name: str, rank: int, relations: Sequence[Relation]
 
 def _how_to_declare(name: str, relation: str, columns: list[Column], rank: int) -> str:
     """Return a message that suggests a declaration of a tensor of `rank` axes from the columns of a relation."""
-    whole = [column.name for column in columns if is_index_type(column.sql_type)][:rank]
-    natural = [column.name for column in columns if key_type_of(column.sql_type)][:rank]
-    chosen = natural if len(whole) < rank == len(natural) else whole
+    integer_columns = [column.name for column in columns if is_index_type(column.sql_type)][:rank]
+    key_columns = [column.name for column in columns if key_type_of(column.sql_type)][:rank]
+    chosen = key_columns if len(integer_columns) < rank == len(key_columns) else integer_columns
     others = [column.name for column in columns if column.name not in chosen and dtype_of(column.sql_type)]
     shown = ", ".join(f"{column.name} {column.sql_type}" for column in columns)
     index = ", ".join(map(repr, chosen)) if len(chosen) == rank else "..."
     value = f", {others[0]!r}" if others else ""
-    keys = {column: column.lower() for column in chosen if column not in whole}
+    keys = {column: column.lower() for column in chosen if column not in integer_columns}
     value += f", keys={keys!r}" if keys else ""
     return (
         f"there is no tensor {name} in this database, and the table {relation} is none as it stands: for {rank} labels "

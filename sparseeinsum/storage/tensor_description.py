@@ -63,8 +63,8 @@ class TensorDescription:
             DataError: The dtype cannot represent the fill, or the data have another fill than the user gives.
             ShapeError: The names do not fit the bounds.
         """
-        known = dictionaries or [None] * len(bounds)
-        axes = _axes(self.name, self.axis_names(len(bounds), names), bounds, known)
+        axis_dictionaries = dictionaries or [None] * len(bounds)
+        axes = _axes(self.name, self.axis_names(len(bounds), names), bounds, axis_dictionaries)
         return Tensor(self.name, axes, dtype, _checked_fill(self.name, self._agreed_fill(data_fill), dtype))
 
     def _agreed_fill(self, data_fill: Number | None) -> object:

@@ -45,11 +45,11 @@ def checked_order(tensor: Tensor, decomposition: Decomposition, order: Sequence[
     Raises:
         ShapeError: An axis in `order` is no key column.
     """
-    known = [tensor.axes[position].name for position in decomposition.promoted]
+    key_columns = [tensor.axes[position].name for position in decomposition.promoted]
     for axis in order:
-        if axis.lower() not in known:
+        if axis.lower() not in key_columns:
             raise ShapeError(
-                f"tensor {tensor.name} has no key column {axis} to order its rows by; it has {', '.join(known)}"
+                f"tensor {tensor.name} has no key column {axis} to order its rows by; it has {', '.join(key_columns)}"
             )
     return tuple(axis.lower() for axis in order)
 
@@ -134,8 +134,8 @@ def _summed(engine: Engine, source: StoredTensor) -> exp.Select:
     if source.tensor.dtype == "bool":
         total: exp.Expr = exp.func("bool_or", value)
     elif is_complex(source.tensor.dtype):
-        parts = [exp.Bracket(this=value.copy(), expressions=[exp.Literal.number(n)], offset=1) for n in (1, 2)]
-        total = exp.array(*[exp.Sum(this=part) for part in parts])
+        components = [exp.Bracket(this=value.copy(), expressions=[exp.Literal.number(n)], offset=1) for n in (1, 2)]
+        total = exp.array(*[exp.Sum(this=part) for part in components])
     else:
         total = _total(source)
     summed = _grouped(source, _entries(engine, source, total))

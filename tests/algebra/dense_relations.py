@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.dense import absent_of, frontier_of
 from sparseeinsum.algebra.relational.evaluate import Relation
 from sparseeinsum.algebra.relational.keys import Key, all_keys
+from sparseeinsum.algebra.relational.tensor_types import absent_of, frontier_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
 from sparseeinsum.operators.dtypes import Array
 

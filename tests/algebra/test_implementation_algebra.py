@@ -19,18 +19,18 @@ from sparseeinsum.algebra.implementation.site_operators import (
     LocalFilter,
     LocalJoin,
     LocalMap,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
     transformed,
 )
 from sparseeinsum.algebra.relational.compositions import Duplicate
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
-from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.folds import AggregateFold, MappedFold
 from sparseeinsum.algebra.relational.kernels import ADD, MATRIX_PRODUCT, einsum_kernel, elementwise
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import projection, with_copy_number
+from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
@@ -100,7 +100,7 @@ STORED: dict[str, Relation] = {
     "Y": {(i, j): np.ones((2, 2)) * (i - 2 * j) for i in range(4) for j in range(4)},
 }
 SQUARE = RelationType((4, 4), (2, 2))
-X, Y = (Placed(Input(name, SQUARE), SCATTERED) for name in "XY")
+X, Y = (PlacedInput(Input(name, SQUARE), SCATTERED) for name in "XY")
 IS_DIAGONAL = trace_predicate(lambda i, j: i == j, 2)
 FIRST = trace_predicate(lambda i, j: i < 2, 2)
 DIAGONAL = einsum_kernel("ii->i")
@@ -119,7 +119,7 @@ def summed(given: SitePlan, *group_by: int) -> LocalAggregation:
     return LocalAggregation(given, group_by, SUM)
 
 
-BY_ROW = Placed(Input("X", SQUARE), partitioned(0))
+BY_ROW = PlacedInput(Input("X", SQUARE), partitioned(0))
 
 # What each rule makes of what; and what is so like it that only the rule's condition fails.
 APPLIED: list[tuple[str, SitePlan, int]] = [
@@ -156,7 +156,7 @@ REFUSED: list[tuple[str, SitePlan]] = [
     ("R2-3", Shuffle(LocalMap(X, projection(2, (1, 0)), RELU), (0,))),
     ("R2-4", summed(Shuffle(BY_ROW, (1,)), 1)),
     ("R2-5", LocalAggregation(Shuffle(X, (1,)), (1,), MappedFold(SUM, after=RELU))),
-    ("R2-6", join(Placed(Input("X", SQUARE), partitioned(1)), Placed(Input("Y", SQUARE), partitioned(0)))),
+    ("R2-6", join(PlacedInput(Input("X", SQUARE), partitioned(1)), PlacedInput(Input("Y", SQUARE), partitioned(0)))),
     ("R2-7", Shuffle(shuffled_join(), (0,))),
 ]
 

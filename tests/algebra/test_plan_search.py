@@ -10,9 +10,9 @@ from random_runs import random_runs
 from test_implementation_algebra import expect_equal
 
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.cost import Sites, cost_of
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
-from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.implementation.simulate import simulate
 from sparseeinsum.algebra.implementation.site_operators import SitePlan
 from sparseeinsum.algebra.relational.evaluate import evaluate

@@ -7,21 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from random_relations import sum_of
 
-from sparseeinsum.algebra.building import parse_kernel
-from sparseeinsum.algebra.relational.absence import Absent, TileExtent
+from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
-from sparseeinsum.algebra.relational.expressions import (
-    Aggregation,
-    Complete,
-    Concat,
-    Expression,
-    Filter,
-    Input,
-    Join,
-    Rekey,
-    Tile,
-    Transform,
-)
+from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import AggregateFold, KernelFold
 from sparseeinsum.algebra.relational.kernels import (
     ADD,
@@ -34,8 +22,20 @@ from sparseeinsum.algebra.relational.kernels import (
 )
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import KeyMap, projection
+from sparseeinsum.algebra.relational.relational_expressions import (
+    Aggregation,
+    Complete,
+    Concat,
+    Expression,
+    Filter,
+    Input,
+    Join,
+    Rekey,
+    Tile,
+    Transform,
+)
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.algebra.relational.writing import write_expression
+from sparseeinsum.algebra.tensor_relations import parse_kernel
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.records import Law
 from sparseeinsum.semantics.exactness import JoinKind
@@ -123,7 +123,7 @@ def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
     left: Relation = {(0,): np.array([1.0]), (2,): np.array([3.0])}
     right: Relation = {(2,): np.array([10.0]), (3,): np.array([20.0])}
     with_holes = RelationType((4,), (1,), is_continuous=False)
-    absent = Absent(-1, (TileExtent(1, 4, 0),))
+    absent = AbsentArray(-1, (TileExtent(1, 4, 0),))
     joined = Join(Input("L", with_holes), Input("R", with_holes), (0,), (0,), SUBTRACT, kind, (absent, absent))
     wanted = {(2,): [-7.0]}
     wanted |= {(0,): [2.0]} if kind != JoinKind.RIGHT else {}
@@ -133,7 +133,7 @@ def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
 
 def test_holes_are_filled() -> None:
     sparse = Input("S", RelationType((2, 2), (2,), is_continuous=False, is_ragged=True))
-    complete = Complete(sparse, Absent(7, (TileExtent(2, 3, 1),)), (2, 2))
+    complete = Complete(sparse, AbsentArray(7, (TileExtent(2, 3, 1),)), (2, 2))
     found = evaluate(Transform(complete, einsum_kernel("i->")), {"S": {(0, 0): np.array([1.0, 2.0])}})
     assert {key: float(array) for key, array in found.items()} == {(0, 0): 3, (0, 1): 7, (1, 0): 14, (1, 1): 7}
 

@@ -32,22 +32,22 @@ from bench.relational_plans import (
     whole_cost,
 )
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.cost import Sites, cost_by_operator, cost_of, transfer
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_by_operator, cost_of, transfer
 from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten_plans
-from sparseeinsum.algebra.implementation.search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalJoin,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
 from sparseeinsum.algebra.relational.evaluate import Relation
-from sparseeinsum.algebra.relational.expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, einsum_kernel
+from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
@@ -185,7 +185,7 @@ def test_sparse_counts() -> None:
     adjacency = Input("A", RelationType((2708, 2708), (), False), 10_556, (2708, 2708))
     features = Input("H", RelationType((2708,), (16,)))
     expression = sum_of(Join(adjacency, features, (1,), (0,), einsum_kernel(",m->m")), [0])
-    placed = Placed(adjacency, SCATTERED)
+    placed = PlacedInput(adjacency, SCATTERED)
     assert transfer(Shuffle(placed, (0,)), 4) == 10_556
     assert transfer(Broadcast(placed), 4) == 4 * 10_556
     plan = best_plan(expression, {"A": partitioned(0), "H": partitioned(0)}, Sites(4))

@@ -8,9 +8,9 @@ from random_relations import Problem, problems, scale_of
 from reading import relation_in
 
 import sparseeinsum as se
-from sparseeinsum.algebra.relational.dense import type_of
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
-from sparseeinsum.algebra.relational.expressions import Input
+from sparseeinsum.algebra.relational.relational_expressions import Input
+from sparseeinsum.algebra.relational.tensor_types import type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
 
 BOTH = pytest.mark.engines("duckdb", "postgresql")

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.array_functions import array_functions
 
 A = sp.random_array((30, 20), density=0.2, rng=np.random.default_rng(0)).toarray()
 B = np.random.default_rng(1).normal(size=(20, 4))
@@ -297,7 +297,7 @@ def test_array_functions_are_described(connection: duckdb.DuckDBPyConnection) ->
         "SELECT count(*), count(DISTINCT (function_name, parameter_types, return_type)) FROM duckdb_functions() "
         "WHERE function_name LIKE 'tensor%' AND function_type = 'scalar'"
     ).fetchall()
-    assert overloads == distinct == sum(len(each.dtypes) for each in functions() if not each.is_aggregate)
+    assert overloads == distinct == sum(len(each.dtypes) for each in array_functions() if not each.is_aggregate)
 
 
 def test_array_functions_are_listed(connection: duckdb.DuckDBPyConnection) -> None:

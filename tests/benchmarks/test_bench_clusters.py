@@ -10,7 +10,7 @@ from bench.cluster_chain import cuts, shapes_of
 from bench.cluster_plans import Case, Laid, Way, neighbour_case, product_case, training_case
 from bench.clusters import figures_of
 from bench.relational_plans import whole_cost
-from sparseeinsum.algebra.implementation.cost import Sites
+from sparseeinsum.algebra.implementation.operator_costs import Sites
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.relational.evaluate import Relation
 

@@ -17,8 +17,8 @@ from sparseeinsum import assets
 from sparseeinsum.api import calibration
 from sparseeinsum.api.calibration import Calibration, random_plans
 from sparseeinsum.cli import main
-from sparseeinsum.decompose.constants import calibration_file, constants_for, store_constants
 from sparseeinsum.decompose.cost import CostConstants, Work
+from sparseeinsum.decompose.cost_constants import calibration_file, constants_for, store_constants
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
 from sparseeinsum.errors import PlanError
 

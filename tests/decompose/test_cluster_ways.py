@@ -13,11 +13,11 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind
-from sparseeinsum.algebra.implementation.site_operators import LocalAggregation, Placed, Shuffle, SitePlan
+from sparseeinsum.algebra.implementation.site_operators import LocalAggregation, PlacedInput, Shuffle, SitePlan
 from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.plan_expressions import PlanExpressions
-from sparseeinsum.algebra.relational.expressions import Complete, Expression, Input
+from sparseeinsum.algebra.relational.relational_expressions import Complete, Expression, Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import (
@@ -52,7 +52,7 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[S
     gathers = False
     for node in topological_order(expression):
         if isinstance(node, Input):
-            found[id(node)] = Placed(node, places[node.name])
+            found[id(node)] = PlacedInput(node, places[node.name])
             continue
         inputs = tuple(found[id(each)] for each in node.inputs)
         pending = inputs[0].placement.pending

@@ -16,8 +16,8 @@ from partitioned_programs import (
 
 import sparseeinsum as se
 from sparseeinsum.api.examples import MULTI_HEAD_ATTENTION
+from sparseeinsum.decompose.eindecomp.partition_vectors import even_choice, pieces_of, viable_choices
 from sparseeinsum.decompose.eindecomp.vector_search import improve, linearise, longest_paths, search, shortlist
-from sparseeinsum.decompose.eindecomp.vectors import even_choice, pieces_of, viable_choices
 from sparseeinsum.statistics.estimate import Statistics
 
 PRODUCT = "Z[i, k] = sum(X[i, j] * Y[j, k])"

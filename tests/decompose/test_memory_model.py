@@ -8,19 +8,19 @@ from cost_models import OPERANDS, PRODUCT, model_of, promoting
 
 from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.decompose.memory import (
+from sparseeinsum.decompose.memory_footprint import (
     ENGINE_MARGINS,
     REREAD_BYTES,
     STATE_OVERHEAD_BYTES,
-    Memory,
     Passes,
+    RunMemory,
 )
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.errors import PlanError
 from sparseeinsum.statistics.estimate import dense_statistics
 
 VECTOR_ROWS = 2048
-TWO_THREADS = Memory(math.inf, threads=2, vector_rows=VECTOR_ROWS)
+TWO_THREADS = RunMemory(math.inf, threads=2, vector_rows=VECTOR_ROWS)
 
 
 def limited(model: CostModel, limit_bytes: int) -> CostModel:
@@ -31,7 +31,7 @@ def limited(model: CostModel, limit_bytes: int) -> CostModel:
         model.evaluations,
         model.constants,
         model.accounting,
-        Memory(limit_bytes, threads=2, vector_rows=VECTOR_ROWS),
+        RunMemory(limit_bytes, threads=2, vector_rows=VECTOR_ROWS),
     )
 
 

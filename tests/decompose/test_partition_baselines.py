@@ -9,8 +9,8 @@ from partitioned_programs import bounds_of, small_tasks, task_of
 import sparseeinsum as se
 from sparseeinsum.api.examples import FEED_FORWARD, MULTI_HEAD_ATTENTION
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, named_scheme, scheme_choices
+from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
-from sparseeinsum.decompose.eindecomp.vectors import pieces_of
 
 ATTENTION = {"X": (64, 48), **dict.fromkeys(("WQ", "WK", "WV"), (48, 8, 6)), "WO": (8, 6, 48)}
 TRAINING = (

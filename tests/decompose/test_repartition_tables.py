@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_runs import random_runs
 
-from sparseeinsum.decompose.memory import Memory
+from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.search import SearchTask
+from sparseeinsum.decompose.search_tasks import SearchTask
 from sparseeinsum.statistics.estimate import Statistics
 
 
@@ -22,7 +22,7 @@ def task_of(shape: tuple[int, ...], entries: float, limit_bytes: float) -> Searc
     known = {"A": Statistics(entries, tuple(min(bound, entries) for bound in shape), shape)}
     labels = ", ".join("ijklmnop"[: len(shape)])
     graph, evaluations = evaluated(f"B[{labels}] = 2 * A[{labels}]", known)
-    memory = Memory(limit_bytes, threads=2, vector_rows=64)
+    memory = RunMemory(limit_bytes, threads=2, vector_rows=64)
     return SearchTask(CostModel(graph, known, evaluations, CONSTANTS, EMBEDDED, memory), {}, {}, {})
 
 

@@ -23,7 +23,7 @@ PLACES = {"functions.md": [FUNCTION], "aggregates.md": [FUNCTION, AGGREGATE, SCA
 COMMON = """
 import numpy as np
 import sparseeinsum as se
-from sparseeinsum.kernels.postgresql.portable.script import portable_script
+from sparseeinsum.kernels.postgresql.portable.portable_script import portable_script
 from sparseeinsum.semantics.dense import evaluate_program
 
 X = np.array([[-8.0, 0.0, 1.0], [3.0, 4.0, 12.0]])
@@ -45,15 +45,15 @@ operands, body = functions_by_code("real")[list(FUNCTIONS).index("cbrt")]
 assert operands == 1 and abs(body(-8.0) + 2) < 1e-15
 """,
     "aggregates.md": """
-from sparseeinsum.kernels.compiled.arithmetic import numbers_of
+from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.operator_codes import CODES
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.array_functions import array_functions
 
 np.testing.assert_allclose(computed("Y[i] = length(X[i, j])"), np.linalg.norm(X, axis=1))
-assert "tensor_length" in {function.name for function in functions()}
+assert "tensor_length" in {function.name for function in array_functions()}
 folded = np.zeros(3)
 for row in X:
-    assert numbers_of("f64").fold(CODES["length"], folded, row) == 0
+    assert arithmetic_of("f64").fold(CODES["length"], folded, row) == 0
 np.testing.assert_allclose(folded, np.linalg.norm(X, axis=0))
 np.testing.assert_allclose(computed("Y[i, j] = cumlength[j](X[i, j])"), np.sqrt(np.cumsum(X * X, axis=1)))
 """,

@@ -20,15 +20,15 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalJoin,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
 from sparseeinsum.algebra.placement import placement_of
 from sparseeinsum.algebra.relational.evaluate import evaluate
-from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
+from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, compute_plans, plan_query
@@ -101,8 +101,8 @@ def product(citus: se.Database) -> tuple[Product, np.ndarray]:
     x, y = rng.normal(size=(12, 16)), rng.normal(size=(16, 9))
     citus.tensor("X", x, promoted=blocks_of(x, 4, 8), distribute="dim_0")
     citus.tensor("Y", y, promoted=blocks_of(y, 8, 3), distribute="dim_1")
-    left = Placed(Input("X", RelationType((4, 8), (3, 2))), partitioned(0))
-    right = Placed(Input("Y", RelationType((8, 3), (2, 3))), partitioned(1))
+    left = PlacedInput(Input("X", RelationType((4, 8), (3, 2))), partitioned(0))
+    right = PlacedInput(Input("Y", RelationType((8, 3), (2, 3))), partitioned(1))
     pairs = LocalJoin(Broadcast(left), right, (1,), (0,), MATRIX_PRODUCT)
     return Product(pairs, left, right, (0, 2), SUM), x @ y
 

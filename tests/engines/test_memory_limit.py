@@ -20,8 +20,8 @@ import sparseeinsum as se
 from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.memory import limited_memory, memory_guard
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.engines.memory_limit import limited_memory, memory_guard
+from sparseeinsum.render.statements import SqlStatement
 
 pytestmark = pytest.mark.engines("duckdb", reason="a server has memory of its own")
 
@@ -97,10 +97,10 @@ class TestPasses:
         plan = sparse_times_dense.plan(
             PRODUCT, pin=GROUPED, layout="any", memory_limit=limit_for(sparse_times_dense, 5e6)
         )
-        staged: list[Statement] = []
+        staged: list[SqlStatement] = []
         stage = type(sparse_times_dense._engine).stage
 
-        def watched(engine: Engine, statement: Statement) -> int:
+        def watched(engine: Engine, statement: SqlStatement) -> int:
             staged.append(statement)
             return stage(engine, statement)
 
@@ -327,7 +327,7 @@ class TestRunningOutOfMemory:
         """A database whose first statement takes more than it is left; the passes of every statement that ran."""
         stage, passes = DuckDBEngine.stage, []
 
-        def short(engine: DuckDBEngine, statement: Statement) -> int:
+        def short(engine: DuckDBEngine, statement: SqlStatement) -> int:
             passes.append(1 + len(statement.passes))
             if len(passes) == 1:
                 engine.execute("SELECT LIST(range) FROM range(100_000_000)")

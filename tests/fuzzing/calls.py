@@ -6,7 +6,12 @@ import duckdb
 import psycopg
 
 from fuzzing.targets import Target, is_refusal
-from sparseeinsum.kernels.catalogue import Function, ValueType, functions, functions_of_postgresql
+from sparseeinsum.kernels.array_functions import (
+    ArrayFunction,
+    ValueType,
+    array_functions,
+    array_functions_of_postgresql,
+)
 
 CALLS = 40  # of a number
 # Either small, or so large that nothing is allocated: what lies between would take all memory.
@@ -27,7 +32,7 @@ def attack(number: int, target: Target) -> int:
         AssertionError: The database broke, or said so.
     """
     chance = random.Random(number)
-    known = [*functions(), *(functions_of_postgresql() if target.engine == "postgresql" else ())]
+    known = [*array_functions(), *(array_functions_of_postgresql() if target.engine == "postgresql" else ())]
     with target.database() as db:
         for _ in range(CALLS):
             call = _call(chance, chance.choice(known), target.engine == "duckdb")
@@ -45,7 +50,7 @@ def _rows(chance: random.Random, target: Target) -> str:
     return f"range({count}) AS t(i)" if target.engine == "duckdb" else f"generate_series(1, {count}) AS t(i)"
 
 
-def _call(chance: random.Random, function: Function, is_duckdb: bool) -> str:
+def _call(chance: random.Random, function: ArrayFunction, is_duckdb: bool) -> str:
     suffix = chance.choice(function.dtypes).replace("c128", "f64").replace("c64", "f32")
     kind = _TYPES[suffix][0 if is_duckdb else 1]
     arguments = [_argument(chance, argument.type, kind, is_duckdb) for argument in function.arguments]

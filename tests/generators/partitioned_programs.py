@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from evaluated_programs import evaluated
 from planning_problems import drawn
 
+from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of, viable_choices
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, Vectors
-from sparseeinsum.decompose.eindecomp.vectors import pieces_of, viable_choices
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 

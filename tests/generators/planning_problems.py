@@ -14,7 +14,7 @@ from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise
-from sparseeinsum.decompose.search import Candidate, SearchTask
+from sparseeinsum.decompose.search_tasks import Candidate, SearchTask
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, EinSum

@@ -9,17 +9,6 @@ from hypothesis import strategies as st
 
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.relational.evaluate import Relation
-from sparseeinsum.algebra.relational.expressions import (
-    Aggregation,
-    Concat,
-    Expression,
-    Filter,
-    Input,
-    Join,
-    Rekey,
-    Tile,
-    Transform,
-)
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import ADD, MULTIPLY, SUBTRACT, Elementwise, Kernel, einsum_kernel
 from sparseeinsum.algebra.relational.keys import (
@@ -31,6 +20,17 @@ from sparseeinsum.algebra.relational.keys import (
     Operation,
     all_keys,
     projection,
+)
+from sparseeinsum.algebra.relational.relational_expressions import (
+    Aggregation,
+    Concat,
+    Expression,
+    Filter,
+    Input,
+    Join,
+    Rekey,
+    Tile,
+    Transform,
 )
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.operators.expressions import Call, Literal, Operand

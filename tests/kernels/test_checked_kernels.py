@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from sparseeinsum.kernels.building.sources import digest_of_bitcode
-from sparseeinsum.kernels.checking import VARIABLE
+from sparseeinsum.kernels.building.source_digests import digest_of_bitcode
+from sparseeinsum.kernels.index_checks import VARIABLE
 from sparseeinsum.kernels.libraries import digest_of_sources
 
 COUNTED = """

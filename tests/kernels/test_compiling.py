@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from sparseeinsum import assets
-from sparseeinsum.kernels.building import sources
-from sparseeinsum.kernels.building.files import files_of
+from sparseeinsum.kernels.building import source_digests
+from sparseeinsum.kernels.building.code_files import files_of
 from sparseeinsum.kernels.building.make import cache_library
 from sparseeinsum.kernels.building.processors import best_level
-from sparseeinsum.kernels.building.sources import digest_of_bitcode
+from sparseeinsum.kernels.building.source_digests import digest_of_bitcode
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.groups import GROUPS
 from sparseeinsum.kernels.platforms import this_platform
@@ -164,9 +164,9 @@ def own_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     shutil.copytree(assets.path("udfs"), tmp_path / "udfs")
     shutil.copytree(Path(assets.__file__).parent / "kernels", tmp_path / "sparseeinsum" / "kernels")
     monkeypatch.setattr(assets, "ROOT", tmp_path)
-    monkeypatch.setattr(sources, "_PACKAGE", tmp_path / "sparseeinsum")
+    monkeypatch.setattr(source_digests, "_PACKAGE", tmp_path / "sparseeinsum")
     yield tmp_path
-    for cached in (sources._sources_of, sources._imported):
+    for cached in (source_digests._sources_of, source_digests._imported):
         cached.cache_clear()
 
 
@@ -175,7 +175,7 @@ EDITS = {
     "udfs/matrix_product.py": {"matrix_products"},
     "sparseeinsum/kernels/compiled/duckdb/hint.py": {"duckdb"},
     "sparseeinsum/kernels/compiled/processor_choice.py": {"processor_choice"},
-    "sparseeinsum/kernels/compiled/memory.py": set(GROUPS),
+    "sparseeinsum/kernels/compiled/raw_memory.py": set(GROUPS),
     "sparseeinsum/kernels/messages.py": set(),
     "sparseeinsum/kernels/blas.py": set(),
     "sparseeinsum/kernels/duckdb/registry.py": set(),
@@ -186,7 +186,7 @@ EDITS = {
 @pytest.mark.parametrize("edited", EDITS)
 def test_an_edit_compiles_what_depends_on_it(own_sources: Path, edited: str) -> None:
     def digests() -> dict[str, str]:
-        for cached in (sources._sources_of, sources._imported):
+        for cached in (source_digests._sources_of, source_digests._imported):
             cached.cache_clear()
         return {group: digest_of_bitcode(group) for group in GROUPS}
 

@@ -13,13 +13,13 @@ from sql_errors import expect_error
 from sql_rows import ROWS, Array, Connection, Oracle, Rows, create_table, flat_tiles, stack
 
 import sparseeinsum as se
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.array_functions import array_functions
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
 
 SQL_TYPES = {"complex128": "DOUBLE", "complex64": "FLOAT"}
 TOLERANCES = {"complex128": 1e-12, "complex64": 1e-4}
-COMPLEX_FUNCTIONS = [function for function in functions() if "c128" in function.dtypes]
+COMPLEX_FUNCTIONS = [function for function in array_functions() if "c128" in function.dtypes]
 
 SCALARS: dict[str, Oracle] = {
     "tensor_complex_add(u, v)": lambda r: r.u + r.v,

@@ -33,7 +33,7 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.cli import main
-from sparseeinsum.kernels.catalogue import ValueType, functions
+from sparseeinsum.kernels.array_functions import ValueType, array_functions
 
 Matrices = dict[str, Any]
 pytestmark = pytest.mark.engines("duckdb", reason="the file is for DuckDB")
@@ -47,7 +47,7 @@ def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
     )
     ((*listed,),) = shell.rows([query])
     assert [tuple(row.values()) for row in listed] == db.connection.execute(query).fetchall()
-    assert len(listed) == 1 + sum(len(function.dtypes) for function in functions())
+    assert len(listed) == 1 + sum(len(function.dtypes) for function in array_functions())
     query = "SELECT loaded, extension_version AS version FROM duckdb_extensions() WHERE extension_name = 'sparseeinsum'"
     assert shell.rows([query]) == [[{"loaded": True, "version": se.__version__}]]
 
@@ -55,7 +55,7 @@ def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
 def examples() -> list[str]:
     """A query for the example of every function that works without Python, which gives true."""
     found = []
-    for function in (each for each in functions() if not each.is_embedded):
+    for function in (each for each in array_functions() if not each.is_embedded):
         if function.returns == ValueType.RESIDENT:
             rows = "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)"
             found.append(f"SELECT {function.example} > 0 AS holds FROM {rows}")

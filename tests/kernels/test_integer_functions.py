@@ -8,7 +8,7 @@ from sql_errors import expect_error
 from sql_rows import ROWS, Connection, Oracle, Rows, create_table, flat_tiles, stack
 
 import sparseeinsum as se
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.array_functions import array_functions
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
 
@@ -95,7 +95,7 @@ def flat(value: object) -> list[int]:
 def test_every_function_of_int64_is_tested_here() -> None:
     called = {re.split(r"\W", call)[0] for call in (*SCALARS, *AGGREGATES)}
     tested = (
-        function for function in functions() if not function.uses_resident_arrays
+        function for function in array_functions() if not function.uses_resident_arrays
     )  # test_resident_arrays.py has those
     assert called == {function.name for function in tested if "i64" in function.dtypes}
 

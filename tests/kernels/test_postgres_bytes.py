@@ -8,7 +8,7 @@ import pytest
 from postgres_sql import in_postgres
 from psycopg import errors
 
-from sparseeinsum.kernels.catalogue import Function, functions_of_postgresql
+from sparseeinsum.kernels.array_functions import ArrayFunction, array_functions_of_postgresql
 
 TYPES = {"float8": "<f8", "float4": "<f4", "int8": "<i8"}
 SIZES = (0, 1, 13, 1_000, 100_000)
@@ -58,8 +58,8 @@ def test_numbers_are_those_of_memory(connection: psycopg.Connection, kind: str) 
     )
 
 
-@pytest.mark.parametrize("function", functions_of_postgresql(), ids=lambda function: function.name)
-def test_examples(connection: psycopg.Connection, function: Function) -> None:
+@pytest.mark.parametrize("function", array_functions_of_postgresql(), ids=lambda function: function.name)
+def test_examples(connection: psycopg.Connection, function: ArrayFunction) -> None:
     call, _, expected = function.example.partition(" = ")
     ((found,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
     shown = f"'\\x{found.hex()}'" if isinstance(found, bytes) else str(found)

@@ -13,8 +13,8 @@ import test_sql_function_errors
 from postgres_sql import in_postgres
 from psycopg import errors
 
-from sparseeinsum.kernels.catalogue import Function, ValueType
-from sparseeinsum.kernels.postgresql.functions import supported_functions
+from sparseeinsum.kernels.array_functions import ArrayFunction, ValueType
+from sparseeinsum.kernels.postgresql.declared_functions import supported_functions
 
 FUNCTIONS = tuple(supported_functions())
 
@@ -223,7 +223,7 @@ _WORDS[ValueType.COMPLEX] = _WORDS[ValueType.COMPLEX_TENSOR] = _WORDS[ValueType.
 _TYPES = {"f64": "float8", "f32": "float4", "i64": "int8", "c128": "float8", "c64": "float4"}
 
 
-def random_call(rng: random.Random, function: Function) -> str:
+def random_call(rng: random.Random, function: ArrayFunction) -> str:
     kind = _TYPES[rng.choice(function.dtypes)]
     words = [rng.choice(_WORDS[argument.type]) for argument in function.arguments]
     arguments = [word.format(kind) if "{0}" in word else word for word in words]

@@ -14,12 +14,12 @@ from psycopg import errors
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
+from sparseeinsum.kernels.array_functions import array_functions_of_postgresql
 from sparseeinsum.kernels.building import linking, processors
 from sparseeinsum.kernels.building.postgresql_code import exported_to_postgresql
-from sparseeinsum.kernels.catalogue import functions_of_postgresql
 from sparseeinsum.kernels.platforms import this_platform
 from sparseeinsum.kernels.postgresql import installation
-from sparseeinsum.kernels.postgresql.functions import (
+from sparseeinsum.kernels.postgresql.declared_functions import (
     aggregates,
     c_functions,
     conversions,
@@ -71,7 +71,7 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
     found = database.execute(query).fetchall()
     assert len(found) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
     named = {name for name, *_ in found if name.startswith("tensor_")}
-    assert named == {function.name for function in (*supported_functions(), *functions_of_postgresql())}
+    assert named == {function.name for function in (*supported_functions(), *array_functions_of_postgresql())}
     for name, kind, volatility, parallel, is_strict, comment in found:
         assert (volatility, parallel) == ("i", "s")
         assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name

@@ -15,8 +15,8 @@ from postgres_sql import in_postgres, numbers
 from sql_rows import Array, Oracle, Rows, arguments_of
 from test_sql_vocabulary import EXAMPLE_ROWS
 
-from sparseeinsum.kernels.catalogue import Function
-from sparseeinsum.kernels.postgresql.functions import supported_functions
+from sparseeinsum.kernels.array_functions import ArrayFunction
+from sparseeinsum.kernels.postgresql.declared_functions import supported_functions
 
 FUNCTIONS = tuple(supported_functions())
 
@@ -169,7 +169,7 @@ def test_aggregate_of_nothing(connection: psycopg.Connection, call: str) -> None
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.example)
-def test_examples_run(connection: psycopg.Connection, function: Function) -> None:
+def test_examples_run(connection: psycopg.Connection, function: ArrayFunction) -> None:
     if function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]
         query = in_postgres(f"SELECT {function.example} FROM {relation}")

@@ -36,7 +36,7 @@ from test_sql_vocabulary import EXAMPLE_ROWS
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.engines.postgresql import installed_functions
-from sparseeinsum.kernels.catalogue import Function, functions_of_postgresql
+from sparseeinsum.kernels.array_functions import ArrayFunction, array_functions_of_postgresql
 
 ROWS = 12  # few, since functions are slow, but enough to meet 0
 IN_PARTS = ("float32",)  # dtypes of aggregates that parallel workers compute, too
@@ -94,7 +94,7 @@ def test_the_functions_of_the_extension(connection: psycopg.Connection, extensio
     """Names, arguments, results, volatility and parallel safety; but for what serves clusters, which refuse these."""
     found = set(connection.execute(SIGNATURES).fetchall())
     assert len(found) > 300
-    of_clusters = {each.name for each in functions_of_postgresql()}
+    of_clusters = {each.name for each in array_functions_of_postgresql()}
     assert found == {each for each in extension.execute(SIGNATURES).fetchall() if each[0] not in of_clusters}
 
 
@@ -134,7 +134,7 @@ def test_aggregate_of_groups_skips_rows_with_null(connection: psycopg.Connection
 
 
 @pytest.mark.parametrize("function", COMPUTED, ids=lambda function: function.example)
-def test_examples_run(connection: psycopg.Connection, function: Function) -> None:
+def test_examples_run(connection: psycopg.Connection, function: ArrayFunction) -> None:
     if function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]
         ((found,),) = connection.execute(in_postgres(f"SELECT {function.example} FROM {relation}")).fetchall()
@@ -146,7 +146,7 @@ def test_examples_run(connection: psycopg.Connection, function: Function) -> Non
 
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.example)
-def test_complex_numbers_are_refused(connection: psycopg.Connection, function: Function) -> None:
+def test_complex_numbers_are_refused(connection: psycopg.Connection, function: ArrayFunction) -> None:
     if function.is_aggregate:
         relation, _ = EXAMPLE_ROWS[function.example]
         query = f"SELECT {function.example} FROM {relation}"

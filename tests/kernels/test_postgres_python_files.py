@@ -15,7 +15,7 @@ from sparseeinsum import cli
 from sparseeinsum.cli import extensions
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.postgresql import python as files
-from sparseeinsum.kernels.postgresql.installation import Server, find_server
+from sparseeinsum.kernels.postgresql.installation import InstalledServer, find_server
 from sparseeinsum.kernels.postgresql.python import install_python
 
 A = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])
@@ -92,7 +92,7 @@ def test_by_the_command(
 
 
 def test_servers_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    server = Server(15, tmp_path, tmp_path)
+    server = InstalledServer(15, tmp_path, tmp_path)
     with pytest.raises(ExtensionError, match=r"no PL/Python; .*apt-get install postgresql-plpython3-15"):
         install_python(server, se.__version__)
     (tmp_path / "plpython3u.control").touch()

@@ -10,8 +10,8 @@ import test_sql_functions
 from sql_rows import Connection
 
 import sparseeinsum as se
-from sparseeinsum.kernels.catalogue import Function, ValueType, functions
-from sparseeinsum.kernels.user_functions import require_aggregate
+from sparseeinsum.kernels.array_functions import ArrayFunction, ValueType, array_functions
+from sparseeinsum.kernels.user_function_table import require_aggregate
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_extension.py asks PostgreSQL")
@@ -25,7 +25,9 @@ def connection(shared_db: se.Database) -> Connection:
 
 def test_every_function_is_tested() -> None:
     called = {re.split(r"\W", call)[0] for call in (*test_sql_functions.SCALARS, *test_sql_aggregates.AGGREGATES)}
-    others = [function for function in functions() if "f64" in function.dtypes and not function.uses_resident_arrays]
+    others = [
+        function for function in array_functions() if "f64" in function.dtypes and not function.uses_resident_arrays
+    ]
     # test_resident_arrays.py and test_users_aggregates.py have the rest
     assert called == {function.name for function in others if not function.is_embedded}
 
@@ -96,8 +98,8 @@ def merged(state: Pair, other: Pair) -> Pair:
     return two_greatest(two_greatest(state, other[0]), other[1])
 
 
-@pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
-def test_examples_run(connection: Connection, function: Function) -> None:
+@pytest.mark.parametrize("function", array_functions(), ids=lambda function: function.example)
+def test_examples_run(connection: Connection, function: ArrayFunction) -> None:
     if function.is_embedded:
         se.aggregate("least", least, (math.inf, math.inf), lesser)
         se.aggregate("top2", two_greatest, (-math.inf, -math.inf), merged)
@@ -114,8 +116,8 @@ def test_examples_run(connection: Connection, function: Function) -> None:
         assert connection.execute(f"SELECT {function.example}").fetchall() == [(True,)]
 
 
-@pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
-def test_descriptions_are_sentences(function: Function) -> None:
+@pytest.mark.parametrize("function", array_functions(), ids=lambda function: function.example)
+def test_descriptions_are_sentences(function: ArrayFunction) -> None:
     assert re.fullmatch(r"[A-Z1].*\.", function.description)
     named = re.findall(r"`(\w+)`", function.description)
     assert set(named) <= {argument.name for argument in function.arguments}
@@ -125,9 +127,9 @@ def test_descriptions_are_sentences(function: Function) -> None:
 ELEMENTS = {"f64": "DOUBLE", "f32": "FLOAT", "i64": "BIGINT", "c128": "DOUBLE", "c64": "FLOAT"}
 
 
-@pytest.mark.parametrize("function", functions(), ids=lambda function: function.example)
+@pytest.mark.parametrize("function", array_functions(), ids=lambda function: function.example)
 @pytest.mark.parametrize("dtype", ELEMENTS)
-def test_duckdb_lists_every_function(connection: Connection, function: Function, dtype: str) -> None:
+def test_duckdb_lists_every_function(connection: Connection, function: ArrayFunction, dtype: str) -> None:
     element = ELEMENTS[dtype]
     written = {
         ValueType.NUMBER: element,

@@ -15,7 +15,7 @@ from sql_rows import SQL_TYPES
 import sparseeinsum as se
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.kernels import descriptors
-from sparseeinsum.kernels.user_functions import compile_function
+from sparseeinsum.kernels.user_function_table import compile_function
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's")
 
@@ -229,7 +229,7 @@ def test_longest_name(connection: duckdb.DuckDBPyConnection) -> None:
 
 def test_one_function_too_many(connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_function("last_one", lambda x: x)
-    monkeypatch.setattr(descriptors, "MAX_USERS_FUNCTIONS", 1)
+    monkeypatch.setattr(descriptors, "MAX_USER_FUNCTIONS", 1)
     with pytest.raises(SemanticsError, match="the most there may be; one_too_many is one too many"):
         compile_function("one_too_many", lambda x: x)
     compile_function("last_one", lambda x: x + 3)

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import sparseeinsum as se
-from sparseeinsum.language.expressions import LabelledExpression
+from sparseeinsum.language.python_expressions import LabelledExpression
 from sparseeinsum.language.syntax import free_labels
 
 LABELS = ("i", "j", "K", "l2")

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from random_syntax import Pair, expressions, programs
 
 import sparseeinsum as se
-from sparseeinsum.language.building import build
-from sparseeinsum.language.expressions import LabelledExpression
-from sparseeinsum.language.files import read_statements
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parsing import raise_error
+from sparseeinsum.language.program_files import read_statements
+from sparseeinsum.language.programs import build
+from sparseeinsum.language.python_expressions import LabelledExpression
 from sparseeinsum.language.syntax import Assignment, SourceText, Statement, write_statement
 
 

@@ -20,7 +20,7 @@ from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.pipeline import replanning
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.pipeline.running import run_plan
-from sparseeinsum.plans import statements
+from sparseeinsum.plans import plan_statements
 from sparseeinsum.results.execution import Execution
 
 MASKED = """
@@ -57,7 +57,7 @@ def executed(db: se.Database, plan: se.Plan, replans: bool = True) -> Execution:
 def be_eager(patch: pytest.MonkeyPatch) -> None:
     """Look at every result, and take what was found last for the rest, whatever it costs."""
     patch.setattr(
-        statements, "replanning_points", lambda plan, *_: tuple(step.einsum.output.tensor for step in plan.steps)
+        plan_statements, "replanning_points", lambda plan, *_: tuple(step.einsum.output.tensor for step in plan.steps)
     )
     patch.setattr(replanning, "_DEVIATION", 1.0)
     patch.setattr(replanning, "_LEAST_GAIN", -1e9)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.api.examples import Graph, Matrix, attention_inputs, attention_program, citation_graph, gcn_inputs
+from sparseeinsum.api.examples import (
+    ExampleGraph,
+    Matrix,
+    attention_inputs,
+    attention_program,
+    citation_graph,
+    gcn_inputs,
+)
 from sparseeinsum.api.graphs import GCN
 
 # Table 8: T0 to T3 and H, the first layer; the second, which the table leaves out, aggregates and transforms alike.
@@ -56,18 +63,18 @@ def written(plan: se.Plan) -> str:
 
 
 @pytest.fixture(scope="module")
-def graph() -> Graph:
+def graph() -> ExampleGraph:
     return citation_graph()
 
 
 @pytest.fixture(scope="module")
-def gcn(graph: Graph) -> Iterator[se.Database]:
+def gcn(graph: ExampleGraph) -> Iterator[se.Database]:
     with se.connect() as database:
         yield load(database, gcn_inputs(graph))
 
 
 @pytest.fixture(scope="module")
-def attention(graph: Graph) -> Iterator[se.Database]:
+def attention(graph: ExampleGraph) -> Iterator[se.Database]:
     with se.connect() as database:
         yield load(database, attention_inputs(graph, WIDTH))
 
@@ -105,7 +112,7 @@ def test_planning_is_a_pure_function(gcn: se.Database, optimizer: str) -> None:
     assert second.sql(style="staged") == first.sql(style="staged")
 
 
-def test_plans_of_equal_data_in_two_databases_are_equal(graph: Graph, attention: se.Database) -> None:
+def test_plans_of_equal_data_in_two_databases_are_equal(graph: ExampleGraph, attention: se.Database) -> None:
     text = attention_program(WIDTH)
     with se.connect() as other:
         load(other, attention_inputs(graph, WIDTH))

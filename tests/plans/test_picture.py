@@ -23,7 +23,7 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.plans.picture.cards import notation_lines
-from sparseeinsum.plans.picture.graph_layout import Edge, Node, Placement, place
+from sparseeinsum.plans.picture.graph_layout import Edge, GraphLayout, Node, place
 
 SVG = "{http://www.w3.org/2000/svg}"
 # Of DejaVu Sans Mono, the widest of the fonts asked for, as a share of its size
@@ -201,7 +201,7 @@ def test_nothing_overlaps(seed: int) -> None:
     check_routes(placement, edges)
 
 
-def check_routes(placement: Placement, edges: list[Edge]) -> None:
+def check_routes(placement: GraphLayout, edges: list[Edge]) -> None:
     """Edges run downwards from border to border; straight parts pass beside boxes, curves between layers."""
     for edge, route in zip(edges, placement.routes, strict=True):
         source, target = placement.boxes[edge.source], placement.boxes[edge.target]
@@ -237,4 +237,4 @@ def test_crossings_are_undone() -> None:
 
 
 def test_a_place_for_nothing() -> None:
-    assert place([], []) == Placement({}, (), 0.0, 0.0)
+    assert place([], []) == GraphLayout({}, (), 0.0, 0.0)

@@ -14,12 +14,12 @@ from reading import engine_of
 from sqlglot import exp
 
 import sparseeinsum as se
-from sparseeinsum.kernels.catalogue import functions
+from sparseeinsum.kernels.array_functions import array_functions
 from sparseeinsum.language.scalar import evaluate, operands_of, write
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.render.dialects import DUCKDB, POSTGRESQL, Dialect, write_sql
-from sparseeinsum.render.scalars import number_expression
+from sparseeinsum.render.number_expressions import number_expression
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.statistics.numbers import number
 
@@ -119,7 +119,7 @@ def test_which_functions_are_plain_sql(name: str, dialect: Dialect) -> None:
     arguments = (Operand(0), Operand(1), Operand(0))[: FUNCTIONS[name].operands]
     sql = number_expression(Call(name, arguments), [exp.column("u"), exp.column("v")], "float64", dialect)
     called = {str(call.this) for call in sql.find_all(exp.Anonymous)}
-    assert called <= {function.name for function in functions()}
+    assert called <= {function.name for function in array_functions()}
     assert (not called) == (name in PLAIN[dialect])
 
 

@@ -25,7 +25,7 @@ from sparseeinsum.decompose.clusters.distribution import (
     transfer_bytes,
 )
 from sparseeinsum.decompose.clusters.partial_groups import expected_partials
-from sparseeinsum.plans.statements import write_sql
+from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.render.dialects import CITUS
 
 TWO = Cluster(sites=2, shards=8)

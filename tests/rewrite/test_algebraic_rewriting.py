@@ -17,11 +17,11 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Reference
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.saturation.egraph import Limits, saturate
+from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
+from sparseeinsum.rewrite.saturation.egraph import SaturationLimits, saturate
 from sparseeinsum.rewrite.saturation.einsum_building import build_einsums
 from sparseeinsum.rewrite.saturation.extraction import terms_of
 from sparseeinsum.rewrite.saturation.extractor import Extractor
-from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.term_reading import read_terms
 from sparseeinsum.rewrite.saturation.terms import Add, Leaf, Mul, NumberTerm, Sum, free_labels
 from sparseeinsum.rewrite.unique_names import UniqueNames
@@ -116,7 +116,7 @@ def rewritten(
     }
     graph = bind(program, tensors)
     reading = read_terms(graph.einsums, [each for each in graph.einsums if each.output.tensor in roots], graph)
-    classes = saturate(reading.terms, reading.bounds, reading.equal_pairs, Limits(seconds=0.1, nodes=3000))
+    classes = saturate(reading.terms, reading.bounds, reading.equal_pairs, SaturationLimits(seconds=0.1, nodes=3000))
     sizes = sizes_of(classes, reading.bounds, dict.fromkeys(classes.leaves, density))
     extractor = Extractor.with_tree_costs(classes, sizes)
     choice = (extractor.with_sharing if is_shared else extractor.greedy)(classes.roots)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.plans.sizes import result_sizes
+from sparseeinsum.plans.result_sizes import result_sizes
 from sparseeinsum.rewrite import first_match
 
 Matrix = NDArray[np.float64]

@@ -14,9 +14,9 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode, Limits, saturate
+from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
+from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode, SaturationLimits, saturate
 from sparseeinsum.rewrite.saturation.extractor import Extractor
-from sparseeinsum.rewrite.saturation.sizes import sizes_of
 from sparseeinsum.rewrite.saturation.term_reading import GroupTerms, read_terms
 from sparseeinsum.rewrite.saturation.terms import Add, AggregateTerm, Apply, Leaf, Mul, NumberTerm, Sum, Term
 from sparseeinsum.semantics.dense import evaluate_program
@@ -225,9 +225,9 @@ def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
 
 def test_limits_end_it_with_what_is_found() -> None:
     given = reading(((X - U @ V.T) ** 2).sum())
-    whole = saturate(given.terms, given.bounds, given.equal_pairs, Limits(seconds=60))
+    whole = saturate(given.terms, given.bounds, given.equal_pairs, SaturationLimits(seconds=60))
     assert whole.is_saturated
-    for limits in (Limits(nodes=200), Limits(rounds=3), Limits(seconds=0)):
+    for limits in (SaturationLimits(nodes=200), SaturationLimits(rounds=3), SaturationLimits(seconds=0)):
         found = saturate(given.terms, given.bounds, given.equal_pairs, limits)
         assert not found.is_saturated
         assert found.count() < whole.count()
@@ -260,7 +260,7 @@ def test_what_else_a_machine_does_is_no_limit() -> None:
     start = time.perf_counter()
     with busy_threads(6):
         found = saturate(given.terms, given.bounds, given.equal_pairs)
-    assert time.perf_counter() - start > Limits().seconds  # else it was not busy enough to tell
+    assert time.perf_counter() - start > SaturationLimits().seconds  # else it was not busy enough to tell
     assert found.is_saturated
     assert found.count() == alone.count()
 
@@ -282,7 +282,7 @@ def test_both_sides_are_equal_numerically(method: str) -> None:
 
 
 def test_expressions_that_explode_are_saturated_in_part() -> None:
-    limits = Limits(seconds=60, nodes=3000)
+    limits = SaturationLimits(seconds=60, nodes=3000)
     for factors in (4, 8, 16):
         sums = [se.matrix(f"A{factor}") + se.matrix(f"B{factor}") for factor in range(factors)]
         expression = functools.reduce(operator.mul, sums)

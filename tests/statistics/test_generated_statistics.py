@@ -6,7 +6,7 @@ from reading import engine_of
 import sparseeinsum as se
 from sparseeinsum.language.tensors import Axis, StoredTensor, Tensor
 from sparseeinsum.statistics.fingerprints import fingerprints
-from sparseeinsum.statistics.generated import measure_generated
+from sparseeinsum.statistics.generated_measurements import measure_generated
 from sparseeinsum.statistics.measure import measure
 from sparseeinsum.storage.generated_tensors import generated_source, successor_source
 

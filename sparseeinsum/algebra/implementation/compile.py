@@ -10,12 +10,13 @@ from sparseeinsum.algebra.implementation.site_operators import (
     LocalFilter,
     LocalJoin,
     LocalMap,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
     transformed,
 )
-from sparseeinsum.algebra.relational.expressions import (
+from sparseeinsum.algebra.relational.kernels import IDENTITY
+from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Complete,
     Concat,
@@ -27,7 +28,6 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.kernels import IDENTITY
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -42,7 +42,7 @@ def table1_plan(expression: Expression, placements: Mapping[str, Placement]) -> 
     plans: dict[int, SitePlan] = {}
     for node in topological_order(expression):
         if isinstance(node, Input):
-            plans[id(node)] = Placed(node, placements.get(node.name, SCATTERED))
+            plans[id(node)] = PlacedInput(node, placements.get(node.name, SCATTERED))
         else:
             plans[id(node)] = table1_operator(node, tuple(plans[id(operand)] for operand in node.inputs))
     return plans[id(expression)]

@@ -17,7 +17,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     LocalFilter,
     LocalJoin,
     LocalMap,
-    Placed,
+    PlacedInput,
     SitePlan,
 )
 from sparseeinsum.algebra.relational.keys import CopyNumber, Key, KeyMap, KeyPredicate, key_grid
@@ -78,7 +78,7 @@ def count_tuples(plan: SitePlan, inputs: Sequence[TupleCounts], sites: int) -> T
     """
     result_type = plan.type
     match plan:
-        case Placed(relation):
+        case PlacedInput(relation):
             is_known = result_type.known_keys is not None or relation.tuples is not None
             if result_type.is_continuous or not is_known:
                 return _dense(result_type)
@@ -133,12 +133,14 @@ def _aggregated(plan: LocalAggregation, counts: TupleCounts, sites: int) -> Tupl
             if counts.tuples > 0
             else 0.0
         )
-    whole = _dense(result_type) if result_type.is_continuous else _with_holes(result_type, groups, distinct)
+    global_counts = _dense(result_type) if result_type.is_continuous else _with_holes(result_type, groups, distinct)
     if plan.placement.pending is None:
-        return whole
+        return global_counts
     other_dims = [position for position in placement.dims if position not in plan.group_by]
     site_values = counts.values(other_dims) if placement.kind == PlacementKind.PARTITIONED else counts.tuples
-    return TupleCounts(min(counts.tuples, whole.tuples * min(sites, site_values)), whole.distinct, whole.bound)
+    return TupleCounts(
+        min(counts.tuples, global_counts.tuples * min(sites, site_values)), global_counts.distinct, global_counts.bound
+    )
 
 
 def _mapped(keys: KeyMap, distinct: Sequence[float], result_type: RelationType) -> list[float]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.cost import Cost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.counts import TupleCounts
+from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementLike, partitioned
-from sparseeinsum.algebra.implementation.search import best_plans
+from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
@@ -16,13 +16,13 @@ from sparseeinsum.algebra.implementation.site_operators import (
     LocalFilter,
     LocalJoin,
     LocalMap,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.expressions import Expression
+from sparseeinsum.algebra.relational.expression_text import write_positions, write_tree
 from sparseeinsum.algebra.relational.keys import Key
-from sparseeinsum.algebra.relational.writing import write_positions, write_tree
+from sparseeinsum.algebra.relational.relational_expressions import Expression
 from sparseeinsum.errors import AlgebraError
 
 
@@ -41,9 +41,9 @@ class DistributedPlans:
     plain: tuple[SitePlan, ...]
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> PlanCost:
         """The cost of all plans; parts that they share count once."""
-        return sum((cost for _, _, cost in self._operators()), Cost())
+        return sum((cost for _, _, cost in self._operators()), PlanCost())
 
     @property
     def transfer(self) -> float:
@@ -53,7 +53,7 @@ class DistributedPlans:
     @property
     def plain_transfer(self) -> float:
         """The floats that sites send to each other in the plans of table 1."""
-        return sum((cost for _, _, cost in cost_by_operator(self.plain, self.sites)), Cost()).transfer
+        return sum((cost for _, _, cost in cost_by_operator(self.plain, self.sites)), PlanCost()).transfer
 
     def moved(self, sites: int | None = None, keys: Mapping[str, Sequence[Key]] | None = None) -> int:
         """The exact number of floats that sites send to each other, replayed from keys and bounds alone.
@@ -71,7 +71,7 @@ class DistributedPlans:
         }
         return sum(traffic.values())
 
-    def _operators(self) -> list[tuple[SitePlan, TupleCounts, Cost]]:
+    def _operators(self) -> list[tuple[SitePlan, TupleCounts, PlanCost]]:
         return cost_by_operator(self.plans.values(), self.sites)
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ def _line(plan: SitePlan, floats: float) -> str:
 
 def _operator(plan: SitePlan) -> str:
     match plan:
-        case Placed(relation):
+        case PlacedInput(relation):
             return relation.name
         case Broadcast():
             return "broadcast"

@@ -5,20 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.algebra.implementation.compile import local_operator
-from sparseeinsum.algebra.implementation.cost import Cost, Sites, operator_cost
 from sparseeinsum.algebra.implementation.counts import TupleCounts, count_tuples
+from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, operator_cost
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind, partitioned
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
     LocalJoin,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.expressions import Aggregation, Complete, Concat, Expression, Join
 from sparseeinsum.algebra.relational.folds import Fold
+from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Complete, Concat, Expression, Join
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -31,7 +31,7 @@ class PricedPlan:
 
     plan: SitePlan
     counts: TupleCounts
-    cost: Cost
+    cost: PlanCost
 
 
 @dataclass
@@ -46,8 +46,8 @@ class PlansByPlacement:
         placement = plan.plan.placement
         if placement.pending is not None:
             return
-        known = self.plans.get(placement)
-        if known is None or plan.cost.total(self.sites) < known.cost.total(self.sites):
+        cheapest = self.plans.get(placement)
+        if cheapest is None or plan.cost.total(self.sites) < cheapest.cost.total(self.sites):
             self.plans[placement] = plan
 
     def cheapest(self) -> PricedPlan:
@@ -119,7 +119,7 @@ def plans_of_operator(node: Expression, inputs: Sequence[PlansByPlacement], site
     return result.pruned()
 
 
-def plans_of_input(placed: Placed, sites: Sites) -> PlansByPlacement:
+def plans_of_input(placed: PlacedInput, sites: Sites) -> PlansByPlacement:
     """The only plan of an input: it is read where it is."""
     result = PlansByPlacement(sites)
     result.add(price(placed, [], sites))
@@ -202,11 +202,11 @@ def replicated_joins(
         yield price_tree(product.replicated(), {id(first.plan): first, id(second.plan): second}, sites)
 
 
-def price_tree(plan: SitePlan, known: Mapping[int, PricedPlan], sites: Sites) -> PricedPlan:
-    """The price of a plan of several operators, above plans that are priced already: `known`, by id."""
-    if id(plan) in known:
-        return known[id(plan)]
-    return price(plan, [price_tree(operand, known, sites) for operand in plan.inputs], sites)
+def price_tree(plan: SitePlan, priced: Mapping[int, PricedPlan], sites: Sites) -> PricedPlan:
+    """The price of a plan of several operators, above plans that are priced already: `priced`, by id."""
+    if id(plan) in priced:
+        return priced[id(plan)]
+    return price(plan, [price_tree(operand, priced, sites) for operand in plan.inputs], sites)
 
 
 def _completions(node: Complete, inputs: PlansByPlacement, sites: Sites) -> Iterator[PricedPlan]:

@@ -18,7 +18,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     LocalFilter,
     LocalJoin,
     LocalMap,
-    Placed,
+    PlacedInput,
     Shuffle,
     SitePlan,
 )
@@ -91,13 +91,13 @@ class SimulatedRun:
         """Whether PART_D holds: every key occurs once, and keys that agree at the positions `dims` are on one site."""
         positions = tuple(dims)
         site_of: dict[Key, int] = {}
-        seen: set[Key] = set()
+        stored: set[Key] = set()
         for number, site in enumerate(self.sites):
             for key, _ in site:
-                parts = tuple(key[position] for position in positions)
-                if key in seen or site_of.setdefault(parts, number) != number:
+                site_key = tuple(key[position] for position in positions)
+                if key in stored or site_of.setdefault(site_key, number) != number:
                     return False
-                seen.add(key)
+                stored.add(key)
         return True
 
 
@@ -127,13 +127,13 @@ def replay(plan: SitePlan, sites: int, keys: Mapping[str, Iterable[Key]] | None 
     known_keys = {name: list(node) for name, node in (keys or {}).items()}
     stored: dict[str, Tuples] = {}
     for node in topological_order(plan):
-        if isinstance(node, Placed) and node.input.name not in stored:
+        if isinstance(node, PlacedInput) and node.input.name not in stored:
             input_keys = known_keys[node.input.name] if node.input.name in known_keys else _all_keys(node)
             stored[node.input.name] = [(key, node.type.bound) for key in input_keys]
     return _Simulation(BOUNDS, stored, sites).run(plan)[1]
 
 
-def _all_keys(placed: Placed) -> list[Key]:
+def _all_keys(placed: PlacedInput) -> list[Key]:
     columns = placed.type.keys()
     if columns is None:
         raise AlgebraError(
@@ -156,16 +156,16 @@ class _Simulation:
         for node in topological_order(plan):
             inputs = [results[id(operand)] for operand in node.inputs]
             match node:
-                case Placed():
+                case PlacedInput():
                     results[id(node)] = self._placed(node)
                 case Broadcast() | Shuffle():
                     results[id(node)], transfer = self._moved(node, inputs[0])
                     traffic.append(transfer)
                 case _:
-                    results[id(node)] = [self._local(node, number, *parts) for number, parts in _by_site(inputs)]
+                    results[id(node)] = [self._local(node, number, *operands) for number, operands in _by_site(inputs)]
         return results[id(plan)], tuple(traffic)
 
-    def _placed(self, plan: Placed) -> TuplesBySite:
+    def _placed(self, plan: PlacedInput) -> TuplesBySite:
         if plan.input.name not in self.stored:
             raise AlgebraError(f"no relation {plan.input.name} is given; there are {', '.join(self.stored) or 'none'}")
         tuples, placement = self.stored[plan.input.name], plan.placement

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind
-from sparseeinsum.algebra.relational.absence import Absent
+from sparseeinsum.algebra.relational.absence import AbsentArray
 from sparseeinsum.algebra.relational.compositions import SplitAxis
-from sparseeinsum.algebra.relational.expressions import Input
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Kernel, commutes
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, identity_map
+from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import OneInput
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
@@ -30,7 +30,7 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedInput:
     """A relation that is read by name, and where its tuples are before anything is transferred.
 
     Attributes:
@@ -117,7 +117,7 @@ class LocalJoin:
     right_keys: tuple[int, ...]
     kernel: Kernel
     kind: JoinKind = JoinKind.INNER
-    absent: tuple[Absent | None, Absent | None] = (None, None)
+    absent: tuple[AbsentArray | None, AbsentArray | None] = (None, None)
     keys: KeyMap | None = None
     type: RelationType = field(init=False, compare=False, repr=False)
     placement: Placement = field(init=False, compare=False, repr=False)
@@ -269,7 +269,7 @@ class LocalComplete(OneInput["SitePlan"]):
     """
 
     input: "SitePlan"
-    absent: Absent
+    absent: AbsentArray
     frontier: Key
 
     def __post_init__(self) -> None:
@@ -289,7 +289,7 @@ class LocalComplete(OneInput["SitePlan"]):
 
 
 SitePlan: TypeAlias = (
-    Placed | Broadcast | Shuffle | LocalJoin | LocalAggregation | LocalFilter | LocalMap | LocalComplete
+    PlacedInput | Broadcast | Shuffle | LocalJoin | LocalAggregation | LocalFilter | LocalMap | LocalComplete
 )
 
 
@@ -300,7 +300,7 @@ def with_inputs(plan: SitePlan, inputs: tuple[SitePlan, ...]) -> SitePlan:
         AlgebraError: It cannot be computed of them.
     """
     match plan:
-        case Placed():
+        case PlacedInput():
             return plan
         case LocalJoin():
             return replace(plan, left=inputs[0], right=inputs[1])

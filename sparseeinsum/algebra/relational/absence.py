@@ -33,7 +33,7 @@ class TileExtent:
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class AbsentArray:
     """The array that an absent tuple would hold.
 
     Attributes:

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.expressions import (
+from sparseeinsum.algebra.relational.kernels import IDENTITY
+from sparseeinsum.algebra.relational.keys import Key, all_keys, identity_map
+from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Complete,
     Concat,
@@ -21,8 +23,6 @@ from sparseeinsum.algebra.relational.expressions import (
     Tile,
     Transform,
 )
-from sparseeinsum.algebra.relational.kernels import IDENTITY
-from sparseeinsum.algebra.relational.keys import Key, all_keys, identity_map
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.tuples import ARRAYS, completed, folded, mapped
 from sparseeinsum.algebra.relational.types import RelationType, check_keys

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 
-class _Node(Protocol):
+class _TreeNode(Protocol):
     @property
-    def inputs(self) -> "Sequence[_Node]": ...
+    def inputs(self) -> "Sequence[_TreeNode]": ...
 
 
-Node = TypeVar("Node", bound=_Node)
+Node = TypeVar("Node", bound=_TreeNode)
 Operand = TypeVar("Operand", covariant=True)
 
 

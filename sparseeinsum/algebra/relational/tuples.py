@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.absence import Absent
+from sparseeinsum.algebra.relational.absence import AbsentArray
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import Key, KeyMap
@@ -34,7 +34,7 @@ class Payloads(ABC):
         """The result of folding a group; see `Fold.fold`."""
 
     @abstractmethod
-    def absent(self, absent: Absent, key: Key) -> Any:  # noqa: ANN401
+    def absent(self, absent: AbsentArray, key: Key) -> Any:  # noqa: ANN401
         """What the absent tuple with this key would hold."""
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Arrays(Payloads):
         """The array that a fold computes of a group."""
         return fold.fold(group, keys, values)
 
-    def absent(self, absent: Absent, key: Key) -> Array:
+    def absent(self, absent: AbsentArray, key: Key) -> Array:
         """An array of the fill."""
         return absent.array(key)
 
@@ -81,7 +81,7 @@ class Bounds(Payloads):
         """The bound of the array that a fold would compute."""
         return fold.bound(values[0])
 
-    def absent(self, absent: Absent, key: Key) -> Bound:
+    def absent(self, absent: AbsentArray, key: Key) -> Bound:
         """The bound of the array of the fill."""
         return tuple(extent.at(key) for extent in absent.extents)
 
@@ -98,12 +98,14 @@ def folded(tuples: Iterable[tuple[Key, Any]], group_by: tuple[int, ...], fold: F
     """The tuples of an aggregation: groups by the parts of keys at `group_by`, each folded into one tuple."""
     groups: dict[Key, Tuples] = defaultdict(list)
     for key, value in tuples:
-        rest = tuple(part for position, part in enumerate(key) if position not in group_by)
-        groups[tuple(key[position] for position in group_by)].append((rest, value))
+        other_parts = tuple(part for position, part in enumerate(key) if position not in group_by)
+        groups[tuple(key[position] for position in group_by)].append((other_parts, value))
     results = []
     for key, group in groups.items():
         group.sort(key=lambda member: member[0])
-        results.append((key, payloads.fold(fold, key, [rest for rest, _ in group], [value for _, value in group])))
+        results.append(
+            (key, payloads.fold(fold, key, [other_parts for other_parts, _ in group], [value for _, value in group]))
+        )
     return results
 
 
@@ -116,7 +118,9 @@ def mapped(tuples: Iterable[tuple[Key, Any]], keys: KeyMap, kernel: Kernel, payl
     ]
 
 
-def completed(tuples: Iterable[tuple[Key, Any]], absent: Absent, keys: Iterable[Key], payloads: Payloads) -> Tuples:
+def completed(
+    tuples: Iterable[tuple[Key, Any]], absent: AbsentArray, keys: Iterable[Key], payloads: Payloads
+) -> Tuples:
     """Tuples for all of `keys`; absent ones hold the fill."""
     present = dict(tuples)
     return [(key, present[key] if key in present else payloads.absent(absent, key)) for key in keys]
@@ -140,16 +144,16 @@ class Pairing:
     arities: tuple[int, int]
     kernel: Kernel
     kind: JoinKind
-    absent: tuple[Absent | None, Absent | None]
+    absent: tuple[AbsentArray | None, AbsentArray | None]
 
     def right_position(self, position: int) -> int:
         """The position of a part of the right key in the key of a pair."""
         if position in self.right_keys:
             return self.left_keys[self.right_keys.index(position)]
-        return self.arities[0] + self._rest.index(position)
+        return self.arities[0] + self._unjoined_positions.index(position)
 
     @property
-    def _rest(self) -> list[int]:
+    def _unjoined_positions(self) -> list[int]:
         """The positions of the parts of the right key that are not joined."""
         return [position for position in range(self.arities[1]) if position not in self.right_keys]
 
@@ -164,11 +168,11 @@ class Pairing:
         partners: dict[Key, Tuples] = defaultdict(list)
         for key, value in right:
             partners[_parts(key, self.right_keys)].append((key, value))
-        rest = self._rest
+        unjoined = self._unjoined_positions
         pairs: Tuples = []
         for key, value in left:
             for partner_key, partner in partners.get(_parts(key, self.left_keys), ()):
-                pairs.append(((*key, *_parts(partner_key, rest)), payloads.apply(self.kernel, value, partner)))
+                pairs.append(((*key, *_parts(partner_key, unjoined)), payloads.apply(self.kernel, value, partner)))
         if self.kind in (JoinKind.LEFT, JoinKind.FULL):
             pairs += self._unmatched(left, lambda key: _parts(key, self.left_keys) in partners, 1, payloads)
         if self.kind in (JoinKind.RIGHT, JoinKind.FULL):

@@ -91,12 +91,12 @@ def _type_of_keys(keys: Keys, bound: Bound, is_ragged: bool) -> RelationType:
     return RelationType(frontier, bound, is_continuous, is_ragged, None if is_continuous else keys)
 
 
-def _check_positions(what: str, positions: Sequence[int], arity: int) -> None:
+def _check_positions(operator: str, positions: Sequence[int], arity: int) -> None:
     beyond = [position for position in positions if not 0 <= position < arity]
     if beyond:
-        raise AlgebraError(f"{what} names the part {beyond[0]} of keys that have {arity}")
+        raise AlgebraError(f"{operator} names the part {beyond[0]} of keys that have {arity}")
     if len(set(positions)) < len(positions):
-        raise AlgebraError(f"{what} names a part of the key twice: {tuple(positions)}")
+        raise AlgebraError(f"{operator} names a part of the key twice: {tuple(positions)}")
 
 
 def aggregated_type(relation: RelationType, group_by: Sequence[int], fold: Fold) -> RelationType:
@@ -249,8 +249,8 @@ def check_keys(keys: Keys, mapping: KeyMap) -> None:
         raise AlgebraError(f"{mapping} makes the key {_first(unique, counts > 1)} of several; keys must be unique")
 
 
-def _first(keys: Keys, which: NDArray[np.bool_]) -> str:
-    return f"<{', '.join(str(part) for part in keys[:, which][:, 0])}>"
+def _first(keys: Keys, chosen: NDArray[np.bool_]) -> str:
+    return f"<{', '.join(str(part) for part in keys[:, chosen][:, 0])}>"
 
 
 def _is_injective(mapping: KeyMap, frontier: Sequence[int]) -> bool:

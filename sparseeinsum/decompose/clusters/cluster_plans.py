@@ -7,7 +7,7 @@ from sparseeinsum.decompose.clusters.cluster_tasks import ClusterTask, Machines
 from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.joint import search_jointly
-from sparseeinsum.decompose.search import Candidate, Choices, GraphPricing, SearchTask
+from sparseeinsum.decompose.search_tasks import Candidate, Choices, GraphPricing, SearchTask
 from sparseeinsum.language.eingraph import EinSum, Reference
 
 _CANDIDATES_PER_TILING = 8  # plans to search for every one that is asked for, as several have the same tiles

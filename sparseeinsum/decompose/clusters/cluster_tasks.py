@@ -29,7 +29,7 @@ from sparseeinsum.decompose.clusters.repartition_routes import (
     numbered_distribution,
     tables_for,
 )
-from sparseeinsum.decompose.search import Choices, SearchTask, State
+from sparseeinsum.decompose.search_tasks import Choices, SearchTask, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import Decomposition, common_tile
 
@@ -79,7 +79,7 @@ class ClusterTask:
 
     @property
     def graph(self) -> EinGraph:
-        """The EinSums."""
+        """The EinSums for which choices are searched, with the tensors that they read and compute."""
         return self.task.graph
 
     def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "ClusterTask":
@@ -113,10 +113,10 @@ class ClusterTask:
     def own_cost(self, einsum: EinSum, choice: Choice) -> float:
         """Seconds that do not depend on other choices: to read inputs, to compute the EinSum, to fill its table."""
         name = einsum.output.tensor
-        known = self._own.get((name, choice))
-        if known is None:
-            known = self._own[name, choice] = self._own_cost(einsum, choice)
-        return known
+        cost = self._own.get((name, choice))
+        if cost is None:
+            cost = self._own[name, choice] = self._own_cost(einsum, choice)
+        return cost
 
     def _own_cost(self, einsum: EinSum, choice: Choice) -> float:
         name, tiles = einsum.output.tensor, _tiles(einsum, choice)
@@ -183,19 +183,19 @@ class ClusterTask:
     def _route_seconds(self, tensor: str, before: Choice, after: Choice, is_dense: bool, reads: int) -> Seconds:
         """Costs of a change of decomposition, between all distributions before and after it."""
         key = tensor, before, after, is_dense, reads
-        known = self._routes.get(key)
-        if known is None:
+        seconds = self._routes.get(key)
+        if seconds is None:
             operators = self.operators(tensor, before, after, is_dense, reads)
             routes = Routes(self.machines.costs, len(self.graph.tensors[tensor].axes))
-            known = self._routes[key] = routes.seconds(self._sized(tensor, before), operators)
-        return known
+            seconds = self._routes[key] = routes.seconds(self._sized(tensor, before), operators)
+        return seconds
 
     def _sized(self, tensor: str, tiles: Choice) -> SizedRelation:
-        known = self._relations.get((tensor, tiles))
-        if known is None:
-            known = SizedRelation(Decomposition(tiles), volume_of(self.task.model, tensor, tiles))
-            self._relations[tensor, tiles] = known
-        return known
+        relation = self._relations.get((tensor, tiles))
+        if relation is None:
+            relation = SizedRelation(Decomposition(tiles), volume_of(self.task.model, tensor, tiles))
+            self._relations[tensor, tiles] = relation
+        return relation
 
     def _input_states(self) -> dict[str, State]:
         """States of the inputs, except those that may be read in any decomposition at no cost."""
@@ -206,8 +206,8 @@ class ClusterTask:
 
     def _strategies_of(self, einsum: EinSum, tiles: Choice) -> tuple[LocalStrategy, ...]:
         name = einsum.output.tensor
-        known = self._strategies.get((name, tiles))
-        if known is None:
+        allowed = self._strategies.get((name, tiles))
+        if allowed is None:
             join = self.task.model.vertex_cost(einsum, tiles).absence.join
             size_bytes = sum(
                 self._sized(reference.tensor, reference_tiles(einsum, reference, tiles)).volume.size_bytes
@@ -215,8 +215,8 @@ class ClusterTask:
             )
             has_parts = not self.task.model.evaluations[einsum.output.tensor].compensates
             strategies = contraction_strategies(einsum, tiles, join, has_parts)
-            known = self._strategies[name, tiles] = self.machines.costs.allowed_strategies(strategies, size_bytes)
-        return known
+            allowed = self._strategies[name, tiles] = self.machines.costs.allowed_strategies(strategies, size_bytes)
+        return allowed
 
     def _choices_of(self, einsum: EinSum) -> list[Choice]:
         """All choices of an EinSum; if there are too many, those whose tiles are cheapest on one machine."""

@@ -82,7 +82,7 @@ def distribution_number(distribution: Distribution, axes: int) -> int:
 
 
 def numbered_distribution(number: int, axes: int) -> Distribution:
-    """The inverse of `distribution_number`."""
+    """The distribution of a tensor of `axes` axes whose number `distribution_number` returns."""
     return Hashed(number) if number < axes else _WITHOUT_AXIS[number - axes]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.connected_axes import ConnectedAxes
-from sparseeinsum.decompose.eindecomp.vectors import even_choice, viable_choices
+from sparseeinsum.decompose.eindecomp.partition_vectors import even_choice, viable_choices
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 

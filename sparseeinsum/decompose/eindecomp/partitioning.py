@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice, result_tiles
+from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment
-from sparseeinsum.decompose.eindecomp.vectors import pieces_of
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 

@@ -120,10 +120,10 @@ class TransferModel:
 
     def tuples(self, tensor: str, tiles: Choice) -> float:
         """The expected number of pieces of a tensor that have entries."""
-        known = self._tuples.get((tensor, tiles))
-        if known is None:
-            known = self._tuples[tensor, tiles] = self.statistics[tensor].tuples(tiles)
-        return known
+        tuples = self._tuples.get((tensor, tiles))
+        if tuples is None:
+            tuples = self._tuples[tensor, tiles] = self.statistics[tensor].tuples(tiles)
+        return tuples
 
     def with_stored_floats(self, stored_floats: Mapping[str, float]) -> "TransferModel":
         """A copy in which tensors take so many floats."""
@@ -131,8 +131,8 @@ class TransferModel:
 
     def moved(self, einsum: EinSum, choice: Choice) -> MovedFloats:
         """The floats that an EinSum transfers by its cheapest exact evaluation, if operands have the required tiles."""
-        known = self._moved.get((einsum.output.tensor, choice))
-        if known is None:
+        cheapest = self._moved.get((einsum.output.tensor, choice))
+        if cheapest is None:
             keys = tuple(
                 frozenset(label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED)
                 & frozenset(operand.labels)
@@ -140,9 +140,9 @@ class TransferModel:
             )
             absences = self.evaluations[einsum.output.tensor].absence_options(keys)
             options = (self._moved_with(einsum, choice, absence) for absence in absences)
-            known = min(options, key=lambda moved: moved.floats)
-            self._moved[einsum.output.tensor, choice] = known
-        return known
+            cheapest = min(options, key=lambda moved: moved.floats)
+            self._moved[einsum.output.tensor, choice] = cheapest
+        return cheapest
 
     def _moved_with(self, einsum: EinSum, choice: Choice, absence: Absence) -> MovedFloats:
         calls = self._pairs(einsum, choice, absence)
@@ -191,8 +191,8 @@ class TransferModel:
     def repartition_table(self, tensor: str, before: Sequence[Choice], after: Sequence[Choice]) -> NDArray[np.float64]:
         """Floats transferred by repartitions of a tensor: a row for each vector before, a column for each after."""
         rows = max(_LARGEST_TABLE // len(after), 1)
-        parts = [before[start : start + rows] for start in range(0, len(before), rows)]
-        return np.concatenate([self._repartitions(tensor, part, after) for part in parts])
+        row_blocks = [before[start : start + rows] for start in range(0, len(before), rows)]
+        return np.concatenate([self._repartitions(tensor, part, after) for part in row_blocks])
 
     def _repartitions(self, tensor: str, before: Sequence[Choice], after: Sequence[Choice]) -> NDArray[np.float64]:
         tuples = partial(self.tuples, tensor)

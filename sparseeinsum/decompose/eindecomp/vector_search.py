@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.search import Candidate, State
+from sparseeinsum.decompose.search_tasks import Candidate, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 Vectors = Mapping[str, Choice]  # by the name of the result, as tiles

@@ -13,10 +13,10 @@ from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tiles
 from sparseeinsum.decompose.choices import fixed_tiles
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
+from sparseeinsum.decompose.eindecomp.partition_vectors import viable_choices
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, search_best
-from sparseeinsum.decompose.eindecomp.vectors import viable_choices
 from sparseeinsum.decompose.eindecomp.workers_cost_model import with_workers
 from sparseeinsum.decompose.joint import TABLE_LIMIT
 from sparseeinsum.decompose.model import CostModel

@@ -10,14 +10,14 @@ from sqlglot import exp
 
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column
-from sparseeinsum.engines.postgresql.engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.installed_functions import Variant
+from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation
 from sparseeinsum.engines.postgresql.stage_names import shared_stages
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
-from sparseeinsum.render.statements import Statement
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import KEY_TYPE, TableDistribution
 
 _MACHINES = "pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary'"
@@ -96,8 +96,8 @@ class CitusEngine(PostgreSQLEngine):
             EngineError: The setting of the speed is no number above 0.
         """
         speed = f"current_setting('{_NETWORK}', TRUE)"
-        ((sites, parts, gbit),) = self.rows(f"SELECT COUNT(*), {_SHARDS}, {speed} FROM {_MACHINES}")
-        cluster = Cluster(int(str(sites)), int(str(parts)))
+        ((sites, shards, gbit),) = self.rows(f"SELECT COUNT(*), {_SHARDS}, {speed} FROM {_MACHINES}")
+        cluster = Cluster(int(str(sites)), int(str(shards)))
         return replace(cluster, network_bytes_per_second=_speed(str(gbit))) if gbit else cluster
 
     def table_distribution(self, table: exp.Table) -> TableDistribution | None:
@@ -108,7 +108,7 @@ class CitusEngine(PostgreSQLEngine):
             return TableDistribution(None if column is None else str(column))
         return None
 
-    def stage(self, statement: Statement) -> int:
+    def stage(self, statement: SqlStatement) -> int:
         """Run a statement that stores its rows in a stage; return their number."""
         if statement.distribution is None:
             return super().stage(statement)

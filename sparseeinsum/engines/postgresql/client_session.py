@@ -76,8 +76,8 @@ class ClientSession:
     def _column(self, described: "psycopg.pq.abc.PGresult", number: int) -> Column:
         name, oid = described.fname(number), described.ftype(number)
         assert name is not None
-        known = self.connection.adapters.types.get(oid)
-        shown = str(oid) if known is None else known.get_type_display(oid, described.fmod(number))
+        type_info = self.connection.adapters.types.get(oid)
+        shown = str(oid) if type_info is None else type_info.get_type_display(oid, described.fmod(number))
         return Column(name.decode(self.connection.info.encoding), column_type(shown))
 
     def read(self, query: str) -> pa.Table:

@@ -63,8 +63,8 @@ class _Element:
     def numbers(self, column: pa.ChunkedArray) -> NDArray[Any]:
         """Return the values of a column of Arrow as they are sent."""
         if self.is_bytes:
-            parts = [np.frombuffer(b"".join(chunk.storage.to_pylist()), self.wire) for chunk in column.chunks]
-            return np.concatenate([np.empty(0, self.wire), *parts])
+            arrays = [np.frombuffer(b"".join(chunk.storage.to_pylist()), self.wire) for chunk in column.chunks]
+            return np.concatenate([np.empty(0, self.wire), *arrays])
         if self.epoch:
             return np.asarray(column.cast(pa.from_numpy_dtype(self.native)).to_numpy() - self.epoch)
         return np.asarray(column.to_numpy())
@@ -135,10 +135,10 @@ class _Field:
 
 def _row_dtype(fields: Sequence[_Field]) -> np.dtype[Any]:
     """Return the dtype of a row with these fields."""
-    parts: list[tuple[str, Any]] = [("count", ">i2")]
+    row_fields: list[tuple[str, Any]] = [("count", ">i2")]
     for position, field in enumerate(fields):
-        parts += [(f"bytes_{position}", ">i4"), (f"field_{position}", field.payload)]
-    return np.dtype(parts)
+        row_fields += [(f"bytes_{position}", ">i4"), (f"field_{position}", field.payload)]
+    return np.dtype(row_fields)
 
 
 def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from sparseeinsum.engines.postgresql.citus import CitusEngine, check_machines, has_machines
 from sparseeinsum.engines.postgresql.client_session import ClientSession, load_driver
-from sparseeinsum.engines.postgresql.engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.installed_functions import find_functions
+from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.errors import EngineError
 

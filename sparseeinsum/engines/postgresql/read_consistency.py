@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import RelationAccess
-from sparseeinsum.engines.postgresql.names import quoted
+from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, sqlstate
 from sparseeinsum.errors import EngineError
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from sparseeinsum.engines.postgresql.names import quoted
+from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 
 _PATH = "search_path"

@@ -55,7 +55,7 @@ class DatabaseSession(Protocol):
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
-        """The driver's connection."""
+        """The open connection of psycopg; inside the server, the module plpy."""
 
     @property
     def version(self) -> int:

@@ -12,8 +12,8 @@ from pathlib import Path
 from sparseeinsum.errors import KernelsError
 from sparseeinsum.kernels.building.assembling import LibraryParts
 from sparseeinsum.kernels.building.cache import read_cached, remove_older
+from sparseeinsum.kernels.building.code_files import bitcode_path, files_of, object_path, targets_of
 from sparseeinsum.kernels.building.code_generation import exported_names
-from sparseeinsum.kernels.building.files import bitcode_path, files_of, object_path, targets_of
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.groups import BATCHES, groups_of
 

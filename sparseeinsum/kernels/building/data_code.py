@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from sparseeinsum.kernels.static_data import Text, Words
+from sparseeinsum.kernels.static_data import StaticText, StaticWords
 
 
-def texts_code(texts: Iterable[Text]) -> Iterator[str]:
+def texts_code(texts: Iterable[StaticText]) -> Iterator[str]:
     """Yield the LLVM IR that defines some texts."""
     for text in texts:
         content = text.text.encode() + bytes(1)
         yield f"@{text.name} = private constant [{len(content)} x i8] {bytes_code(content)}"
 
 
-def words_code(words: Iterable[Words], symbol_of: Callable[[str], str | None]) -> Iterator[str]:
+def words_code(words: Iterable[StaticWords], symbol_of: Callable[[str], str | None]) -> Iterator[str]:
     """Yield the LLVM IR that defines some words.
 
     Args:

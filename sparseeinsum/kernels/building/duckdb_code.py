@@ -11,7 +11,7 @@ from sparseeinsum.kernels.building.system_code import system_code
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.duckdb.api_table import C_API_VERSION, COPIED_SLOTS, SLOTS
 from sparseeinsum.kernels.duckdb.registry import REGISTRY, registry
-from sparseeinsum.kernels.static_data import Text, Words
+from sparseeinsum.kernels.static_data import StaticText, StaticWords
 from sparseeinsum.kernels.symbols import (
     BLAS,
     BLAS_WORDS,
@@ -21,8 +21,8 @@ from sparseeinsum.kernels.symbols import (
     RESIDENTS,
     STOP_WORD,
     TABLE_OF_RESIDENTS,
-    TABLE_OF_USERS_FUNCTIONS,
-    USERS_FUNCTIONS,
+    TABLE_OF_USER_FUNCTIONS,
+    USER_FUNCTIONS,
     processor_symbol,
 )
 
@@ -91,8 +91,8 @@ define ptr @{STOP_WORD}() {{
   ret ptr @stop
 }}
 
-define ptr @{TABLE_OF_USERS_FUNCTIONS}() {{
-  ret ptr @{USERS_FUNCTIONS}
+define ptr @{TABLE_OF_USER_FUNCTIONS}() {{
+  ret ptr @{USER_FUNCTIONS}
 }}
 """
 # Panels of matrix products are reused by later calls; concurrent calls do not share them. A panel starts at a multiple
@@ -176,14 +176,14 @@ def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterato
         exported: The names of the functions that the groups export.
     """
     processors = [target.processor for target in targets if target.processor is not None]
-    code = Words(_CODE, (_LOAD, REGISTRY))
+    code = StaticWords(_CODE, (_LOAD, REGISTRY))
     referenced = {
-        word for block in registry() if isinstance(block, Words) for word in block.words if isinstance(word, str)
+        word for block in registry() if isinstance(block, StaticWords) for word in block.words if isinstance(word, str)
     }
     yield system_code(targets[0].platform)
     yield tables_code()
     yield from declarations({_LOAD, *referenced}.intersection(exported), processors)
-    yield from data_code((*registry(), Text("c_api_version", C_API_VERSION), code), processors, exported)
+    yield from data_code((*registry(), StaticText("c_api_version", C_API_VERSION), code), processors, exported)
     yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
     yield _ENTRY
     yield _PANELS

@@ -4,7 +4,7 @@ import llvmlite.binding as llvm
 
 from sparseeinsum.kernels.building import postgresql_functions
 from sparseeinsum.kernels.duckdb import api_table
-from sparseeinsum.kernels.symbols import BLAS, GEMMS, RESIDENTS, USERS_FUNCTIONS
+from sparseeinsum.kernels.symbols import BLAS, GEMMS, RESIDENTS, USER_FUNCTIONS
 
 _C_MEMORY = ("calloc", "malloc", "free", "memset", "memcpy", "memmove", "memcmp", "bcmp", "strtod", "strcmp", "getenv")
 C_MATHEMATICS = (  # of float64, then of float32
@@ -42,7 +42,7 @@ SUPPLIED = frozenset(
         *_LIBRARY,
         *GEMMS,
         BLAS,
-        USERS_FUNCTIONS,
+        USER_FUNCTIONS,
         RESIDENTS,
     )
 )

@@ -18,8 +18,8 @@ from numba.core.dispatcher import Dispatcher
 
 from sparseeinsum.kernels.building.code_generation import make_internal
 from sparseeinsum.kernels.building.exporting import export
-from sparseeinsum.kernels.checking import are_checked
 from sparseeinsum.kernels.compiled.group_functions import Compiled, exported_by, functions_of, written_by_hand
+from sparseeinsum.kernels.index_checks import are_checked
 
 # The arrays of kernels are views that own no memory, so that counting references to them can do nothing.
 _NO_REFERENCE_COUNTS = """

@@ -7,17 +7,17 @@ from sparseeinsum.kernels.building.data_code import texts_code, words_code
 from sparseeinsum.kernels.building.processors import check_code
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.platforms import VARIABLE
-from sparseeinsum.kernels.static_data import StaticData, Text, Words
-from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, USERS_FUNCTIONS, processor_symbol
+from sparseeinsum.kernels.static_data import StaticData, StaticText, StaticWords
+from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, USER_FUNCTIONS, processor_symbol
 
 UNFIT = (  # the error of a library that has no code for the processor that runs it
     f"the library of sparseeinsum was built for another processor and cannot run on this one, or {VARIABLE} names a "
     "processor that the library or this machine does not support; build it on this machine, or unset the variable"
 )
 
-_USERS_WORDS = 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS
+_TABLE_WORDS = 1 + d.MAX_USER_FUNCTIONS * d.USER_FUNCTION_WORDS
 _TABLES = f"""
-@{USERS_FUNCTIONS} = hidden global [{_USERS_WORDS} x i64] zeroinitializer
+@{USER_FUNCTIONS} = hidden global [{_TABLE_WORDS} x i64] zeroinitializer
 @{BLAS} = hidden global [{BLAS_WORDS} x ptr] zeroinitializer
 """
 _CHOICE = """
@@ -43,19 +43,19 @@ def choice_code(targets: Sequence[Target], code_of: Callable[[str], str]) -> Ite
         code_of: Returns the symbol of a processor's code, which is one of its words.
     """
     processors = [_processor(target) for target in reversed(targets)]
-    texts = [Text("variable", VARIABLE), Text("unfit", UNFIT)]
-    texts += [Text(_text_of(processor), processor) for processor in processors]
+    texts = [StaticText("variable", VARIABLE), StaticText("unfit", UNFIT)]
+    texts += [StaticText(_text_of(processor), processor) for processor in processors]
     words = [word for name in processors for word in (_text_of(name), processor_symbol("fits", name), code_of(name))]
     yield from texts_code(texts)
-    yield from words_code([Words("processors", tuple(words))], lambda name: name)
+    yield from words_code([StaticWords("processors", tuple(words))], lambda name: name)
     yield from (check_code(processor_symbol("fits", _processor(target)), target) for target in targets)
     yield _CHOICE.format(count=len(processors))
 
 
 def data_code(data: StaticData, processors: Sequence[str], exported: Collection[str]) -> Iterator[str]:
     """Yield the LLVM IR of data: texts once, words for each processor with the addresses of its exported functions."""
-    texts = [block for block in data if isinstance(block, Text)]
-    words = [block for block in data if isinstance(block, Words)]
+    texts = [block for block in data if isinstance(block, StaticText)]
+    words = [block for block in data if isinstance(block, StaticWords)]
     yield from texts_code(texts)
     shared, own = {text.name for text in texts}, {block.name for block in words} | set(exported)
     for processor in processors:

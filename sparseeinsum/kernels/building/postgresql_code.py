@@ -4,17 +4,17 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.array_functions import array_functions_of_postgresql
 from sparseeinsum.kernels.building.data_code import bytes_code
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
 from sparseeinsum.kernels.building.postgresql_functions import GLUE
 from sparseeinsum.kernels.building.targets import Target
-from sparseeinsum.kernels.catalogue import functions_of_postgresql
 from sparseeinsum.kernels.kernel_descriptions import descriptor_words, texts_of
 from sparseeinsum.kernels.postgresql import descriptors as pd
-from sparseeinsum.kernels.postgresql.functions import CFunction, c_functions, supported_functions
+from sparseeinsum.kernels.postgresql.declared_functions import CFunction, c_functions, supported_functions
 from sparseeinsum.kernels.postgresql.linking_names import link_symbol
 from sparseeinsum.kernels.postgresql.sqlstates import sqlstate_word, sqlstate_words
-from sparseeinsum.kernels.static_data import Text, Words
+from sparseeinsum.kernels.static_data import StaticText, StaticWords
 from sparseeinsum.kernels.symbols import processor_symbol
 
 # Pg_magic_struct of fmgr.h: its bytes; the version times 100, the most arguments of a function and columns of an
@@ -81,7 +81,7 @@ def postgresql_code(targets: Sequence[Target], exported: Collection[str], major:
     processors = [target.processor for target in targets if target.processor is not None]
     callbacks = {function.callback for function in c_functions()}
     referenced = {
-        word for block in _data() if isinstance(block, Words) for word in block.words if isinstance(word, str)
+        word for block in _data() if isinstance(block, StaticWords) for word in block.words if isinstance(word, str)
     }
     code = tuple(word for function in c_functions() for word in (function.callback, _descriptor_symbol(function)))
     yield from _magic(major)
@@ -89,7 +89,7 @@ def postgresql_code(targets: Sequence[Target], exported: Collection[str], major:
     yield tables_code()
     yield from _version_function(version)
     yield from declarations({*callbacks, *referenced}.intersection(exported), processors)
-    yield from data_code((*_data(), Words(_CODE, code)), processors, exported)
+    yield from data_code((*_data(), StaticWords(_CODE, code)), processors, exported)
     yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
     yield _LOADING
     yield GLUE
@@ -105,10 +105,10 @@ def exported_to_postgresql(version: str) -> tuple[str, ...]:
 
 
 @cache
-def _data() -> tuple[Text | Words, ...]:
+def _data() -> tuple[StaticText | StaticWords, ...]:
     """Return the texts, SQLSTATEs and descriptors that callbacks read."""
-    texts = texts_of((*supported_functions(), *functions_of_postgresql()))
-    return (*texts, Words("sqlstates", sqlstate_words()), *map(_descriptor, c_functions()))
+    texts = texts_of((*supported_functions(), *array_functions_of_postgresql()))
+    return (*texts, StaticWords("sqlstates", sqlstate_words()), *map(_descriptor, c_functions()))
 
 
 def _magic(major: int) -> Iterator[str]:
@@ -134,14 +134,14 @@ def _descriptor_symbol(function: CFunction) -> str:
     return f"descriptor_{function.symbol}"
 
 
-def _descriptor(function: CFunction) -> Words:
+def _descriptor(function: CFunction) -> StaticWords:
     """Return the descriptor that an entry point passes to its callback."""
     words = descriptor_words(function.function, function.dtype, pd.DESCRIPTOR_WORDS)
     words[d.LIMIT_BYTES] = pd.LARGEST_RESULT
     words[pd.RESULT_TYPE], words[pd.SQLSTATES] = function.result_type, "sqlstates"
     words[pd.DECLARED_TYPES : pd.DECLARED_TYPES + len(function.declared_types)] = function.declared_types
     words[pd.KERNEL_TYPES : pd.KERNEL_TYPES + len(function.kernel_types)] = function.kernel_types
-    return Words(_descriptor_symbol(function), tuple(words))
+    return StaticWords(_descriptor_symbol(function), tuple(words))
 
 
 def _entry_point(symbol: str, index: int) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sparseeinsum.kernels.building.cache import read_cached, write_cached
+from sparseeinsum.kernels.building.code_files import bitcode_path, object_path, targets_of
 from sparseeinsum.kernels.building.code_generation import object_of_group
-from sparseeinsum.kernels.building.files import bitcode_path, object_path, targets_of
 from sparseeinsum.kernels.building.frontend import compile_group
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.groups import GROUPS

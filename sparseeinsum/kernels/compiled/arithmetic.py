@@ -30,12 +30,12 @@ Compiled = Callable[..., int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
+class DtypeArithmetic:
     """The arithmetic of one dtype. Functions are compiled by numba and return 0 or an error code, unless noted.
 
     Attributes:
         dtype: The dtype of arrays.
-        parts: The dtype of real and imaginary parts; `dtype` itself for real numbers.
+        part_dtype: The dtype of real and imaginary parts; `dtype` itself for real numbers.
         bits: int64 or int32, to access the bits of elements.
         words: The number of words of type `bits` in an element.
         block: The number of elements for which an expression is evaluated at a time.
@@ -55,7 +55,7 @@ class Numbers:
     """
 
     dtype: types.Type
-    parts: types.Type
+    part_dtype: types.Type
     bits: types.Integer
     words: int
     block: int
@@ -74,7 +74,7 @@ class Numbers:
     count_not_finite: Compiled
 
 
-def numbers_of(suffix: str) -> Numbers:
+def arithmetic_of(suffix: str) -> DtypeArithmetic:
     """Return the arithmetic of a dtype, by the suffix of its kernels."""
     match suffix:
         case "f64":
@@ -96,7 +96,7 @@ def _arithmetic(kind: str) -> Mapping[str, Compiled]:
     return {name: function_of(kind, name) for name in names if getattr(FUNCTIONS[name], kind) is not None}
 
 
-def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
+def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
     apply = evaluation.make_apply(functions_by_code("real"), True)
     fold, fold_line = aggregation.make_folds(folds_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
     scan = aggregation.make_scan(scans_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
@@ -118,9 +118,9 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
     def evaluate_block(program, constants, u, v, stack):
         return evaluation.evaluate_block(program, constants, u, v, stack, evaluation.BLOCK, evaluation.constant, apply)
 
-    return Numbers(
+    return DtypeArithmetic(
         dtype=dtype,
-        parts=dtype,
+        part_dtype=dtype,
         bits=bits,
         words=1,
         block=evaluation.BLOCK,
@@ -140,11 +140,11 @@ def _real(dtype: types.Float, bits: types.Integer) -> Numbers:
     )
 
 
-def _integers() -> Numbers:
+def _integers() -> DtypeArithmetic:
     apply = evaluation.make_apply(functions_by_code("integer"), False)
     fold, fold_line = aggregation.make_folds(folds_by_code("integer"), integers.NOT_OF_INTEGERS, evaluation)
     scan = aggregation.make_scan(scans_by_code("integer"), integers.NOT_OF_INTEGERS, evaluation)
-    known_functions, known_aggregates = has_functions("integer"), has_aggregates("integer")
+    has_function, has_aggregate = has_functions("integer"), has_aggregates("integer")
 
     @njit
     def contract(plan, u, v, w):
@@ -152,10 +152,10 @@ def _integers() -> Numbers:
 
     @njit
     def check(program, constants, aggregate):
-        if not known_aggregates[aggregate]:
+        if not has_aggregate[aggregate]:
             return integers.NOT_OF_INTEGERS
         code = expression.check_real(constants)
-        return code if code < 0 else integers.check_program(program, expression.kinds_of(constants), known_functions)
+        return code if code < 0 else integers.check_program(program, expression.kinds_of(constants), has_function)
 
     @njit
     def constant(constants, index):
@@ -165,9 +165,9 @@ def _integers() -> Numbers:
     def evaluate_block(program, constants, u, v, stack):
         return evaluation.evaluate_block(program, constants, u, v, stack, evaluation.BLOCK, constant, apply)
 
-    return Numbers(
+    return DtypeArithmetic(
         dtype=types.int64,
-        parts=types.int64,
+        part_dtype=types.int64,
         bits=types.int64,
         words=1,
         block=evaluation.BLOCK,
@@ -187,11 +187,11 @@ def _integers() -> Numbers:
     )
 
 
-def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> Numbers:
+def _complex(dtype: types.Complex, part_dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
     apply = evaluation.make_apply(functions_by_code("complex"), False)
     fold, fold_line = aggregation.make_folds(folds_by_code("complex"), complexes.NOT_OF_COMPLEX, evaluation)
     scan = aggregation.make_scan(scans_by_code("complex"), complexes.NOT_OF_COMPLEX, evaluation)
-    known_functions, known_aggregates = has_functions("complex"), has_aggregates("complex")
+    has_function, has_aggregate = has_functions("complex"), has_aggregates("complex")
 
     @njit
     def contract(plan, u, v, w):
@@ -199,9 +199,9 @@ def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> N
 
     @njit
     def check(program, constants, aggregate):
-        if not known_aggregates[aggregate]:
+        if not has_aggregate[aggregate]:
             return complexes.NOT_OF_COMPLEX
-        return complexes.check_program(program, known_functions)
+        return complexes.check_program(program, has_function)
 
     @njit
     def constant(constants, index):
@@ -211,9 +211,9 @@ def _complex(dtype: types.Complex, parts: types.Float, bits: types.Integer) -> N
     def evaluate_block(program, constants, u, v, stack):
         return evaluation.evaluate_block(program, constants, u, v, stack, complexes.BLOCK, constant, apply)
 
-    return Numbers(
+    return DtypeArithmetic(
         dtype=dtype,
-        parts=parts,
+        part_dtype=part_dtype,
         bits=bits,
         words=2,
         block=complexes.BLOCK,

@@ -19,7 +19,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-Access = Callable[[int, int], NDArray[Any]]  # (row, index of an argument) -> the argument as an array
+ArgumentAccess = Callable[[int, int], NDArray[Any]]  # (row, index of an argument) -> the argument as an array
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ All take and return int64 and become C functions.
 from collections.abc import Callable, Iterator, Mapping
 
 from sparseeinsum.kernels.compiled import matrix_products, measures, processor_choice
-from sparseeinsum.kernels.compiled.arithmetic import numbers_of
+from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.blas_calls import gemm_code
 from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
 from sparseeinsum.kernels.compiled.duckdb import hint, registration, views
@@ -84,7 +84,7 @@ def _by_name(callbacks: tuple[Compiled, ...]) -> Mapping[str, Compiled]:
 
 
 def _kernels(dtype: str) -> Iterator[tuple[str, Compiled]]:
-    kernels = row_kernels(numbers_of(dtype))
+    kernels = row_kernels(arithmetic_of(dtype))
     for name in kernels_of(dtype):
         for part in PARTS:
             function = getattr(kernels[name], part)

@@ -7,8 +7,8 @@ then words of the host. descriptors.py defines the layout of descriptors and row
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.memory import array_at, call
 from sparseeinsum.kernels.compiled.message_format import format_message
+from sparseeinsum.kernels.compiled.raw_memory import array_at, call
 
 word = types.int64
 
@@ -76,15 +76,15 @@ def words_at(address):
 
 
 @njit
-def check_fit(size, shape, known_size, known):
+def check_fit(size, shape, state_size, state_shape):
     """Return (0, 0, 0) if a row fits a state in size and shape, else an error code and the two numbers that differ."""
-    if known_size != size:
-        return d.STATE_LENGTH, size, known_size
-    shared = min(shape.size, known.size)
+    if state_size != size:
+        return d.STATE_LENGTH, size, state_size
+    shared = min(shape.size, state_shape.size)
     for index in range(shared if size > 0 else 0):
         place = (index + 1) % shared  # compares the count last, because the words say more about the error
-        if shape[place] != known[place]:
-            return d.STATE_SHAPE, shape[place], known[place]
+        if shape[place] != state_shape[place]:
+            return d.STATE_SHAPE, shape[place], state_shape[place]
     return 0, 0, 0
 
 
@@ -99,8 +99,8 @@ def compute(descriptor, work, row, out, size):
 
 
 @njit
-def part_size(descriptor, work, row, part, parts):
-    return call(descriptor[d.PART_SIZE], (row, part, parts, work + 8 * _SCRATCH))
+def part_size(descriptor, work, row, part, part_count):
+    return call(descriptor[d.PART_SIZE], (row, part, part_count, work + 8 * _SCRATCH))
 
 
 @njit

@@ -4,9 +4,9 @@ import numpy as np
 from numba import types
 
 from sparseeinsum.assets import load_kernels
-from sparseeinsum.kernels.compiled.arithmetic import Numbers
-from sparseeinsum.kernels.compiled.calling_convention import Access, RowKernel
-from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
+from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.scratch import argument, integer, integers, tile_memory, word
 
 aggregation = load_kernels("aggregation")
@@ -15,12 +15,12 @@ layout = load_kernels("layout")
 tiles = load_kernels("tiles")
 
 
-def layout_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+def layout_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
     """Return the kernels for slices, splits, stacks, tiles and counts along axes, by their names."""
-    return {**_parts(numbers.dtype, array), **_stacks(numbers, array), **_counts(array)}
+    return {**_part_kernels(arithmetic.dtype, array), **_stacks(arithmetic, array), **_counts(array)}
 
 
-def _parts(dtype: types.Type, array: Access) -> dict[str, RowKernel]:
+def _part_kernels(dtype: types.Type, array: ArgumentAccess) -> dict[str, RowKernel]:
     def take_slice(row, out, size, scratch):
         w = array_at(out, size, dtype)
         layout.take_slice(array(row, 0), integer(row, 1), integer(row, 2), integers(row, 3), w)
@@ -30,8 +30,8 @@ def _parts(dtype: types.Type, array: Access) -> dict[str, RowKernel]:
         layout.split(array(row, 0), integers(row, 1), integers(row, 2), array_at(out, size, dtype))
         return 0
 
-    def equal_size(row, part, parts, scratch):
-        return argument(row, 0)[1] // parts
+    def equal_size(row, part, part_count, scratch):
+        return argument(row, 0)[1] // part_count
 
     def split_tiles(row, out, size, scratch):
         starts, lengths = tile_memory(scratch)
@@ -39,7 +39,7 @@ def _parts(dtype: types.Type, array: Access) -> dict[str, RowKernel]:
         tiles.split_tiles(array(row, 0), integers(row, 1), integers(row, 2), starts, lengths, w)
         return 0
 
-    def tile_size(row, part, parts, scratch):
+    def tile_size(row, part, part_count, scratch):
         starts, lengths = tile_memory(scratch)
         return tiles.locate_tile(part, integers(row, 1), integers(row, 2), starts, lengths)
 
@@ -50,8 +50,8 @@ def _parts(dtype: types.Type, array: Access) -> dict[str, RowKernel]:
     }
 
 
-def _stacks(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, bits, words = numbers.dtype, numbers.bits, numbers.words
+def _stacks(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, bits, words = arithmetic.dtype, arithmetic.bits, arithmetic.words
 
     def stack(row, out, size, scratch):
         w = array_at(out, size, dtype)
@@ -93,7 +93,7 @@ def _stacks(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     }
 
 
-def _counts(array: Access) -> dict[str, RowKernel]:
+def _counts(array: ArgumentAccess) -> dict[str, RowKernel]:
     def count_along(row, out, size, scratch):
         fill, counts = array(row, 3)[0], array_at(out, size, word)
         layout.count_along(array(row, 0), integer(row, 1), integers(row, 2), fill, counts)

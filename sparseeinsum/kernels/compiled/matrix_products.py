@@ -9,7 +9,7 @@ from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels.compiled.blas_calls import own_gemm
-from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 product = load_kernels("matrix_product")
 

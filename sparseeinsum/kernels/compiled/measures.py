@@ -8,15 +8,15 @@ from numba import njit
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.memory import copy_elements
 from sparseeinsum.kernels.compiled.parsed_arguments import (
     aggregate_code,
     numbers_of_state,
     read_contraction,
     read_expression,
     smallest,
-    users_aggregate,
+    user_aggregate,
 )
+from sparseeinsum.kernels.compiled.raw_memory import copy_elements
 from sparseeinsum.kernels.compiled.scratch import argument, integer, integers, plan_of, report, shape_of
 
 aggregation = load_kernels("aggregation")
@@ -237,7 +237,7 @@ def measure_reduce_one(row, scratch):
 
 @njit
 def _measure_fold(row, scratch, operands):
-    aggregate = users_aggregate(row)
+    aggregate = user_aggregate(row)
     if aggregate < 0:
         return aggregate
     arguments = 1 + ((aggregate >> 2) & 1)
@@ -259,7 +259,7 @@ def measure_fold_one(row, scratch):
 
 @njit
 def measure_merge(row, scratch):
-    aggregate = users_aggregate(row)
+    aggregate = user_aggregate(row)
     if aggregate < 0:
         return aggregate
     size = argument(row, 1)[1]

@@ -10,8 +10,8 @@ from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.memory import address_of, array_at
 from sparseeinsum.kernels.compiled.operator_codes import AGGREGATE_NAMES, VOCABULARY
+from sparseeinsum.kernels.compiled.raw_memory import address_of, array_at
 from sparseeinsum.kernels.compiled.scratch import (
     CONSTANTS,
     DIGITS,
@@ -28,15 +28,15 @@ from sparseeinsum.kernels.compiled.scratch import (
     scratch_words,
     word,
 )
-from sparseeinsum.kernels.symbols import USERS_FUNCTIONS
+from sparseeinsum.kernels.symbols import USER_FUNCTIONS
 
 aggregation = load_kernels("aggregation")
 contraction_plan = load_kernels("contraction_plan")
 expression = load_kernels("expression")
 
-assert d.USERS_FUNCTION_WORDS == expression.ENTRY_WORDS
+assert d.USER_FUNCTION_WORDS == expression.ENTRY_WORDS
 
-_users_functions = address_of(USERS_FUNCTIONS)
+_user_functions = address_of(USER_FUNCTIONS)
 
 
 @njit
@@ -46,12 +46,12 @@ def _remember_text(scratch, start, row, index):
     if size > d.MAX_TEXT:
         return report(scratch, d.TEXT_TOO_LONG, size, d.MAX_TEXT, 0)
     length = scratch_words(scratch, start, 1)
-    known = array_at(scratch + 8 * (start + 1), size, byte)
+    previous = array_at(scratch + 8 * (start + 1), size, byte)
     text = array_at(address, size, byte)
     same = length[0] == size + 1
     for i in range(size):
-        same = same and known[i] == text[i]
-        known[i] = text[i]
+        same = same and previous[i] == text[i]
+        previous[i] = text[i]
     length[0] = size + 1
     return np.int64(same)
 
@@ -62,12 +62,12 @@ def _remember_extents(scratch, row, index):
     extents = integers(row, index)
     if extents.size > contraction_plan.MAX_LABELS:
         return report(scratch, d.TOO_MANY_EXTENTS, extents.size, 0, 0)
-    known = scratch_words(scratch, EXTENTS_KEY, 1 + contraction_plan.MAX_LABELS)
-    same = known[0] == extents.size + 1
+    previous = scratch_words(scratch, EXTENTS_KEY, 1 + contraction_plan.MAX_LABELS)
+    same = previous[0] == extents.size + 1
     for i in range(extents.size):
-        same = same and known[1 + i] == extents[i]
-        known[1 + i] = extents[i]
-    known[0] = extents.size + 1
+        same = same and previous[1 + i] == extents[i]
+        previous[1 + i] = extents[i]
+    previous[0] = extents.size + 1
     return np.int64(same)
 
 
@@ -126,7 +126,7 @@ def _check_lengths(row, scratch, spec, operands):
 
 @njit
 def _table_of_users():
-    return array_at(_users_functions(), 1 + d.MAX_USERS_FUNCTIONS * d.USERS_FUNCTION_WORDS, word)
+    return array_at(_user_functions(), 1 + d.MAX_USER_FUNCTIONS * d.USER_FUNCTION_WORDS, word)
 
 
 @njit
@@ -160,7 +160,7 @@ def aggregate_code(row):
 
 
 @njit
-def users_aggregate(row):
+def user_aggregate(row):
     """Return the word of the user's aggregate that the first argument names (see udfs/expression.py), or a code."""
     address, size = argument(row, 0)
     user = expression.word_of_aggregate(_table_of_users(), array_at(address, size, byte))

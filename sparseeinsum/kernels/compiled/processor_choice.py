@@ -2,7 +2,7 @@
 
 from numba import njit, types
 
-from sparseeinsum.kernels.compiled.memory import array_at, call
+from sparseeinsum.kernels.compiled.raw_memory import array_at, call
 
 word = types.int64
 

@@ -3,7 +3,7 @@
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.memory import address_of, array_at
+from sparseeinsum.kernels.compiled.raw_memory import address_of, array_at
 from sparseeinsum.kernels.residents import (
     COUNT,
     ELEMENTS,

@@ -7,12 +7,12 @@ import numpy as np
 from numba import njit
 
 from sparseeinsum.assets import load_kernels
-from sparseeinsum.kernels.compiled.arithmetic import Numbers
-from sparseeinsum.kernels.compiled.calling_convention import Access, RowKernel
+from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
+from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
-from sparseeinsum.kernels.compiled.memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.operator_codes import CODES
 from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
+from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.scratch import (
     argument,
     array_of_one,
@@ -39,9 +39,9 @@ _BLOCKS_BETWEEN_PAUSES = 64
 _LAST = _BLOCKS_BETWEEN_PAUSES - 1
 
 
-def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
+def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
     """Return all kernels by the names in udfs/*functions.toml; a dtype compiles only those that its functions use."""
-    dtype = numbers.dtype
+    dtype = arithmetic.dtype
 
     @njit
     def array(row, index):
@@ -49,22 +49,22 @@ def row_kernels(numbers: Numbers) -> dict[str, RowKernel]:
         return array_at(address, size, dtype)
 
     return {
-        **_elementwise_kernels(numbers, array),
-        **_measuring_kernels(numbers, array),
-        **_expression_kernels(numbers, array),
-        **_contraction_kernels(numbers, array),
-        **layout_kernels(numbers, array),
-        **_complex_kernels(numbers, array),
-        **_aggregates(numbers, array),
-        **state_kernels(numbers, array),
+        **_elementwise_kernels(arithmetic, array),
+        **_measuring_kernels(arithmetic, array),
+        **_expression_kernels(arithmetic, array),
+        **_contraction_kernels(arithmetic, array),
+        **layout_kernels(arithmetic, array),
+        **_complex_kernels(arithmetic, array),
+        **_aggregates(arithmetic, array),
+        **state_kernels(arithmetic, array),
     }
 
 
-def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, scale_array = numbers.dtype, numbers.scale
-    multiply_outer, multiply_inner = numbers.outer, numbers.dot
+def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, scale_array = arithmetic.dtype, arithmetic.scale
+    multiply_outer, multiply_inner = arithmetic.outer, arithmetic.dot
 
-    def arithmetic(function: Callable[..., int]) -> RowKernel:
+    def binary_kernel(function: Callable[..., int]) -> RowKernel:
         def compute(row, out, size, scratch):
             return function(array(row, 0), array(row, 1), array_at(out, size, dtype))
 
@@ -84,7 +84,7 @@ def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
         return 0
 
     return {
-        **{name: arithmetic(function) for name, function in numbers.functions.items()},
+        **{name: binary_kernel(function) for name, function in arithmetic.functions.items()},
         "scale": RowKernel(scale),
         "outer": RowKernel(outer),
         "dot": RowKernel(dot),
@@ -92,10 +92,10 @@ def _elementwise_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
     }
 
 
-def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, count_not_finite = numbers.dtype, numbers.count_not_finite
-    bits, words = numbers.bits, numbers.words
-    identity_of_min, identity_of_max = numbers.identities[CODES["min"]], numbers.identities[CODES["max"]]
+def _measuring_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, count_not_finite = arithmetic.dtype, arithmetic.count_not_finite
+    bits, words = arithmetic.bits, arithmetic.words
+    identity_of_min, identity_of_max = arithmetic.identities[CODES["min"]], arithmetic.identities[CODES["max"]]
 
     def norm(row, out, size, scratch):
         array_at(out, 1, dtype)[0] = np.sqrt(elementwise.sum_of_squares(array(row, 0)))
@@ -148,9 +148,14 @@ def _measuring_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     }
 
 
-def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, block, check, evaluate_block = numbers.dtype, numbers.block, numbers.check, numbers.evaluate_block
-    fold_line, identities = numbers.fold_line, numbers.identities
+def _expression_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, block, check, evaluate_block = (
+        arithmetic.dtype,
+        arithmetic.block,
+        arithmetic.check,
+        arithmetic.evaluate_block,
+    )
+    fold_line, identities = arithmetic.fold_line, arithmetic.identities
 
     @njit
     def evaluate(u, w, scratch):
@@ -220,8 +225,8 @@ def _expression_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]
     }
 
 
-def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, add_products = numbers.dtype, numbers.contract
+def _contraction_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, add_products = arithmetic.dtype, arithmetic.contract
 
     @njit
     def contract(u, v, out, size, scratch):
@@ -271,7 +276,7 @@ def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
         step = array_at(steps, 3, word)
         return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, 0, scratch)
 
-    start, combine = _folding(numbers, _SUM)
+    start, combine = _folding(arithmetic, _SUM)
     return {
         "matmul": RowKernel(matmul, matmul_batch),
         "einsum": RowKernel(einsum, einsum_batch),
@@ -280,28 +285,28 @@ def _contraction_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel
     }
 
 
-def _complex_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, parts = numbers.dtype, numbers.parts
+def _complex_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, part_dtype = arithmetic.dtype, arithmetic.part_dtype
 
     def from_real(row, out, size, scratch):
-        complexes.from_real(array_at(argument(row, 0)[0], size, parts), array_at(out, size, dtype))
+        complexes.from_real(array_at(argument(row, 0)[0], size, part_dtype), array_at(out, size, dtype))
         return 0
 
     def real(row, out, size, scratch):
-        complexes.real_parts(array(row, 0), array_at(out, size, parts))
+        complexes.real_parts(array(row, 0), array_at(out, size, part_dtype))
         return 0
 
     def imaginary(row, out, size, scratch):
-        complexes.imaginary_parts(array(row, 0), array_at(out, size, parts))
+        complexes.imaginary_parts(array(row, 0), array_at(out, size, part_dtype))
         return 0
 
     return {"from_real": RowKernel(from_real), "real": RowKernel(real), "imaginary": RowKernel(imaginary)}
 
 
 @cache  # so that kernels with the same fold share its machine code
-def _folding(numbers: Numbers, aggregate: int) -> tuple[Callable[..., int], Callable[..., int]]:
+def _folding(arithmetic: DtypeArithmetic, aggregate: int) -> tuple[Callable[..., int], Callable[..., int]]:
     """Return the functions that fill a new state of an aggregate of arrays, and merge two states."""
-    dtype, fold, identity = numbers.dtype, numbers.fold, numbers.identities[aggregate]
+    dtype, fold, identity = arithmetic.dtype, arithmetic.fold, arithmetic.identities[aggregate]
 
     def start(row, out, size):
         elementwise.fill(dtype(identity), array_at(out, size, dtype))
@@ -313,15 +318,15 @@ def _folding(numbers: Numbers, aggregate: int) -> tuple[Callable[..., int], Call
     return start, combine
 
 
-def _aggregates(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, fold, add_scaled = numbers.dtype, numbers.fold, numbers.add_scaled
-    scan, identities = numbers.scan, numbers.identities
+def _aggregates(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, fold, add_scaled = arithmetic.dtype, arithmetic.fold, arithmetic.add_scaled
+    scan, identities = arithmetic.scan, arithmetic.identities
 
     def folded(aggregate: int) -> RowKernel:
         def fold_row(row, out, size, scratch):
             return fold(aggregate, array_at(out, size, dtype), array(row, 0))
 
-        start, combine = _folding(numbers, aggregate)
+        start, combine = _folding(arithmetic, aggregate)
         return RowKernel(fold_row, None, start, combine)
 
     def sum_scaled(row, out, size, scratch):
@@ -334,7 +339,7 @@ def _aggregates(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         n, inner = layout.line_of(integer(row, 2), integers(row, 3))
         return scan(aggregate, dtype(identities[aggregate]), array(row, 1), array_at(out, size, dtype), n, inner)
 
-    start, combine = _folding(numbers, _SUM)
+    start, combine = _folding(arithmetic, _SUM)
     return {
         **{name: folded(code) for name, code in CODES.items()},
         "scan": RowKernel(scan_row),

@@ -7,7 +7,7 @@ from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 contraction_plan = load_kernels("contraction_plan")
 evaluation = load_kernels("evaluation")

@@ -1,12 +1,12 @@
-"""Kernels: calls the machine code of users' aggregates, whose states are one to four float64 numbers each."""
+"""Kernels: calls the machine code of user aggregates, whose states are one to four float64 numbers each."""
 
 from numba import njit
 
 from sparseeinsum.assets import load_kernels
-from sparseeinsum.kernels.compiled.arithmetic import Numbers
-from sparseeinsum.kernels.compiled.calling_convention import Access, RowKernel
-from sparseeinsum.kernels.compiled.memory import array_at
-from sparseeinsum.kernels.compiled.parsed_arguments import numbers_of_state, users_aggregate
+from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
+from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
+from sparseeinsum.kernels.compiled.parsed_arguments import numbers_of_state, user_aggregate
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.scratch import argument, array_of_one, integer, operand_block, plan_of, word
 
 contraction = load_kernels("contraction")
@@ -17,9 +17,9 @@ _ITEM_BYTES = 8
 _LINES_BETWEEN_PAUSES = 64
 
 
-def state_kernels(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
+def state_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
     """Return the kernels that fold elements into states, and merge states, by their names."""
-    return {**_folds(numbers, array), **_merges(numbers, array)}
+    return {**_folds(arithmetic, array), **_merges(arithmetic, array)}
 
 
 @njit
@@ -27,8 +27,8 @@ def _run_user_code(aggregate, operation, w, u, v, n, times):
     evaluation.call_function(aggregate >> 3, (operation, w, u, v, n, times))
 
 
-def _folds(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype, block = numbers.dtype, numbers.block
+def _folds(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, block = arithmetic.dtype, arithmetic.block
 
     @njit
     def fold_lines(aggregate, u, v, out, scratch):
@@ -52,7 +52,7 @@ def _folds(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
 
     @njit
     def fold_row(row, u, v, out, size, scratch):
-        aggregate = users_aggregate(row)
+        aggregate = user_aggregate(row)
         if aggregate < 0:
             return aggregate
         _run_user_code(aggregate, user_function.START, out, 0, 0, size // numbers_of_state(aggregate), 0)
@@ -67,17 +67,17 @@ def _folds(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
     return {"fold": RowKernel(fold), "fold_one": RowKernel(fold_one)}
 
 
-def _merges(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
-    dtype = numbers.dtype
+def _merges(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype = arithmetic.dtype
 
     def start(row, out, size):
-        aggregate = users_aggregate(row)
+        aggregate = user_aggregate(row)
         if aggregate >= 0:
             _run_user_code(aggregate, user_function.START, out, 0, 0, size // numbers_of_state(aggregate), 0)
         return 0
 
     def merge(row, out, size, scratch):
-        aggregate = users_aggregate(row)
+        aggregate = user_aggregate(row)
         if aggregate < 0:
             return aggregate
         _run_user_code(
@@ -91,7 +91,7 @@ def _merges(numbers: Numbers, array: Access) -> dict[str, RowKernel]:
         return 0
 
     def merge_repeated(row, out, size, scratch):
-        aggregate = users_aggregate(row)
+        aggregate = user_aggregate(row)
         if aggregate < 0:
             return aggregate
         w, u, times = array_at(out, size, dtype), array(row, 1), integer(row, 3)

@@ -23,7 +23,7 @@ class DuckdbParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Factory:
+class ValueFactory:
     """The handle of DuckDB's factory of types and values, and a cached function that makes types by their SQL names."""
 
     handle: int
@@ -31,11 +31,11 @@ class Factory:
 
 
 @contextmanager
-def factory_of(context: int) -> Iterator[Factory]:
+def factory_of(context: int) -> Iterator[ValueFactory]:
     """Yield the factory of a context of DuckDB; the types that it made are destroyed at the end."""
     handle = call_for_handle("duckdb_v2_context_get_factory", context)
     with ExitStack() as stack:
-        yield Factory(handle, cache(lambda sql_type: stack.enter_context(_type_named(handle, sql_type))))
+        yield ValueFactory(handle, cache(lambda sql_type: stack.enter_context(_type_named(handle, sql_type))))
 
 
 def _type_named(factory: int, sql_type: str) -> AbstractContextManager[int]:
@@ -44,20 +44,20 @@ def _type_named(factory: int, sql_type: str) -> AbstractContextManager[int]:
     return owned_handle("logical_type", "duckdb_v2_factory_create_type_from_text", factory, text(sql_type))
 
 
-def add_parameter(signature: int, factory: Factory, parameter: DuckdbParameter) -> None:
+def add_parameter(signature: int, factory: ValueFactory, parameter: DuckdbParameter) -> None:
     """Add a parameter to a function's signature."""
     kind = factory.type_named(parameter.sql_type)
     with _default(factory, parameter) as default:
         call("duckdb_v2_function_signature_add_parameter", signature, text(parameter.name), kind, default, _STANDARD)
 
 
-def set_result(signature: int, factory: Factory, sql_type: str) -> None:
+def set_result(signature: int, factory: ValueFactory, sql_type: str) -> None:
     """Set the type of the result in a function's signature."""
     call("duckdb_v2_function_signature_set_return_type", signature, factory.type_named(sql_type))
 
 
 @contextmanager
-def _default(factory: Factory, parameter: DuckdbParameter) -> Iterator[int | None]:
+def _default(factory: ValueFactory, parameter: DuckdbParameter) -> Iterator[int | None]:
     if parameter.default is None:
         yield None
     elif parameter.default == _NULL:

@@ -15,7 +15,7 @@ from sparseeinsum.kernels.duckdb.capi import Pointer
 from sparseeinsum.kernels.duckdb.capi_v2 import ErrorSlot, call, call_for_handle, owned_handle, set_error, text
 from sparseeinsum.kernels.duckdb.declarations import (
     DuckdbParameter,
-    Factory,
+    ValueFactory,
     add_parameter,
     set_description,
     set_result,
@@ -23,7 +23,7 @@ from sparseeinsum.kernels.duckdb.declarations import (
 from sparseeinsum.kernels.duckdb.static_extension import register_described_extension
 
 if TYPE_CHECKING:
-    from sparseeinsum.kernels.catalogue import Function
+    from sparseeinsum.kernels.array_functions import ArrayFunction
 
 _EXTENSION_NAME = "sparseeinsum_texts"
 _fail = ctypes.CFUNCTYPE(None, Pointer, Pointer, ErrorSlot)(
@@ -36,14 +36,14 @@ def register_function_texts(version: str) -> None:
     register_described_extension(_EXTENSION_NAME, version, _enter, "the descriptions of array functions")
 
 
-def _enter(extension: int, factory: Factory) -> None:
-    for function in late("sparseeinsum.kernels.catalogue").functions():
+def _enter(extension: int, factory: ValueFactory) -> None:
+    for function in late("sparseeinsum.kernels.array_functions").array_functions():
         if not function.is_aggregate:
             for dtype in function.dtypes:
                 _register(extension, factory, function, dtype)
 
 
-def _register(extension: int, factory: Factory, function: "Function", dtype: str) -> None:
+def _register(extension: int, factory: ValueFactory, function: "ArrayFunction", dtype: str) -> None:
     sql_type = late("sparseeinsum.kernels.duckdb.registry").sql_type
     with owned_handle("scalar_function", "duckdb_v2_scalar_function_create", factory.handle) as placeholder:
         call("duckdb_v2_scalar_function_set_name", placeholder, text(function.name))

@@ -20,15 +20,15 @@ from sparseeinsum.kernels.symbols import (
     ENTRY_POINT,
     STOP_WORD,
     TABLE_OF_RESIDENTS,
-    TABLE_OF_USERS_FUNCTIONS,
+    TABLE_OF_USER_FUNCTIONS,
 )
 
 _BUILDER = "sparseeinsum.kernels.building.make"
 AddressOf = Callable[[str], int]
-_OPENED: list["Library"] = []  # empty until the library is open, then one
+_OPENED: list["DuckdbLibrary"] = []  # empty until the library is open, then one
 
 
-class Access(ctypes.Structure):
+class ExtensionAccess(ctypes.Structure):
     """`duckdb_extension_access` of duckdb_extension.h. DuckDB leaves `get_api` empty for static extensions."""
 
     _fields_ = (("set_error", Pointer), ("get_database", Pointer), ("get_api", Pointer))
@@ -38,7 +38,7 @@ _get_api = ctypes.CFUNCTYPE(Pointer, Pointer, Pointer)(lambda info, version: cty
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class DuckdbLibrary:
     """The library of compiled code that this process has opened.
 
     Attributes:
@@ -53,15 +53,15 @@ class Library:
 
     def enter(self, info: int, access: int) -> bool:
         """Register all functions with a database that DuckDB is opening; False if DuckDB was given an error instead."""
-        completed = Access.from_buffer_copy(Access.from_address(access))
+        completed = ExtensionAccess.from_buffer_copy(ExtensionAccess.from_address(access))
         completed.get_api = ctypes.cast(_get_api, Pointer)
         enter = ctypes.CFUNCTYPE(ctypes.c_bool, Pointer, Pointer)(self.address_of(ENTRY_POINT))
         return bool(enter(info, ctypes.addressof(completed)))
 
     @property
-    def users_functions(self) -> int:
+    def user_functions(self) -> int:
         """Address of the table of users' functions; see udfs/expression.py."""
-        return self._table(TABLE_OF_USERS_FUNCTIONS)
+        return self._table(TABLE_OF_USER_FUNCTIONS)
 
     def stop_kernels(self, stops: bool) -> None:
         """Make all running kernels fail soon, or let kernels run again."""
@@ -75,7 +75,7 @@ class Library:
         return int(ctypes.CFUNCTYPE(Pointer)(self.address_of(symbol))() or 0)
 
 
-def available_library() -> Library | None:
+def available_library() -> DuckdbLibrary | None:
     """Return the library, opened now if need be; None if it would have to be compiled first.
 
     Raises:
@@ -104,7 +104,7 @@ def has_library() -> bool:
         return False
 
 
-def require_library() -> Library:
+def require_library() -> DuckdbLibrary:
     """Return the library, compiled now if there is none.
 
     Raises:
@@ -140,7 +140,7 @@ def _exports_of(path: Path) -> AddressOf:
     return lambda symbol: address_in(library, symbol)
 
 
-def _open_library(address_of: AddressOf) -> Library | None:
+def _open_library(address_of: AddressOf) -> DuckdbLibrary | None:
     """Open a library and tell it the addresses of the BLAS; None if its code is for another processor."""
     processor = _processor_of(address_of)
     if processor is None:
@@ -149,7 +149,7 @@ def _open_library(address_of: AddressOf) -> Library | None:
     if blas is not None:
         words = (ctypes.c_int64 * BLAS_WORDS)(*blas.addresses)
         ctypes.CFUNCTYPE(None, Pointer)(address_of(CONFIGURE))(ctypes.addressof(words))
-    return Library(address_of, processor, blas)
+    return DuckdbLibrary(address_of, processor, blas)
 
 
 def _processor_of(address_of: AddressOf) -> str | None:

@@ -1,4 +1,4 @@
-"""Kernels: makes the registry: the functions of the catalogue, as data that a library registers with DuckDB.
+"""Kernels: makes the registry: the array functions as data that a library registers with DuckDB.
 
 Compiled code reads it in every process that has the functions: see compiled/duckdb/registration.py.
 """
@@ -6,10 +6,10 @@ Compiled code reads it in every process that has the functions: see compiled/duc
 from collections.abc import Iterator
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.catalogue import Function, Kind, ValueType, functions
+from sparseeinsum.kernels.array_functions import ArrayFunction, FunctionKind, ValueType, array_functions
 from sparseeinsum.kernels.duckdb import registry_layout as r
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS, descriptor_words, texts_of
-from sparseeinsum.kernels.static_data import Text, Words
+from sparseeinsum.kernels.static_data import StaticText, StaticWords
 
 REGISTRY = "registry"  # the symbol of its words
 HINT_FUNCTION = "tensor_no_tuples"
@@ -25,25 +25,27 @@ _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB's limit
 _RESULTS = ("value", "list", "lists")  # results by their depth (see DEPTHS), in the names of callbacks
 
 _TEXTS = (
-    Text("unconnected", "sparseeinsum: DuckDB gives no connection to register functions on"),
-    Text("refused", "sparseeinsum: DuckDB refused the function %s; is there another of this name?"),
-    Text("other_database", "sparseeinsum: another DuckDB of this process has loaded this file; give this one a copy"),
-    Text("hint_name", HINT_FUNCTION),
-    Text("hint_column", "nothing"),
+    StaticText("unconnected", "sparseeinsum: DuckDB gives no connection to register functions on"),
+    StaticText("refused", "sparseeinsum: DuckDB refused the function %s; is there another of this name?"),
+    StaticText(
+        "other_database", "sparseeinsum: another DuckDB of this process has loaded this file; give this one a copy"
+    ),
+    StaticText("hint_name", HINT_FUNCTION),
+    StaticText("hint_column", "nothing"),
 )
 
 
-def registry() -> Iterator[Text | Words]:
+def registry() -> Iterator[StaticText | StaticWords]:
     """Yield all data of the registry; words also name the machine code of kernels and callbacks."""
-    yield from texts_of(functions())
+    yield from texts_of(array_functions())
     yield from _TEXTS
     entries: list[int | str] = []
-    for function in sorted(functions(), key=lambda function: function.name):
+    for function in sorted(array_functions(), key=lambda function: function.name):
         for dtype in function.dtypes:
             descriptor = _descriptor(function, dtype)
             yield descriptor
             entries += _entry(function, dtype, descriptor.name)
-    yield Words("entries", tuple(entries))
+    yield StaticWords("entries", tuple(entries))
     words: dict[int, int | str] = {
         r.ENTRIES: "entries",
         r.ENTRY_COUNT: len(entries) // r.ENTRY_WORDS,
@@ -57,24 +59,24 @@ def registry() -> Iterator[Text | Words]:
         r.HINT_INIT: "hint_init",
         r.HINT_SCAN: "hint_scan",
     }
-    yield Words(REGISTRY, tuple(words[place] for place in range(r.REGISTRY_WORDS)))
+    yield StaticWords(REGISTRY, tuple(words[place] for place in range(r.REGISTRY_WORDS)))
 
 
-def _descriptor(function: Function, dtype: str) -> Words:
+def _descriptor(function: ArrayFunction, dtype: str) -> StaticWords:
     """Return the descriptor that DuckDB passes to a callback; the limit of results is set where the library runs."""
     words = descriptor_words(function, dtype)
     if function.uses_resident_arrays:
         words[d.ELEMENT_TYPE] = _TYPES[dtype]
     types = "_".join(argument.type.lower() for argument in function.arguments)
-    return Words(f"descriptor_{function.name}_{types}_{dtype}", tuple(words), is_constant=False)
+    return StaticWords(f"descriptor_{function.name}_{types}_{dtype}", tuple(words), is_constant=False)
 
 
-def _entry(function: Function, dtype: str, descriptor: str) -> list[int | str]:
+def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | str]:
     words: list[int | str] = [0] * r.ENTRY_WORDS
     words[r.NAME], words[r.DESCRIPTOR] = f"name_{function.name}", descriptor
     words[r.IS_AGGREGATE] = int(function.is_aggregate)
     words[r.IS_VOLATILE] = int(function.name in _NOT_FOLDED)
-    words[r.TAKES_NULL] = int(function.kind == Kind.VIEW)  # for a NULL handle, a view returns an array of fills
+    words[r.TAKES_NULL] = int(function.kind == FunctionKind.VIEW)  # for a NULL handle, a view returns an array of fills
     words[r.RETURNS] = _type(function.returns, dtype)
     words[r.PARAMETER_COUNT] = len(function.arguments)
     for place, argument in enumerate(function.arguments, r.PARAMETERS):
@@ -84,14 +86,14 @@ def _entry(function: Function, dtype: str, descriptor: str) -> list[int | str]:
     return words
 
 
-def _callbacks(function: Function) -> tuple[str, ...]:
+def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.is_aggregate:
         finalize = "resident_finalize" if function.uses_resident_arrays else "aggregate_finalize"
         callbacks = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
         return (*callbacks, finalize, "aggregate_destroy")
-    if function.kind == Kind.VIEW:
+    if function.kind == FunctionKind.VIEW:
         return ("view_rows",)
-    kind = "checked" if function.kind == Kind.CHECK else "scalar"
+    kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}",)
 
 

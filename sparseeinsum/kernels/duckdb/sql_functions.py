@@ -26,7 +26,7 @@ from sparseeinsum.kernels.duckdb.capi_v2 import (
 from sparseeinsum.kernels.duckdb.declarations import (
     ANY,
     DuckdbParameter,
-    Factory,
+    ValueFactory,
     add_parameter,
     set_description,
     set_result,
@@ -98,7 +98,7 @@ def register_sql_functions(version: str, answer: Answer) -> None:
     numbers = itertools.count(1)
     execute = _Execute(lambda info, context, error: _answer_chunk(info, context, error, answer))
 
-    def enter(extension: int, factory: Factory) -> None:
+    def enter(extension: int, factory: ValueFactory) -> None:
         _register_request(extension, factory, next(numbers), execute)
         for macro in macros():
             _register_macro(extension, factory, macro)
@@ -110,7 +110,7 @@ def _names() -> str:
     return ", ".join(macro.name for macro in macros())
 
 
-def _register_request(extension: int, factory: Factory, number: int, execute: "ctypes._FuncPointer") -> None:
+def _register_request(extension: int, factory: ValueFactory, number: int, execute: "ctypes._FuncPointer") -> None:
     with owned_handle("scalar_function", "duckdb_v2_scalar_function_create", factory.handle) as function:
         call("duckdb_v2_scalar_function_set_name", function, text(REQUEST_FUNCTION))
         signature = call_for_handle("duckdb_v2_scalar_function_get_signature", function)
@@ -126,7 +126,7 @@ def _register_request(extension: int, factory: Factory, number: int, execute: "c
         call("duckdb_v2_extension_register_scalar_function", extension, function)
 
 
-def _register_macro(extension: int, factory: Factory, macro: SqlMacro) -> None:
+def _register_macro(extension: int, factory: ValueFactory, macro: SqlMacro) -> None:
     with owned_handle(
         "macro_function", "duckdb_v2_macro_function_create", factory.handle, _MACRO_KINDS[macro.kind]
     ) as function:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sparseeinsum.kernels.duckdb.capi import Pointer, c_function
 from sparseeinsum.kernels.duckdb.capi_v2 import ErrorSlot
-from sparseeinsum.kernels.duckdb.declarations import Factory, factory_of
+from sparseeinsum.kernels.duckdb.declarations import ValueFactory, factory_of
 from sparseeinsum.kernels.duckdb.library import has_library
 
 _OK = 0
@@ -70,7 +70,9 @@ def register_static_extension(name: str, version: str, api_version: str, entry: 
         raise ImportError(f"DuckDB refused the static extension {name!r} (status {status})")
 
 
-def register_described_extension(name: str, version: str, enter: Callable[[int, Factory], None], contents: str) -> None:
+def register_described_extension(
+    name: str, version: str, enter: Callable[[int, ValueFactory], None], contents: str
+) -> None:
     """Register an optional static extension through version 2 of the C API; failures are warnings.
 
     It is loaded only into databases that get the array functions.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.postgresql.script import (
+from sparseeinsum.kernels.postgresql.extension_script import (
     EXTENSION,
     PYTHON_EXTENSION,
     control_file,
@@ -24,7 +24,7 @@ _DYLIBS_SINCE = 16  # the first major version whose servers on macOS load .dylib
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class InstalledServer:
     """A PostgreSQL server that is installed on this machine, as its `pg_config` describes it."""
 
     major: int
@@ -32,7 +32,7 @@ class Server:
     extension_folder: Path
 
 
-def find_server(pg_config: str | None = None) -> Server:
+def find_server(pg_config: str | None = None) -> InstalledServer:
     """Find the server of a `pg_config`, by default of the only one that Debian installed, or of that on the path.
 
     Raises:
@@ -43,7 +43,7 @@ def find_server(pg_config: str | None = None) -> Server:
     if match is None:
         raise ExtensionError(f"{program} --version does not return a version of PostgreSQL")
     share = Path(_run_pg_config(program, "--sharedir"))
-    return Server(int(match[1]), Path(_run_pg_config(program, "--pkglibdir")), share / "extension")
+    return InstalledServer(int(match[1]), Path(_run_pg_config(program, "--pkglibdir")), share / "extension")
 
 
 _VERSION = re.compile(r"PostgreSQL (\d+)")
@@ -71,7 +71,7 @@ def _run_pg_config(program: str, option: str) -> str:
     return finished.stdout.strip()
 
 
-def install_extension(server: Server, version: str) -> tuple[Path, ...]:
+def install_extension(server: InstalledServer, version: str) -> tuple[Path, ...]:
     """Write library, control file and scripts to the folders of a server; returns their paths.
 
     In databases that have an earlier version, functions fail until `ALTER EXTENSION sparseeinsum UPDATE`: the new
@@ -85,7 +85,7 @@ def install_extension(server: Server, version: str) -> tuple[Path, ...]:
     return _write(content, library, server.extension_folder, version)
 
 
-def remove_extension(server: Server) -> tuple[Path, ...]:
+def remove_extension(server: InstalledServer) -> tuple[Path, ...]:
     """Remove all files that `install_extension` and `install_python` wrote for a server; returns their paths.
 
     Raises:

@@ -7,14 +7,14 @@ from string import Template
 
 from sparseeinsum import assets
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.postgresql.installation import Server
-from sparseeinsum.kernels.postgresql.script import PYTHON_EXTENSION as EXTENSION
+from sparseeinsum.kernels.postgresql.extension_script import PYTHON_EXTENSION as EXTENSION
+from sparseeinsum.kernels.postgresql.installation import InstalledServer
 from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, reporting_with
 
 _PACKAGE = assets.__name__.partition(".")[0]
 
 
-def install_python(server: Server, version: str) -> tuple[Path, ...]:
+def install_python(server: InstalledServer, version: str) -> tuple[Path, ...]:
     """Write control file and scripts to the folders of a server; returns their paths.
 
     The scripts contain the folders of this Python's packages, from which the server's Python will import.
@@ -29,7 +29,7 @@ def install_python(server: Server, version: str) -> tuple[Path, ...]:
         return texts.write(server.extension_folder)
 
 
-def _check_language(server: Server) -> None:
+def _check_language(server: InstalledServer) -> None:
     """Raise ExtensionError if the server's Python could not import this one's packages, which have compiled parts."""
     if not (server.extension_folder / "plpython3u.control").is_file():
         raise ExtensionError(

@@ -110,11 +110,11 @@ def chosen_columns(name: str, table: pa.Table, columns: ColumnSelection) -> pa.T
     Raises:
         DataError: There are no such columns, or two of a name.
     """
-    known = table.column_names
-    for column in known:
-        if known.count(column) > 1:
+    names = table.column_names
+    for column in names:
+        if names.count(column) > 1:
             raise DataError(f"tensor {name} is given a table with two columns named {column}; rename one")
-    index, value = columns.among(name, known)
+    index, value = columns.among(name, names)
     selected = [_decoded(table.column(column)) for column in (*index, *([] if value is None else [value]))]
     if value is None:
         selected.append(pa.array(np.ones(table.num_rows)))

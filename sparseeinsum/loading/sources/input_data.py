@@ -84,35 +84,35 @@ class ColumnSelection:
         """Whether the user names any columns."""
         return self.index is not None or self.value is not None
 
-    def among(self, name: str, known: Sequence[str]) -> tuple[list[str], str | None]:
+    def among(self, name: str, names: Sequence[str]) -> tuple[list[str], str | None]:
         """Return the index columns and the value column, which may be None, as the data spell them.
 
         Args:
             name: The name of the tensor, for messages.
-            known: All columns of the data, in order.
+            names: All columns of the data, in order.
 
         Raises:
             DataError: The data have no columns, or lack one that the user names.
         """
-        if not known:
+        if not names:
             raise DataError(f"tensor {name} is given a table without columns; it needs index columns, then the value")
-        index = [_spelled(name, column, known) for column in self.index or ()]
-        value = None if self.value is None else _spelled(name, self.value, known)
+        index = [_spelled(name, column, names) for column in self.index or ()]
+        value = None if self.value is None else _spelled(name, self.value, names)
         chosen = [*index, *([] if value is None else [value])]
         if len(set(chosen)) < len(chosen):
             repeated = next(column for column in chosen if chosen.count(column) > 1)
             raise DataError(f"tensor {name} is given the column {repeated} for two things; name every column once")
         if self.index is not None:
             return index, value
-        last = known[-1] if value is None else value
-        return [column for column in known if column != last], last
+        last = names[-1] if value is None else value
+        return [column for column in names if column != last], last
 
 
-def _spelled(name: str, column: str, known: Sequence[str]) -> str:
+def _spelled(name: str, column: str, names: Sequence[str]) -> str:
     """Return a column as the data spell it; a difference in case is accepted if it is not ambiguous."""
-    alike = [candidate for candidate in known if candidate.lower() == column.lower()]
-    if column in known or len(alike) == 1:
-        return column if column in known else alike[0]
-    near = difflib.get_close_matches(column, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"they have {', '.join(known)}"
+    alike = [candidate for candidate in names if candidate.lower() == column.lower()]
+    if column in names or len(alike) == 1:
+        return column if column in names else alike[0]
+    near = difflib.get_close_matches(column, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"they have {', '.join(names)}"
     raise DataError(f"tensor {name}: its data have no column {column}; {hint}")

@@ -25,8 +25,8 @@ def read_xarray(name: str, data: Any) -> DenseArray | EntryArrays:  # noqa: ANN4
         DataError: It is a dataset, or it has coordinates other than positions, which would be lost.
     """
     if hasattr(data, "data_vars"):
-        known = ", ".join(map(str, data.data_vars)) or "no variable"
-        raise DataError(f"tensor {name} is given a dataset of xarray, which has {known}; choose one of them")
+        variables = ", ".join(map(str, data.data_vars)) or "no variable"
+        raise DataError(f"tensor {name} is given a dataset of xarray, which has {variables}; choose one of them")
     for dimension in data.dims:
         _check_positions(name, data, dimension)
     axes = [str(dimension) for dimension in data.dims]

@@ -11,7 +11,7 @@ from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.plans.analysis import EinSumRun
 from sparseeinsum.plans.explain import Explanation, write_relation
-from sparseeinsum.plans.sizes import ResultSizes, step_sizes
+from sparseeinsum.plans.result_sizes import ResultSizes, step_sizes
 from sparseeinsum.plans.units import write_bytes, write_count, write_seconds
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.semantics.exactness import JoinKind
@@ -36,7 +36,7 @@ class Line:
 
     @property
     def length(self) -> int:
-        """The number of characters."""
+        """The number of characters of the line, in all styles."""
         return sum(len(text) for text, _ in self.runs)
 
 
@@ -171,14 +171,14 @@ class Deck:
     def _meters(self, step: Step) -> Iterator[Meter]:
         sizes = step_sizes(self.explanation.plan.alternatives.model, step)
         total = self.explanation.plan.decomposed.seconds
-        parts = zip(
+        shares = zip(
             (step.join_seconds, step.aggregation_seconds, step.repartition_seconds),
             ("join", "aggregate", "repartition"),
             strict=True,
         )
         yield Meter(
             _sizes_line("expected", sizes.tuples, sizes.expected_bytes, step.seconds, total),
-            tuple((_share(seconds, total), style) for seconds, style in parts),
+            tuple((_share(seconds, total), style) for seconds, style in shares),
         )
         if self.explanation.analysis is not None:
             runs = self.explanation.analysis.einsums
@@ -239,10 +239,10 @@ def _absences(step: Step) -> Iterator[str]:
         yield f"{step.absence.join} join"
 
 
-def _sizes_line(what: str, tuples: float, size: float, seconds: float | None, total: float) -> Line:
+def _sizes_line(label: str, tuples: float, size: float, seconds: float | None, total: float) -> Line:
     spent = "time in its readers" if seconds is None else f"{write_seconds(seconds)} ({_share(seconds, total):.0%})"
     counted = f"{write_count(tuples)} {'tuple' if round(tuples) == 1 else 'tuples'}"
-    return Line(((f"{what} ", "what"), (f"{counted}, {write_bytes(size)}, {spent}", "")))
+    return Line(((f"{label} ", "what"), (f"{counted}, {write_bytes(size)}, {spent}", "")))
 
 
 def _share(seconds: float, total: float) -> float:

@@ -60,16 +60,16 @@ def _arrow_head(name: str) -> str:
 
 def _path(link: Link, route: tuple[Point, ...]) -> str:
     (x, y), *others = route
-    parts = [f"M{x:.1f} {y:.1f}"]
+    commands = [f"M{x:.1f} {y:.1f}"]
     for index, (end_x, end_y) in enumerate(others):
         if index % 2 == 0:
-            parts.append(f"V{end_y:.1f}")
+            commands.append(f"V{end_y:.1f}")
         else:
             middle = (y + end_y) / 2
-            parts.append(f"C{x:.1f} {middle:.1f} {end_x:.1f} {middle:.1f} {end_x:.1f} {end_y:.1f}")
+            commands.append(f"C{x:.1f} {middle:.1f} {end_x:.1f} {middle:.1f} {end_x:.1f} {end_y:.1f}")
         x, y = end_x, end_y
     kind = "changed" if link.is_changed else "same"
-    return f'<path class="edge {kind}" marker-end="url(#arrow-{kind})" d="{" ".join(parts)}"/>'
+    return f'<path class="edge {kind}" marker-end="url(#arrow-{kind})" d="{" ".join(commands)}"/>'
 
 
 def _card(card: Card, box: Box) -> str:

@@ -62,7 +62,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class GraphLayout:
     """Where everything lies.
 
     Attributes:
@@ -78,7 +78,7 @@ class Placement:
     height: float
 
 
-def place(nodes: Sequence[Node], edges: Sequence[Edge]) -> Placement:
+def place(nodes: Sequence[Node], edges: Sequence[Edge]) -> GraphLayout:
     """Place boxes so that none overlaps another or an edge, with few crossings and mostly straight edges."""
     graph = _Layers.of(nodes, edges)
     graph.order()
@@ -93,7 +93,7 @@ def place(nodes: Sequence[Node], edges: Sequence[Edge]) -> Placement:
         boxes[node.name] = Box(middles[node.name] - node.width / 2, y, node.width, node.height)
     width = max((middles[name] + graph.widths[name] / 2 for name in middles), default=0.0)
     routes = tuple(_routes(graph, edges, boxes, middles, list(zip(tops, bottoms, strict=True))))
-    return Placement(boxes, routes, width, bottoms[-1] if bottoms else 0.0)
+    return GraphLayout(boxes, routes, width, bottoms[-1] if bottoms else 0.0)
 
 
 def _rows(graph: "_Layers") -> tuple[list[float], list[float]]:
@@ -287,9 +287,9 @@ def _spaced(targets: Sequence[float], weights: Iterable[float], distances: Seque
     for target, weight, offset in zip(targets, weights, offsets, strict=False):
         mean, total, count = target - offset, weight, 1
         while pools and pools[-1][0] > mean:
-            before, heavy, many = pools.pop()
+            before, heavy, size = pools.pop()
             mean = (before * heavy + mean * total) / (heavy + total)
-            total, count = heavy + total, many + count
+            total, count = heavy + total, size + count
         pools.append((mean, total, count))
     spread = [mean for mean, _, count in pools for _ in range(count)]
     return [mean + offset for mean, offset in zip(spread, offsets, strict=True)]

@@ -10,7 +10,7 @@ from sparseeinsum.plans.explain import Explanation, differing_steps, write_times
 from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.picture.cards import deal, marked, notation_lines
 from sparseeinsum.plans.picture.drawing import draw
-from sparseeinsum.plans.statements import write_sql
+from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.plans.units import write_seconds
 
 _MOST_ALTERNATIVES = 5  # of each EinSum
@@ -20,7 +20,7 @@ _LEGEND = (("join", "join and kernel"), ("aggregate", "aggregation"), ("repartit
 
 
 def write_page(explanation: Explanation) -> str:
-    """The page as HTML."""
+    """An HTML document with the drawing, the tables and the SQL of a plan, which needs no other files."""
     title = f"Plan of {', '.join(explanation.plan.decomposed.graph.outputs)}"
     body = "\n".join(_sections(explanation, title))
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
@@ -60,8 +60,10 @@ def _legend(explanation: Explanation) -> str:
     if explanation.analysis is not None:
         entries.append(("actual", "actual, each EinSum run alone"))
     spans = "".join(f'<span style="--swatch: var(--{name})">{text}</span>' for name, text in entries)
-    parts = " Dashed boxes were invented by rewriting." if explanation.plan.rewriting.all_parts else ""
-    return f'<div class="legend">{spans}<div>Bars show shares of the time of the whole plan.{parts}</div></div>'
+    rewriting_note = " Dashed boxes were invented by rewriting." if explanation.plan.rewriting.all_parts else ""
+    return (
+        f'<div class="legend">{spans}<div>Bars show shares of the time of the whole plan.{rewriting_note}</div></div>'
+    )
 
 
 def _runners_up(explanation: Explanation) -> str:
@@ -117,8 +119,10 @@ def _row(is_chosen: bool, *cells: str) -> _Row:
 def _table(headings: Sequence[tuple[str, bool]], rows: Iterable[_Row]) -> str:
     """A table of cells that are HTML; of every column its heading, and whether it holds numbers."""
     styles = ["number" if is_number else "code" for _, is_number in headings]
-    parts = [f'<th class="{style}">{heading}</th>' for (heading, _), style in zip(headings, styles, strict=True)]
-    lines = [f"<tr>{''.join(parts)}</tr>"]
+    heading_cells = [
+        f'<th class="{style}">{heading}</th>' for (heading, _), style in zip(headings, styles, strict=True)
+    ]
+    lines = [f"<tr>{''.join(heading_cells)}</tr>"]
     for is_chosen, cells in rows:
         row = "".join(f'<td class="{style}">{cell}</td>' for cell, style in zip(cells, styles, strict=True))
         lines.append(f'<tr class="chosen">{row}</tr>' if is_chosen else f"<tr>{row}</tr>")

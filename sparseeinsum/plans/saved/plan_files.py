@@ -123,7 +123,7 @@ def write_plan(plan: ProgramPlan) -> str:
 
 def _write_input(tensor: Tensor, values: ValueFacts) -> _Object:
     entries = values.entries
-    known = {
+    facts = {
         "low": entries.low if math.isfinite(entries.low) else None,
         "high": entries.high if math.isfinite(entries.high) else None,
         "may_be_nan": entries.may_be_nan,
@@ -134,7 +134,7 @@ def _write_input(tensor: Tensor, values: ValueFacts) -> _Object:
         "fill": write_number(tensor.fill),
         "dictionaries": _dictionaries(tensor),
         "has_fill": values.has_fill,
-        "entries": None if entries == EMPTY_RANGE else known,
+        "entries": None if entries == EMPTY_RANGE else facts,
     }
 
 

@@ -12,7 +12,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.plans.saved.plan_files import SavedPlan
-from sparseeinsum.rewrite.assumptions import broken_assumption, rewritten_results
+from sparseeinsum.rewrite.assumption_checks import broken_assumption, rewritten_results
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS
 from sparseeinsum.semantics.exactness import ValueFacts
 
@@ -63,7 +63,7 @@ def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapp
     Raises:
         PlanError: The rewriting may change a result; the message names the tensor and the reason.
     """
-    then = {name: known.values for name, known in saved.inputs.items()}
+    then = {name: saved_input.values for name, saved_input in saved.inputs.items()}
     rewritten = rewritten_results(bound, graph)
     reason = broken_assumption(graph, rewritten, then, values, saved.options.allows_nonfinite)
     if reason is not None:

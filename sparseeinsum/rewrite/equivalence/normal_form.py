@@ -21,7 +21,7 @@ AxisPosition = tuple[str, int]  # a tensor and the number of one of its axes
 
 @dataclass(frozen=True, slots=True)
 class TensorAtom:
-    """A tensor with labels."""
+    """A factor of a monomial: a tensor, with a label for each of its axes."""
 
     tensor: str
     labels: tuple[str, ...]

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.building import program, program_of
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.language.expressions import LabelledExpression
 from sparseeinsum.language.matrices import Matrix
+from sparseeinsum.language.programs import program, program_of
+from sparseeinsum.language.python_expressions import LabelledExpression
 from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups
 from sparseeinsum.rewrite.equivalence.form_text import write_form
 from sparseeinsum.rewrite.equivalence.isomorphism import combine_like_terms, key_of

@@ -49,7 +49,7 @@ _MIN_MATCHES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SaturationLimits:
     """When saturation ends.
 
     Attributes:
@@ -99,7 +99,7 @@ def saturate(
     terms: Sequence[Term],
     bounds: Mapping[str, int],
     equal_pairs: Sequence[tuple[Term, Term]] = (),
-    limits: Limits = Limits(),  # frozen
+    limits: SaturationLimits = SaturationLimits(),  # frozen
 ) -> EClasses:
     """All terms that the rules prove equal to `terms`, within limits.
 
@@ -120,25 +120,25 @@ def saturate(
 
 def can_prove_equal(
     laws: Iterable[str],
-    one: Term,
-    other: Term,
+    first: Term,
+    second: Term,
     bounds: Mapping[str, int],
     equal_pairs: Sequence[tuple[Term, Term]] = (),
-    limits: Limits = Limits(),  # frozen
+    limits: SaturationLimits = SaturationLimits(),  # frozen
 ) -> bool:
     """Whether `laws`, and the rules for numbers, prove within limits that two terms are equal.
 
     Args:
         laws: Names of laws, keys of LAWS.
-        one: A term.
-        other: Another term.
+        first: A term.
+        second: Another term.
         bounds: Bounds of all labels.
         equal_pairs: Pairs of terms that are known to be equal, because they differ only in the labels of their sums.
         limits: When to end.
     """
     writer = _EgglogWriter()
-    graph = _new_egraph(writer, [one, other], bounds, equal_pairs, laws)
-    question = f"(check (= {writer.write(one)} {writer.write(other)}))"
+    graph = _new_egraph(writer, [first, second], bounds, equal_pairs, laws)
+    question = f"(check (= {writer.write(first)} {writer.write(second)}))"
     return any(_holds(graph, question) for _ in itertools.chain([True], _rounds(graph, limits)))
 
 
@@ -161,14 +161,14 @@ def _new_egraph(
     lines = [_RULES, f"(unstable-combined-ruleset equalities {' '.join(laws)})"]
     lines += [f'(set (bound "{label}") {float(bound)!r})' for label, bound in bounds.items()]
     lines += [f"(RootOf {number} {writer.write(term)})" for number, term in enumerate(terms)]
-    lines += [f"(union {writer.write(one)} {writer.write(other)})" for one, other in equal_pairs]
+    lines += [f"(union {writer.write(first)} {writer.write(second)})" for first, second in equal_pairs]
     lines += writer.schemas()
     graph = _egglog().EGraph()
     _run(graph, "\n".join(lines))
     return graph
 
 
-def _rounds(graph: Any, limits: Limits) -> Iterator[bool]:  # noqa: ANN401
+def _rounds(graph: Any, limits: SaturationLimits) -> Iterator[bool]:  # noqa: ANN401
     """Apply all rules repeatedly; after each round, yield whether it found anything new."""
     end = time.thread_time() + limits.seconds
     before, size, explodes = 1, _size(graph), False
@@ -215,7 +215,7 @@ class _EgglogWriter:
     numbers: dict[Reference, int] = field(default_factory=dict)
 
     def write(self, term: Term) -> str:
-        """A term as text."""
+        """A term in the syntax of egglog; a reference gets a number when it is first written."""
         match term:
             case Leaf(reference):
                 return f"(Leaf {self.numbers.setdefault(reference, len(self.numbers))})"

@@ -7,8 +7,8 @@ expression, which costs next to nothing.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sparseeinsum.rewrite.saturation.eclass_sizes import EClassSizes
 from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode
-from sparseeinsum.rewrite.saturation.sizes import EClassSizes
 from sparseeinsum.rewrite.saturation.terms import Add, AggregateTerm, Apply, Leaf, Mul, NumberTerm, Sum, Term
 
 # Costs per entry. A sum is usually taken while its product is computed; only sums of stored tensors have to read them.

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.extras import imported
+from sparseeinsum.rewrite.saturation.eclass_sizes import EClassSizes
 from sparseeinsum.rewrite.saturation.egraph import EXTRA, PURPOSE, ENode
 from sparseeinsum.rewrite.saturation.extraction import Extraction, extraction_of, node_cost
-from sparseeinsum.rewrite.saturation.sizes import EClassSizes
 
 _MOST_SECONDS = 0.3
 _GAP = 0.01

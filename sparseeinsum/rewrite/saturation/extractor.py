@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparseeinsum.rewrite.saturation.eclass_sizes import EClassSizes
 from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode
 from sparseeinsum.rewrite.saturation.extraction import LEAST_COST, Extraction, extraction_of, node_cost
 from sparseeinsum.rewrite.saturation.extraction_program import ExtractionProgram
-from sparseeinsum.rewrite.saturation.sizes import EClassSizes
 
 # Integer programming considers so many e-nodes of a class, and none that costs more than so many times the cheapest.
 _MOST_NODES = 3

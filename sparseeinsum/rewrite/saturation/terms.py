@@ -7,14 +7,14 @@ from sparseeinsum.language.eingraph import Reference
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A tensor with labels."""
+    """A term that reads a tensor, with a label for each of its axes."""
 
     reference: Reference
 
 
 @dataclass(frozen=True, slots=True)
 class NumberTerm:
-    """A finite real number."""
+    """A term that is a finite real number, the same at every index."""
 
     value: float
 

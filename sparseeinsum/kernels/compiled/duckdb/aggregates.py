@@ -6,7 +6,7 @@ The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. A state owns one array,
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     compute_batch_rows,
@@ -37,7 +37,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     template_of,
     words_at,
 )
-from sparseeinsum.kernels.compiled.memory import array_at, call, copy_elements
+from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
 from sparseeinsum.kernels.compiled.resident_access import publish, withdraw
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
 

@@ -7,10 +7,10 @@ word into which DuckDB writes a handle is called a slot.
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.types import create_type, destroy_type
+from sparseeinsum.kernels.compiled.duckdb.logical_types import create_type, destroy_type
 from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc
-from sparseeinsum.kernels.compiled.memory import array_at, call, copy_elements
 from sparseeinsum.kernels.compiled.message_format import format_message
+from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
 from sparseeinsum.kernels.duckdb import registry_layout as r
 from sparseeinsum.kernels.duckdb.api_table import COPIED_SLOTS
 

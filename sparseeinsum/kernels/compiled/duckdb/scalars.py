@@ -35,7 +35,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     report,
     template_of,
 )
-from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _reference = types.ExternalFunction("duckdb_vector_reference_vector", types.void(word, word))
@@ -230,20 +230,20 @@ def scalar_lists(info, chunk, result):
 
 @njit
 def _split_row(descriptor, work, row, index, result):
-    parts = measure(descriptor, work, row)
-    if parts < 0:
-        return parts
+    part_count = measure(descriptor, work, row)
+    if part_count < 0:
+        return part_count
     elements = array_at(row, 2, word)[1]
     inner = get_child(result)
-    first_part = _reserve_parts(descriptor, work, result, parts)
+    first_part = _reserve_parts(descriptor, work, result, part_count)
     start = reserve_elements(descriptor, work, inner, elements) if first_part >= 0 else first_part
     if start < 0:
         return start
     entries = array_at(get_data(result) + 16 * index, 2, word)
-    entries[0], entries[1] = first_part, parts
-    inner_entries, at = array_at(get_data(inner) + 16 * first_part, 2 * parts, word), start
-    for part in range(parts):
-        size = part_size(descriptor, work, row, part, parts)
+    entries[0], entries[1] = first_part, part_count
+    inner_entries, at = array_at(get_data(inner) + 16 * first_part, 2 * part_count, word), start
+    for part in range(part_count):
+        size = part_size(descriptor, work, row, part, part_count)
         write_entry(descriptor, inner_entries, part, at, size)
         at += size
     out = get_data(get_child(inner)) + start * descriptor[d.RESULT_BYTES]
@@ -251,12 +251,12 @@ def _split_row(descriptor, work, row, index, result):
 
 
 @njit
-def _reserve_parts(descriptor, work, result, parts):
+def _reserve_parts(descriptor, work, result, part_count):
     start = get_list_size(result)
-    if start + parts > descriptor[d.LIMIT_BYTES] // 16:
-        report(work, (start + parts) * 16, descriptor[d.LIMIT_BYTES])
+    if start + part_count > descriptor[d.LIMIT_BYTES] // 16:
+        report(work, (start + part_count) * 16, descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
-    if reserve(result, start + parts) != 0 or set_list_size(result, start + parts) != 0:
-        report(work, parts * 16, 0)
+    if reserve(result, start + part_count) != 0 or set_list_size(result, start + part_count) != 0:
+        report(work, part_count * 16, 0)
         return d.OUT_OF_MEMORY
     return start

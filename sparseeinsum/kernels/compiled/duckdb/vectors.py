@@ -17,7 +17,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     pair_elements,
     report,
 )
-from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 word = types.int64
 half_word = types.uint32
@@ -158,23 +158,23 @@ def _set_steps(descriptor, first, row, steps):
 @njit
 def _continues_batch(descriptor, first, row, steps, position):
     for index in range(descriptor[d.ARGUMENTS]):
-        one, other = array_at(first + 16 * index, 2, word), array_at(row + 16 * index, 2, word)
+        first_value, value = array_at(first + 16 * index, 2, word), array_at(row + 16 * index, 2, word)
         kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
-        if one[1] != other[1]:
+        if first_value[1] != value[1]:
             return False
         if kind == d.TEXT or kind == d.EXTENTS:
-            if not _same_bytes(one[0], other[0], one[1] * item_bytes):
+            if not _same_bytes(first_value[0], value[0], first_value[1] * item_bytes):
                 return False
-        elif steps[index] < 0 or other[0] != one[0] + position * steps[index] * item_bytes:
+        elif steps[index] < 0 or value[0] != first_value[0] + position * steps[index] * item_bytes:
             return False
     return True
 
 
 @njit
 def _same_bytes(first, second, size):
-    one, other = array_at(first, size, types.uint8), array_at(second, size, types.uint8)
+    first_bytes, second_bytes = array_at(first, size, types.uint8), array_at(second, size, types.uint8)
     for i in range(size):
-        if one[i] != other[i]:
+        if first_bytes[i] != second_bytes[i]:
             return False
     return True
 

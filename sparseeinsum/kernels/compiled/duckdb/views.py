@@ -7,7 +7,7 @@ for an array without stored entries: all elements are the fill.
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     argument_is_valid,
     free,
@@ -23,7 +23,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     write_entry,
 )
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, copy_bytes, message_of, report, template_of
-from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.resident_access import share
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
@@ -70,16 +70,16 @@ def _integer(work, index, row):
 @njit
 def _count_arrays(work, rows):
     """Return whether rows with results read no array, one or several; a NULL handle counts as several."""
-    count, known, has_known = _NONE, word(0), False
+    count, first_handle, has_handle = _NONE, word(0), False
     for row in range(rows):
         if _has_result(work, row):
             handle = word(0)
             if argument_is_valid(work, _HANDLE, row):
                 handle = _integer(work, _HANDLE, row)
-            if not has_known:
-                known, has_known = handle, True
+            if not has_handle:
+                first_handle, has_handle = handle, True
                 count = _ONE if handle != 0 else _SEVERAL
-            elif handle != known:
+            elif handle != first_handle:
                 return _SEVERAL
     return count
 

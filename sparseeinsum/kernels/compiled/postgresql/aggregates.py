@@ -21,7 +21,6 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     word,
     words_at,
 )
-from sparseeinsum.kernels.compiled.memory import array_at, call, copy_elements
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     FLAT_HEADER,
     allocate,
@@ -39,6 +38,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     read_row,
     work_of,
 )
+from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
 from sparseeinsum.kernels.postgresql.descriptors import RESULT_TYPE
 
 _aggregate_context = types.ExternalFunction("AggCheckCallContext", types.int32(word, word))

@@ -19,7 +19,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     report,
     word,
 )
-from sparseeinsum.kernels.compiled.memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.postgresql.descriptors import (
     DECLARED_TYPES,
     DESCRIPTOR_WORDS,
@@ -239,10 +239,10 @@ def _integer_of(declared_type, datum):
 @njit
 def _convert_elements(declared_type, kernel_type, array, data, size, work, target):
     if declared_type == NUMERIC:
-        parts = array_at(work + 8 * _PARTS, 3, word)
+        elements_words = array_at(work + 8 * _PARTS, 3, word)
         start = work + 8 * _PARTS
         _deconstruct(array, NUMERIC, -1, 0, _ALIGNED_AS_INT, start, start + 8, start + 16)
-        data = parts[0]
+        data = elements_words[0]
     for index in range(size):
         datum = half_at(data + 4 * index) if declared_type == INT4 else word_at(data + 8 * index)
         _convert_number(declared_type, kernel_type, datum, target + 8 * index)

@@ -16,7 +16,6 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     report,
     word,
 )
-from sparseeinsum.kernels.compiled.memory import array_at
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     BYTES_HEADER,
     FLAT_HEADER,
@@ -35,6 +34,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     word_at,
     work_of,
 )
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.postgresql.descriptors import DECLARED_TYPES, KERNEL_TYPES, LARGEST_RESULT
 
 _start_set = types.ExternalFunction("init_MultiFuncCall", word(word))
@@ -151,14 +151,14 @@ def postgres_set(call_info, description):
         if code < 0:
             return raise_error(descriptor, word_at(word_at(context + _OWN_DATA)), code)
     context = _continue_set(call_info)
-    calls, done = array_at(context, 2, word), array_at(word_at(call_info + _RESULT_INFO) + _IS_DONE, 1, types.int32)
+    calls, status = array_at(context, 2, word), array_at(word_at(call_info + _RESULT_INFO) + _IS_DONE, 1, types.int32)
     if calls[0] >= calls[1]:
         _end_set(call_info, context)
-        done[0] = _NO_MORE
+        status[0] = _NO_MORE
         return null_result(call_info)
     part = calls[0]
     calls[0] += 1
-    done[0] = _MORE
+    status[0] = _MORE
     return _part_of_set(descriptor, word_at(context + _OWN_DATA), part)
 
 
@@ -176,20 +176,20 @@ def _split(call_info, descriptor, context):
     code = read_row(call_info, 0, descriptor, work)
     if code != 0:
         return min(code, 0)  # NULL has no parts
-    parts = measure(descriptor, work, row)
-    if parts < 0:
-        return parts
-    if parts > LARGEST_RESULT // 8:
-        report(work, 8 * parts, LARGEST_RESULT)
+    part_count = measure(descriptor, work, row)
+    if part_count < 0:
+        return part_count
+    if part_count > LARGEST_RESULT // 8:
+        report(work, 8 * part_count, LARGEST_RESULT)
         return d.RESULT_TOO_LARGE
     elements, item_bytes = word_at(row + 8), descriptor[d.RESULT_BYTES]
-    parts_memory = _allocate_in(memory, 8 * (_SIZES + parts) + elements * item_bytes)
-    words = array_at(parts_memory, _SIZES + parts, word)
+    parts_memory = _allocate_in(memory, 8 * (_SIZES + part_count) + elements * item_bytes)
+    words = array_at(parts_memory, _SIZES + part_count, word)
     words[_WORK], words[_NEXT_ELEMENT] = work, 0
-    words[_ELEMENTS] = parts_memory + 8 * (_SIZES + parts)
-    for part in range(parts):
-        words[_SIZES + part] = part_size(descriptor, work, row, part, parts)
-    own[0], most[0] = parts_memory, parts
+    words[_ELEMENTS] = parts_memory + 8 * (_SIZES + part_count)
+    for part in range(part_count):
+        words[_SIZES + part] = part_size(descriptor, work, row, part, part_count)
+    own[0], most[0] = parts_memory, part_count
     return compute(descriptor, work, row, words[_ELEMENTS], elements)
 
 

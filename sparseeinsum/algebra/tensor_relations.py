@@ -1,0 +1,175 @@
+"""Algebra: relational expressions that users write in Python, with a method for every operator."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
+from sparseeinsum.algebra.implementation.placements import PlacementLike
+from sparseeinsum.algebra.relational.evaluate import evaluate
+from sparseeinsum.algebra.relational.expression_text import write_expression
+from sparseeinsum.algebra.relational.folds import as_fold
+from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Kernel, as_kernel
+from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
+from sparseeinsum.algebra.relational.keys import Key
+from sparseeinsum.algebra.relational.relational_expressions import (
+    Aggregation,
+    Concat,
+    Expression,
+    Filter,
+    Join,
+    Rekey,
+    Tile,
+    Transform,
+)
+from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.errors import AlgebraError, SparseEinsumError
+from sparseeinsum.language.eingraph import EinSum, Reference
+from sparseeinsum.language.lowering import lower_text
+from sparseeinsum.operators.dtypes import Array, Number
+from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRelation:
+    """A relation of keys and arrays, or an expression of such relations; every method returns another one.
+
+    `Database.relation` makes one, and `Database.compute` computes it. Kernels are EinSums of the arrays u and v, such
+    as `w[i, k] = sum(u[i, j] * v[j, k])`, or names of functions that are applied element by element, such as `relu` or
+    `add`.
+
+    Attributes:
+        expression: The expression in the tensor relational algebra.
+    """
+
+    expression: Expression
+
+    @property
+    def type(self) -> RelationType:
+        """The frontier of the keys and the bound of the arrays."""
+        return self.expression.type
+
+    def aggregate(self, by: Sequence[int], fold: str | Kernel = "sum") -> "TensorRelation":
+        """One array for every group of tuples whose keys agree in the parts at some positions.
+
+        Args:
+            by: The positions in the key, in the order of the result's key.
+            fold: `sum`, `prod`, `max` or `min`, element by element; or a kernel of two arrays, which only `evaluate`
+                supports.
+        """
+        return TensorRelation(Aggregation(self.expression, tuple(by), as_fold(fold)))
+
+    def join(self, other: "TensorRelation", on: Sequence[tuple[int, int]], kernel: str | Kernel) -> "TensorRelation":
+        """Pairs of tuples, with a kernel of their arrays.
+
+        The result has the keys of this relation, then the parts of the other one's keys that are not joined.
+
+        Args:
+            other: The other relation.
+            on: Pairs of positions, in the key of this relation and of the other one, that must be equal.
+            kernel: A kernel of an array u of this relation and an array v of the other one.
+        """
+        left, right = (tuple(positions) for positions in zip(*on, strict=True)) if on else ((), ())
+        return TensorRelation(Join(self.expression, other.expression, left, right, parse_kernel(kernel, 2)))
+
+    def rekey(self, keys: Callable[..., Any]) -> "TensorRelation":
+        """The tuples with other keys.
+
+        Args:
+            keys: A function from the parts of the key to those of the new key: `lambda i, j: (j, i // 2)`.
+        """
+        return TensorRelation(Rekey(self.expression, trace_key_map(keys, self.type.arity)))
+
+    def filter(self, condition: Callable[..., Any]) -> "TensorRelation":
+        """The tuples for whose keys a condition holds, such as `lambda i, j: (i == j) & (i > 0)`."""
+        return TensorRelation(Filter(self.expression, trace_predicate(condition, self.type.arity)))
+
+    def transform(self, kernel: str | Kernel) -> "TensorRelation":
+        """A kernel of every array, which is named u."""
+        return TensorRelation(Transform(self.expression, parse_kernel(kernel, 1)))
+
+    def tile(self, axis: int, size: int) -> "TensorRelation":
+        """Arrays cut into tiles of `size` indices along an axis; a new last part of the key numbers the tiles."""
+        return TensorRelation(Tile(self.expression, axis, size))
+
+    def concat(self, key: int, axis: int, fill: Number | None = None) -> "TensorRelation":
+        """Arrays concatenated along an axis, in the order of a part of the key, which the result lacks.
+
+        Args:
+            key: The position of that part of the key.
+            axis: The axis of the arrays.
+            fill: The value in place of absent tuples; None if no tuple may be absent.
+        """
+        return TensorRelation(Concat(self.expression, key, axis, fill=fill))
+
+    def evaluate(self, relations: Mapping[str, Mapping[Key, Array]]) -> dict[Key, Array]:
+        """Compute the relation by numpy, outside of the database; kernels can be Python functions.
+
+        Args:
+            relations: For every tensor by name, its arrays by their keys.
+        """
+        return evaluate(self.expression, relations)
+
+    def distributed(
+        self,
+        sites: int,
+        stored: Mapping[str, PlacementLike] = MappingProxyType({}),
+        memory_floats: float | None = None,
+    ) -> DistributedPlans:
+        """The cheapest plan found to compute it on several sites.
+
+        Args:
+            sites: The number of sites.
+            stored: How tensors are placed, by name: the positions of the keys by which they are partitioned, or
+                `everywhere`.
+            memory_floats: How many floats a site can hold for the inputs and the result of one operator.
+        """
+        return distribute({"result": self.expression}, sites, stored, memory_floats)
+
+    def __str__(self) -> str:
+        return write_expression(self.expression)
+
+
+def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
+    """A kernel, given as one or as text: an EinSum of u and v, or the name of a function.
+
+    Args:
+        text: The kernel.
+        operands: How many arrays it must take.
+
+    Raises:
+        AlgebraError: It is no kernel of so many arrays.
+    """
+    if isinstance(text, Kernel) or "=" not in text:
+        return as_kernel(text, operands)
+    try:
+        program = lower_text(text)
+    except SparseEinsumError as error:
+        raise AlgebraError(f"the kernel {text!r} cannot be read: {error}") from error
+    reads_names = len(program.einsums) == 1 and set(program.inputs) == set(NAMES[:operands])
+    if not reads_names or len(program.einsums[0].operands) != operands:
+        names = " and ".join(NAMES[:operands])
+        raise AlgebraError(f"the kernel {text!r} must be one EinSum of {names}, each of them read once")
+    (einsum,) = program.einsums
+    if einsum.aggregate in USER_AGGREGATES:
+        raise AlgebraError(
+            f"the kernel {text!r}: {einsum.aggregate} is a user's aggregate, which the algebra does not support"
+        )
+    order = [NAMES.index(operand.tensor) for operand in einsum.operands]
+    read = tuple(sorted(einsum.operands, key=lambda operand: operand.tensor))
+    join = _reordered(einsum.join, order)
+    output = Reference("w", einsum.output.labels)
+    return EinSumKernel(EinSum(output, read, join, einsum.aggregate, along=einsum.along))
+
+
+def _reordered(expression: Scalar, order: Sequence[int]) -> Scalar:
+    """The expression with its operands in another order."""
+    match expression:
+        case Operand(index):
+            return Operand(order[index])
+        case Call(function, arguments):
+            return Call(function, tuple(_reordered(argument, order) for argument in arguments))
+        case _:
+            return expression

@@ -1,0 +1,401 @@
+"""Engines: PostgreSQL, through a session of a client or inside the server."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sparseeinsum import assets
+from sparseeinsum.decompose.clusters.distribution import Cluster
+from sparseeinsum.engines.engine import Column, Relation, RelationAccess
+from sparseeinsum.engines.postgresql import casts, copy_format, rights
+from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
+from sparseeinsum.engines.postgresql.read_consistency import ConflictError, ReadConsistency, ensure_consistent_reads
+from sparseeinsum.engines.postgresql.search_path import SearchPath
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation, sqlstate
+from sparseeinsum.engines.postgresql.stage_names import shared_stages, temporary_stages
+from sparseeinsum.engines.postgresql.table_replacement import old_and_new, replace
+from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, analyze_stage
+from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, transaction_settings
+from sparseeinsum.errors import EngineError
+from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
+from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
+from sparseeinsum.statistics.columns import type_named
+from sparseeinsum.statistics.scan_cache import ScanCache
+
+_INSUFFICIENT_PRIVILEGE = "42501"  # SQLSTATEs
+_CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
+_OUT_OF_MEMORY_OR_DISK = ("53200", "53100")
+_MOST_KEY_COLUMNS = 32  # of an index
+# The predicted seconds of a plan from which on parallel workers are worth it: its stages are then no temporary tables,
+# and the server synchronises their files with the disk.
+_WORTH_WORKERS_SECONDS = 0.1
+
+
+class PostgreSQLEngine:
+    """A connection to a PostgreSQL database that has the functions of this package."""
+
+    title = "PostgreSQL"
+    dialect: Dialect = POSTGRESQL
+    _isolation = Isolation.REPEATABLE_READ  # of the transactions of runs
+    _statements_per_machine = "1"  # SQL for the number of statements that share the memory of a machine
+
+    def __init__(self, session: DatabaseSession, functions: InstalledFunctions) -> None:
+        self._session = session
+        self._functions = functions
+        self._path: SearchPath | None = None  # the user's search_path, while the session has this package's
+        self._consistency = ReadConsistency.NONE
+        self.scans = ScanCache()
+
+    @property
+    def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
+        """The open connection of psycopg; inside the server, the module plpy."""
+        return self._session.connection
+
+    @property
+    def dialect_name(self) -> str:
+        """The name of the SQL dialect."""
+        return self.dialect.name
+
+    @property
+    def constants_name(self) -> str:
+        """The name of the cost model's constants: portable functions are far slower than those of the extension."""
+        return self._functions.variant
+
+    def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
+        """Run a query and return all its rows."""
+        return self._session.fetch(self._text(statement))
+
+    def execute(self, statement: exp.Expr | str) -> None:
+        """Run a statement and ignore its rows."""
+        self._write(statement)
+
+    def _write(self, statement: exp.Expr | str) -> int:
+        """Run a statement; return how many rows it wrote."""
+        return self._session.write(self._text(statement))
+
+    def _text(self, statement: exp.Expr | str) -> str:
+        return statement if isinstance(statement, str) else write_sql(statement, self.dialect)
+
+    def create_temporary(self, table: exp.Table, query: exp.Select) -> int:
+        """Create a table for the duration of a run from a query; return the number of its rows.
+
+        CREATE TABLE AS lets parallel workers compute the rows, which PostgreSQL does for no INSERT.
+        """
+        is_temporary = table.db == self.dialect.temporary_schema
+        kind = exp.TemporaryProperty() if is_temporary else exp.UnloggedProperty()
+        properties = exp.Properties(expressions=[kind, INLINE_ARRAYS.copy()])
+        tuples = self._write(exp.Create(this=table.copy(), kind="TABLE", properties=properties, expression=query))
+        self._analyze_stage(table, query)
+        return tuples
+
+    def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
+        analyze_stage(self, self._set_local, table, query)
+
+    def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
+        analyze_permanent(self, self._set_local, table, columns)
+
+    def _stored_columns(self, columns: Sequence[Column], distribution: TableDistribution | None) -> Sequence[Column]:
+        """Return the columns of a table for the rows of a query that has `columns`."""
+        return columns
+
+    def _create_permanent(
+        self, table: exp.Table, columns: Sequence[Column], distribution: TableDistribution | None
+    ) -> None:
+        """Create a table without rows; its arrays are never compressed, and lie outside of rows that fill a page."""
+        definitions = [
+            exp.ColumnDef(this=exp.to_identifier(column.name, quoted=True), kind=type_named(column.sql_type))
+            for column in columns
+        ]
+        schema = exp.Schema(this=table.copy(), expressions=definitions)
+        properties = exp.Properties(expressions=[INLINE_ARRAYS.copy()])
+        self.execute(exp.Create(this=schema, kind="TABLE", properties=properties))
+        for column in columns:
+            if column.sql_type.endswith("[]"):
+                name = exp.to_identifier(column.name, quoted=True).sql(self.dialect_name)
+                self.execute(f"ALTER TABLE {table.sql(self.dialect_name)} ALTER COLUMN {name} SET STORAGE EXTERNAL")
+
+    def stage(self, statement: SqlStatement) -> int:
+        """Run a statement that stores its rows in a stage; return their number."""
+        assert statement.stage is not None
+        tuples = self.create_temporary(statement.stage, statement.query)
+        tuples += sum(self._write(exp.insert(query, statement.stage.copy())) for query in statement.passes)
+        if statement.passes:
+            self._analyze_stage(statement.stage, statement.query)
+        return tuples
+
+    def replace_table(
+        self,
+        table: exp.Table,
+        query: exp.Select,
+        key: Sequence[str] = (),
+        distribution: TableDistribution | None = None,
+        records_changes: bool = False,
+    ) -> int:
+        """Create a permanent table from a query, or replace the table of that name; return the number of rows.
+
+        Columns in `key`, if they identify a row and an index can have as many, become the primary key.
+        """
+        old, new = old_and_new(self, table)
+        columns = self._stored_columns(self.columns(query), distribution)
+        self._create_permanent(new, columns, distribution)
+        tuples = self._write(exp.insert(query, new.copy()))
+        if self._replace(old, new, columns) and 0 < len(key) <= _MOST_KEY_COLUMNS:
+            unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
+            added = exp.AddConstraint(expressions=[unique])
+            self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
+        return tuples
+
+    def _replace(self, old: exp.Table, new: exp.Table, columns: Sequence[Column]) -> bool:
+        return replace(self, self._session, old, new, columns, partial(self._analyze_permanent, columns=columns))
+
+    def change_tokens(self, tables: Sequence[exp.Table]) -> list[object]:
+        """Return None for every table: changes are not recorded yet."""
+        return [None] * len(tables)
+
+    def insert(self, table: exp.Table, query: exp.Select) -> int:
+        """Add the rows of a query to a permanent table; return their number."""
+        tuples = self._write(exp.insert(query, table.copy()))
+        self._analyze_permanent(table, self.columns(query))
+        return tuples
+
+    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
+        """Create a permanent table from an Arrow table, or replace the table of that name."""
+        old, new = old_and_new(self, table)
+        columns = [Column(field.name, copy_format.sql_type(field.type)) for field in rows.schema]
+        self._create_permanent(new, columns, distribution)
+        self._session.load(rows, new.sql(self.dialect_name))
+        self._replace(old, new, columns)
+
+    def cluster(self) -> Cluster | None:
+        """Return None: there is one machine."""
+        return None
+
+    def table_distribution(self, table: exp.Table) -> TableDistribution | None:
+        """Return None: one machine has all tables."""
+        return None
+
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """Run a query and return its result as an Arrow table."""
+        return self._session.read(self._text(statement))
+
+    def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
+        """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""
+        return self._session.batches(self._text(statement), rows)
+
+    def columns_of(self, table: exp.Table) -> list[Column] | None:
+        """Return the columns of a table or view, by default in the schema for new tables; None if it does not exist."""
+        qualified, _ = old_and_new(self, table)
+        ((oid,),) = self._session.fetch("SELECT pg_catalog.to_regclass($1)", qualified.sql(self.dialect_name))
+        return None if oid is None else self.columns(exp.select("*").from_(qualified))
+
+    def columns(self, query: exp.Expr | str) -> list[Column]:
+        """Return the columns of a query without running it."""
+        return self._session.columns(self._text(query))
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Run the statements of the context in a transaction in which all see the same data."""
+        is_nested = self._session.is_in_transaction()
+        with self.transaction(self._isolation):
+            before, self._consistency = self._consistency, self._required_consistency(is_nested)
+            try:
+                yield
+            finally:
+                self._consistency = before
+
+    def _required_consistency(self, is_nested: bool) -> ReadConsistency:
+        """Return how relations are kept unchanged in the open transaction, which the user opened if `is_nested`."""
+        return ReadConsistency.BY_LOCKS if is_nested and not self._has_snapshot() else ReadConsistency.BY_SNAPSHOT
+
+    def _has_snapshot(self) -> bool:
+        """Return whether all statements of the open transaction see the same data."""
+        ((isolation,),) = self._session.fetch("SELECT pg_catalog.current_setting('transaction_isolation')")
+        return not str(isolation).startswith("read")
+
+    @contextmanager
+    def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
+        """Run the statements of the context in a transaction, or in a savepoint of one that is open."""
+        is_nested = self._session.is_in_transaction()
+        with self._session.transaction(isolation), self._fixed_path(is_nested):
+            engine_settings = self._engine_settings(is_nested)
+            settings = transaction_settings(self._session, engine_settings, self._statements_per_machine)
+            self._set_local(settings.during)
+            yield
+            if is_nested:  # the end of an own transaction restores the settings
+                self._set_local(settings.before)
+
+    @contextmanager
+    def _fixed_path(self, is_nested: bool) -> Iterator[None]:
+        """Let names without a schema refer to functions of PostgreSQL and of this package, whatever others created."""
+        if self._path is not None:
+            yield
+            return
+        self._path = SearchPath.replace_in(self._session, self._functions.schema)
+        try:
+            yield
+            if is_nested:  # the end of an own transaction restores it, as does an error
+                self._path.restore(self._session)
+        finally:
+            self._path = None
+
+    def _user_path(self) -> SearchPath:
+        return self._path or SearchPath.of_session(self._session)
+
+    def protected(self) -> AbstractContextManager[None]:
+        """Keep relations that were checked unchanged, and fix what names in this package's SQL refer to."""
+        return nullcontext() if self._path is not None else self.transaction()
+
+    def _engine_settings(self, is_nested: bool) -> Mapping[str, str]:
+        """Return the settings of this engine for a transaction, which is part of the user's if `is_nested`."""
+        return {}
+
+    def _set_local(self, settings: Mapping[str, str]) -> None:
+        """Change settings for the rest of the transaction."""
+        calls = (f"set_config('{name}', '{value}', TRUE) AS \"{name}\"" for name, value in settings.items())
+        self.rows(f"SELECT {', '.join(calls)}")
+
+    @contextmanager
+    def another_connection(self) -> Iterator["PostgreSQLEngine"]:
+        """Open another connection to the same database, which sees committed data even if this connection failed."""
+        with self._session.another_connection() as session:
+            yield PostgreSQLEngine(session, self._functions)
+
+    @contextmanager
+    def registered(self, rows: object, name: str) -> Iterator[exp.Table]:
+        """Copy an Arrow table, or batches, into a temporary table named `name`, which is dropped at the end."""
+        assert isinstance(rows, pa.Table | pa.RecordBatchReader)
+        columns = [
+            exp.ColumnDef(this=exp.to_identifier(field.name), kind=type_named(copy_format.sql_type(field.type)))
+            for field in rows.schema
+        ]
+        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+        table = exp.table_(name, db=self.dialect.temporary_schema)
+        schema = exp.Schema(this=table.copy(), expressions=columns)
+        with self._session.transaction():
+            self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
+            self._session.load(rows, table.sql(self.dialect_name))
+            yield table
+            self.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
+
+    def has_relation(self, relation: object) -> bool:
+        """Return False: relations of DuckDB's Python API belong to DuckDB."""
+        return False
+
+    def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
+        """Return a function that names the stages of a plan; `seconds` is the plan's predicted time.
+
+        Parallel workers cannot read temporary tables, so that a plan that takes long has unlogged tables instead.
+        """
+        needs_workers = seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1
+        shared = shared_stages(self._session, self._user_path().first) if needs_workers else None
+        return shared or temporary_stages(self.dialect.temporary_schema)
+
+    def location(self) -> tuple[str, str]:
+        """Return the database and the schema in which a table is created if its name has no schema.
+
+        Raises:
+            EngineError: No schema of the search_path exists.
+        """
+        schema = self._user_path().first
+        if schema is None:
+            raise EngineError("no schema on the search_path exists, so that there is nowhere to create tables; set one")
+        ((database,),) = self.rows("SELECT pg_catalog.current_database()")
+        return str(database), schema
+
+    def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
+        """Return the columns of a table of the catalogue with their types; None if it does not exist.
+
+        Raises:
+            RightsError: It belongs to a role whose triggers and policies the user should not run.
+        """
+        return rights.catalogue_columns(self._session, schema, name)
+
+    def check_access(self, accesses: Sequence[RelationAccess]) -> None:
+        """Refuse relations that would run other roles' functions with the user's rights; keep the rest unchanged.
+
+        Raises:
+            RightsError: Names the first such relation and the reason.
+            EngineError: A relation cannot be kept unchanged, or was changed already.
+        """
+        with self.protected():
+            kinds = rights.check_access(self._session, accesses)
+            ensure_consistent_reads(self._session, accesses, kinds, self._consistency)
+
+    def role_owns(self, role: str | None, table: exp.Table) -> bool:
+        """Return whether `table` belongs to the role that recorded it, so that it may be dropped with its tensor."""
+        return rights.role_owns(self._session, role, table)
+
+    def is_conflict(self, error: EngineError) -> bool:
+        """Return whether an own transaction failed only because of concurrent writes."""
+        is_conflict = isinstance(error, ConflictError) or sqlstate(error) in _CONFLICTS
+        return is_conflict and not self._session.is_in_transaction()
+
+    def grant(self, role: str) -> None:
+        """Let a role use the catalogue, which must exist, and the functions.
+
+        Raises:
+            EngineError: There is no such role, or the user may not grant this.
+        """
+        rights.grant(self._session, role, self._functions.schema)
+
+    def is_permission_error(self, error: EngineError) -> bool:
+        """Return whether a statement was refused because the user lacks a privilege."""
+        return sqlstate(error) == _INSUFFICIENT_PRIVILEGE
+
+    def relations_named(self, name: str) -> Sequence[Relation]:
+        """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
+        schemas = json.dumps(self._user_path().schemas)
+        rows = self._session.fetch(assets.read("sql/postgresql/relations.sql"), name, schemas)
+        return [
+            Relation(None, str(schema), str(spelling), None if comment is None else str(comment))
+            for schema, spelling, comment in rows
+        ]
+
+    def is_out_of_memory_error(self, error: EngineError) -> bool:
+        """Return whether a statement failed because memory, or disk space to spill to, ran out."""
+        return sqlstate(error) in _OUT_OF_MEMORY_OR_DISK
+
+    def overflows_float32(self, value: exp.Expr) -> exp.Expr:
+        """Return a condition: a finite number of type DOUBLE becomes infinite as a float32."""
+        return casts.overflows_float32(value)
+
+    def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
+        """Return a condition: `value` of type `sql_type` differs after a cast to `dtype`."""
+        return casts.is_changed_by_cast(value, dtype)
+
+    def memory_limit(self) -> int:
+        """Return how many bytes of memory the server is configured to expect (effective_cache_size)."""
+        ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{MEMORY}'))")
+        return int(str(size))
+
+    def memory_in_use(self) -> None:
+        """Return None: a server has memory of its own."""
+
+    def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
+        """Do nothing: a server spills what needs more than work_mem."""
+        return nullcontext(lambda _: None)
+
+    @contextmanager
+    def single_threaded(self) -> Iterator[None]:
+        """Run the statements of the context in one process, with scans that begin at the beginning of the table."""
+        settings = {"max_parallel_workers_per_gather": "0", "synchronize_seqscans": "off"}
+        current = ", ".join(f"pg_catalog.current_setting('{name}')" for name in settings)
+        ((*before,),) = self._session.fetch(f"SELECT {current}")
+        self._set_local(settings)
+        yield
+        self._set_local(dict(zip(settings, map(str, before), strict=True)))
+
+    def threads(self) -> int:
+        """Return how many processes a query may run in."""
+        ((workers,),) = self.rows("SELECT current_setting('max_parallel_workers_per_gather')")
+        return int(str(workers)) + 1
+
+    def close(self) -> None:
+        """Close the connection if it was opened here."""
+        self._session.close()

@@ -1,0 +1,162 @@
+"""Kernels: reads which array functions a database gets, with their arguments and descriptions."""
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+from sparseeinsum import assets
+from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
+from sparseeinsum.operators.functions import built_in, named_functions
+from sparseeinsum.operators.records import AggregateFunction
+
+
+class ValueType(StrEnum):
+    """Types of arguments and results. NUMBER, TENSOR and so on stand for one SQL type for each dtype."""
+
+    NUMBER = "NUMBER"
+    TENSOR = "TENSOR"
+    TENSORS = "TENSORS"
+    COMPLEX = "COMPLEX"
+    COMPLEX_TENSOR = "COMPLEX_TENSOR"
+    COMPLEX_TENSORS = "COMPLEX_TENSORS"
+    INTEGER = "INTEGER"
+    INTEGERS = "INTEGERS"
+    TEXT = "TEXT"
+    BYTES = "BYTES"
+    RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
+
+
+class FunctionKind(StrEnum):
+    """How a function uses its rows."""
+
+    SCALAR = "scalar"
+    AGGREGATE = "aggregate"
+    CHECK = "check"  # returns its second argument unchanged, or fails
+    VIEW = "view"  # returns parts of a resident array, which the engine's callback reads without a kernel
+
+
+# The dtypes of functions whose entries list none, as suffixes of kernels.
+_REAL, _COMPLEX = ("f64", "f32", "i64"), ("c128", "c64")
+_FILES = ("udfs/functions.toml", "udfs/complex_functions.toml")
+_FILE_OF_POSTGRESQL = "sql/postgresql/functions.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionArgument:
+    """One argument of a function."""
+
+    name: str
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFunction:
+    """One array function, for all its dtypes. Functions with different arguments may share a name."""
+
+    name: str
+    kind: FunctionKind
+    has_background: bool  # an aggregate that merges two states by what they contained before the first row
+    arguments: tuple[FunctionArgument, ...]
+    returns: ValueType
+    dtypes: tuple[str, ...]
+    kernel: str
+    measure: str
+    description: str
+    example: str
+    is_embedded: bool = False  # needs Python in the process of the database
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether the function returns one result for many rows."""
+        return self.kind == FunctionKind.AGGREGATE
+
+    @property
+    def uses_resident_arrays(self) -> bool:
+        """Whether the function returns or reads resident arrays, for which an engine must keep a table."""
+        return ValueType.RESIDENT in (self.returns, *(argument.type for argument in self.arguments))
+
+
+@cache
+def array_functions() -> tuple[ArrayFunction, ...]:
+    """List the functions that every engine has: those of the files, then the aggregates of arrays."""
+    return (*(function for file in _FILES for function in _read_functions(file)), *_aggregates())
+
+
+@cache
+def array_functions_of_postgresql() -> tuple[ArrayFunction, ...]:
+    """List the functions that only PostgreSQL's extension has."""
+    return tuple(_read_functions(_FILE_OF_POSTGRESQL))
+
+
+def _read_functions(file: str) -> Iterator[ArrayFunction]:
+    return map(_function, tomllib.loads(assets.read(file))["function"])
+
+
+def _aggregates() -> Iterator[ArrayFunction]:
+    """Make a function of arrays of each aggregate of programs, for the dtypes that have it."""
+    for aggregate in AGGREGATES.values():
+        dtypes = tuple(dtype for dtype in _REAL if dtype != "i64" or has_aggregate(aggregate.name, "integer"))
+        yield _aggregate("tensor_", aggregate, ValueType.TENSOR, dtypes)
+        if has_aggregate(aggregate.name, "complex"):
+            yield _aggregate("tensor_complex_", aggregate, ValueType.COMPLEX_TENSOR, _COMPLEX)
+
+
+def _aggregate(
+    prefix: str, aggregate: AggregateFunction, array_type: ValueType, dtypes: tuple[str, ...]
+) -> ArrayFunction:
+    name, numbers = (
+        f"{prefix}{aggregate.name}",
+        "complex arrays" if array_type == ValueType.COMPLEX_TENSOR else "arrays",
+    )
+    return ArrayFunction(
+        name=name,
+        kind=FunctionKind.AGGREGATE,
+        has_background=False,
+        arguments=(FunctionArgument("u", array_type),),
+        returns=array_type,
+        dtypes=dtypes,
+        kernel=aggregate.name,
+        measure="first",
+        description=f"Aggregates {numbers} of equal length element by element: {aggregate.description}.",
+        example=f"{name}(u)",
+    )
+
+
+def _function(entry: dict[str, object]) -> ArrayFunction:
+    arguments = entry["arguments"]
+    assert isinstance(arguments, list)
+    dtypes = entry.get("dtypes", _COMPLEX if str(entry["name"]).startswith("tensor_complex_") else _REAL)
+    assert isinstance(dtypes, list | tuple)
+    return ArrayFunction(
+        name=str(entry["name"]),
+        kind=FunctionKind(str(entry.get("kind", FunctionKind.SCALAR))),
+        has_background=bool(entry.get("background", False)),
+        arguments=tuple(_argument(text) for text in arguments),
+        returns=ValueType(str(entry["returns"])),
+        dtypes=tuple(dtypes),
+        kernel=str(entry.get("kernel", "")),
+        measure=str(entry.get("measure", "")),
+        description=_fill_in_names(str(entry["description"]), dtypes),
+        example=str(entry["example"]),
+        is_embedded=bool(entry.get("embedded", False)),
+    )
+
+
+def _fill_in_names(description: str, dtypes: Sequence[str]) -> str:
+    """Replace {functions}, {operators} and {aggregates} in a description by their names."""
+    is_real = "f64" in dtypes
+    names = {
+        "{functions}": ", ".join(named_functions()),
+        "{operators}": " ".join(dict.fromkeys(function.symbol for function in built_in() if function.symbol)),
+        "{aggregates}": ", ".join(name for name in AGGREGATES if is_real or has_aggregate(name, "complex")),
+    }
+    for placeholder, listed in names.items():
+        description = description.replace(placeholder, listed)
+    return description
+
+
+def _argument(text: str) -> FunctionArgument:
+    name, type_name = text.split()
+    return FunctionArgument(name, ValueType(type_name))

@@ -1,0 +1,22 @@
+"""Language: the functions and aggregates of users that an EinGraph calls."""
+
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.scalar import functions_of
+from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.records import ScalarFunction
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES, UserAggregate
+
+
+def user_functions_in(graph: EinGraph) -> dict[str, ScalarFunction | UserAggregate]:
+    """The functions and aggregates of users that a graph calls, by name, as they are registered now."""
+    called = frozenset().union(*(functions_of(einsum.join) for einsum in graph.einsums))
+    aggregates = {str(einsum.aggregate) for einsum in graph.einsums} & USER_AGGREGATES.keys()
+    pairs = {USER_AGGREGATES[name].pair for name in aggregates}
+    functions = {name for name in called - pairs if FUNCTIONS[name].python is not None}
+    records = {name: user_function(name) for name in sorted(functions | aggregates)}
+    return {name: record for name, record in records.items() if record is not None}
+
+
+def user_function(name: str) -> ScalarFunction | UserAggregate | None:
+    """The user's aggregate or the function `name`; None if there is neither."""
+    return USER_AGGREGATES.get(name) or FUNCTIONS.get(name)

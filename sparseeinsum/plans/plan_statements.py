@@ -1,0 +1,187 @@
+"""Plans: the SQL statements of a plan, in one statement per output or staged in temporary tables."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Materialized
+from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
+from sparseeinsum.algebra.translate import Definition, delivered_relation, materialized_relations
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
+from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_bytes
+from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.replanning_points import replanning_points
+from sparseeinsum.decompose.staging import staged_results
+from sparseeinsum.errors import PlanError
+from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.output_natural_keys import with_natural_keys
+from sparseeinsum.render.sources import scan_boundaries
+from sparseeinsum.render.statements import SqlStatement, result_query, result_statements, staged_statements
+from sparseeinsum.rewrite.unique_names import UniqueNames
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor
+
+
+@dataclass(frozen=True)  # no slots: statements are rendered once and cached
+class PlanStatements:
+    """Renders a plan as SQL statements.
+
+    Attributes:
+        definitions: The EinSums as operators over relations.
+        decomposed: The EinSums and their choices.
+        model: The cost model, which decides what is staged.
+        inputs: The tensors that the program reads.
+        dialect: The SQL dialect of the engine.
+        threads: The threads of the engine, among which scans are split.
+        stage_of: Returns the table that stores a result during a run, by the name of the result.
+        reserved_names: Names that staged relations must not take.
+    """
+
+    definitions: tuple[Definition, ...]
+    decomposed: DecomposedGraph
+    model: CostModel
+    inputs: Mapping[str, MeasuredTensor]
+    dialect: Dialect
+    threads: int
+    stage_of: Callable[[str], exp.Table]
+    reserved_names: frozenset[str]
+
+    @cached_property
+    def for_run(self) -> tuple[SqlStatement, ...]:
+        """The statements that a run executes; no other table has the names of its temporary tables."""
+        return self._staged(self.staged_names)
+
+    @cached_property
+    def for_run_with_checkpoints(self) -> tuple[SqlStatement, ...]:
+        """The same, with tables also for results whose actual sizes can be a reason to plan the rest again."""
+        points = replanning_points(self.decomposed, self.model, self.staged_names)
+        return self._staged((*self.staged_names, *points)) if points else self.for_run
+
+    def _staged(self, names: tuple[str, ...]) -> tuple[SqlStatement, ...]:
+        tables = {name: self.stage_of(name) for name in names}
+        return self._render(tables, self._boundaries, self._materialized_tables(self.stage_of))
+
+    def for_any_data(self) -> "PlanStatements":
+        """The same with a GROUP BY everywhere, so that the SQL text stays right when keys of the inputs change."""
+        return replace(self, definitions=without_group_by_elimination(self.definitions))
+
+    def one_per_output(self) -> tuple[SqlStatement, ...]:
+        """One statement for every output, with common table expressions and without passes."""
+        return self._render({}, {}, {})
+
+    def in_tables(self, table_of: Callable[[str], exp.Table]) -> tuple[SqlStatement, ...]:
+        """The statements that fill the tables which `table_of` names, then those that return outputs."""
+        return self._render(
+            {name: table_of(name) for name in self.staged_names}, {}, self._materialized_tables(table_of)
+        )
+
+    def single(self, output: str) -> SqlStatement:
+        """The one statement that returns an output with natural keys; its scans are split among threads."""
+        statements = self._render({}, self._boundaries, {})
+        return self.with_natural_keys(next(statement for statement in statements if statement.name == output))
+
+    def with_natural_keys(self, statement: SqlStatement) -> SqlStatement:
+        """A statement that returns natural keys in place of indices; one that fills a table stays as it is."""
+        if statement.stage is not None:
+            return statement
+        return with_natural_keys(statement, delivered_relation(self.decomposed, statement.name).schema)
+
+    def query_of(self, name: str, tables: Mapping[str, exp.Table]) -> exp.Select:
+        """The SELECT of one EinSum, which reads the results in `tables` from there and computes all others."""
+        return result_query(self.definitions, name, tables, self.dialect, self._boundaries)
+
+    def for_result(self, name: str, tables: Mapping[str, exp.Table]) -> tuple[SqlStatement, ...]:
+        """The statements that fill a table with the result of one EinSum, in passes if a run does; see `query_of`."""
+        staged = {**tables, name: self.stage_of(name)}
+        materialized_tables = self._materialized_tables(self.stage_of)
+        return result_statements(self.definitions, name, staged, self.dialect, self._boundaries, materialized_tables)
+
+    @cached_property
+    def staged_names(self) -> tuple[str, ...]:
+        """Names of the results that a run stores in temporary tables, in order."""
+        if self.dialect.distributes:
+            return tuple(definition.name for definition in self.definitions)
+        staged = staged_results(self.decomposed, self.model, self.dialect.computes_whole)
+        if not self.dialect.has_workers:
+            return staged
+        names = {*staged, *results_read_in_parallel(self.definitions, self.model, staged)}
+        computed = (step.einsum.output.tensor for step in self.decomposed.steps)
+        return tuple(name for name in computed if name in names)
+
+    @cached_property
+    def materialized_names(self) -> Mapping[Materialized, str]:
+        """Names of the repartitioned operands that get a table of their own; no result has such a name."""
+        read = [relation for definition in self.definitions for relation in definition.materialized_operands()]
+        outputs = self.decomposed.graph.outputs
+        read += [
+            relation
+            for name in outputs
+            for relation in materialized_relations(delivered_relation(self.decomposed, name))
+        ]
+        names = UniqueNames({*self.decomposed.graph.tensors, *self.reserved_names})
+        return {
+            relation: names.invent(f"{relation.schema.tensor.name}_by_{'_'.join(relation.schema.keys)}")
+            for relation in dict.fromkeys(read)
+        }
+
+    @property
+    def split_bytes(self) -> int:
+        """Bytes of arrays in the vectors of split scans, which DuckDB does not count as memory of its buffers."""
+        return sum(split_scan_bytes(self.inputs[name].stored, self.model.memory) for name in self._boundaries)
+
+    @cached_property
+    def _boundaries(self) -> Mapping[str, tuple[int, ...]]:
+        """Where to split the scan of an input, by its name; scans stay whole that would take much of the memory."""
+        memory = self.model.memory
+        boundaries = {
+            name: scan_boundaries(tensor.stored, tensor.measurement.tuples, self.threads, self.dialect)
+            for name, tensor in self.inputs.items()
+            if split_scan_bytes(tensor.stored, memory) * SPLITS_LIMIT <= memory.limit_bytes
+        }
+        return {name: splits for name, splits in boundaries.items() if splits}
+
+    def _materialized_tables(self, table_of: Callable[[str], exp.Table]) -> dict[Materialized, exp.Table]:
+        return {relation: table_of(name) for relation, name in self.materialized_names.items()}
+
+    def _render(
+        self,
+        tables: Mapping[str, exp.Table],
+        boundaries: Mapping[str, tuple[int, ...]],
+        materialized_tables: Mapping[Materialized, exp.Table],
+    ) -> tuple[SqlStatement, ...]:
+        if self.dialect.distributes and not tables:
+            raise PlanError(
+                "on a Citus cluster every operator of a plan fills a table in its place, so that no single statement "
+                'computes an output; for SQL text, ask for sql("staged"), or --style staged'
+            )
+        deliveries = {name: delivered_relation(self.decomposed, name) for name in self.decomposed.graph.outputs}
+        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, materialized_tables)
+
+
+def without_group_by_elimination(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+    """The same definitions with a GROUP BY also where groups have one tuple each."""
+    return tuple(
+        replace(definition, relation=replace(definition.relation, has_single_pairs=False)) for definition in definitions
+    )
+
+
+def write_sql(statements: PlanStatements, style: str) -> str:
+    """The SQL text of a plan, which ends in a semicolon and a line break.
+
+    Args:
+        statements: Of the plan.
+        style: `cte` for one statement per output, or `staged` for temporary tables as in a run.
+
+    Raises:
+        ValueError: `style` is neither.
+        PlanError: The plan is for a Citus cluster, and `style` is `cte`.
+    """
+    general = statements.for_any_data()
+    if style == "cte":
+        rendered = general.one_per_output()
+    elif style == "staged":
+        rendered = general.in_tables(lambda name: exp.table_(exp.to_identifier(name)))  # quoted if it is a keyword
+    else:
+        raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
+    return "\n\n".join(f"{statements.with_natural_keys(statement).text};" for statement in rendered) + "\n"
