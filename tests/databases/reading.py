@@ -44,7 +44,8 @@ _OF_POSTGRESQL = (
     "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
 )
 _RELATIONS = {
-    "duckdb": "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
+    "duckdb": "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal "
+    "AND NOT starts_with(table_name, 'changes_') UNION ALL "
     "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal",
     "postgresql": _OF_POSTGRESQL,
     "citus": _OF_POSTGRESQL,
@@ -52,7 +53,7 @@ _RELATIONS = {
 
 
 def contents(db: se.Database) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of every table and view, temporary ones and the catalogue included, sorted."""
+    """The rows of every table and view, temporary ones and the catalogue included, but for the log of changes; sorted."""
     names = db.connection.execute(_RELATIONS[engine_of(db).dialect_name]).fetchall()
     quoted = [".".join('"' + part.replace('"', '""') + '"' for part in name) for name in names]
     return {name: sorted(db.connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for name in quoted}

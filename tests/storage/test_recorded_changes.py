@@ -1,0 +1,161 @@
+"""Whatever changes a tensor's table between a plan and its run, the result is of the present rows, or an error."""
+
+import itertools
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_runs import random_runs
+
+import sparseeinsum as se
+
+PROGRAM = "Y[i] = sum(A[i, j] * X[j])"
+SIZE = 4
+MATRIX = np.array([[0, 1.5, 0, 0], [0, 0, 3, 0], [0, 0, 0, 0], [4, 0, 0, 1]])
+VECTOR = np.array([1.0, 2.0, 0.5, -1.0])
+
+# What a user may run, {t} standing for the table; DuckDB refuses some of it.
+CHANGES = [
+    "INSERT INTO {t} SELECT {keys}, {v}",
+    "INSERT INTO {t} BY NAME SELECT {v} AS val, {named}",
+    "UPDATE {t} SET val = {v} WHERE j = {j}",
+    "UPDATE {t} SET val = {v}",
+    "UPDATE {t} SET j = {j} WHERE val > 1",
+    "DELETE FROM {t} WHERE j = {j}",
+    "TRUNCATE {t}",
+    "COPY {t} FROM '{csv}'",
+    "MERGE INTO {t} USING (SELECT {j} AS j, {v} AS v) AS s ON {t}.j = s.j WHEN MATCHED THEN UPDATE SET val = s.v",
+    "ALTER TABLE {t} ALTER val TYPE DOUBLE USING {v}",
+    "ALTER TABLE {t} ALTER j TYPE INTEGER USING ({j})",
+    "ALTER TABLE {t} DROP COLUMN val; ALTER TABLE {t} ADD COLUMN val DOUBLE DEFAULT {v}",
+    "ALTER TABLE {t} RENAME i TO k; ALTER TABLE {t} RENAME j TO i; ALTER TABLE {t} RENAME k TO j",
+    "ALTER TABLE {t} RENAME TO B; CREATE TABLE {t} AS SELECT {named}, {v}::DOUBLE AS val",
+    "CREATE OR REPLACE TABLE {t} AS SELECT {named}, {v}::DOUBLE AS val",
+    "CREATE OR REPLACE TABLE {t} AS SELECT * REPLACE ({v}::DOUBLE AS val) FROM {t}",
+    "DROP TRIGGER sparseeinsum_update ON {t}; UPDATE {t} SET val = {v}",
+    "BEGIN; UPDATE {t} SET val = {v}; ROLLBACK",
+    "BEGIN; UPDATE {t} SET val = {v}; COMMIT",
+    "BEGIN; INSERT INTO {t} SELECT {keys}, {v}; DELETE FROM {t} WHERE j = {j}; COMMIT",
+    "DROP SCHEMA sparseeinsum CASCADE",
+    "CHECKPOINT",
+    "SELECT * FROM {t}",
+]
+
+
+def dense(connection: duckdb.DuckDBPyConnection, name: str, keys: str) -> np.ndarray | None:
+    """The tensor that the rows of a table are now; None if they are none."""
+    rank = keys.count(",") + 1
+    try:
+        rows = connection.execute(f"SELECT {keys}, val FROM {name}").fetchall()
+    except duckdb.Error:
+        return None
+    result = np.zeros((SIZE,) * rank)
+    places = {tuple(row[:-1]) for row in rows}
+    if len(places) < len(rows) or any(None in row or not set(row[:-1]) <= set(range(SIZE)) for row in rows):
+        return None
+    for *place, value in rows:
+        result[tuple(place)] = value
+    return result
+
+
+@st.composite
+def changes(draw: st.DrawFn, csv: str) -> str:
+    table = draw(st.sampled_from(["A", "X"]))
+    i, j = (draw(st.integers(0, SIZE)) % (SIZE + draw(st.integers(0, 1))) for _ in "ij")
+    value = draw(st.sampled_from(["2.5", "-1.0", "0.0", "'inf'", "'nan'", "NULL"])) + "::DOUBLE"
+    keys, named = (f"{i}, {j}", f"{i} AS i, {j} AS j") if table == "A" else (f"{j}", f"{j} AS j")
+    return draw(st.sampled_from(CHANGES)).format(t=table, csv=f"{csv}_{table}", v=value, j=j, keys=keys, named=named)
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_random_changes(tmp_path: Path, is_stored: bool) -> None:
+    csv = tmp_path / "rows.csv"
+    Path(f"{csv}_A").write_text("0,3,5.0\n")
+    Path(f"{csv}_X").write_text("0,5.0\n")
+    numbers = itertools.count()
+
+    @random_runs(30)
+    @given(st.lists(st.tuples(changes(str(csv)), st.booleans(), st.booleans()), min_size=1, max_size=5))
+    def run(steps: list[tuple[str, bool, bool]]) -> None:
+        with se.connect(tmp_path / f"{next(numbers)}.duckdb" if is_stored else None) as db:
+            db.tensor("A", MATRIX, axes=["i", "j"], promoted=["i", "j"])
+            db.tensor("X", VECTOR, axes=["j"], promoted=["j"])
+            plan = db.plan(PROGRAM)
+            for text, in_another_connection, is_planned_again in steps:
+                connection = db.connection.cursor() if in_another_connection else db.connection
+                for statement in text.split("; "):
+                    with suppress(duckdb.Error):
+                        connection.execute(statement)
+                matrix, vector = dense(db.connection, "A", "i, j"), dense(db.connection, "X", "j")
+                try:
+                    actual = db.run(PROGRAM if is_planned_again else plan)["Y"].to_numpy()
+                except se.SparseEinsumError:
+                    continue
+                assert matrix is not None and vector is not None
+                with np.errstate(all="ignore"):
+                    np.testing.assert_allclose(actual, matrix @ vector)
+
+    run()
+
+
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_changes_of_a_transaction_that_is_open(is_undone: bool) -> None:
+    with se.connect() as db:
+        db.tensor("A", np.eye(SIZE), axes=["i", "j"], promoted=["i", "j"])
+        db.tensor("X", np.ones(SIZE))
+        plan = db.plan(PROGRAM)
+        other = db.connection.cursor()
+        other.execute("BEGIN")
+        other.execute("UPDATE A SET val = 5")
+        np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), 1)
+        other.execute("ROLLBACK" if is_undone else "COMMIT")
+        np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), 1 if is_undone else 5)
+        other.execute("UPDATE A SET val = 7")
+        np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), 7)
+
+
+def test_a_table_of_an_attached_database_changes_only_where_it_is_the_current_one(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        with se.connect(tmp_path / f"{name}.duckdb") as db:
+            db.tensor("A", np.eye(2), axes=["i", "j"], promoted=["i", "j"])
+    with se.connect(tmp_path / "first.duckdb") as db:
+        plan = db.plan("Y[] = sum(A[i, j])")
+        db.connection.execute(f"ATTACH '{tmp_path / 'second.duckdb'}' AS other")
+        with pytest.raises(duckdb.Error, match="changes_"):
+            db.connection.execute("UPDATE other.main.A SET val = 3")
+        db.connection.execute("USE other")
+        db.connection.execute("UPDATE A SET val = 3")
+        with pytest.raises(duckdb.Error, match="changes_"):
+            db.connection.execute("UPDATE first.main.A SET val = 4")
+        assert db.run("Y[] = sum(A[i, j])")["Y"].to_numpy() == 6
+        db.connection.execute("USE first")
+        assert db.run(plan)["Y"].to_numpy() == 2
+        db.connection.execute("UPDATE A SET val = 4")
+        assert db.run(plan)["Y"].to_numpy() == 8
+
+
+def test_unchanged_tables_are_not_scanned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with se.connect() as db:
+        db.tensor("A", np.eye(SIZE), axes=["i", "j"], promoted=["i", "j"])
+        db.tensor("X", np.ones(SIZE))
+        plan = db.plan(PROGRAM)
+        statements: list[str] = []
+        rows = type(db._engine).rows
+
+        def observed(engine: Any, statement: Any) -> Any:  # noqa: ANN401  # of the engine's method
+            statements.append(str(statement))
+            return rows(engine, statement)
+
+        monkeypatch.setattr(type(db._engine), "rows", observed)
+        db.plan(PROGRAM)
+        db.run(plan)
+        assert not [text for text in statements if "main.A" in text or "main.X" in text]
+        db.connection.execute("INSERT INTO A VALUES (0, 1, 5)")
+        np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), [6, 1, 1, 1])
+        assert any("main.A" in text for text in statements)
+        assert not any("main.X" in text for text in statements)
