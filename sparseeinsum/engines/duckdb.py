@@ -259,12 +259,17 @@ class DuckDBEngine:
     def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
         """Return the columns of a table of the catalogue with their types; None if it does not exist."""
         with self._translating_errors("-- look for a table"):
-            rows = self.connection.execute(
-                "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_database() "
+            tables = self.connection.execute(
+                "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() "
                 "AND schema_name = $1 AND table_name = $2",
                 [schema, name],
             ).fetchall()  # the connection is busy until the last row is fetched
-        return dict(rows) or None
+            if not tables:
+                return None
+            relation = self.connection.sql(
+                f"SELECT * FROM {schema}.{name}"
+            )  # several times as fast as duckdb_columns()
+            return dict(zip(relation.columns, map(str, relation.types), strict=True))
 
     def check_access(self, readings: Sequence[RelationAccess]) -> None:
         """Do nothing: a DuckDB database has no roles."""

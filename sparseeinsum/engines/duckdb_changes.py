@@ -9,18 +9,19 @@ The name of the log differs from one database to another: a table of an attached
 database is the current one, or its triggers would write into the log of another.
 """
 
+import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column
 
 _SCHEMA = "sparseeinsum"
 _LOG_PREFIX = "changes_"
 _NUMBERS = "change_numbers"
 _EVENTS = ("INSERT", "UPDATE", "DELETE")
+_IN_TRIGGER = re.compile(rf"{_SCHEMA}\.{_LOG_PREFIX}[0-9a-f]+")
 _FIRST_VERSION = 2  # of DuckDB whose files can have triggers
 
 Rows = Callable[[str], Sequence[tuple[object, ...]]]
@@ -60,21 +61,39 @@ def start_recording(rows: Rows, table: exp.Table) -> None:
     rows(change)  # so that a table without a row in the log is one whose changes somebody has deleted
 
 
-def change_tokens(rows: Rows) -> Mapping[tuple[str, str], object]:
-    """By schema and name of every table whose changes are recorded, a value that differs after every change."""
-    log = _log(rows)
-    if log is None:
+def change_tokens(rows: Rows) -> dict[tuple[str, str], object]:
+    """By schema and name of every table whose changes are recorded, a value that differs after every change.
+
+    It has what identifies the table and its triggers, its columns, and its changes. Numbers in the log are never used
+    again, even if their transaction is undone.
+    """
+    triggers = _triggers(rows)
+    logs = {match[0] for texts in triggers.values() for match in map(_IN_TRIGGER.search, texts) if match}
+    if len(logs) != 1:
         return {}
-    replacements = {
-        "$triggers": ", ".join(f"'{_trigger_name(event)}'" for event in _EVENTS),
-        "$log_name": f"'{log}'",
-        "$number_of_triggers": str(len(_EVENTS)),
-        "$log": f"{_SCHEMA}.{log}",
+    changes = rows(f"SELECT table_name, count(*), max(number) FROM {logs.pop()} GROUP BY ALL")
+    last = {str(name): (count, number) for name, count, number in changes}
+    tables = rows(
+        "SELECT schema_name, table_name, table_oid, sql FROM duckdb_tables() "
+        "WHERE database_name = current_database() AND check_constraint_count > 0"
+    )
+    return {
+        (str(schema), str(name)): (oid, definition, triggers[schema, name], last[f"{schema}.{name}"])
+        for schema, name, oid, definition in tables
+        if len(triggers.get((schema, name), ())) == len(_EVENTS) and f"{schema}.{name}" in last
     }
-    text = assets.read("sql/duckdb/change_tokens.sql")
-    for placeholder, value in replacements.items():
-        text = text.replace(placeholder, value)
-    return {(str(schema), str(name)): str(token) for schema, name, *token in rows(text)}
+
+
+def _triggers(rows: Rows) -> dict[tuple[object, object], tuple[str, ...]]:
+    """By schema and name of a table, its triggers that record changes: their numbers and definitions."""
+    names = ", ".join(f"'{_trigger_name(event)}'" for event in _EVENTS)
+    triggers: dict[tuple[object, object], tuple[str, ...]] = {}
+    for schema, table, number, text in rows(
+        "SELECT schema_name, table_name, trigger_oid, sql FROM duckdb_triggers() "
+        f"WHERE database_name = current_database() AND trigger_name IN ({names}) ORDER BY trigger_oid"
+    ):
+        triggers[schema, table] = (*triggers.get((schema, table), ()), f"{number} {text}")
+    return triggers
 
 
 def _log(rows: Rows) -> str | None:

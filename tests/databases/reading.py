@@ -53,7 +53,7 @@ _RELATIONS = {
 
 
 def contents(db: se.Database) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of every table and view, temporary ones and the catalogue included, but for the log of changes; sorted."""
+    """The rows of every table and view, temporary ones and the catalogue included, the log of changes not; sorted."""
     names = db.connection.execute(_RELATIONS[engine_of(db).dialect_name]).fetchall()
     quoted = [".".join('"' + part.replace('"', '""') + '"' for part in name) for name in names]
     return {name: sorted(db.connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for name in quoted}
