@@ -71,9 +71,9 @@ def shell(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
 @pytest.fixture(autouse=True)
 def forget_functions() -> Iterator[None]:
     """Functions that a test registers go again."""
-    known, aggregates = set(FUNCTIONS), set(USER_AGGREGATES)
+    registered, aggregates = set(FUNCTIONS), set(USER_AGGREGATES)
     yield
-    for name in set(FUNCTIONS) - known:
+    for name in set(FUNCTIONS) - registered:
         del FUNCTIONS[name]
     for name in set(USER_AGGREGATES) - aggregates:
         del USER_AGGREGATES[name]

@@ -38,23 +38,23 @@ from sparseeinsum.errors import AlgebraError
 SUM = AggregateFold("sum")
 
 
-def expect_equal(found: Relation, wanted: Relation) -> None:
-    assert found.keys() == wanted.keys()
+def expect_equal(actual: Relation, wanted: Relation) -> None:
+    assert actual.keys() == wanted.keys()
     for key, array in wanted.items():
-        np.testing.assert_allclose(found[key], array, rtol=0, atol=scale_of(wanted) * 1e-9, err_msg=str(key))
+        np.testing.assert_allclose(actual[key], array, rtol=0, atol=scale_of(wanted) * 1e-9, err_msg=str(key))
 
 
 def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> None:
     """Every operator's result lies where its placement says, and is of its type."""
-    for each in topological_order(plan):
-        run = simulate(each, inputs, sites)
-        if each.placement.pending is None:
+    for site_plan in topological_order(plan):
+        run = simulate(site_plan, inputs, sites)
+        if site_plan.placement.pending is None:
             run.relation()  # no key has two arrays
-            assert run.is_everywhere() or not each.placement.is_everywhere
-            assert run.is_partitioned(_dims(each)) or each.placement.is_everywhere
+            assert run.is_everywhere() or not site_plan.placement.is_everywhere
+            assert run.is_partitioned(_dims(site_plan)) or site_plan.placement.is_everywhere
         keys = {key for site in run.sites for key, _ in site}
-        assert len(keys) == each.type.key_count or not each.type.is_continuous
-        assert all(part < most for key in keys for part, most in zip(key, each.type.frontier, strict=True))
+        assert len(keys) == site_plan.type.key_count or not site_plan.type.is_continuous
+        assert all(part < most for key in keys for part, most in zip(key, site_plan.type.frontier, strict=True))
 
 
 def _dims(plan: SitePlan) -> Iterable[int]:
@@ -72,7 +72,7 @@ def test_table_1(problem: Problem, sites: int) -> None:
 
 def test_rules() -> None:
     """Any plan, any rule anywhere: the same relation; and every rule has been tried."""
-    tried: Counter[str] = Counter()
+    tries: Counter[str] = Counter()
 
     @settings(max_examples=240, deadline=None)
     @given(problems(), st.sampled_from([2, 3, 4]), st.data())
@@ -84,14 +84,14 @@ def test_rules() -> None:
             names = [name for name, others in steps.items() if others]
             if not names:
                 break
-            name = min(names, key=lambda each: tried[each])  # so that those that seldom apply are tried, too
+            name = min(names, key=lambda rule_name: tries[rule_name])  # so that those that seldom apply are tried, too
             plan = data.draw(st.sampled_from(steps[name]))
-            tried[name] += 1
+            tries[name] += 1
             expect_equal(simulate(plan, problem.inputs, sites).relation(), wanted)
         expect_placed(plan, problem.inputs, sites)
 
     run()
-    assert tried.keys() == RULES.keys(), set(RULES) - set(tried)
+    assert tries.keys() == RULES.keys(), set(RULES) - set(tries)
 
 
 SITES = 3
@@ -115,8 +115,8 @@ def shuffled_join() -> LocalJoin:
     return join(Shuffle(X, (0, 1)), Shuffle(Y, (0, 1)), ((0, 1), (0, 1)))
 
 
-def summed(given: SitePlan, *group_by: int) -> LocalAggregation:
-    return LocalAggregation(given, group_by, SUM)
+def summed(plan: SitePlan, *group_by: int) -> LocalAggregation:
+    return LocalAggregation(plan, group_by, SUM)
 
 
 BY_ROW = Placed(Input("X", SQUARE), partitioned(0))
@@ -163,10 +163,10 @@ REFUSED: list[tuple[str, SitePlan]] = [
 
 @pytest.mark.parametrize(("name", "plan", "count"), APPLIED)
 def test_rule_applies(name: str, plan: SitePlan, count: int) -> None:
-    found = list(RULES[name](plan))
-    assert len(found) == count
+    rewritten = list(RULES[name](plan))
+    assert len(rewritten) == count
     wanted = simulate(plan, STORED, SITES).relation()
-    for other in found:
+    for other in rewritten:
         expect_equal(simulate(other, STORED, SITES).relation(), wanted)
         expect_placed(other, STORED, SITES)
 
@@ -228,13 +228,15 @@ def test_floats_that_move_are_counted() -> None:
     assert simulate(Shuffle(Broadcast(X), (0,)), STORED, 4).floats == 16 * 4 * 3
     moved = Shuffle(BY_ROW, (1,))
     assert simulate(moved, STORED, 4).floats == 12 * 4
-    assert [each.received for each in simulate(moved, STORED, 4).traffic] == [(12, 12, 12, 12)]
+    assert [traffic.received for traffic in simulate(moved, STORED, 4).traffic] == [(12, 12, 12, 12)]
 
 
 @settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from([2, 3, 4]))
 def test_replay_without_arrays(problem: Problem, sites: int) -> None:
     plan = table1_plan(problem.expression, problem.placements)
-    for each in [plan, *rewritten_plans(plan, RULES.values())]:
-        found = [(moved.sent, moved.received) for moved in replay(each, sites)]
-        assert found == [(moved.sent, moved.received) for moved in simulate(each, problem.inputs, sites).traffic]
+    for candidate in [plan, *rewritten_plans(plan, RULES.values())]:
+        transfers = [(moved.sent, moved.received) for moved in replay(candidate, sites)]
+        assert transfers == [
+            (moved.sent, moved.received) for moved in simulate(candidate, problem.inputs, sites).traffic
+        ]

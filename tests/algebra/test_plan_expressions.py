@@ -55,8 +55,8 @@ def test_expressions_of_random_plans(shared_db: se.Database, family: str) -> Non
             if name in plan.data.inputs
         }
         with np.errstate(all="ignore"):
-            found = results_of(plan, arrays, data.draw(st.booleans()))
-        for name, array in found.items():
+            results = results_of(plan, arrays, data.draw(st.booleans()))
+        for name, array in results.items():
             case.expect(name, array)
 
     run()
@@ -75,7 +75,7 @@ T
     assert str(plan.algebra()) == written
     tiled = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": {"i": 2, "m": 3}}, layout="any")
     (expression,) = tiled.algebra().einsums.values()
-    assert {type(each).__name__ for each in topological_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
+    assert {type(node).__name__ for node in topological_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
 
 
 def test_it_is_distributed(db: se.Database) -> None:
@@ -87,12 +87,12 @@ def test_it_is_distributed(db: se.Database) -> None:
     db.tensor("W", rng.normal(size=(8, 4)), promoted={})
     text = "T[i, m] = sum(A[i, j] * H[j, m])\nY[i, n] = relu(sum(T[i, m] * W[m, n]))"
     plan = db.plan(text, pin={"T": {"i": 1, "j": 1}, "Y_sum": {"i": 1}, "Y": {"i": 1}}, layout="any", rewrite=False)
-    found = plan.algebra().distributed(4, {"A": (0,), "H": (0,), "W": "everywhere"})
-    assert found.transfer <= 4 * 40 * 8
-    assert "broadcast" in str(found)
-    assert found.moved(keys={"A": list(zip(*map(list, np.nonzero(edges)), strict=True))}) <= found.transfer
+    site_plan = plan.algebra().distributed(4, {"A": (0,), "H": (0,), "W": "everywhere"})
+    assert site_plan.transfer <= 4 * 40 * 8
+    assert "broadcast" in str(site_plan)
+    assert site_plan.moved(keys={"A": list(zip(*map(list, np.nonzero(edges)), strict=True))}) <= site_plan.transfer
     with pytest.raises(se.AlgebraError, match="give its keys"):
-        found.moved()
+        site_plan.moved()
     with pytest.raises(se.AlgebraError, match="A is placed 'somewhere'"):
         plan.algebra().distributed(4, {"A": "somewhere"})
     with pytest.raises(se.AlgebraError, match="there are 0 sites"):

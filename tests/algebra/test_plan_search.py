@@ -21,14 +21,14 @@ from sparseeinsum.algebra.relational.evaluate import evaluate
 def reachable(plan: SitePlan, rules: Iterable[Rule], most: int) -> list[SitePlan]:
     """The plans that rules lead to, the given one first; no more than so many, those of the fewest steps."""
     chosen = tuple(rules)
-    found = {plan: None}
+    reached = {plan: None}
     waiting = deque([plan])
-    while waiting and len(found) < most:
+    while waiting and len(reached) < most:
         for other in rewritten_plans(waiting.popleft(), chosen):
-            if other not in found:
-                found[other] = None
+            if other not in reached:
+                reached[other] = None
                 waiting.append(other)
-    return list(found)[:most]
+    return list(reached)[:most]
 
 
 @random_runs(30)
@@ -38,5 +38,5 @@ def test_nothing_that_rules_lead_to_is_cheaper(problem: Problem, count: int) -> 
     plan = best_plans([problem.expression], problem.placements, sites)[0]
     expect_equal(simulate(plan, problem.inputs, count).relation(), evaluate(problem.expression, problem.inputs))
     every = reachable(table1_plan(problem.expression, problem.placements), RULES.values(), 150)
-    cheapest = min(every, key=lambda each: cost_of(each, sites).total(sites))
+    cheapest = min(every, key=lambda site_plan: cost_of(site_plan, sites).total(sites))
     assert cost_of(plan, sites).total(sites) <= cost_of(cheapest, sites).total(sites) * (1 + 1e-9), (plan, cheapest)

@@ -62,10 +62,10 @@ STORED: dict[str, Relation] = {"A": blocks(A, 2, 2), "B": {(0,): B[:, :4], (1,):
 
 
 def expect(expression: Expression, wanted: Mapping[tuple[int, ...], object]) -> None:
-    found = evaluate(expression, STORED)
-    assert found.keys() == wanted.keys()
+    result = evaluate(expression, STORED)
+    assert result.keys() == wanted.keys()
     for key, array in wanted.items():
-        np.testing.assert_array_equal(found[key], np.asarray(array, float), err_msg=str(key))
+        np.testing.assert_array_equal(result[key], np.asarray(array, float), err_msg=str(key))
 
 
 def test_aggregation_by_the_second_key() -> None:
@@ -134,8 +134,8 @@ def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
 def test_holes_are_filled() -> None:
     sparse = Input("S", RelationType((2, 2), (2,), is_continuous=False, is_ragged=True))
     complete = Complete(sparse, Absent(7, (TileExtent(2, 3, 1),)), (2, 2))
-    found = evaluate(Transform(complete, einsum_kernel("i->")), {"S": {(0, 0): np.array([1.0, 2.0])}})
-    assert {key: float(array) for key, array in found.items()} == {(0, 0): 3, (0, 1): 7, (1, 0): 14, (1, 1): 7}
+    result = evaluate(Transform(complete, einsum_kernel("i->")), {"S": {(0, 0): np.array([1.0, 2.0])}})
+    assert {key: float(array) for key, array in result.items()} == {(0, 0): 3, (0, 1): 7, (1, 0): 14, (1, 1): 7}
 
 
 def test_nearest_neighbour() -> None:
@@ -150,7 +150,7 @@ def test_nearest_neighbour() -> None:
         "number": {(0,): np.arange(3.0), (1,): np.arange(3.0) + 3},
     }
     types = {"q": ((2,), (2,)), "X": ((2, 2), (3, 2)), "A": ((2, 2), (2, 2)), "number": ((2,), (3,))}
-    q, x, metrics, number = (Input(name, RelationType(*each)) for name, each in types.items())
+    q, x, metrics, number = (Input(name, RelationType(*type_arguments)) for name, type_arguments in types.items())
     less = einsum_kernel("j,nj->nj", join=SUBTRACT.expression)
     difference = Rekey(Join(q, x, (0,), (1,), less), projection(2, (1, 0)))
     projected = sum_of(Join(difference, metrics, (1,), (0,), MATRIX_PRODUCT), [0, 2])
@@ -166,10 +166,10 @@ def test_nearest_neighbour() -> None:
         operands=2,
     )
     nearest = Aggregation(Join(distances, number, (0,), (0,), least), (), KernelFold(lesser))
-    found = evaluate(nearest, stored)[()]
+    result = evaluate(nearest, stored)[()]
     every = np.einsum("ni,ij,nj->n", query - points, metric, query - points)
-    assert found[1] == every.argmin()
-    np.testing.assert_allclose(found[0], every.min())
+    assert result[1] == every.argmin()
+    np.testing.assert_allclose(result[0], every.min())
 
 
 @pytest.mark.parametrize(
@@ -220,17 +220,17 @@ def test_relations_that_break_their_type_are_refused(relation: Relation, message
 
 
 def test_predicates_can_be_negated() -> None:
-    kept = trace_predicate(lambda i, j: ~((i == j) | (i < 1)), 2)
-    assert str(kept) == "k0 != k1 & k0 >= 1"
-    assert list(evaluate(Filter(R_A, kept), STORED)) == [(1, 0)]
+    predicate = trace_predicate(lambda i, j: ~((i == j) | (i < 1)), 2)
+    assert str(predicate) == "k0 != k1 & k0 >= 1"
+    assert list(evaluate(Filter(R_A, predicate), STORED)) == [(1, 0)]
 
 
 def test_a_part_that_is_missing_is_told_of() -> None:
     with_hole = Filter(R_A, trace_predicate(lambda i, j: i + j < 2, 2))
     with pytest.raises(AlgebraError, match="2 of 4 indices are there to be concatenated; give it a fill"):
         evaluate(Concat(with_hole, 1, 1), STORED)
-    found = evaluate(Concat(with_hole, 1, 1, fill=0), STORED)
-    np.testing.assert_array_equal(found[(1,)], [[9, 10, 0, 0], [11, 12, 0, 0]])
+    result = evaluate(Concat(with_hole, 1, 1, fill=0), STORED)
+    np.testing.assert_array_equal(result[(1,)], [[9, 10, 0, 0], [11, 12, 0, 0]])
 
 
 SCALARS = (

@@ -72,7 +72,10 @@ def test_networks_of_other_dtypes(shared_db: se.Database, subscripts: str, dtype
     wanted = np.asarray(np.einsum(subscripts, *arrays))
     assert_same(einsum_in(shared_db, subscripts, *arrays), wanted)
     dtypes = itertools.cycle((dtype, "bool", "float32", "int64"))
-    mixed = [filled(*shape, seed=at, dtype=each) for at, (shape, each) in enumerate(zip(shapes, dtypes, strict=False))]
+    mixed = [
+        filled(*shape, seed=at, dtype=item_dtype)
+        for at, (shape, item_dtype) in enumerate(zip(shapes, dtypes, strict=False))
+    ]
     wanted = np.asarray(np.einsum(subscripts, *mixed))
     assert_same(einsum_in(shared_db, subscripts, *mixed), wanted)
 

@@ -132,10 +132,10 @@ def check(shell: psycopg.Connection, db: se.Database, case: Case) -> None:
     rows = einsum(shell, case.text, replace=True, **options)
     assert [row[0] for row in rows] == [*wanted_by_client]
     for name, table, shape, dtype, fill, tuples in rows:
-        wanted, found = case.expected[name], stored_result(db, name)
-        assert (tuple(shape), dtype, fill) == (wanted.shape, str(wanted.dtype), repr(found.fill).lower())
-        assert (tuples, table) == (found.rows.num_rows, name.lower())
-        case.expect(name, found.to_numpy())
+        wanted, result = case.expected[name], stored_result(db, name)
+        assert (tuple(shape), dtype, fill) == (wanted.shape, str(wanted.dtype), repr(result.fill).lower())
+        assert (tuples, table) == (result.rows.num_rows, name.lower())
+        case.expect(name, result.to_numpy())
 
 
 class TestReplacing:
@@ -327,10 +327,10 @@ class TestTexts:
         for style in ("cte", "staged"):
             query = "SELECT sparseeinsum.einsum_sql(%s, style => %s)"
             ((text,),) = shell.execute(query, (PRODUCT, style)).fetchall()
-            found = np.zeros((2, 2))
+            product = np.zeros((2, 2))
             for i, k, value in shell.execute(text).fetchall():
-                found[i, k] = value
-            np.testing.assert_allclose(found, A @ B)
+                product[i, k] = value
+            np.testing.assert_allclose(product, A @ B)
 
     def test_explain(self, db: se.Database, shell: psycopg.Connection) -> None:
         query = "SELECT * FROM sparseeinsum.explain(%s, optimizer => 'relational', run => %s)"
@@ -351,7 +351,7 @@ class TestTexts:
         query = """
             SELECT p.proname, obj_description(p.oid, 'pg_proc') FROM pg_proc AS p
             JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE n.nspname = 'sparseeinsum'"""
-        found: dict[str, str] = dict(shell.execute(query).fetchall())
-        assert {"einsum", "einsum_sql", "explain", "tensor_from_table"} < set(found)
-        for name, comment in found.items():
+        comments: dict[str, str] = dict(shell.execute(query).fetchall())
+        assert {"einsum", "einsum_sql", "explain", "tensor_from_table"} < set(comments)
+        for name, comment in comments.items():
             assert comment.startswith(("Part of", "Internal: ")) or f"sparseeinsum.{name}(" in comment

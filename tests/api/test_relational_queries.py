@@ -43,8 +43,8 @@ def test_nearest_neighbour(db: se.Database) -> None:
         "number": {(n,): np.arange(3.0) + 3 * n for n in range(2)},
     }
     assert nearest.evaluate(blocks)[()] == every.argmin()
-    way = nearest.distributed(2, {"X": (0,), "number": (0,)})
-    assert way.moved() <= way.transfer < way.plain_transfer
+    site_plan = nearest.distributed(2, {"X": (0,), "number": (0,)})
+    assert site_plan.moved() <= site_plan.transfer < site_plan.plain_transfer
     np.testing.assert_allclose(db.compute(distances).to_numpy().ravel(), every)
     assert float(db.compute(nearest).to_numpy()) == every.argmin()
 
@@ -118,22 +118,22 @@ def test_random_expressions(shared_db: se.Database) -> None:
     @given(problems(4), st.data())
     def run(problem: Problem, data: st.DataObject) -> None:
         nonlocal computed
-        for each in topological_order(problem.expression):
-            if isinstance(each, Input):
-                keys, bound = each.type.frontier, each.type.bound
+        for node in topological_order(problem.expression):
+            if isinstance(node, Input):
+                keys, bound = node.type.frontier, node.type.bound
                 array = np.zeros((*keys, *bound))
-                for key, block in problem.inputs[each.name].items():
+                for key, block in problem.inputs[node.name].items():
                     array[key] = block
                 promoted = {f"dim_{at}": 1 for at in range(len(keys))}
-                stored = shared_db.tensor(each.name, array, promoted=promoted, fill=99)
-                assert type_of(stored.tensor, stored.decomposition, True) == each.type
+                stored = shared_db.tensor(node.name, array, promoted=promoted, fill=99)
+                assert type_of(stored.tensor, stored.decomposition, True) == node.type
         wanted = evaluate(problem.expression, problem.inputs)
         if not wanted:
             return
-        found = relation_in(shared_db.compute(se.TensorRelation(problem.expression)), problem.expression.type.arity)
-        assert found.keys() == wanted.keys()
+        result = relation_in(shared_db.compute(se.TensorRelation(problem.expression)), problem.expression.type.arity)
+        assert result.keys() == wanted.keys()
         for key, array in wanted.items():
-            np.testing.assert_allclose(found[key], array, rtol=0, atol=scale_of(wanted) * 1e-9)
+            np.testing.assert_allclose(result[key], array, rtol=0, atol=scale_of(wanted) * 1e-9)
         computed += 1
 
     run()

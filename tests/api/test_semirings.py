@@ -52,9 +52,9 @@ def test_semirings(shared_db: se.Database, join: str, agg: str, fill: float, spa
         joined = JOINS[join](arrays[0][:, None], arrays[1])
         wanted = np.asarray(SEMIRINGS[join, agg](joined, axis=2))
         of_all = np.asarray(SEMIRINGS[join, agg](joined.reshape(-1)))
-    given: dict[str, Any] = {"join": join, "agg": agg, "fill": fill}
-    assert_same(einsum_in(shared_db, "ij,kj->ik", *operands, **given), wanted)
-    assert_same(einsum_in(shared_db, "ij,kj->", *operands, **given), of_all)
+    options: dict[str, Any] = {"join": join, "agg": agg, "fill": fill}
+    assert_same(einsum_in(shared_db, "ij,kj->ik", *operands, **options), wanted)
+    assert_same(einsum_in(shared_db, "ij,kj->", *operands, **options), of_all)
 
 
 def test_shortest_paths() -> None:
@@ -63,11 +63,11 @@ def test_shortest_paths() -> None:
     for at in range(5):
         distances[at, at + 1] = at + 1.0
     steps = stored_with(distances, np.inf)
-    found = se.einsum("ij,jk,kl->il", steps, steps, steps, join="+", agg="min", fill=np.inf)
+    result = se.einsum("ij,jk,kl->il", steps, steps, steps, join="+", agg="min", fill=np.inf)
     wanted = np.full((6, 6), np.inf)
     for at in range(3):
         wanted[at, at + 3] = 3 * at + 6.0
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(result, wanted)
 
 
 def test_the_likeliest_path_of_a_hidden_markov_model() -> None:
@@ -83,15 +83,15 @@ def test_sums_of_logarithms_of_large_and_of_no_weights() -> None:
     large = np.array([[1000.0, 1000.0, -1000.0], [-np.inf, -np.inf, -np.inf], [0.0, -np.inf, 710.0]])
     wanted = np.logaddexp.reduce(large, axis=1)
     assert_same(se.einsum("ij->i", large, agg="logsumexp"), wanted)
-    found = se.einsum("ij->i", stored_with(large, -np.inf), agg="logsumexp", fill=-np.inf)
-    assert_same(found, wanted)
+    result = se.einsum("ij->i", stored_with(large, -np.inf), agg="logsumexp", fill=-np.inf)
+    assert_same(result, wanted)
 
 
 def test_reachability() -> None:
     edges = filled(6, 6) > 0.8
     assert_same(se.einsum("ij,jk->ik", edges, edges), (edges[:, :, None] & edges).any(axis=1))
-    found = se.einsum("ij,jk->ik", scipy.sparse.csr_array(edges), edges, join="or", agg="all")
-    assert_same(found, (edges[:, :, None] | edges).all(axis=1))
+    result = se.einsum("ij,jk->ik", scipy.sparse.csr_array(edges), edges, join="or", agg="all")
+    assert_same(result, (edges[:, :, None] | edges).all(axis=1))
 
 
 @pytest.mark.parametrize("agg", ["sum", "prod", "max", "min", "any", "all", "logsumexp"])
@@ -102,8 +102,8 @@ def test_aggregates_of_one_sparse_operand(shared_db: se.Database, agg: str, fill
     for subscripts, axes in (("ij->i", 1), ("ij->j", 0), ("ij->", (0, 1))):
         fold = numpys.get(agg) or getattr(np, agg)
         wanted = fold(array.reshape(-1)) if axes == (0, 1) else fold(array, axis=axes)
-        found = einsum_in(shared_db, subscripts, stored_with(array, fill), agg=agg, fill=fill)
-        assert_same(found, np.asarray(wanted))
+        result = einsum_in(shared_db, subscripts, stored_with(array, fill), agg=agg, fill=fill)
+        assert_same(result, np.asarray(wanted))
 
 
 def test_joins_of_several_operands() -> None:

@@ -111,7 +111,7 @@ def test_rows_of_greedy_search_for_all_programs(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(timing, "_PAUSE_SECONDS", 0)
     rows = list(run_programs(small_source(0.02), repeat=1))
     assert [(row.case, row.change) for row in rows] == [
-        (name, each) for name in PROGRAMS for each in ("none", "greedy")
+        (name, change) for name in PROGRAMS for change in ("none", "greedy")
     ]
     for unchanged, greedy in zip(rows[::2], rows[1::2], strict=True):
         assert greedy.expected >= unchanged.expected * (1 - 1e-9)

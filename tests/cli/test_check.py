@@ -58,10 +58,12 @@ def test_all_errors_of_a_file(
         assert line.startswith(f"{path}:{expected}")
     monkeypatch.setattr("sys.stdin", io.StringIO(WRONG))
     assert main(["check", "-", "--json"]) == 1
-    found = [json.loads(line) for line in lines_of(capsys)]
-    text = [f"{each['line']}:{each['column']}: {each['severity']}: {each['message']}" for each in found]
-    assert [f"{path}:{each}" for each in text] == printed
-    assert {each["file"] for each in found} == {"<stdin>"}
+    messages = [json.loads(line) for line in lines_of(capsys)]
+    text = [
+        f"{message['line']}:{message['column']}: {message['severity']}: {message['message']}" for message in messages
+    ]
+    assert [f"{path}:{written}" for written in text] == printed
+    assert {message["file"] for message in messages} == {"<stdin>"}
 
 
 def test_files_without_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,8 +130,8 @@ def test_tensors_of_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str
     )
     printed = lines_of(capsys)
     assert len(printed) == len(expected)
-    for line, found in zip(printed, expected, strict=True):
-        assert line.startswith(f"{path}:{found}")
+    for line, start in zip(printed, expected, strict=True):
+        assert line.startswith(f"{path}:{start}")
 
 
 def test_parameters_and_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,7 +151,7 @@ def test_load_and_drop(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     load = ["load", "-d", "new.duckdb"]
     assert main([*load, "A", "edges.csv", "--value", "weight"]) == 0
     assert capsys.readouterr().out == "tensor A[src: 2, dst: 3] fill 0.0 dtype float64: 3 entries in main.A\n"
-    wishes = [
+    load_options = [
         "--index",
         "src",
         "--duplicates",
@@ -164,7 +164,7 @@ def test_load_and_drop(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         "--axes",
         "i",
     ]
-    assert main([*load, "B", "edges.csv", "--value", "weight", *wishes]) == 0
+    assert main([*load, "B", "edges.csv", "--value", "weight", *load_options]) == 0
     assert capsys.readouterr().out == "tensor B[i: 4] fill -inf dtype float32: 2 entries in main.B\n"
     assert main([*load, "C", "A", "--index", "src,dst", "--no-copy", "--shape", "3,3"]) == 0
     assert capsys.readouterr().out == "tensor C[src: 3, dst: 3] fill 0.0 dtype float64: 3 entries in main.A\n"
@@ -202,12 +202,14 @@ def test_load_that_fails_leaves_no_new_file(
 
 
 @pytest.mark.parametrize(
-    ("wish", "message"),
+    ("load_options", "message"),
     [(["--shape", "3,x"], "3,x is not a list of whole numbers"), (["--fill", "none"], "none is not a number")],
 )
-def test_wishes_that_load_cannot_read(wish: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wishes_that_load_cannot_read(
+    load_options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        main(["load", "-d", "new.duckdb", "A", "edges.csv", *wish])
+        main(["load", "-d", "new.duckdb", "A", "edges.csv", *load_options])
     assert message in capsys.readouterr().err
 
 
@@ -278,8 +280,8 @@ def test_calibrate_keeps_what_it_found(
     printed = capsys.readouterr().out
     assert "C_xfer" in printed
     assert "left out" in printed
-    (kept,) = tmp_path.rglob("calibration-duckdb.json")
-    constants = json.loads(kept.read_text())["constants"]
+    (stored_file,) = tmp_path.rglob("calibration-duckdb.json")
+    constants = json.loads(stored_file.read_text())["constants"]
     assert len(constants) == 7
     assert all(0 < value < 0.1 for value in constants.values())
 

@@ -181,10 +181,10 @@ def read(text: str) -> list[ShellInput]:
 
 
 def test_what_is_entered() -> None:
-    found = read(
+    entered = read(
         "SELECT 1; SELECT ';' -- ;\n;\n\n# nothing\nA[i] = (B[i]\n + 1) # (\n\\d A\ntensor A[i: 4]\nSELECT $$ ; $$"
     )
-    assert found == [
+    assert entered == [
         ShellInput(InputKind.SQL, "SELECT 1"),
         ShellInput(InputKind.SQL, "SELECT ';' -- ;"),
         ShellInput(InputKind.PROGRAM, "A[i] = (B[i]\n + 1) # ("),

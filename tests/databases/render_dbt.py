@@ -76,15 +76,15 @@ def render(project: Path, program: str, prefix: str) -> dict[str, Rendered]:
     environment = _package(prefix)
     folder, checks = project / "models" / program, project / "macros" / f"{program}.sql"
     relations = _sources(folder)
-    known: dict[str, Any] = {"source": lambda group, table: relations[group, table]}
+    context: dict[str, Any] = {"source": lambda group, table: relations[group, table]}
     if checks.exists():
-        known |= vars(environment.from_string(checks.read_text(), globals=known).module)
-    models = {path.stem: _rendered(environment, path, known) for path in sorted(folder.glob("*.sql"))}
+        context |= vars(environment.from_string(checks.read_text(), globals=context).module)
+    models = {path.stem: _rendered(environment, path, context) for path in sorted(folder.glob("*.sql"))}
     order = graphlib.TopologicalSorter({name: model.reads for name, model in models.items()}).static_order()
     return {name: models[name] for name in order}
 
 
-def _rendered(environment: Environment, path: Path, known: dict[str, Any]) -> Rendered:
+def _rendered(environment: Environment, path: Path, context: dict[str, Any]) -> Rendered:
     reads: set[str] = set()
     settings: dict[str, Any] = {}
 
@@ -97,7 +97,7 @@ def _rendered(environment: Environment, path: Path, known: dict[str, Any]) -> Re
         return ""
 
     own = {"ref": ref, "config": config, "this": f'"{path.stem}"'}
-    return Rendered(environment.from_string(path.read_text(), globals={**known, **own}).render(), reads, settings)
+    return Rendered(environment.from_string(path.read_text(), globals={**context, **own}).render(), reads, settings)
 
 
 def run(models: dict[str, Rendered], execute: Callable[[str], object]) -> None:

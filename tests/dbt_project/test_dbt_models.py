@@ -215,7 +215,7 @@ class TestFiles:
     def test_sources_are_told_of_schemas(self, database: str, project: Path) -> None:
         assert self.compile(database, project, "Y[i] = sum(A[i, j] * L[j, k])") == 0
         told = yaml.safe_load((project / "models" / "prog" / "sources.yml").read_text())["sources"]
-        assert [(each["name"], each["schema"], each["tables"][0]["name"]) for each in told] == [
+        assert [(source["name"], source["schema"], source["tables"][0]["name"]) for source in told] == [
             ("prog_main", "main", "A"),
             ("prog_raw", "raw", "links"),
         ]
@@ -300,7 +300,7 @@ class TestFiles:
     def test_bad_requests(
         self, database: str, project: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["compile", "-d", database, *(each.format(project) for each in arguments)]) == 1
+        assert main(["compile", "-d", database, *(argument.format(project) for argument in arguments)]) == 1
         assert reason in capsys.readouterr().err
 
     def test_temporary_tables_are_refused(self, db: se.Database, project: Path) -> None:
@@ -359,9 +359,9 @@ class TestAnyProgram:
 @st.composite
 def other(draw: st.DrawFn, array: Array, fill: Any) -> Array:  # noqa: ANN401  # a number
     """Other values in place of those of an array, maybe larger ones, negative ones, NaN, or none."""
-    found: Array = draw(arrays(array.shape, str(array.dtype), fill))
+    drawn: Array = draw(arrays(array.shape, str(array.dtype), fill))
     scale = draw(st.sampled_from([1, 1, 1, -1, 100]))
-    scaled = found if array.dtype.kind == "b" else (found * scale).astype(array.dtype)
+    scaled = drawn if array.dtype.kind == "b" else (drawn * scale).astype(array.dtype)
     if scaled.size and array.dtype.kind == "f" and draw(st.integers(0, 7)) == 0:
         scaled.flat[0] = draw(st.sampled_from([np.nan, np.inf]))
     return scaled

@@ -40,16 +40,16 @@ def observations(
     """Queries that do mostly one kind of work each, and take what these constants say."""
     rng = random.Random(3)
     kinds = tuple(kinds)
-    found = []
+    records = []
     for number in range(count):
         seconds = {
             kind: 10 ** rng.uniform(-2, -1) if kind == kinds[number % len(kinds)] else 10 ** rng.uniform(-5, -3)
             for kind in kinds
         }
-        work = Work(**{kind: each / UNITS[kind] for kind, each in seconds.items()})
+        work = Work(**{kind: duration / UNITS[kind] for kind, duration in seconds.items()})
         taken = (OVERHEAD + work.seconds(true)) * math.exp(rng.gauss(0, noise))
-        found.append(Observation(f"program {number % 3}", f"query {number}", work, taken))
-    return found
+        records.append(Observation(f"program {number % 3}", f"query {number}", work, taken))
+    return records
 
 
 class TestFit:
@@ -80,7 +80,7 @@ class TestFit:
         """The defaults draw, but do not outweigh what was measured; the ratios, on which plans depend, are right."""
         true = scaled(*[factor] * len(KINDS))
         fit = fit_constants(observations(true), DEFAULT)
-        ratios = [found / right for found, right in zip(astuple(fit.constants), astuple(true), strict=True)]
+        ratios = [constant / right for constant, right in zip(astuple(fit.constants), astuple(true), strict=True)]
         assert 0.8 < min(ratios) <= max(ratios) < 1.05
         assert max(ratios) / min(ratios) < 1.1
 
@@ -111,7 +111,8 @@ class TestFit:
         fit = fit_constants(timed, DEFAULT)
         assert fit.constants.fixed_seconds_per_tuple == pytest.approx(1e-8, rel=0.02)
         assert all(
-            0.9 < found / default < 1.1 for found, default in zip(astuple(fit.constants), astuple(DEFAULT), strict=True)
+            0.9 < constant / default < 1.1
+            for constant, default in zip(astuple(fit.constants), astuple(DEFAULT), strict=True)
         )
 
     def test_expected_seconds(self) -> None:
@@ -136,19 +137,23 @@ class TestResiduals:
     def test_a_program_is_foretold_from_the_others(self) -> None:
         """Only one program hashes, at three times the default: without it nothing says so."""
         plain = [kind for kind in KINDS if kind != "hashed_tuples"]
-        others = [replace(each, program="others") for each in observations(DEFAULT, plain)]
+        others = [replace(observation, program="others") for observation in observations(DEFAULT, plain)]
         true = scaled(1, 1, 1, 1, 1, 3, 1)
-        hashing = [replace(each, program="hashing") for each in observations(true, ["hashed_tuples"], count=12)]
-        found = residuals(fit_constants(others + hashing, DEFAULT), DEFAULT)
-        assert [each.observation for each in found] == others + hashing
-        assert max(each.fit_error for each in found) < 1.2
-        assert all(each.prediction_error < 1.2 for each in found if each.observation.program == "others")
-        assert all(2 < each.prediction_error < 3.1 for each in found if each.observation.program == "hashing")
+        hashing = [
+            replace(observation, program="hashing") for observation in observations(true, ["hashed_tuples"], count=12)
+        ]
+        results = residuals(fit_constants(others + hashing, DEFAULT), DEFAULT)
+        assert [residual.observation for residual in results] == others + hashing
+        assert max(residual.fit_error for residual in results) < 1.2
+        assert all(residual.prediction_error < 1.2 for residual in results if residual.observation.program == "others")
+        assert all(
+            2 < residual.prediction_error < 3.1 for residual in results if residual.observation.program == "hashing"
+        )
 
 
 def worst_factor(fit: Fit) -> float:
     """Of what is expected and was measured, the larger by the smaller."""
-    return max(each.fit_error for each in residuals(fit, DEFAULT))
+    return max(residual.fit_error for residual in residuals(fit, DEFAULT))
 
 
 @pytest.fixture

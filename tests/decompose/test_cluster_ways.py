@@ -48,53 +48,53 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[S
     Raises:
         AlgebraError: It cannot be computed there.
     """
-    found: dict[int, SitePlan] = {}
+    site_plans: dict[int, SitePlan] = {}
     gathers = False
     for node in topological_order(expression):
         if isinstance(node, Input):
-            found[id(node)] = Placed(node, places[node.name])
+            site_plans[id(node)] = Placed(node, places[node.name])
             continue
-        inputs = tuple(found[id(each)] for each in node.inputs)
+        inputs = tuple(site_plans[id(node_input)] for node_input in node.inputs)
         pending = inputs[0].placement.pending
         if isinstance(node, Complete) and pending is not None:  # of a result without keys
             gathers = True
             inputs = (LocalAggregation(Shuffle(inputs[0], ()), tuple(range(inputs[0].type.arity)), pending),)
-        found[id(node)] = local_operator(node, inputs)
-    plan = found[id(expression)]
+        site_plans[id(node)] = local_operator(node, inputs)
+    plan = site_plans[id(expression)]
     return plan, gathers or plan.placement.pending is not None
 
 
-def check(relation: Relation, operands: Sequence[Schema], way: LocalStrategy) -> None:
+def check(relation: Relation, operands: Sequence[Schema], strategy: LocalStrategy) -> None:
     """A way as the implementation algebra has it."""
     expression = PlanExpressions({}, set()).expression_of(relation)
     places = {
         f"operand{number}": placed(place, schema)
-        for number, (place, schema) in enumerate(zip(way.operands, operands, strict=True))
+        for number, (place, schema) in enumerate(zip(strategy.operands, operands, strict=True))
     }
     plan, gathers = on_machines(expression, places)
-    assert gathers == (way.gathers or way.parts_by is not None)
-    if way.parts_by is not None:
+    assert gathers == (strategy.gathers or strategy.parts_by is not None)
+    if strategy.parts_by is not None:
         pending = plan.placement.pending
         assert pending is not None
-        shuffled = Shuffle(plan, placed(way.result, relation.schema).dims)
+        shuffled = Shuffle(plan, placed(strategy.result, relation.schema).dims)
         plan = LocalAggregation(shuffled, tuple(range(plan.type.arity)), pending)
-    if isinstance(way.result, Hashed):
-        assert plan.placement == placed(way.result, relation.schema)
-    elif isinstance(way.result, Scattered):
+    if isinstance(strategy.result, Hashed):
+        assert plan.placement == placed(strategy.result, relation.schema)
+    elif isinstance(strategy.result, Scattered):
         assert plan.placement.kind in (PlacementKind.SCATTERED, PlacementKind.PARTITIONED)
     else:
-        assert way.result == Central()
-        assert way.gathers or plan.placement.is_everywhere
+        assert strategy.result == Central()
+        assert strategy.gathers or plan.placement.is_everywhere
 
 
 def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:
     """The operators of a plan over relations of their own, and their ways."""
     for definition in plan.data.definitions:
         contract = definition.relation
-        schemas = [each.schema for each in contract.inputs]
+        schemas = [input_relation.schema for input_relation in contract.inputs]
         inputs = tuple(operand(schema, number) for number, schema in enumerate(schemas))
-        ways = contraction_strategies(contract.einsum, definition.step.choice, contract.join)
-        yield replace(contract, inputs=inputs, compensation=None), schemas, ways
+        strategies = contraction_strategies(contract.einsum, definition.step.choice, contract.join)
+        yield replace(contract, inputs=inputs, compensation=None), schemas, strategies
         for given_relation in contract.inputs:
             yield from repartitions(given_relation)
 
@@ -128,9 +128,9 @@ def test_ways_of_random_plans(shared_db: se.Database) -> None:
             plan = case.plan(shared_db)
         except se.SemanticsError:
             return
-        for relation, operands, ways in operators(plan):
-            for way in ways:
-                check(relation, operands, way)
+        for relation, operands, strategies in operators(plan):
+            for strategy in strategies:
+                check(relation, operands, strategy)
                 seen[type(relation)] += 1
 
     run()
@@ -140,5 +140,5 @@ def test_ways_of_random_plans(shared_db: se.Database) -> None:
 @pytest.mark.parametrize("keys", list(itertools.product((0, 1), repeat=2)))
 def test_one_array_is_put_together_in_one_place(keys: tuple[int, int]) -> None:
     before, after = Decomposition(keys), Decomposition((0, 0))
-    results = {way.result for way in stack_strategies(before, after)}
+    results = {strategy.result for strategy in stack_strategies(before, after)}
     assert results == {Central()}

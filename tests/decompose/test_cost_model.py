@@ -122,15 +122,15 @@ class TestDistributed:
 
     def test_groups_count_the_labels_of_the_result(self) -> None:
         """The paper's formula has the aggregated labels here, its explanation those of the groups."""
-        known = {"A": Statistics(5000, (10, 500), (10, 500)), "B": Statistics(4000, (500, 8), (500, 8))}
-        model = model_of(PRODUCT, known)
+        statistics = {"A": Statistics(5000, (10, 500), (10, 500)), "B": Statistics(4000, (500, 8), (500, 8))}
+        model = model_of(PRODUCT, statistics)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ijk"))
         assert (cost.joined, cost.tuples) == (5000 * 4000 / 500, 10 * 8)
 
     def test_groups_of_a_label_of_both_have_the_smaller_number_of_values(self) -> None:
-        known = {"A": Statistics(5000, (100, 50), (100, 50)), "B": Statistics(1000, (20, 50), (100, 50))}
-        model = model_of("R[i] = sum(A[i, j] * B[i, j])", known)
+        statistics = {"A": Statistics(5000, (100, 50), (100, 50)), "B": Statistics(1000, (20, 50), (100, 50))}
+        model = model_of("R[i] = sum(A[i, j] * B[i, j])", statistics)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
         assert (cost.joined, cost.tuples) == (5000 * 1000 / (100 * 50), 20)
@@ -169,12 +169,12 @@ class TestPaper:
 
     def model(self) -> CostModel:
         vertices, width = self.VERTICES, self.WIDTH
-        known = {
+        statistics = {
             "X": dense_statistics((width, vertices)),
             "Y": Statistics(1000.0 * vertices, (vertices, vertices), (vertices, vertices)),
             "Z": dense_statistics((width, width)),
         }
-        return model_of(self.TEXT, known)
+        return model_of(self.TEXT, statistics)
 
     def test_introduction_with_single_numbers(self) -> None:
         """820 trillion tuples, aggregated to 820 billion, then joined to some 6,000 trillion."""
@@ -194,8 +194,8 @@ class TestPaper:
 
     def test_multiplications_of_section_4_1(self) -> None:
         """16 multiplications where rows meet columns, a quarter of the 64 of the dense product."""
-        known = {"U": Statistics(5, (2, 4), (4, 4)), "V": Statistics(6, (4, 2), (4, 4))}
-        model = model_of("W[i, k] = sum(U[i, j] * V[j, k])", known)
+        statistics = {"U": Statistics(5, (2, 4), (4, 4)), "V": Statistics(6, (4, 2), (4, 4))}
+        model = model_of("W[i, k] = sum(U[i, j] * V[j, k])", statistics)
         (einsum,) = model.graph.einsums
         sparse, dense = (model.vertex_cost(einsum, promoting(einsum, labels)).join for labels in ("ik", ""))
         assert (sparse.tuples, dense.tuples) == (4, 1)
@@ -211,9 +211,9 @@ class TestEmbedded:
         assert EMBEDDED.join(sizes(is_grouped=False)) == work
 
     def test_join_writes_nothing_that_is_added_at_once(self) -> None:
-        found = Work(1000, hashed_tuples=300, operators=1)
-        assert EMBEDDED.join(sizes()) == found + Work(kernel_operations=50_000)
-        assert EMBEDDED.join(sizes(is_matrix_product=True)) == found + Work(matrix_operations=50_000)
+        join_work = Work(1000, hashed_tuples=300, operators=1)
+        assert EMBEDDED.join(sizes()) == join_work + Work(kernel_operations=50_000)
+        assert EMBEDDED.join(sizes(is_matrix_product=True)) == join_work + Work(matrix_operations=50_000)
 
     def test_an_expression_has_to_be_started_for_every_pair(self) -> None:
         operations = 50_000 + 1000 * 150
@@ -276,8 +276,8 @@ class TestFilling:
         assert all(model.vertex_cost(einsum, promoting(einsum, labels)).filling == Work() for labels in ("", "i", "ij"))
 
     def test_outer_join_copies_what_it_fills_in(self) -> None:
-        known = {"A": Statistics(40, (8, 20), (10, 20)), "B": Statistics(30, (10, 15), (10, 20))}
-        model = model_of("S[i, j] = A[i, j] + B[i, j]", known)
+        statistics = {"A": Statistics(40, (8, 20), (10, 20)), "B": Statistics(30, (10, 15), (10, 20))}
+        model = model_of("S[i, j] = A[i, j] + B[i, j]", statistics)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
         assert cost.joined == 40 + 30 - 40 * 30 / (10 * 20)
@@ -289,15 +289,15 @@ class TestFilling:
         model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", few)
         (einsum,) = model.graph.einsums
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).absence == Absence(JoinKind.INNER, (False, True))
-        many = {"A": Statistics(10, (10, 10), (100, 9000)), "B": Statistics(20, (20, 20), (9000, 50))}
-        model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", many)
+        statistics = {"A": Statistics(10, (10, 10), (100, 9000)), "B": Statistics(20, (20, 20), (9000, 50))}
+        model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", statistics)
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).absence == Absence(JoinKind.LEFT, (False, False))
 
 
 class TestRepartition:
     def model(self, accounting: Accounting) -> CostModel:
-        known = {"A": Statistics(300, (10, 20, 30), (10, 20, 30))}
-        return model_of("B[i, j, k] = relu(A[i, j, k])", known, accounting)
+        statistics = {"A": Statistics(300, (10, 20, 30), (10, 20, 30))}
+        return model_of("B[i, j, k] = relu(A[i, j, k])", statistics, accounting)
 
     def test_both_ways(self) -> None:
         """From rows by the first axis to rows by the second, by way of both: 155.37 tuples of equation 7."""
@@ -316,7 +316,7 @@ class TestRepartition:
             300, 8 * 6000, hashed_tuples=300, operators=1
         )
 
-    @pytest.mark.parametrize("accounting", [DISTRIBUTED, EMBEDDED], ids=lambda each: type(each).__name__)
+    @pytest.mark.parametrize("accounting", [DISTRIBUTED, EMBEDDED], ids=lambda accounting: type(accounting).__name__)
     def test_no_change_costs_nothing_and_no_change_less(self, accounting: Accounting) -> None:
         model = self.model(accounting)
         for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
@@ -325,8 +325,8 @@ class TestRepartition:
 
     def test_no_change_of_an_estimated_result_costs_less_than_nothing(self) -> None:
         """Tuples never get fewer by promoting more, whatever joins are estimated to leave."""
-        known = {"A": Statistics(100, (100, 50), (100, 50)), "B": Statistics(1000, (1000,), (1000,))}
+        statistics = {"A": Statistics(100, (100, 50), (100, 50)), "B": Statistics(1000, (1000,), (1000,))}
         text = "W[i, k, j] = A[i, k] * B[j]\nV[k, i] = sum(W[i, k, j] * B[j])\nX[i, k, j] = W[i, k, j] * V[k, i]"
-        model = model_of(text, known)
+        model = model_of(text, statistics)
         for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
             assert model.repartition_cost("X", before, after) >= 0

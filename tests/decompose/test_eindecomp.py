@@ -37,9 +37,11 @@ class TestVectors:
 
     def test_vectors_of_a_product_for_8_workers(self) -> None:
         """Section 8.2 lists 8 of them; [2, 4, 4, 1] and [1, 4, 4, 2] are missing there."""
-        found = {pieces_of(tiles, (8, 8, 8)) for tiles in viable_choices((8, 8, 8), 8)}
-        assert found == {(a, b, c) for a in (1, 2, 4, 8) for b in (1, 2, 4, 8) for c in (1, 2, 4, 8) if a * b * c == 8}
-        assert len(found) == 10
+        vectors = {pieces_of(tiles, (8, 8, 8)) for tiles in viable_choices((8, 8, 8), 8)}
+        assert vectors == {
+            (a, b, c) for a in (1, 2, 4, 8) for b in (1, 2, 4, 8) for c in (1, 2, 4, 8) if a * b * c == 8
+        }
+        assert len(vectors) == 10
 
     def test_pieces_that_really_arise(self) -> None:
         assert viable_choices((10, 1), 8) == ((2, 0),)
@@ -63,7 +65,7 @@ class TestVectors:
         for bound in (2, 1024):
             vectors = viable_choices((bound,) * 30, 1024)
             assert 1000 < len(vectors) <= 3003
-            assert {math.prod(pieces_of(each, (bound,) * 30)) for each in vectors} == {1024}
+            assert {math.prod(pieces_of(tiles, (bound,) * 30)) for tiles in vectors} == {1024}
 
     def test_even_vectors(self) -> None:
         assert pieces_of(even_choice((8, 8, 8), 64), (8, 8, 8)) == (4, 4, 4)
@@ -94,7 +96,7 @@ class TestFloatsMoved:
         task = task_of(TWO_PRODUCTS, 16, SQUARE)
         vectors = {"Z": tiles_of(task, "Z", i=2, j=2, k=4), "W": tiles_of(task, "W", i=4, l=4)}
         first, second = task.model.graph.einsums
-        own = sum(task.model.moved(each, vectors[each.output.tensor]).floats for each in (first, second))
+        own = sum(task.model.moved(einsum, vectors[einsum.output.tensor]).floats for einsum in (first, second))
         assert task.floats(vectors) - own == 128 + 192
 
     def test_every_vector_of_a_program_costs_what_the_paper_says(self) -> None:
@@ -112,12 +114,12 @@ class TestFloatsMoved:
     def test_pieces_that_do_not_nest(self) -> None:
         """Pieces of 3 and of 5 out of 10 meet in 5 places: 3 more than there are pieces of 5."""
         task = task_of(TWO_PRODUCTS, 4, {"X": (10, 1), "Y": (1, 1), "V": (1, 1)})
-        (found,) = task.model.repartition_table("Z", [(3, 0)], [(5, 0)])
-        assert found == pytest.approx(3 * (5 + 10 / 4) + 2 * 10 / 4)
+        (floats,) = task.model.repartition_table("Z", [(3, 0)], [(5, 0)])
+        assert floats == pytest.approx(3 * (5 + 10 / 4) + 2 * 10 / 4)
 
     def test_sparse_pieces_have_the_floats_of_their_entries(self) -> None:
-        known = Statistics(1000.0, (1000.0, 1000.0), (1024, 1024))
-        task = task_of("Z[i, k] = sum(S[i, j] * Y[j, k])", 8, {"Y": (1024, 16)}, S=known)
+        sparse = Statistics(1000.0, (1000.0, 1000.0), (1024, 1024))
+        task = task_of("Z[i, k] = sum(S[i, j] * Y[j, k])", 8, {"Y": (1024, 16)}, S=sparse)
         by_rows = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", i=8))
         by_columns = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", k=8))
         assert by_rows.join == pytest.approx(1000 + 8 * 1024 * 16)
@@ -125,30 +127,30 @@ class TestFloatsMoved:
 
     def test_partial_results_of_sparse_operands_are_sparse(self) -> None:
         """A call has no more entries of the result than pairs of entries."""
-        known = Statistics(2000.0, (1024.0, 1024.0), (1024, 1024))
-        task = task_of("Z[i, k] = sum(S[i, j] * T[j, k])", 64, {}, S=known, T=known)
+        sparse = Statistics(2000.0, (1024.0, 1024.0), (1024, 1024))
+        task = task_of("Z[i, k] = sum(S[i, j] * T[j, k])", 64, {}, S=sparse, T=sparse)
         moved = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", j=64))
         assert 0 < moved.aggregation <= 2000 * 2000 / 1024
 
     def test_empty_tensors_move_nothing(self) -> None:
         task = task_of(TWO_PRODUCTS, 4, {"X": (0, 8), "Y": (8, 8), "V": (8, 8)})
-        found = search(task)
-        assert found.floats >= 0
-        assert math.isfinite(found.floats)
+        optimum = search(task)
+        assert optimum.floats >= 0
+        assert math.isfinite(optimum.floats)
 
 
 class TestSearch:
     def test_trees_and_graphs_by_brute_force(self) -> None:
-        tried = 0
+        count = 0
         for is_tree in (True, False):
             for task in small_tasks(is_tree, 60, workers=4):
                 best = min(map(task.floats, all_vectors(task)))
-                found = search(task)
-                assert found.is_optimal
-                assert found.floats == pytest.approx(best, rel=1e-9)
-                assert task.floats(found.vectors) == pytest.approx(best, rel=1e-9)
-                tried += 1
-        assert tried > 60
+                optimum = search(task)
+                assert optimum.is_optimal
+                assert optimum.floats == pytest.approx(best, rel=1e-9)
+                assert task.floats(optimum.vectors) == pytest.approx(best, rel=1e-9)
+                count += 1
+        assert count > 60
 
     def test_paths_come_close_on_graphs_in_which_results_are_shared(self) -> None:
         ratios, after = [], []
@@ -163,10 +165,10 @@ class TestSearch:
 
     def test_where_tables_grow_too_large_paths_are_improved(self) -> None:
         for task in small_tasks(is_tree=False, count=20, workers=8):
-            found = search(task, limit=50)
-            assert set(found.vectors) == {each.output.tensor for each in task.model.graph.einsums}
-            assert found.floats == pytest.approx(task.floats(found.vectors))
-            assert found.floats <= 1.5 * search(task).floats + 1
+            result = search(task, limit=50)
+            assert set(result.vectors) == {einsum.output.tensor for einsum in task.model.graph.einsums}
+            assert result.floats == pytest.approx(task.floats(result.vectors))
+            assert result.floats <= 1.5 * search(task).floats + 1
 
     def test_short_lists_come_close(self) -> None:
         shapes = {"X": (512, 1024), **dict.fromkeys(("WQ", "WK", "WV"), (1024, 16, 64)), "WO": (16, 64, 1024)}
@@ -182,20 +184,20 @@ class TestSearch:
     def test_where_tables_grow_too_large_lists_are_short(self) -> None:
         shapes = {"X": (512, 1024), **dict.fromkeys(("WQ", "WK", "WV"), (1024, 16, 64)), "WO": (16, 64, 1024)}
         task = task_of(MULTI_HEAD_ATTENTION, 256, shapes)
-        found = search(task, limit=300_000)
-        assert not found.is_optimal
-        assert found.floats == pytest.approx(task.floats(found.vectors))
-        assert found.floats == search(shortlist(task, 32)).floats
+        result = search(task, limit=300_000)
+        assert not result.is_optimal
+        assert result.floats == pytest.approx(task.floats(result.vectors))
+        assert result.floats == search(shortlist(task, 32)).floats
 
     def test_paths_hold_every_einsum_once_the_longest_first(self) -> None:
         task = task_of(CHAIN, 2, {"A": (4, 4), "B": (4, 4), "C": (4, 4), "D": (4, 4), "E": (4, 4)})
         paths = list(longest_paths(task.model.graph))
         assert [len(path) for path in paths] == [3, 1]
-        assert sorted(each.output.tensor for path in paths for each in path) == sorted(task.choices)
+        assert sorted(einsum.output.tensor for path in paths for einsum in path) == sorted(task.choices)
 
     def test_squares_are_cut_as_the_three_dimensional_algorithm_cuts_them(self) -> None:
-        found = search(task_of(PRODUCT, 64, {"X": (4096, 4096), "Y": (4096, 4096)}))
-        assert pieces_of(found.vectors["Z"], (4096, 4096, 4096)) == (4, 4, 4)
+        optimum = search(task_of(PRODUCT, 64, {"X": (4096, 4096), "Y": (4096, 4096)}))
+        assert pieces_of(optimum.vectors["Z"], (4096, 4096, 4096)) == (4, 4, 4)
 
     def test_a_long_chain_of_many_workers_is_searched_exactly(self) -> None:
         text = "\n".join(f"R{n + 1}[i, j] = relu(sum(R{n}[i, k] * W[k, j]))" for n in range(12))
@@ -204,7 +206,7 @@ class TestSearch:
 
     def test_small_bounds_use_fewer_workers(self) -> None:
         task = task_of(TWO_PRODUCTS, 1024, {"X": (2, 2), "Y": (2, 2), "V": (2, 4)})
-        found = search(task)
+        optimum = search(task)
         for einsum in task.model.graph.einsums:
             bounds = bounds_of(task.model.graph, einsum)
-            assert pieces_of(found.vectors[einsum.output.tensor], bounds) == tuple(bounds)
+            assert pieces_of(optimum.vectors[einsum.output.tensor], bounds) == tuple(bounds)

@@ -78,9 +78,9 @@ def test_results_are_numpys(shared_db: se.Database, name: str, fill: int, dtype:
     if "T" in indexed_steps(plan):
         assert "tensor_row(" in plan.sql()
         assert " ON " not in plan.sql()
-    found = shared_db.run(plan, progress=False)["T"].to_numpy()
+    result = shared_db.run(plan, progress=False)["T"].to_numpy()
     expected = evaluate_program(program, {tensor: arrays[tensor] for tensor in program.inputs})["T"]
-    np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (5, 0), (5, 4)])
@@ -90,9 +90,9 @@ def test_operands_of_nothing(db: se.Database, shape: tuple[int, int], everywhere
     db.tensor("A", a)
     db.tensor("H", scipy.sparse.coo_array(h), promoted=("dim_0",))
     plan = db.plan("T[i, m] = sum(A[i, j] * H[j, m])\nS[i, j, m] = A[i, j] + H[j, m]", pin={"T": "ij", "S": "ij"})
-    found = db.run(plan, progress=False)
-    np.testing.assert_array_equal(found["T"].to_numpy(), a @ h)
-    np.testing.assert_array_equal(found["S"].to_numpy(), a[:, :, None] + h)
+    results = db.run(plan, progress=False)
+    np.testing.assert_array_equal(results["T"].to_numpy(), a @ h)
+    np.testing.assert_array_equal(results["S"].to_numpy(), a[:, :, None] + h)
 
 
 def test_a_row_that_turns_infinite_is_found(db: se.Database, everywhere: None) -> None:
@@ -154,7 +154,7 @@ def test_the_order_of_rows_is_measured(graph: se.Database) -> None:
     forth, back = text.format("i", "j"), text.format("j", "i")
 
     def costs() -> list[float]:
-        return [graph.plan(each, pin={"T": "ij"}, layout="any").cost for each in (forth, back)]
+        return [graph.plan(program, pin={"T": "ij"}, layout="any").cost for program in (forth, back)]
 
     by_rows = costs()
     assert by_rows[0] < by_rows[1]
@@ -182,8 +182,8 @@ def test_rows_are_stored_in_order(db: se.Database, order: tuple[str, ...], promo
         assert ordered == sorted(ordered)
     expected = np.zeros((7, 9))
     expected[tuple(at)] = values
-    found = db.run("T[i, j] = A[i, j] + 0 * A[i, j]")["T"].to_numpy()
-    np.testing.assert_array_equal(found, expected)
+    result = db.run("T[i, j] = A[i, j] + 0 * A[i, j]")["T"].to_numpy()
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_only_keys_order_rows(db: se.Database) -> None:

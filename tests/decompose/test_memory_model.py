@@ -55,11 +55,11 @@ class TestMemory:
         )
 
     def test_no_thread_has_more_rows_than_the_engine_takes(self) -> None:
-        known = {"A": dense_statistics((100_000, 10))}
-        model = model_of("B[i, j] = relu(A[i, j])", known)
+        statistics = {"A": dense_statistics((100_000, 10))}
+        model = model_of("B[i, j] = relu(A[i, j])", statistics)
         (einsum,) = model.graph.einsums
-        found = model.footprint(einsum, promoting(einsum, "i")).vector_bytes(TWO_THREADS)
-        assert found == 2 * power_of_two(8 * 2 * VECTOR_ROWS * 10)
+        vector_bytes = model.footprint(einsum, promoting(einsum, "i")).vector_bytes(TWO_THREADS)
+        assert vector_bytes == 2 * power_of_two(8 * 2 * VECTOR_ROWS * 10)
 
     def test_every_thread_has_a_state_of_each_group(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
@@ -85,8 +85,8 @@ class TestMemory:
         assert promoting(einsum, "ijk") in allowed_choices(limited(model, needed - 1), {})["C"]
 
     def test_passes_where_states_need_more(self) -> None:
-        known = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
-        model = model_of(PRODUCT, known)
+        statistics = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
+        model = model_of(PRODUCT, statistics)
         (einsum,) = model.graph.einsums
         choice = promoting(einsum, "ij")
         footprint = model.footprint(einsum, choice)
@@ -101,8 +101,8 @@ class TestMemory:
         assert choice in allowed_choices(limited(model, needed // 10), {})["C"]
 
     def test_operands_are_read_again_in_every_pass(self) -> None:
-        known = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
-        model = model_of(PRODUCT, known)
+        statistics = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
+        model = model_of(PRODUCT, statistics)
         (einsum,) = model.graph.einsums
         choice = promoting(einsum, "ij")
         needed = model.footprint(einsum, choice).needed_bytes(TWO_THREADS)
@@ -129,9 +129,9 @@ class TestMemory:
         model = model_of(PRODUCT, OPERANDS)
         with pytest.raises(PlanError, match=r"C\[.* needs a memory_limit of .* raise memory_limit") as caught:
             allowed_choices(limited(model, 1000), {})
-        found = re.search(r"memory_limit of at least ([\d,]+) bytes", str(caught.value))
-        assert found is not None
-        least = int(found[1].replace(",", ""))
+        match = re.search(r"memory_limit of at least ([\d,]+) bytes", str(caught.value))
+        assert match is not None
+        least = int(match[1].replace(",", ""))
         assert allowed_choices(limited(model, least), {})["C"]
         with pytest.raises(PlanError):
             allowed_choices(limited(model, least - 1), {})

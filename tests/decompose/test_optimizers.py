@@ -53,8 +53,8 @@ class TestTrees:
 
     def test_first_plans_do_not_depend_on_how_many_are_asked_for(self) -> None:
         for problem in drawn(is_tree=True, count=20):
-            few, many = problem.optimise(k=1), problem.optimise(k=9)
-            assert few[0].seconds == pytest.approx(many[0].seconds, rel=1e-9)
+            few, nine = problem.optimise(k=1), problem.optimise(k=9)
+            assert few[0].seconds == pytest.approx(nine[0].seconds, rel=1e-9)
 
     def test_other_optimizers_find_nothing_better(self) -> None:
         for problem in drawn(is_tree=True, count=20):
@@ -68,8 +68,8 @@ class TestTrees:
         stored = dict.fromkeys(inputs, Decomposition((DEMOTED,)))
         layouts = {"R": Decomposition((DEMOTED, DEMOTED)), "S": Decomposition((1,))}
         delivered = problem_of(text, inputs, stored, layouts, outputs=("R",))
-        kept = problem_of(text, inputs, stored, layouts)
-        assert kept.optimise()[0].steps[0].promoted == {"j"}
+        not_delivered = problem_of(text, inputs, stored, layouts)
+        assert not_delivered.optimise()[0].steps[0].promoted == {"j"}
         assert delivered.optimise()[0].steps[0].promoted == frozenset()
         assert delivered.optimise()[0].seconds == pytest.approx(delivered.all_costs()[0], rel=1e-9)
 
@@ -127,9 +127,9 @@ class TestSharedResults:
         """A result is fixed as its first reader likes it, and the other readers pay."""
         problems = list(drawn(is_tree=False, count=60))
         best = [problem.optimise()[0].seconds for problem in problems]
-        one, many = ([problem.optimise("cover", k=k)[0].seconds for problem in problems] for k in (1, 16))
+        one, sixteen = ([problem.optimise("cover", k=k)[0].seconds for problem in problems] for k in (1, 16))
         assert max(np.divide(one, best)) > 1.2
-        assert many == pytest.approx(best, rel=1e-9)
+        assert sixteen == pytest.approx(best, rel=1e-9)
 
     def test_all_plans_are_found_where_so_many_are_asked_for(self) -> None:
         for problem in drawn(is_tree=False, count=8):
@@ -148,7 +148,7 @@ class TestSharedResults:
 class TestCover:
     def test_rounds_of_the_graph_network(self) -> None:
         """T1 is read twice: all that leads to its first reader is one tree, what else reads it the next."""
-        names = [[einsum.output.tensor for einsum in each] for each in tree_rounds(unbound(GCN))]
+        names = [[einsum.output.tensor for einsum in round_] for round_ in tree_rounds(unbound(GCN))]
         assert names == [["T0", "T1", "T2", "T3", "H"], ["T4", "T5", "Y"]]
 
     def test_a_tree_is_one_round(self) -> None:
@@ -156,22 +156,22 @@ class TestCover:
 
     def test_an_operand_read_twice_by_one_statement_ends_a_round(self) -> None:
         graph = unbound("R[i, j] = exp(A[i, j])\nS[i, k] = sum(R[i, j] * R[j, k])")
-        assert [[einsum.output.tensor for einsum in each] for each in tree_rounds(graph)] == [["R"], ["S"]]
+        assert [[einsum.output.tensor for einsum in round_] for round_ in tree_rounds(graph)] == [["R"], ["S"]]
 
     def test_rounds_are_trees_and_maximal(self) -> None:
         for problem in drawn(is_tree=False, count=40):
             graph = problem.model.graph
             rounds = tree_rounds(graph)
-            known = {name for name in graph.tensors if graph.producer_of(name) is None}
+            available = {name for name in graph.tensors if graph.producer_of(name) is None}
             for number, einsums in enumerate(rounds):
                 here = {einsum.output.tensor for einsum in einsums}
                 read = [operand.tensor for einsum in einsums for operand in einsum.operands if operand.tensor in here]
                 assert len(read) == len(set(read))
                 for later in itertools.chain.from_iterable(rounds[number + 1 :]):
-                    wanted = [operand.tensor for operand in later.operands if operand.tensor not in known]
+                    wanted = [operand.tensor for operand in later.operands if operand.tensor not in available]
                     fits = here.issuperset(wanted) and len({*read, *wanted}) == len(read) + len(wanted)
                     assert not fits, f"{later.output.tensor} could be of this round"
-                known |= here
+                available |= here
             computed = [einsum for einsums in rounds for einsum in einsums]
             assert sorted(computed, key=graph.einsums.index) == list(graph.einsums)
 

@@ -31,7 +31,7 @@ def pieces(task: TransferTask, name: str) -> list[dict[str, int]]:
     einsum = graph.producer_of(name)
     assert einsum is not None
     bounds = bounds_of(graph, einsum)
-    return [dict(zip(einsum.labels, pieces_of(each, bounds), strict=True)) for each in task.choices[name]]
+    return [dict(zip(einsum.labels, pieces_of(tiles, bounds), strict=True)) for tiles in task.choices[name]]
 
 
 def with_scheme(task: TransferTask, workers: int, **axes: int | str) -> TransferTask:
@@ -55,10 +55,10 @@ def test_data_parallel_cuts_every_einsum_that_has_the_batch() -> None:
 
 def test_data_parallel_adds_up_gradients() -> None:
     task = with_scheme(task_of(TRAINING, 8, NETWORK), 8, X=0)
-    found = search(task)
+    optimum = search(task)
     gradient = task.model.graph.producer_of("G1")
     assert gradient is not None
-    assert task.model.moved(gradient, found.vectors["G1"]).aggregation == 7 * 64 * 32
+    assert task.model.moved(gradient, optimum.vectors["G1"]).aggregation == 7 * 64 * 32
 
 
 def test_heads_are_cut_where_there_are_heads() -> None:
@@ -76,15 +76,15 @@ def test_more_workers_than_heads_cut_something_else_too() -> None:
 def test_sequences_are_cut_along_the_label_of_the_result() -> None:
     """Scores have two labels along the sequence."""
     task = with_scheme(task_of(MULTI_HEAD_ATTENTION, 4, ATTENTION), 4, X="dim_0")
-    scores = next(each for each in task.model.graph.einsums if set(each.output.labels) == {"h", "s", "t"})
-    assert {(each["s"], each["t"]) for each in pieces(task, scores.output.tensor)} == {(4, 1)}
+    scores = next(einsum for einsum in task.model.graph.einsums if set(einsum.output.labels) == {"h", "s", "t"})
+    assert {(vector["s"], vector["t"]) for vector in pieces(task, scores.output.tensor)} == {(4, 1)}
 
 
 def test_of_two_axes_the_first_is_cut() -> None:
     task = task_of(FEED_FORWARD, 4, {"X": (64, 32), "W1": (32, 16), "B1": (16,), "W2": (16, 8), "B2": (8,)})
     first, second = with_scheme(task, 4, X=0, W1=1), with_scheme(task, 4, W1=1, X=0)
-    assert {(each["b"], each["n"]) for each in pieces(first, "H")} == {(4, 1)}
-    assert {(each["b"], each["n"]) for each in pieces(second, "H")} == {(1, 4)}
+    assert {(vector["b"], vector["n"]) for vector in pieces(first, "H")} == {(4, 1)}
+    assert {(vector["b"], vector["n"]) for vector in pieces(second, "H")} == {(1, 4)}
 
 
 def test_no_scheme_moves_fewer_floats_than_the_best_vectors() -> None:

@@ -74,11 +74,11 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 def own_imports(module: str) -> set[str]:
     """Modules of the package that a module imports."""
-    found = set()
+    modules = set()
     for name in imported(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if name.split(".")[0] == PACKAGE.name:
-            found.add(name if name in MODULES else name.rpartition(".")[0])
-    return found | late_imports(module)
+            modules.add(name if name in MODULES else name.rpartition(".")[0])
+    return modules | late_imports(module)
 
 
 def late_imports(module: str) -> set[str]:

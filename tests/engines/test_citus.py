@@ -52,8 +52,16 @@ def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def filling_queries(plan: se.Plan) -> list[str]:
     """What fills tables of a run on all machines."""
-    spread = [each for each in plan.data.statements.for_run if each.stage is not None and each.distribution is not None]
-    return [write_sql(each.query, each.dialect) for each in spread if each.distribution and each.distribution.column]
+    spread = [
+        statement
+        for statement in plan.data.statements.for_run
+        if statement.stage is not None and statement.distribution is not None
+    ]
+    return [
+        write_sql(statement.query, statement.dialect)
+        for statement in spread
+        if statement.distribution and statement.distribution.column
+    ]
 
 
 def explained(db: se.Database, query: str) -> str:
@@ -118,9 +126,9 @@ class TestPlaces:
         db.connection.execute("INSERT INTO spread VALUES (0, 'a', 1), (1, 'b', 3), (2, 'c', 5)")
         db.tensor_from_table("L", "local", ["i"], "v", shape=(3,))
         db.tensor_from_table("S", "spread", ["i"], "v", shape=(3,))
-        found = db.run("T[i] = L[i] + S[i]\nd[] = sum(L[i] * S[i])")
-        assert found["T"].to_numpy().tolist() == [3.0, 3.0, 9.0]
-        assert found["d"].to_numpy() == 22.0
+        results = db.run("T[i] = L[i] + S[i]\nd[] = sum(L[i] * S[i])")
+        assert results["T"].to_numpy().tolist() == [3.0, 3.0, 9.0]
+        assert results["d"].to_numpy() == 22.0
         db.connection.execute("DROP TABLE local, spread")
 
     def test_statistics_are_those_of_one_machine(self, db: se.Database) -> None:
@@ -165,7 +173,7 @@ class TestRuns:
         db.tensor("A", left, distribute="dim_0")
         db.tensor("B", right, distribute="dim_0")
         plan = db.plan(PRODUCT, pin={"C": "ij"})
-        gathering, filling = (each for each in plan.data.statements.for_run if each.stage is not None)
+        gathering, filling = (statement for statement in plan.data.statements.for_run if statement.stage is not None)
         with db.connection.transaction(force_rollback=True):
             assert engine_of(db).stage(gathering) == 80
             query = f"EXPLAIN (ANALYZE) {write_sql(filling.query, filling.dialect)}"
@@ -188,8 +196,8 @@ class TestRuns:
         assert "Subplan" not in shown
         assert "Task Count: 8" in shown
         assert "Subquery Scan on v" in shown
-        found = db.run(plan)["C"].to_numpy()
-        np.testing.assert_array_equal(found, left.toarray().T[:, :, None] * right[:, None, :])
+        result = db.run(plan)["C"].to_numpy()
+        np.testing.assert_array_equal(result, left.toarray().T[:, :, None] * right[:, None, :])
 
     @pytest.mark.parametrize(
         ("left", "right"), list(itertools.product(["dim_0", "dim_1", "replicated"], ["dim_0", "replicated"]))
@@ -200,8 +208,8 @@ class TestRuns:
         db.tensor("A", first, distribute=left)
         db.tensor("B", second, distribute=right)
         for pin in ("i", "ij", "ijk"):
-            found = db.run(PRODUCT, pin={"C": pin})["C"].to_numpy()
-            np.testing.assert_allclose(found, np.asarray(first @ second), rtol=1e-12, atol=1e-12)
+            result = db.run(PRODUCT, pin={"C": pin})["C"].to_numpy()
+            np.testing.assert_allclose(result, np.asarray(first @ second), rtol=1e-12, atol=1e-12)
 
     @pytest.mark.parametrize("text", ["C[i, k] = sum(A[i, j] * B[j, k])", "C[k] = sum(tanh(A[i, j] * B[j, k]))"])
     def test_all_ways(self, db: se.Database, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,20 +222,22 @@ class TestRuns:
         planned = partial(db.plan, text, pin={"C": {"i": 4, "j": 5, "k": 6}}, rewrite=False)
         (step,) = planned().data.decomposed.steps
         seen = set()
-        ways = contraction_strategies(step.einsum, step.choice, step.absence.join)
-        for way in (each for each in ways if Scattered() not in each.operands):  # as nothing lies here
+        strategies = contraction_strategies(step.einsum, step.choice, step.absence.join)
+        for strategy in (
+            candidate for candidate in strategies if Scattered() not in candidate.operands
+        ):  # as nothing lies here
             with monkeypatch.context() as patched:
-                patched.setattr(cluster_tasks, "contraction_strategies", lambda *_, only=way: [only])
+                patched.setattr(cluster_tasks, "contraction_strategies", lambda *_, only=strategy: [only])
                 plan = planned()
             assert plan.data.decomposed.cluster_plan is not None
-            assert plan.data.decomposed.cluster_plan.strategies == {"C": way}
+            assert plan.data.decomposed.cluster_plan.strategies == {"C": strategy}
             np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), expected, rtol=1e-12, atol=1e-12)
             with db.connection.transaction(force_rollback=True):
                 for command in plan.sql("staged").split(";\n"):
-                    if command.strip().startswith("INSERT") and not way.gathers and not way.runs_on_one_site:
+                    if command.strip().startswith("INSERT") and not strategy.gathers and not strategy.runs_on_one_site:
                         assert "pull to coordinator" not in explained(db, command)
                     db.connection.execute(command)
-            seen.add((way.gathers, way.parts_by))
+            seen.add((strategy.gathers, strategy.parts_by))
         assert seen == {(False, None), (True, None), (False, "j")} | ({(False, "i")} if "tanh" in text else set())
 
     @pytest.mark.parametrize("place", ["dim_0", "dim_1"])
@@ -258,8 +268,8 @@ class TestRuns:
         expected = (cube[:, :, :, None] & np.einsum("jjl->jl", cube)[None, :, None, :]).all(axis=(1, 3))
         for place in ("dim_0", "dim_1", "dim_2"):
             db.tensor("B", cube, promoted=["dim_0", "dim_1", "dim_2"], distribute=place)
-            found = db.run("T[i, k] = prod(B[i, j, k] and B[j, j, l])", optimizer="relational")
-            np.testing.assert_array_equal(found["T"].to_numpy(), expected)
+            results = db.run("T[i, k] = prod(B[i, j, k] and B[j, j, l])", optimizer="relational")
+            np.testing.assert_array_equal(results["T"].to_numpy(), expected)
 
     @pytest.mark.usefixtures("nothing_is_small")
     def test_gcn(self, db: se.Database) -> None:
@@ -274,9 +284,9 @@ class TestRuns:
         inputs = attention_inputs(citation_graph(), width=64)
         for name, matrix in inputs.items():
             db.tensor(name, matrix)
-        found = db.run(attention_program(64)).popitem()[1].to_scipy()
+        result = db.run(attention_program(64)).popitem()[1].to_scipy()
         expected = attention_reference(inputs)
-        np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(result.toarray(), expected.toarray(), rtol=1e-8, atol=1e-12)
 
     @pytest.mark.usefixtures("nothing_is_small")
     def test_matrix_chain(self, db: se.Database) -> None:

@@ -41,15 +41,15 @@ NOT_IN_SQL = ("several sizes", "concatenated in SQL")
 def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Placement]:
     """The inputs of a problem, each somewhere on the cluster."""
     placements = {}
-    for each in (each for each in topological_order(problem.expression) if isinstance(each, Input)):
-        keys, bound = each.type.frontier, each.type.bound
+    for node in (candidate for candidate in topological_order(problem.expression) if isinstance(candidate, Input)):
+        keys, bound = node.type.frontier, node.type.bound
         array = np.zeros((*keys, *bound))
-        for key, block in problem.inputs[each.name].items():
+        for key, block in problem.inputs[node.name].items():
             array[key] = block
         axes = [f"dim_{at}" for at in range(len(keys))]
         place = data.draw(st.sampled_from(["replicated", *axes]))
-        stored = db.tensor(each.name, array, promoted=dict.fromkeys(axes, 1), fill=99, distribute=place)
-        placements[each.name] = placement_of(distribution_of(stored, engine_of(db)), stored.decomposition)
+        stored = db.tensor(node.name, array, promoted=dict.fromkeys(axes, 1), fill=99, distribute=place)
+        placements[node.name] = placement_of(distribution_of(stored, engine_of(db)), stored.decomposition)
     return placements
 
 
@@ -69,10 +69,10 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
 
         def check(result: se.TensorResult) -> None:
             nonlocal computed
-            found = relation_in(result, arity)
-            assert found.keys() == wanted.keys()
+            actual = relation_in(result, arity)
+            assert actual.keys() == wanted.keys()
             for key, array in wanted.items():
-                np.testing.assert_allclose(found[key], array, rtol=0, atol=tolerance)
+                np.testing.assert_allclose(actual[key], array, rtol=0, atol=tolerance)
             computed += 1
 
         try:
@@ -80,7 +80,9 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
             plan = table1_plan(problem.expression, placements)
             for _ in range(data.draw(st.integers(0, 2))):
                 check(*compute_plans([plan], engine_of(citus)))
-                others = [each for each in rewritten_plans(plan, SQL_RULES) if each.placement.pending is None]
+                others = [
+                    rewritten for rewritten in rewritten_plans(plan, SQL_RULES) if rewritten.placement.pending is None
+                ]
                 plan = data.draw(st.sampled_from(others)) if others else plan
         except se.AlgebraError as error:
             assert any(text in str(error) for text in NOT_IN_SQL), str(error)
@@ -126,25 +128,25 @@ def ways_of(product: Product) -> Mapping[str, SitePlan]:
     "name", ["BMM", "BMM where pairs are", "CMM", "CMM in two phases", "CMM in two phases, everywhere", "RMM"]
 )
 def test_products(citus: se.Database, product: tuple[Product, np.ndarray], name: str) -> None:
-    ways, expected = product
-    (found,) = compute_plans([ways_of(ways)[name]], engine_of(citus))
-    np.testing.assert_allclose(found.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
+    plans, expected = product
+    (result,) = compute_plans([ways_of(plans)[name]], engine_of(citus))
+    np.testing.assert_allclose(result.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
 
 
 def test_several_plans_share_what_they_have_in_common(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
-    ways, expected = product
-    first = ways.cross()
+    plans, expected = product
+    first = plans.cross()
     second = LocalAggregation(first, (0,), SUM)
-    found, summed = compute_plans([first, second], engine_of(citus))
-    np.testing.assert_allclose(found.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
+    result, summed = compute_plans([first, second], engine_of(citus))
+    np.testing.assert_allclose(result.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
     np.testing.assert_allclose(summed.to_numpy().sum(), expected.sum(), rtol=1e-9)
 
 
 def test_a_broadcast_is_sent_once(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
     """With the statement that reads it; where several do, or every machine works alone, all of them keep it."""
-    ways, expected = product
-    broadcast = Broadcast(ways.left)
-    pairs = LocalJoin(broadcast, ways.right, (1,), (0,), MATRIX_PRODUCT)
+    plans, expected = product
+    broadcast = Broadcast(plans.left)
+    pairs = LocalJoin(broadcast, plans.right, (1,), (0,), MATRIX_PRODUCT)
     first, second = LocalAggregation(pairs, (0, 2), SUM), LocalAggregation(broadcast, (0,), SUM)
     engine = engine_of(citus)
     assert not plan_query([first], engine).has_reference_tables
@@ -152,10 +154,10 @@ def test_a_broadcast_is_sent_once(citus: se.Database, product: tuple[Product, np
     assert plan_query([first, second], engine).has_reference_tables
     for transaction in (nullcontext(), citus.connection.transaction()):
         with transaction:
-            found, summed = compute_plans([first, second], engine)
+            result, summed = compute_plans([first, second], engine)
             (alone,) = compute_plans([first], engine)
-        for each in (found, alone):
-            np.testing.assert_allclose(each.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
+        for tensor in (result, alone):
+            np.testing.assert_allclose(tensor.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
         assert summed.to_numpy().shape == (4, 3, 2)
 
 

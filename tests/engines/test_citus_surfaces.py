@@ -75,8 +75,8 @@ class TestTables:
         db.tensor_from_table("L", "likes", ["who", "whom"], "weight", keys={"who": "person", "whom": "person"})
         ranks = pd.DataFrame({"person": ["a", "b", "c", "d"], "rank": [1.0, 10.0, 100.0, 1000.0]})
         db.tensor("R", ranks, distribute="person")
-        found = db.run("Y[i] = sum(L[i, j] * R[j])")["Y"].df()
-        assert dict(zip(found["i"], found["val"], strict=True)) == {"a": 10.0, "b": 200.0, "d": 3.0}
+        result = db.run("Y[i] = sum(L[i, j] * R[j])")["Y"].df()
+        assert dict(zip(result["i"], result["val"], strict=True)) == {"a": 10.0, "b": 200.0, "d": 3.0}
         db.run("Y[i] = sum(L[i, j] * R[j])", into={"Y": "liked"})
         rows = db.connection.execute("SELECT i, val FROM liked ORDER BY i").fetchall()
         assert rows == [("a", 10.0), ("b", 200.0), ("d", 3.0)]
@@ -87,8 +87,8 @@ class TestTables:
 
     def test_saved_plans(self, db: se.Database, tmp_path: Path) -> None:
         db.plan(PRODUCT).save(tmp_path / "plan.json")
-        found = db.run(db.load_plan(tmp_path / "plan.json"))["C"]
-        np.testing.assert_array_equal(found.to_numpy(), LEFT @ RIGHT)
+        result = db.run(db.load_plan(tmp_path / "plan.json"))["C"]
+        np.testing.assert_array_equal(result.to_numpy(), LEFT @ RIGHT)
 
     def test_models_of_dbt_are_refused(self, db: se.Database, tmp_path: Path) -> None:
         with pytest.raises(se.SparseEinsumError, match="dbt models cannot; run the program with"):
@@ -144,8 +144,8 @@ class TestPsql:
         query = "SELECT tensor, tuples FROM sparseeinsum.einsum(%s)"
         assert session.execute(query, [PRODUCT]).fetchall() == [("C", 8)]
         assert is_distributed(db, "c")
-        found = session.execute("SELECT val FROM c ORDER BY i, k").fetchall()
-        assert [value for (value,) in found] == (LEFT @ RIGHT).ravel().tolist()
+        rows = session.execute("SELECT val FROM c ORDER BY i, k").fetchall()
+        assert [value for (value,) in rows] == (LEFT @ RIGHT).ravel().tolist()
         shown = session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])', run => true)").fetchall()
         assert any("between machines" in line for (line,) in shown)
         with session.transaction(force_rollback=True):  # both in one

@@ -38,7 +38,7 @@ class TestTransactions:
             for transaction in (nullcontext(), db.connection.transaction(force_rollback=True)):
                 with transaction, db.stream(plan) as results:
                     counted.append(worker.execute(query).fetchone())
-                    assert sorted(value for each in results["Z"] for value in each["val"].to_pylist()) == [4900, 5000]
+                    assert sorted(value for batch in results["Z"] for value in batch["val"].to_pylist()) == [4900, 5000]
             assert counted == [(4,), (1,)]
             for name in db.tensors():
                 db.drop_tensor(name)
@@ -71,8 +71,8 @@ class TestTransactions:
             db.tensor("B", right, distribute="replicated")
             db.tensor("D", right, distribute="dim_0")
             for text in (PRODUCT, PRODUCT.replace("B", "D")):
-                found = db.run(text)["C"].to_numpy()
-                np.testing.assert_allclose(found, np.asarray(left @ right), rtol=1e-12, atol=1e-12)
+                result = db.run(text)["C"].to_numpy()
+                np.testing.assert_allclose(result, np.asarray(left @ right), rtol=1e-12, atol=1e-12)
         assert db.tensors() == {}
 
     def test_a_run_in_a_transaction_of_the_users(self, db: se.Database) -> None:

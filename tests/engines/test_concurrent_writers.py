@@ -53,7 +53,7 @@ ONES = f"INSERT INTO x SELECT i, 1 FROM generate_series(0, {SIZE - 1}) AS t(i)"
 @pytest.mark.parametrize("is_planned", [False, True])
 def test_runs_see_one_state(x: se.Database, engine: str, execute: Execute, changes: str, is_planned: bool) -> None:
     plan = x.plan(STATISTICS) if is_planned else STATISTICS
-    transactions = [each.format(ones=ONES) for each in CHANGES[changes]]
+    transactions = [transaction.format(ones=ONES) for transaction in CHANGES[changes]]
     refused = 0
     with writing(execute, *transactions) as written:
         for _ in range(ROUNDS):

@@ -53,7 +53,7 @@ def test_a_signal_stops_nothing_that_begins_after_it() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(100)  # other threads wait until this one does
     try:
-        with pytest.raises(KeyboardInterrupt), interruptible(lambda stop: None):
+        with pytest.raises(KeyboardInterrupt), interruptible(lambda interrupt: None):
             os.kill(os.getpid(), signal.SIGINT)
             while True:
                 pass
@@ -94,9 +94,9 @@ with se.connect() as db:
 def test_scans_are_interrupted() -> None:
     finished = subprocess.run([sys.executable, "-c", SCANS], capture_output=True, text=True, timeout=200, check=False)
     assert finished.stderr == ""
-    found = dict(line.split() for line in finished.stdout.splitlines())
-    assert list(found) == ["run", "plan", "statistics", "table"]
-    assert all(int(seconds) <= AT_MOST_SECONDS for seconds in found.values()), found
+    seconds_of = dict(line.split() for line in finished.stdout.splitlines())
+    assert list(seconds_of) == ["run", "plan", "statistics", "table"]
+    assert all(int(seconds) <= AT_MOST_SECONDS for seconds in seconds_of.values()), seconds_of
 
 
 # Single calls that take from 20 s to minutes, as both engines have them.

@@ -69,8 +69,8 @@ class TestPasses:
         expected = sparse_times_dense.run(PRODUCT)["C"].to_numpy()
         for planned in (8e6, 5e6):
             limit = limit_for(sparse_times_dense, planned)
-            found = sparse_times_dense.run(PRODUCT, pin=GROUPED, layout="any", memory_limit=limit)["C"].to_numpy()
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            result = sparse_times_dense.run(PRODUCT, pin=GROUPED, layout="any", memory_limit=limit)["C"].to_numpy()
+            np.testing.assert_allclose(result, expected, rtol=1e-12)
 
     def test_compete_with_tiles(self, sparse_times_dense: se.Database) -> None:
         """The cheaper of what fits is taken, whichever it is."""
@@ -109,7 +109,10 @@ class TestPasses:
         (step,) = plan.data.decomposed.steps
         assert step.passes is not None
         in_passes = ("C", step.passes.count - 1)
-        assert [(each.name, len(each.passes)) for each in staged] == [in_passes, in_passes]  # of the run, and alone
+        assert [(statement.name, len(statement.passes)) for statement in staged] == [
+            in_passes,
+            in_passes,
+        ]  # of the run, and alone
 
     @pytest.mark.engines("duckdb", "postgresql")
     def test_operands_are_put_together_in_passes(self, db: se.Database) -> None:
@@ -262,11 +265,11 @@ class TestSettingsOfOthers:
         closing = threading.Thread(target=stream.close)
         closing.start()
         closing.join()
-        found: list[Any] = []
-        running = threading.Thread(target=lambda: found.append(product.run("s[] = sum(A[i, j])", deterministic=True)))
+        results: list[Any] = []
+        running = threading.Thread(target=lambda: results.append(product.run("s[] = sum(A[i, j])", deterministic=True)))
         running.start()
         running.join(timeout=30)
-        assert len(found) == 1
+        assert len(results) == 1
 
     def test_what_a_stream_reads_has_room_of_its_own(self, product: se.Database) -> None:
         """Not that of the statement before."""
@@ -343,13 +346,13 @@ class TestRunningOutOfMemory:
     TEXT = f"{PRODUCT}\ny[i] = max(C[i, k])"
 
     def test_programs_and_plans(self, db: se.Database, limited: list[int]) -> None:
-        found = db.run(self.TEXT, **self.OPTIONS)["y"].to_numpy()
+        result = db.run(self.TEXT, **self.OPTIONS)["y"].to_numpy()
         assert max(limited[1:]) > limited[0]
         plan = db.plan(self.TEXT, **self.OPTIONS)
         limited.clear()
-        np.testing.assert_array_equal(db.run(plan)["y"].to_numpy(), found)
+        np.testing.assert_array_equal(db.run(plan)["y"].to_numpy(), result)
         assert max(limited[1:]) > limited[0]
-        np.testing.assert_allclose(found, db.run(self.TEXT)["y"].to_numpy(), rtol=1e-12)
+        np.testing.assert_allclose(result, db.run(self.TEXT)["y"].to_numpy(), rtol=1e-12)
 
     def test_streams(self, db: se.Database, limited: list[int]) -> None:
         plan = db.plan(self.TEXT, **self.OPTIONS)

@@ -81,8 +81,8 @@ def check_goes_on(url: str, before: dict[str, list[tuple[object, ...]]]) -> None
     """All is as before, and another run is right."""
     assert found_in(url) == before
     with se.connect(url) as db:
-        found = db.run(PROGRAM)
-    np.testing.assert_array_equal(found["R"].to_numpy(), (A @ A).sum(axis=1))
+        results = db.run(PROGRAM)
+    np.testing.assert_array_equal(results["R"].to_numpy(), (A @ A).sum(axis=1))
 
 
 def test_client_killed(url: str, run: subprocess.Popen[str]) -> None:

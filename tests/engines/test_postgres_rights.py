@@ -299,9 +299,9 @@ def test_functions_in_other_schemas_are_not_ours(roles: Roles) -> None:
     db.tensor("B", np.ones((2, 3)))
     roles.boss.execute("SET search_path = lows, public, pg_catalog")
     for _ in range(2):
-        found = db.run(program)
-        assert found["S"].to_numpy() == 6
-        np.testing.assert_array_equal(found["M"].to_numpy(), [1, 2])
+        results = db.run(program)
+        assert results["S"].to_numpy() == 6
+        np.testing.assert_array_equal(results["M"].to_numpy(), [1, 2])
     roles.boss.execute("SET search_path = lows, public, pg_catalog")
     assert roles.boss.execute("SHOW search_path").fetchall() == [("lows, public, pg_catalog",)]
     assert len(roles.boss.execute("SELECT sparseeinsum.einsum_sql('S[] = sum(2 * payroll[i])')").fetchall()) == 1

@@ -147,8 +147,8 @@ class TestResults:
     def test_names_of_any_length_and_keywords(self, db: se.Database) -> None:
         rows, columns = "a" * 70 + "1", "a" * 70 + "2"
         db.tensor("user", A, axes=["order", "end"])
-        found = db.run(f"T{'t' * 70}[{rows}, {columns}] = user[{rows}, {columns}] * 2")
-        (result,) = found.values()
+        results = db.run(f"T{'t' * 70}[{rows}, {columns}] = user[{rows}, {columns}] * 2")
+        (result,) = results.values()
         np.testing.assert_array_equal(result.to_numpy(), 2 * A)
         assert result.df().columns.tolist() == [rows, columns, "val"]
 
@@ -263,9 +263,9 @@ def tables(draw: st.DrawFn) -> pa.Table:
 @given(table=tables())
 def test_rows_are_read_as_they_were_written(table: pa.Table) -> None:
     data = b"".join(copy_format.encode(table))
-    found = copy_format.decode(data, table.column_names, [copy_format.sql_type(kind) for kind in table.schema.types])
+    decoded = copy_format.decode(data, table.column_names, [copy_format.sql_type(kind) for kind in table.schema.types])
     for name in table.column_names:
-        assert repr(found.column(name).to_pylist()) == repr(table.column(name).to_pylist())
+        assert repr(decoded.column(name).to_pylist()) == repr(table.column(name).to_pylist())
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ def test_rows_are_read_as_they_were_written(table: pa.Table) -> None:
     ],
 )
 def test_arrays_of_any_shape_are_read(db: se.Database, query: str, rows: list[list[float]]) -> None:
-    found = db._engine.arrow(query)
-    assert found.column(1).to_pylist() == rows
+    read = db._engine.arrow(query)
+    assert read.column(1).to_pylist() == rows
 
 
 @pytest.mark.parametrize(

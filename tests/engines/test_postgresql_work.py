@@ -39,10 +39,10 @@ def large(shared_db: se.Database) -> se.Database:
 def check_layer(db: se.Database) -> None:
     """Run the program, and compare with numpy."""
     adjacency, hidden, weights = large_inputs().values()
-    found = db.run(LAYER)
+    results = db.run(LAYER)
     aggregated = np.asarray(adjacency @ hidden)
-    np.testing.assert_allclose(found["Y"].to_numpy(), aggregated @ np.asarray(weights), atol=1e-9)
-    np.testing.assert_allclose(found["Z"].to_numpy(), aggregated.max(axis=0), atol=1e-9)
+    np.testing.assert_allclose(results["Y"].to_numpy(), aggregated @ np.asarray(weights), atol=1e-9)
+    np.testing.assert_allclose(results["Z"].to_numpy(), aggregated.max(axis=0), atol=1e-9)
 
 
 @contextmanager
@@ -82,12 +82,12 @@ class TestWorkers:
         plan = large.plan("T[i, m] = sum(A[i, j] * H[j, m])\nZ[i, m] = sum(A[i, j] * T[j, m])", rewrite=False)
         assert plan.data.statements.staged_names == ("T",)
         with explained(large.connection) as plans:
-            found = large.run(plan)["Z"].to_numpy()
+            result = large.run(plan)["Z"].to_numpy()
         (reader,) = (text for text in plans if '_T"' in text and "COPY" in text)
         assert 'Parallel Seq Scan on "sparseeinsum_' in reader
         adjacency, hidden, _ = large_inputs().values()
         once = np.asarray(adjacency @ hidden)
-        np.testing.assert_allclose(found, np.asarray(adjacency @ once), atol=1e-9)
+        np.testing.assert_allclose(result, np.asarray(adjacency @ once), atol=1e-9)
 
     def test_results_are_those_of_numpy(self, large: se.Database) -> None:
         before = contents(large)
@@ -153,11 +153,11 @@ class TestValues:
         plan = db.plan(program, pin={"U": "i", "V": "j", "P": "ij", "S": "ij"})
         db.connection.execute("SET track_functions = 'all'")
         with db.connection.transaction():
-            found = db.run(plan)["S"].to_numpy()
+            result = db.run(plan)["S"].to_numpy()
             query = "SELECT SUM(calls) FROM pg_stat_xact_user_functions WHERE funcname = 'tensor_matmul'"
             ((calls,),) = db.connection.execute(query).fetchall()
         expected = adjacency * (inputs["X"] @ inputs["Q"] @ (inputs["X"] @ inputs["K"]).T)
-        np.testing.assert_allclose(found, expected)
+        np.testing.assert_allclose(result, expected)
         assert calls == 2 * nodes
 
 

@@ -27,10 +27,10 @@ def attack(number: int, target: Target) -> int:
         AssertionError: The database broke, or said so.
     """
     chance = random.Random(number)
-    known = [*functions(), *(functions_of_postgresql() if target.engine == "postgresql" else ())]
+    callable_functions = [*functions(), *(functions_of_postgresql() if target.engine == "postgresql" else ())]
     with target.database() as db:
         for _ in range(CALLS):
-            call = _call(chance, chance.choice(known), target.engine == "duckdb")
+            call = _call(chance, chance.choice(callable_functions), target.engine == "duckdb")
             query = f"SELECT {call} FROM {_rows(chance, target)}"
             try:
                 db.connection.execute(query).fetchall()

@@ -18,9 +18,9 @@ Shape = tuple[int, ...]
 
 def task_of(text: str, workers: int, shapes: Mapping[str, Shape], **sparse: Statistics) -> TransferTask:
     """All vectors of a program on dense inputs, and sparse ones of which statistics are given."""
-    known = {name: dense_statistics(shape) for name, shape in shapes.items()} | sparse
-    graph, evaluations = evaluated(text, known)
-    model = TransferModel(graph, estimate(graph, known, evaluations), evaluations)
+    statistics = {name: dense_statistics(shape) for name, shape in shapes.items()} | sparse
+    graph, evaluations = evaluated(text, statistics)
+    model = TransferModel(graph, estimate(graph, statistics, evaluations), evaluations)
     return task_of_model(model, workers)
 
 

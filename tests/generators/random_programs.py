@@ -269,8 +269,8 @@ class Draft:
     def add_statement(self, draw: st.DrawFn) -> None:
         """One to three references, the first of them often to the result before."""
         target = f"T{len(self.lines)}"
-        known = list(self.values)
-        names = [draw(st.sampled_from([known[-1], *known])), *(draw(st.sampled_from(known)) for _ in range(2))]
+        tensors = list(self.values)
+        names = [draw(st.sampled_from([tensors[-1], *tensors])), *(draw(st.sampled_from(tensors)) for _ in range(2))]
         names = names[: draw(st.sampled_from([1, 2, 2, 2, 3]))]
         sizes: dict[str, int] = {}
         operands = [f"{name}[{', '.join(self._reference(draw, name, sizes))}]" for name in names]

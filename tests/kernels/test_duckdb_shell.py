@@ -54,18 +54,18 @@ def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
 
 def examples() -> list[str]:
     """A query for the example of every function that works without Python, which gives true."""
-    found = []
-    for function in (each for each in functions() if not each.is_embedded):
+    queries = []
+    for function in (listed for listed in functions() if not listed.is_embedded):
         if function.returns == ValueType.RESIDENT:
             rows = "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)"
-            found.append(f"SELECT {function.example} > 0 AS holds FROM {rows}")
+            queries.append(f"SELECT {function.example} > 0 AS holds FROM {rows}")
         elif function.is_aggregate:
             rows, expected = EXAMPLE_ROWS[function.example]
             close = f"list_sum(list_transform(list_zip(val, {expected}), lambda p: abs(p[1] - p[2]))) < 1e-12"
-            found.append(f"SELECT {close} AS holds FROM (SELECT {function.example} AS val FROM {rows})")
+            queries.append(f"SELECT {close} AS holds FROM (SELECT {function.example} AS val FROM {rows})")
         else:
-            found.append(f"SELECT {function.example} AS holds")
-    return found
+            queries.append(f"SELECT {function.example} AS holds")
+    return queries
 
 
 def test_examples_in_the_shell(shell: Shell) -> None:
@@ -95,16 +95,16 @@ def test_functions_against_numpy(shell: Shell, tmp_path: Path, dtype: str) -> No
     i, u, v, s = (read_column(table[name]) for name in "iuvs")
     rows = Rows(u, v, s[:, 0], i[:, 0])
     for index, call in enumerate(calls):
-        found = read_column(pq.read_table(folder / f"{index}.parquet")["w"])
+        results = read_column(pq.read_table(folder / f"{index}.parquet")["w"])
         with np.errstate(divide="ignore", invalid="ignore"):
             expected = (SCALARS | AGGREGATES)[call](rows)
-        expect_equal(found, expected, dtype)
+        expect_equal(results, expected, dtype)
 
 
 def test_malformed_calls_are_errors(shell: Shell) -> None:
-    found = shell.errors(f"SELECT {call}" for call, _ in MALFORMED)
-    assert len(found) == len(MALFORMED)
-    for (call, words), message in zip(MALFORMED, found, strict=True):
+    messages = shell.errors(f"SELECT {call}" for call, _ in MALFORMED)
+    assert len(messages) == len(MALFORMED)
+    for (call, words), message in zip(MALFORMED, messages, strict=True):
         for word in (call.split("(")[0], *words):
             assert re.search(rf"(?<![\w-]){re.escape(str(word))}(?!\w)", message), message
 
@@ -134,8 +134,8 @@ def test_resident_arrays(shell: Shell) -> None:
         "SELECT tensor_sum(tensor_row(v.handle, n * 7919 % 3000, 2, -1::DOUBLE)) AS total FROM range(30000) AS t(n), v",
     ]
     total = 10 * (np.arange(3000).sum() - 7)
-    _, ((found,),) = rows_in_python(shell.extension, statements)
-    assert found == [total - 10, 10 * total - 10]
+    _, ((totals,),) = rows_in_python(shell.extension, statements)
+    assert totals == [total - 10, 10 * total - 10]
     ((row,),) = shell.rows(["SELECT version() AS version"])
     if row["version"].startswith("v1."):
         (message,) = shell.errors([";\n".join(statements)])
@@ -228,8 +228,8 @@ def test_random_programs(shell: Shell, tmp_path: Path, family: str) -> None:
                 return
         for name, rows in zip(plan.outputs, shell.rows([plan.sql(style)], str(database)), strict=True):
             wanted = case.expected[name]
-            found = entries(rows, np.full_like(wanted, expected[name].fill))
-            case.expect(name, found)
+            result = entries(rows, np.full_like(wanted, expected[name].fill))
+            case.expect(name, result)
 
     run()
 

@@ -45,8 +45,8 @@ def test_labels(
         contraction_plan.add_label(plan, 2048, *batch)
         contraction_plan.simplify_plan(plan)
     labels = contraction._matrix_labels(plan)
-    found = [int(plan[contraction_plan.PLAN_HEADER + 4 * label]) for label in labels]
-    assert (None if labels == (-1, -1, -1) else found) == expected
+    indices = [int(plan[contraction_plan.PLAN_HEADER + 4 * label]) for label in labels]
+    assert (None if labels == (-1, -1, -1) else indices) == expected
 
 
 @pytest.mark.parametrize("spec", ["ij,jk->ik", "ij,jk->ki", "ji,kj->ik", "ij,kj->ik", "i,k->ik", "aij,ajk->ik"])
@@ -57,6 +57,6 @@ def test_sums_over_rows(connection: Connection, spec: str) -> None:
     extents = [bounds[label] for label in dict.fromkeys("".join(terms))]
     columns = "unnest($1::DOUBLE[][]) AS u, unnest($2::DOUBLE[][]) AS v"
     query = f"SELECT tensor_einsum_sum('{spec}', u, v, {extents}) FROM (SELECT {columns})"
-    ((found,),) = connection.execute(query, [u.reshape(300, -1).tolist(), v.reshape(300, -1).tolist()]).fetchall()
+    ((result,),) = connection.execute(query, [u.reshape(300, -1).tolist(), v.reshape(300, -1).tolist()]).fetchall()
     batched = "r" + spec.replace(",", ",r")
-    np.testing.assert_array_equal(found, np.einsum(batched, u, v).ravel())
+    np.testing.assert_array_equal(result, np.einsum(batched, u, v).ravel())

@@ -128,8 +128,10 @@ def test_sets(connection: psycopg.Connection) -> None:
     """In FROM, with numbers of rows, of many rows, stopped early, and of nothing."""
     query = "SELECT n, p FROM tensor_split(ARRAY[1, 2, 3, 4], ARRAY[1], ARRAY[2, 2]) WITH ORDINALITY AS t(p, n)"
     assert connection.execute(query).fetchall() == [(1, [1, 3]), (2, [2, 4])]
-    many = "generate_series(1, 2000) AS i, tensor_split(ARRAY[i, 1], ARRAY[0], ARRAY[2]) AS p"
-    assert connection.execute(f"SELECT count(*), sum(p[1]) FROM {many}").fetchall() == [(4000, 2000 * 2001 / 2 + 2000)]
+    relation = "generate_series(1, 2000) AS i, tensor_split(ARRAY[i, 1], ARRAY[0], ARRAY[2]) AS p"
+    assert connection.execute(f"SELECT count(*), sum(p[1]) FROM {relation}").fetchall() == [
+        (4000, 2000 * 2001 / 2 + 2000)
+    ]
     stopped = "SELECT tensor_split(tensor_fill(9, i), ARRAY[0], ARRAY[9]) FROM generate_series(1, 5) AS i LIMIT 11"
     assert len(connection.execute(stopped).fetchall()) == 11
     for nothing in ("NULL::float8[], ARRAY[0], ARRAY[2]", "'{}'::float8[], ARRAY[0], ARRAY[0, 3]"):
@@ -246,8 +248,8 @@ def test_ten_thousand_malformed_calls(connection: psycopg.Connection) -> None:
     connection.execute(_TRY_CALLS)
     while states.total() - states[""] < 10_000:
         calls = [random_call(rng, rng.choice(FUNCTIONS)) for _ in range(1000)]
-        found = connection.execute("SELECT pg_temp.sqlstate_of(call) FROM unnest(%s::text[]) AS call", [calls])
-        states.update(state for (state,) in found.fetchall())
+        rows = connection.execute("SELECT pg_temp.sqlstate_of(call) FROM unnest(%s::text[]) AS call", [calls])
+        states.update(state for (state,) in rows.fetchall())
     assert set(states) <= {"", "22023", "22004", "22003", "54000"}, states
     assert connection.execute("SELECT tensor_add(ARRAY[1], ARRAY[2])").fetchall() == [([3],)]
 
@@ -278,8 +280,8 @@ def test_arrays_in_variables(connection: psycopg.Connection) -> None:
         expected.append(float(i))
         u = np.array(expected)
         expected[-1] = u @ u - (u + 1) @ (u + 1)
-    ((found,),) = connection.execute("SELECT grow(500)").fetchall()
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    ((result,),) = connection.execute("SELECT grow(500)").fetchall()
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
 
 
 def test_indexes_and_generated_columns(connection: psycopg.Connection) -> None:

@@ -68,11 +68,11 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
         SELECT p.proname, p.prokind, p.provolatile, p.proparallel, p.proisstrict, obj_description(p.oid, 'pg_proc')
         FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
         WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sparseeinsum')"""
-    found = database.execute(query).fetchall()
-    assert len(found) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
-    named = {name for name, *_ in found if name.startswith("tensor_")}
+    listed = database.execute(query).fetchall()
+    assert len(listed) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
+    named = {name for name, *_ in listed if name.startswith("tensor_")}
     assert named == {function.name for function in (*supported_functions(), *functions_of_postgresql())}
-    for name, kind, volatility, parallel, is_strict, comment in found:
+    for name, kind, volatility, parallel, is_strict, comment in listed:
         assert (volatility, parallel) == ("i", "s")
         assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name
         assert comment.endswith(".") or "Example: " in comment
@@ -82,10 +82,12 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
 
 def test_symbols_are_unique() -> None:
     symbols = [function.symbol for function in (*scalar_functions(), *conversions())] + [
-        each.transition.symbol for each in aggregates()
+        aggregate.transition.symbol for aggregate in aggregates()
     ]
     assert len(set(symbols)) == len(symbols)
-    signatures = [(each.name, tuple(parameter.type for parameter in each.parameters)) for each in c_functions()]
+    signatures = [
+        (function.name, tuple(parameter.type for parameter in function.parameters)) for function in c_functions()
+    ]
     assert len(set(signatures)) == len(signatures)
 
 
@@ -105,11 +107,11 @@ def test_update(postgres: PostgresServer, older: None, database: psycopg.Connect
     assert database.execute("SELECT sparseeinsum_version()").fetchall() == [(OLDER,)]
     database.execute("CREATE TABLE stored AS SELECT tensor_fill(2, i) AS u FROM generate_series(1, 3) AS i")
     database.execute("CREATE VIEW summed AS SELECT tensor_norm(tensor_sum(u)) FROM stored")
-    for name, arguments, known in (
+    for name, arguments, signature in (
         ("gone", "float8[]", "tensor_norm(float8[])"),
         ("gone_transition", "float8[], float8[]", "sparseeinsum_sum_float64_transition(float8[], float8[])"),
     ):
-        query = f"SELECT prosrc FROM pg_proc WHERE oid = '{known}'::regprocedure"
+        query = f"SELECT prosrc FROM pg_proc WHERE oid = '{signature}'::regprocedure"
         ((symbol,),) = database.execute(query).fetchall()
         declared = f"FUNCTION {name}({arguments}) RETURNS float8[] AS '$libdir/sparseeinsum', '{symbol}' LANGUAGE C"
         database.execute(f"CREATE {declared}")

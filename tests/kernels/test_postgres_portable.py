@@ -92,10 +92,12 @@ SIGNATURES = """
 
 def test_the_functions_of_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
     """Names, arguments, results, volatility and parallel safety; but for what serves clusters, which refuse these."""
-    found = set(connection.execute(SIGNATURES).fetchall())
-    assert len(found) > 300
-    of_clusters = {each.name for each in functions_of_postgresql()}
-    assert found == {each for each in extension.execute(SIGNATURES).fetchall() if each[0] not in of_clusters}
+    signatures = set(connection.execute(SIGNATURES).fetchall())
+    assert len(signatures) > 300
+    of_clusters = {function.name for function in functions_of_postgresql()}
+    assert signatures == {
+        signature for signature in extension.execute(SIGNATURES).fetchall() if signature[0] not in of_clusters
+    }
 
 
 def test_comments_tell_that_they_are_slower(connection: psycopg.Connection) -> None:
@@ -107,10 +109,10 @@ def test_comments_tell_that_they_are_slower(connection: psycopg.Connection) -> N
 @pytest.mark.parametrize(("call", "dtype"), SCALARS_COMPUTED)
 def test_scalar_over_rows(connection: psycopg.Connection, call: str, dtype: str) -> None:
     query = f"SELECT {in_postgres(call)} FROM rows_{dtype} WHERE i < {ROWS} ORDER BY i"
-    found = connection.execute(query).fetchall()
+    rows = connection.execute(query).fetchall()
     with np.errstate(all="ignore"):
         expected = oracle_of(call, dtype)(make_rows(dtype)[np.arange(ROWS)])
-    expect_numbers([value for (value,) in found], expected, dtype)
+    expect_numbers([value for (value,) in rows], expected, dtype)
 
 
 @pytest.mark.parametrize(("call", "dtype"), AGGREGATES_COMPUTED)
@@ -119,12 +121,12 @@ def test_aggregate_of_all_rows(connection: psycopg.Connection, call: str, dtype:
     expected = oracle_of(call, dtype)(rows)
     for workers in (0, 2) if dtype in IN_PARTS else (0,):
         force_workers(connection, workers)
-        ((found,),) = connection.execute(f"SELECT {in_postgres(call)} FROM rows_{dtype}").fetchall()
-        expect_numbers(found, expected, dtype)
+        ((result,),) = connection.execute(f"SELECT {in_postgres(call)} FROM rows_{dtype}").fetchall()
+        expect_numbers(result, expected, dtype)
     force_workers(connection, 0)
 
 
-@pytest.mark.parametrize(("call", "dtype"), [each for each in AGGREGATES if each[1] == "int64"])
+@pytest.mark.parametrize(("call", "dtype"), [case for case in AGGREGATES if case[1] == "int64"])
 def test_aggregate_of_groups_skips_rows_with_null(connection: psycopg.Connection, call: str, dtype: str) -> None:
     rows = make_rows(dtype)
     present = [rows.i % NULL_EVERY[name] > 0 for name in arguments_of(call) if name in NULL_EVERY]
@@ -137,12 +139,12 @@ def test_aggregate_of_groups_skips_rows_with_null(connection: psycopg.Connection
 def test_examples_run(connection: psycopg.Connection, function: Function) -> None:
     if function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]
-        ((found,),) = connection.execute(in_postgres(f"SELECT {function.example} FROM {relation}")).fetchall()
-        assert found == expected
+        ((result,),) = connection.execute(in_postgres(f"SELECT {function.example} FROM {relation}")).fetchall()
+        assert result == expected
         return
     call, _, expected_text = function.example.partition(" = ")
-    ((found,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
-    assert numbers(found) == numbers(ast.literal_eval(expected_text))
+    ((result,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
+    assert numbers(result) == numbers(ast.literal_eval(expected_text))
 
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.example)
@@ -170,7 +172,7 @@ def test_programs_of_what_is_not_available(installed: str) -> None:
 
 @pytest.mark.parametrize(
     ("call", "words"),
-    [each for each in MALFORMED if "complex" not in each[0]],
+    [case for case in MALFORMED if "complex" not in case[0]],
     ids=[call for call, _ in MALFORMED if "complex" not in call],
 )
 def test_message(connection: psycopg.Connection, call: str, words: tuple[object, ...]) -> None:
@@ -230,16 +232,16 @@ EXPRESSIONS = [
 def test_random_calls_as_in_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
     """Odd and ordinary arguments; of several errors in a call, either may be told. Hashes are of each variant's own."""
     rng = random.Random(0)
-    known = [function for function in COMPUTED if function.name != "tensor_hash"]
-    calls = [random_call(rng, rng.choice(known)) for _ in range(1000)]
+    candidates = [function for function in COMPUTED if function.name != "tensor_hash"]
+    calls = [random_call(rng, rng.choice(candidates)) for _ in range(1000)]
     calls += [call.format(expression) for call in WELL_FORMED for expression in EXPRESSIONS]
-    found, expected = (_results(each, calls) for each in (connection, extension))
-    for call, result, wanted in zip(calls, found, expected, strict=True):
+    results, expected = (_results(session, calls) for session in (connection, extension))
+    for call, result, wanted in zip(calls, results, expected, strict=True):
         if "error" in wanted or "nothing" in wanted or result == wanted:
             assert result.split()[:1] == wanted.split()[:1], (call, result, wanted)
             continue
         tolerance = TOLERANCES["float32" if "float4" in call or "real" in call else "float64"]
-        given_numbers, wanted_numbers = (np.array(re.findall(r"[\w.+-]+", each), float) for each in (result, wanted))
+        given_numbers, wanted_numbers = (np.array(re.findall(r"[\w.+-]+", text), float) for text in (result, wanted))
         np.testing.assert_allclose(given_numbers, wanted_numbers, rtol=tolerance, err_msg=call)
 
 
@@ -269,8 +271,8 @@ def test_programs_give_what_numpy_gives(installed: str, family: str) -> None:
 def test_arrays_of_any_form_are_flat(connection: psycopg.Connection) -> None:
     for value in ("{1,2,3}", "[5:7]={1,2,3}", "{{1},{2},{3}}", "[2:4][-1:-1]={{1},{2},{3}}"):
         call = "tensor_add(u, ARRAY[10, 20, 30]), tensor_sum(u), tensor_norm(u)"
-        found = connection.execute(f"SELECT {call} FROM (SELECT '{value}'::float8[] AS u) AS t GROUP BY u").fetchall()
-        assert found == [([11, 22, 33], [1, 2, 3], np.sqrt(14))]
+        rows = connection.execute(f"SELECT {call} FROM (SELECT '{value}'::float8[] AS u) AS t GROUP BY u").fetchall()
+        assert rows == [([11, 22, 33], [1, 2, 3], np.sqrt(14))]
 
 
 def test_any_search_path(connection: psycopg.Connection) -> None:

@@ -79,7 +79,7 @@ def check(
 
 def flat(value: object) -> list[float]:
     """Numbers of nested lists, in order."""
-    return [number for each in value for number in flat(each)] if isinstance(value, list) else [value]  # type: ignore[list-item]  # a number
+    return [number for element in value for number in flat(element)] if isinstance(value, list) else [value]  # type: ignore[list-item]  # a number
 
 
 @st.composite
@@ -90,8 +90,8 @@ def contractions(draw: st.DrawFn) -> tuple[str, list[list[float | None]], Intege
     output = "".join(label for label in draw(st.permutations(labels)) if draw(st.booleans()))
     spec = draw(rarely(st.just(f"{','.join(operands)}->{output}"), st.text("ijK,-> ", max_size=9)))
     extents = draw(rarely(st.just([draw(SMALL) for _ in labels]), st.lists(SMALL, max_size=4)))
-    known = dict(zip(labels, extents, strict=False))
-    values = [draw(arrays(prod(known.get(label, 1) for label in operand))) for operand in operands]
+    bounds = dict(zip(labels, extents, strict=False))
+    values = [draw(arrays(prod(bounds.get(label, 1) for label in operand))) for operand in operands]
     return spec, values, extents
 
 
@@ -104,8 +104,8 @@ def contract(spec: str, values: list[list[float | None]], extents: Integers) -> 
     labels = list(dict.fromkeys("".join(operands) + parts[3]))
     if len(operands) != len(values) or len(labels) != len(extents) or len(set(parts[3])) < len(parts[3]):
         return None
-    known = dict(zip(labels, extents, strict=True))
-    shapes = [[known[label] for label in operand] for operand in operands]
+    bounds = dict(zip(labels, extents, strict=True))
+    shapes = [[bounds[label] for label in operand] for operand in operands]
     inputs = [array for array in map(shaped, values, shapes) if array is not None]
     if len(inputs) < len(values) or not set(parts[3]) <= set("".join(operands)):
         return None

@@ -151,7 +151,7 @@ def test_duckdb_lists_every_function(connection: Connection, function: Function,
             "aggregate" if function.is_aggregate else "scalar",
         ],
     ).fetchall()
-    is_made = dtype in function.dtypes or ELEMENTS[dtype] in [ELEMENTS[each] for each in function.dtypes]
+    is_made = dtype in function.dtypes or ELEMENTS[dtype] in [ELEMENTS[item] for item in function.dtypes]
     assert listed == [(int(is_made),)]
 
 

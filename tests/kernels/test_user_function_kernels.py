@@ -88,8 +88,8 @@ def connection() -> duckdb.DuckDBPyConnection:
 def compute(connection: duckdb.DuckDBPyConnection, text: str, u: Array, v: Array) -> Array:
     kind = SQL_TYPES[str(u.dtype)]
     query = f"SELECT tensor_reduce('sum', $1, 'i,i->i', $2::{kind}[], $3::{kind}[], [$4::BIGINT])"
-    ((found,),) = connection.execute(query, [text, u, v, u.size]).fetchall()
-    return np.asarray(found)
+    ((result,),) = connection.execute(query, [text, u, v, u.size]).fetchall()
+    return np.asarray(result)
 
 
 def arguments_of(name: str) -> int:
@@ -100,31 +100,31 @@ def arguments_of(name: str) -> int:
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values(connection: duckdb.DuckDBPyConnection, name: str, dtype: str) -> None:
-    u, v = (each.ravel().astype(dtype) for each in np.meshgrid(NUMBERS, NUMBERS))
+    u, v = (grid.ravel().astype(dtype) for grid in np.meshgrid(NUMBERS, NUMBERS))
     operands = (u, v, np.full(u.size, 2.0))[: arguments_of(name)]
     call = f"{name}({', '.join(('u', 'v', '2')[: len(operands)])})"
     keep = ~np.isnan(operands).any(axis=0)  # what Python's min and max make of NaN depends on its place
-    found = compute(connection, call, u, v)
+    result = compute(connection, call, u, v)
     with np.errstate(all="ignore"):
         expected = FUNCTIONS[name][1](*(operand.astype(float) for operand in operands))
-    np.testing.assert_allclose(found[keep], expected[keep].astype(dtype), rtol=1e-15 if dtype == "float64" else 1e-6)
+    np.testing.assert_allclose(result[keep], expected[keep].astype(dtype), rtol=1e-15 if dtype == "float64" else 1e-6)
 
 
 @pytest.mark.parametrize("size", [0, 1, 256, 257, 5000])
 def test_inside_expressions_of_any_length(connection: duckdb.DuckDBPyConnection, size: int) -> None:
     u, v = np.random.default_rng(size).normal(size=(2, size))
-    found = compute(
+    result = compute(
         connection, "1 + fused(gelu(u - v), 2 * v, where(u < v, fused(u, u, u), v)) * hypotenuse(u, v)", u, v
     )
     inner = np.where(u < v, u * u + u, v)
     expected = 1 + (FUNCTIONS["gelu"][1](u - v) * 2 * v + inner) * np.hypot(u, v) if size else u
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 def test_of_rows_and_numbers_on_many_threads(on_four_threads: duckdb.DuckDBPyConnection) -> None:
     query = "SELECT sum(tensor_map('inverse', x)), sum(list_sum(tensor_map('inverse(2 * u)', [x, x])))"
-    (found,) = on_four_threads.execute(f"{query} FROM (SELECT i::DOUBLE AS x FROM range(1, 300001) AS t(i))").fetchall()
-    assert found == (pytest.approx(np.sum(1 / np.arange(1, 300_001))),) * 2
+    (row,) = on_four_threads.execute(f"{query} FROM (SELECT i::DOUBLE AS x FROM range(1, 300001) AS t(i))").fetchall()
+    assert row == (pytest.approx(np.sum(1 / np.arange(1, 300_001))),) * 2
 
 
 def test_a_name_alone_is_of_u(connection: duckdb.DuckDBPyConnection) -> None:

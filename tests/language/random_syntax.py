@@ -134,8 +134,8 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, LabelledExpression]]:
         if lines and reads:
             earlier = draw(st.sampled_from(list(built)))
             labels = built[earlier].labels
-            known = Pair(f"{earlier}[{', '.join(labels)}]", se.tensor(earlier)[labels])
-            pair = Pair(f"({pair.text} * {known.text})", pair.built * known.built)
+            factor = Pair(f"{earlier}[{', '.join(labels)}]", se.tensor(earlier)[labels])
+            pair = Pair(f"({pair.text} * {factor.text})", pair.built * factor.built)
         result_labels: tuple[str, ...] = tuple(draw(st.permutations(pair.labels)))
         folds: bool = draw(st.booleans())
         if result_labels and folds:

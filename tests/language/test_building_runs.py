@@ -123,10 +123,10 @@ CASES = [(expression["i", "j"], value) for expression, value in ELEMENTWISE] + [
 
 
 def assert_same(result: se.TensorResult, wanted: Any) -> None:  # noqa: ANN401  # an array or number
-    found = result.to_numpy()
-    assert (found.shape, found.dtype) == (np.shape(wanted), wanted.dtype)
+    actual = result.to_numpy()
+    assert (actual.shape, actual.dtype) == (np.shape(wanted), wanted.dtype)
     tolerance = 1e-5 if wanted.dtype in (np.float32, np.complex64) else 1e-12
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])

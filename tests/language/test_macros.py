@@ -80,13 +80,13 @@ MEANT: list[tuple[str, Callable[[Array], Array]]] = [
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
 def test_macros_mean_what_numpy_computes(text: str, expected: Callable[[Array], Array], dtype: str) -> None:
     x = (X * 2).astype(dtype)
-    wanted, found = np.asarray(expected(x)), meaning(text, X=x)
-    assert found.shape == wanted.shape
-    assert found.dtype == (
+    wanted, actual = np.asarray(expected(x)), meaning(text, X=x)
+    assert actual.shape == wanted.shape
+    assert actual.dtype == (
         "float32" if dtype == "float32" and not re.search(r"[*+] index|= argm|= count", text) else "float64"
     )
     tolerance = 1e-4 if dtype == "float32" else 1e-12
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
 
 
 # How X is given: its dtype, the fill of half of it (None: of nothing), the axes that are keys, who plans.
@@ -121,11 +121,11 @@ def test_macros_run(
     if fill is not None:
         x = partly(x, fill)
     shared_db.tensor("X", x, fill=fill or 0, promoted=promoted)
-    found = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
+    result = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
     wanted, meant = np.asarray(expected(x)), meaning(text, X=x)
-    assert (found.shape, found.dtype) == (wanted.shape, meant.dtype)
+    assert (result.shape, result.dtype) == (wanted.shape, meant.dtype)
     tolerance = 1e-4 if dtype == "float32" else 1e-11
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(result, wanted, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
@@ -208,16 +208,16 @@ def test_labels_of_a_declared_result_alone(
     shared_db: se.Database, dtype: str, right: str, expected: Callable[[Array], Array]
 ) -> None:
     u = np.array([2, 0]).astype(dtype)
-    found = meaning(f"tensor C[j: 3, i: 2, k2: 2]\nC[j, i, k2] = {right}", U=u, X=X[:2])
+    actual = meaning(f"tensor C[j: 3, i: 2, k2: 2]\nC[j, i, k2] = {right}", U=u, X=X[:2])
     wanted = expected(u)
-    assert found.dtype == wanted.dtype
-    np.testing.assert_array_equal(found, np.broadcast_to(wanted[:, None], (3, 2, 2)))
+    assert actual.dtype == wanted.dtype
+    np.testing.assert_array_equal(actual, np.broadcast_to(wanted[:, None], (3, 2, 2)))
     shared_db.tensor("U", u)
     shared_db.tensor("X", X[:2])
     for optimizer in ("dp", "relational", "dense"):
         computed = shared_db.run(f"tensor C[j: 3, i: 2, k2: 2]\nC[j, i, k2] = {right}", optimizer=optimizer)["C"]
         assert computed.to_numpy().dtype == wanted.dtype
-        np.testing.assert_allclose(computed.to_numpy(), found)
+        np.testing.assert_allclose(computed.to_numpy(), actual)
 
 
 def test_spreading_keeps_nan_and_the_fill() -> None:
@@ -240,16 +240,16 @@ RESULTS_OF_NUMBERS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("text", "expected"), RESULTS_OF_NUMBERS, ids=[text for text, _ in RESULTS_OF_NUMBERS])
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
 def test_results_of_no_tensor_run(shared_db: se.Database, text: str, expected: Array, optimizer: str) -> None:
-    found = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_array_equal(found, expected)
+    result = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_results_of_numbers_alone() -> None:
     np.testing.assert_array_equal(meaning("tensor C[i: 2, j: 3]\nC[i, j] = 3"), np.full((2, 3), 3))
     np.testing.assert_array_equal(meaning("tensor C[i: 2]\nC[i] = true"), [True, True])
-    found = meaning("tensor C[i: 2, j: 3]\nC[i, j] = 10 * index(i) + index(j)")
-    np.testing.assert_array_equal(found, [[0, 1, 2], [10, 11, 12]])
+    result = meaning("tensor C[i: 2, j: 3]\nC[i, j] = 10 * index(i) + index(j)")
+    np.testing.assert_array_equal(result, [[0, 1, 2], [10, 11, 12]])
 
 
 def test_one_hot(shared_db: se.Database) -> None:

@@ -82,11 +82,11 @@ tensor = Q.T @ Q
 
 
 def test_labels_and_linear_algebra_mix() -> None:
-    found = evaluate_program(se.program(MIXED), ARRAYS)["tensor"]
+    result = evaluate_program(se.program(MIXED), ARRAYS)["tensor"]
     product = ARRAYS["X"] @ ARRAYS["V"]
     scaled = product / np.linalg.norm(product, axis=1, keepdims=True)
     wanted = ((scaled - scaled.sum(axis=0)).sum(axis=0) ** 2).sum()
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    np.testing.assert_allclose(result, wanted, rtol=1e-12)
 
 
 @pytest.fixture
@@ -98,8 +98,8 @@ def loaded(db: se.Database) -> se.Database:
 
 def test_the_database_knows_what_is_a_vector(loaded: se.Database) -> None:
     gradient = "X.T @ (sigmoid(X @ w) - p)"
-    found = loaded.run(f"G = {gradient}; Z = c * G")["Z"]
-    np.testing.assert_allclose(found.to_numpy(), 2.5 * EXPRESSIONS[gradient](ARRAYS), rtol=1e-9)
+    result = loaded.run(f"G = {gradient}; Z = c * G")["Z"]
+    np.testing.assert_allclose(result.to_numpy(), 2.5 * EXPRESSIONS[gradient](ARRAYS), rtol=1e-9)
     assert loaded.program("y = X @ w").outputs == ("y",)
     with pytest.raises(se.ParseError, match=r"(?s)^line 1, column 5: X\[i, j\] @ V\[j, i\] does not fit: .* 4 columns"):
         loaded.run("Y = X @ V.T")
@@ -164,8 +164,8 @@ def test_the_shell(file: str, capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 def test_the_shell_tells_programs_from_sql() -> None:
     lines = iter(["Y = X @ (", "U)", "vector w, p", "SELECT a = b FROM t;"])
-    found = list(inputs(lambda _: next(lines, None), "duckdb"))
-    assert found == [
+    entered = list(inputs(lambda _: next(lines, None), "duckdb"))
+    assert entered == [
         ShellInput(InputKind.PROGRAM, "Y = X @ (\nU)"),
         ShellInput(InputKind.PROGRAM, "vector w, p"),
         ShellInput(InputKind.SQL, "SELECT a = b FROM t"),

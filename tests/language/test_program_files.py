@@ -86,7 +86,7 @@ def test_words_are_names_beside_brackets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "same", "given"),
+    ("text", "same", "parameters"),
     [
         ("param eta = 0.1\nC[i] = eta * A[i] - eta", "C[i] = 0.1 * A[i] - 0.1", {}),
         ("param eta = 0.1; C[i] = -eta * A[i]", "C[i] = -0.1 * A[i]", {}),
@@ -102,12 +102,12 @@ def test_words_are_names_beside_brackets() -> None:
         ("param n = 3; C[n] = A[n] * n * bound(n)", "C[n] = A[n] * 3 * bound(n)", {}),
     ],
 )
-def test_parameters(text: str, same: str, given: dict[str, float]) -> None:
-    assert se.program(text, **given) == se.program(same)
+def test_parameters(text: str, same: str, parameters: dict[str, float]) -> None:
+    assert se.program(text, **parameters) == se.program(same)
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "error", "problem"),
+    ("text", "parameters", "error", "problem"),
     [
         ("param eta; C[i] = A[i]", {}, se.ParseError, "column 1: the parameter eta has no value; give it one here"),
         ("param eta = 1\nparam Eta = 2; C[i] = A[i]", {}, se.ParseError, "line 2, column 1: the parameter eta is"),
@@ -132,10 +132,10 @@ def test_parameters(text: str, same: str, given: dict[str, float]) -> None:
     ],
 )
 def test_parameters_that_make_no_sense(
-    text: str, given: dict[str, float], error: type[se.SparseEinsumError], problem: str
+    text: str, parameters: dict[str, float], error: type[se.SparseEinsumError], problem: str
 ) -> None:
     with pytest.raises(error, match=problem):
-        se.program(text, **given)
+        se.program(text, **parameters)
 
 
 def test_parameters_where_programs_are_run(db: se.Database) -> None:

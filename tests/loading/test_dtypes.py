@@ -125,26 +125,28 @@ def test_number_keeps_its_dtype(shared_db: se.Database, number: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted"),
+    ("source_dtype", "wanted"),
     [
         *((dtype, "int64") for dtype in ("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", ">i4")),
         ("float16", "float32"),
         *((dtype, dtype) for dtype in DTYPES),
     ],
 )
-def test_dtype_by_default(shared_db: se.Database, found: str, wanted: str) -> None:
-    array = MATRIX.astype(found)
+def test_dtype_by_default(shared_db: se.Database, source_dtype: str, wanted: str) -> None:
+    array = MATRIX.astype(source_dtype)
     sources: list[Any] = [array, (np.indices((2, 3)).reshape(2, 6), array.reshape(-1))]
-    sources += [sp.coo_array(array)] if found not in ("float16", ">i4") else []
+    sources += [sp.coo_array(array)] if source_dtype not in ("float16", ">i4") else []
     for data in sources:
         shared_db.tensor("A", data)
         assert_stored(shared_db, array.astype(wanted))
 
 
 @pytest.mark.parametrize("wanted", DTYPES)
-@pytest.mark.parametrize("found", ["int8", "int64", "uint64", "bool", "float16", "float32", "longdouble", "complex64"])
-def test_numbers_become_the_dtype_asked_for(shared_db: se.Database, found: str, wanted: str) -> None:
-    array = MATRIX.astype(found)
+@pytest.mark.parametrize(
+    "source_dtype", ["int8", "int64", "uint64", "bool", "float16", "float32", "longdouble", "complex64"]
+)
+def test_numbers_become_the_dtype_asked_for(shared_db: se.Database, source_dtype: str, wanted: str) -> None:
+    array = MATRIX.astype(source_dtype)
     shared_db.tensor("A", array, dtype=wanted)
     assert_stored(shared_db, MATRIX.astype(wanted))
 

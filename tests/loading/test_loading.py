@@ -191,8 +191,8 @@ class TestLongArrays:
         array = np.random.default_rng(0).random(shape)
         assert db.tensor("A", array).decomposition.tiles == tiles
         labels = "ijkl"[: len(shape)]
-        found = db.run(f"y[{labels[0]}] = sum(A[{', '.join(labels)}])")["y"].to_numpy()
-        np.testing.assert_allclose(found, array.reshape(shape[0], -1).sum(axis=1))
+        result = db.run(f"y[{labels[0]}] = sum(A[{', '.join(labels)}])")["y"].to_numpy()
+        np.testing.assert_allclose(result, array.reshape(shape[0], -1).sum(axis=1))
 
     @pytest.mark.engines("duckdb", "postgresql")
     @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_, np.complex128])

@@ -45,12 +45,12 @@ def operands(draw: st.DrawFn) -> tuple[Range, np.ndarray[Any, Any]]:
     return Range(low, high, nan, exact), values
 
 
-def assert_in(values: np.ndarray[Any, Any], found: Range) -> None:
+def assert_in(values: np.ndarray[Any, Any], bounds: Range) -> None:
     numbers = values[~np.isnan(values)]
-    assert found.may_be_nan or numbers.size == values.size
-    assert np.all(found.low <= numbers) and np.all(numbers <= found.high)
-    if found.exact is not None:
-        np.testing.assert_allclose(values.astype(float), float(found.exact.real), rtol=1e-12)
+    assert bounds.may_be_nan or numbers.size == values.size
+    assert np.all(bounds.low <= numbers) and np.all(numbers <= bounds.high)
+    if bounds.exact is not None:
+        np.testing.assert_allclose(values.astype(float), float(bounds.exact.real), rtol=1e-12)
 
 
 @given(expressions(), operands(), operands())
@@ -67,13 +67,13 @@ def test_expressions_stay_in_their_ranges(
 
 @given(operands(), st.sampled_from(list(AGGREGATES)), st.integers(1, 5))
 def test_aggregates_stay_in_their_ranges(terms: tuple[Range, np.ndarray[Any, Any]], aggregate: str, times: int) -> None:
-    known, values = terms
-    found = aggregate_range(aggregate, known, times, "float64")
+    operand_range, values = terms
+    result_range = aggregate_range(aggregate, operand_range, times, "float64")
     rng = np.random.default_rng(0)
     for count in range(1, times + 1):
         with np.errstate(all="ignore"):
             folded = AGGREGATES[aggregate].numpy(rng.choice(values, (20, count)), axis=(1,))
-        assert_in(np.asarray(folded, dtype=float), found)
+        assert_in(np.asarray(folded, dtype=float), result_range)
 
 
 FINITE = Range(-9.0, 9.0)
@@ -156,8 +156,8 @@ def test_whole_ends_beyond_floats_stay_as_they_are() -> None:
     large = 2**53
     between = Call("clip", (U, Literal(large + 3), Literal(large + 5)))
     for name in ("floor", "ceil", "round"):
-        found = range_of(Call(name, (between,)), [Range(-(2**60), 2**60)], "int64")
-        assert (found.low, found.high, found.exact) == (large + 3, large + 5, None)
+        whole_range = range_of(Call(name, (between,)), [Range(-(2**60), 2**60)], "int64")
+        assert (whole_range.low, whole_range.high, whole_range.exact) == (large + 3, large + 5, None)
 
 
 def test_what_float32_rounds_to_0() -> None:
@@ -168,12 +168,12 @@ def test_what_float32_rounds_to_0() -> None:
 
 def test_parts_that_cancel_have_room() -> None:
     half = -0.6931472
-    found = range_of(Call("logaddexp", (U, V)), [Range(half, 0.0), Range(half, 0.0)], "float32")
-    assert np.logaddexp(np.float32(half), np.float32(half)) in found
+    sum_range = range_of(Call("logaddexp", (U, V)), [Range(half, 0.0), Range(half, 0.0)], "float32")
+    assert np.logaddexp(np.float32(half), np.float32(half)) in sum_range
 
 
 def test_asking_what_functions_keep_warns_of_nothing() -> None:
     with np.errstate(all="raise"):
-        kept = {name for name, function in FUNCTIONS.items() if function.keeps_zero}
-    assert {"sqrt", "abs", "relu", "tanh", "sign", "conj", "sin", "floor"} <= kept
-    assert kept.isdisjoint(("exp", "log", "cos", "not", "sigmoid", "acos"))
+        zero_keeping = {name for name, function in FUNCTIONS.items() if function.keeps_zero}
+    assert {"sqrt", "abs", "relu", "tanh", "sign", "conj", "sin", "floor"} <= zero_keeping
+    assert zero_keeping.isdisjoint(("exp", "log", "cos", "not", "sigmoid", "acos"))

@@ -53,8 +53,8 @@ def remainder(x: float) -> float:
 
 def by_numpy(python: Callable[..., Any], *arrays: Any) -> NDArray[Any]:  # noqa: ANN401  # arrays and numbers
     """What a function gives, number by number, in float32 where all arrays are."""
-    found: NDArray[Any] = np.vectorize(python, otypes=[float])(*arrays)
-    return found.astype(np.result_type(np.float32, *arrays))
+    result: NDArray[Any] = np.vectorize(python, otypes=[float])(*arrays)
+    return result.astype(np.result_type(np.float32, *arrays))
 
 
 RNG = np.random.default_rng(0)
@@ -99,10 +99,10 @@ def test_programs_run(
     se.function(python)
     for name, array in INPUTS.items():
         shared_db.tensor(name, array, fill=FILLS.get(name, 0), promoted=STORED.get(name))
-    found, wanted = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy(), np.asarray(expected())
-    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    result, wanted = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy(), np.asarray(expected())
+    assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
     tolerance = 1e-6 if wanted.dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(result, wanted, rtol=tolerance, atol=tolerance)
 
 
 def test_a_database_that_was_open_before_and_sql_by_hand(db: se.Database) -> None:
@@ -175,8 +175,8 @@ def test_programs_name_registered_functions() -> None:
     assert se.program({"C": (registered(left, 0.1) * right).sum("j")["i"]}) == program
     assert se.program(str(program)) == program
     a, b = np.array([[-1.0, 2.0], [3.0, -4.0]]), np.array([1.0, 10.0])
-    found = evaluate_program(program, {"A": a, "B": b})["C"]
-    np.testing.assert_allclose(found, np.where(a > 0, a, 0.1 * a) @ b)
+    result = evaluate_program(program, {"A": a, "B": b})["C"]
+    np.testing.assert_allclose(result, np.where(a > 0, a, 0.1 * a) @ b)
     assert FUNCTIONS["leaky"].python is leaky
     assert FUNCTIONS["leaky"].operands == 2
 

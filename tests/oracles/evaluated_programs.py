@@ -13,11 +13,11 @@ from sparseeinsum.statistics.estimate import Statistics
 Evaluations = Mapping[str, Evaluation]
 
 
-def evaluated(text: str, known: Mapping[str, Statistics]) -> tuple[EinGraph, Evaluations]:
+def evaluated(text: str, statistics: Mapping[str, Statistics]) -> tuple[EinGraph, Evaluations]:
     """The graph of a program on inputs of these shapes, whose fill is 0, and how it is evaluated exactly."""
     tensors = {
         name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(array.shape)))
-        for name, array in known.items()
+        for name, array in statistics.items()
     }
     graph = bind(lower_text(text), tensors)
     return graph, evaluations_of(graph, tensors)

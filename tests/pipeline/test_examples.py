@@ -100,8 +100,8 @@ def test_dense_examples(
         axes = [f"dim_{axis}" for axis in range(array.ndim)]
         chosen = {None: None, "first": axes[:1], "last": axes[-1:], "all": axes, "none": []}[promoted]
         shared_db.tensor(name, array, promoted=chosen)
-    found = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy()
-    np.testing.assert_allclose(found, reference(inputs), rtol=1e-12, atol=1e-12)
+    result = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy()
+    np.testing.assert_allclose(result, reference(inputs), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("text", "inputs", "reference"), DENSE, ids=["attention", "feed_forward", "chain"])

@@ -105,19 +105,19 @@ def test_what_turns_out_larger_is_planned_anew(db: se.Database) -> None:
 def test_the_rest_is_as_if_it_had_been_planned_with_the_actual_sizes(db: se.Database) -> None:
     masked(db, 900, 0.1)
     statements = [run.statement for run in executed(db, db.plan(MASKED, rewrite=False)).runs]
-    known = db.plan(MASKED, estimator="exact", rewrite=False)
-    rest = known.notation()[1:]
+    exact_plan = db.plan(MASKED, estimator="exact", rewrite=False)
+    rest = exact_plan.notation()[1:]
     assert [line in str(statements[-1].query.sql("duckdb")) for line in rest] == [True, True]
-    assert executed(db, known).replannings == ()
+    assert executed(db, exact_plan).replannings == ()
 
 
 def test_plans_that_are_kept_to_look_at_nothing(db: se.Database) -> None:
     masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)
     assert [statement.name for statement in plan.data.statements.for_run_with_checkpoints] == ["M", "Z"]
-    kept = executed(db, plan, replans=False)
-    assert [run.statement.name for run in kept.runs] == ["Z"]
-    assert kept.replannings == ()
+    execution = executed(db, plan, replans=False)
+    assert [run.statement.name for run in execution.runs] == ["Z"]
+    assert execution.replannings == ()
 
 
 def test_explain_tells_what_happened(db: se.Database) -> None:
@@ -234,10 +234,10 @@ def test_a_plan_goes_on_where_no_other_fits_into_memory(db: se.Database, monkeyp
 
 
 def test_bench_compares_both_ways() -> None:
-    found = bench.run("masked", bench.MASKED_PRODUCT, bench.masked(300, 0.1, 0.05), repeat=1)
-    assert found.error == pytest.approx(10, rel=0.2)  # of M, which has ten times as many entries
-    assert min(found.kept, found.replanned) > 0
-    assert found.ratio == pytest.approx(found.kept / found.replanned)
+    comparison = bench.run("masked", bench.MASKED_PRODUCT, bench.masked(300, 0.1, 0.05), repeat=1)
+    assert comparison.error == pytest.approx(10, rel=0.2)  # of M, which has ten times as many entries
+    assert min(comparison.kept, comparison.replanned) > 0
+    assert comparison.ratio == pytest.approx(comparison.kept / comparison.replanned)
 
 
 @pytest.mark.parametrize("name", ["GCN", "attention"])
@@ -264,8 +264,8 @@ def test_networks_have_no_results_to_look_at(db: se.Database, name: str) -> None
 )
 def test_how_many_times_more_there_may_be(db: se.Database, text: str, times: dict[str, float]) -> None:
     masked(db, 300, 0.1)
-    found = possible_times(db.plan(text, estimator="uniform").data.alternatives.model)
-    assert found == pytest.approx(times, rel=0.03)
+    times_more = possible_times(db.plan(text, estimator="uniform").data.alternatives.model)
+    assert times_more == pytest.approx(times, rel=0.03)
 
 
 def test_tables_are_worth_it_where_they_cost_less_than_may_be_gained(

@@ -193,11 +193,11 @@ def _asked_limit(db: se.Database, program: str, limit: int) -> int | None:
     try:
         db.plan(program, optimizer="dense", memory_limit=limit)
     except se.PlanError as error:
-        found = re.search(
+        match = re.search(
             r"a memory_limit of (?:at least )?([\d,]+) bytes.*raise memory_limit or promote more", str(error)
         )
-        assert found is not None
-        return int(found[1].replace(",", ""))
+        assert match is not None
+        return int(match[1].replace(",", ""))
     return None
 
 

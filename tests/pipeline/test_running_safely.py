@@ -77,11 +77,11 @@ def test_interrupted_run_leaves_nothing_behind(db: se.Database) -> None:
     plan = db.plan("T[i, k] = sum(A[i, j] * A[j, k])\nY[i] = sum(T[i, k])\nZ[i] = max(T[i, k])", optimizer="relational")
     before = contents(db)
     is_over = threading.Event()
-    stop = db.connection.interrupt if engine_of(db).dialect_name == "duckdb" else db.connection.cancel
+    cancel = db.connection.interrupt if engine_of(db).dialect_name == "duckdb" else db.connection.cancel
 
     def interrupt() -> None:
         while not is_over.wait(0.2):  # once might be before the statement starts
-            stop()
+            cancel()
 
     thread = threading.Thread(target=interrupt)
     thread.start()
@@ -167,8 +167,8 @@ def test_two_threads_on_two_cursors(loaded: se.Database) -> None:
     def work() -> None:
         with se.connect(loaded.connection.cursor()) as database:
             for turn in range(5):
-                found = database.run(plan if turn % 2 else SHARED)
-                results.append(found["Z"].to_numpy().tolist())
+                result = database.run(plan if turn % 2 else SHARED)
+                results.append(result["Z"].to_numpy().tolist())
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:

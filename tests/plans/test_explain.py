@@ -68,14 +68,16 @@ def test_plans_that_lost_are_compared_with_the_best(chain: se.Database) -> None:
 def test_alternatives_differ_in_one_einsum(chain: se.Database) -> None:
     plan = chain.plan(CHAIN)
     taken = choices_of(plan.data.decomposed)
-    found = plan.data.alternatives.variants_by_result(plan.data.decomposed, 100)
-    assert {name: len(others) for name, others in found.items()} == {"T": 7, "R": 3, "Y": 7, "Z": 3}
-    for name, others in found.items():
+    variants = plan.data.alternatives.variants_by_result(plan.data.decomposed, 100)
+    assert {name: len(others) for name, others in variants.items()} == {"T": 7, "R": 3, "Y": 7, "Z": 3}
+    for name, others in variants.items():
         seconds = [other.seconds for other in others]
         assert seconds == sorted(seconds)
         assert min(seconds) >= plan.cost * (1 - 1e-9)
         for other in others:
-            assert {each for each, choice in choices_of(other).items() if choice != taken[each]} == {name}
+            assert {
+                einsum_name for einsum_name, choice in choices_of(other).items() if choice != taken[einsum_name]
+            } == {name}
     assert all(
         len(others) == 2 for others in plan.data.alternatives.variants_by_result(plan.data.decomposed, 2).values()
     )
@@ -91,9 +93,9 @@ def test_actual_sizes_and_times(chain: se.Database) -> None:
     assert rows["T"][3] == f"{tuples:,}"
     assert rows["T"][5] == write_bytes(24 * tuples)
     # Of R, which keeps no tuple that is all 0 as it is stacked from those of T
-    kept = int(np.count_nonzero((expected != 0).any(axis=1)))
-    assert rows["R"][3] == f"{kept:,}"
-    assert rows["R"][5] == write_bytes((8 + 80) * kept)
+    row_count = int(np.count_nonzero((expected != 0).any(axis=1)))
+    assert rows["R"][3] == f"{row_count:,}"
+    assert rows["R"][5] == write_bytes((8 + 80) * row_count)
     assert rows["Z"][3] == "1"
     for row in rows.values():
         assert re.fullmatch(r"[\d.e-]+ m?s", row[7])

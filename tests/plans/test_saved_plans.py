@@ -78,14 +78,14 @@ def check(db: se.Database, case: Case, others: dict[str, Array]) -> None:
     for name, array in others.items():
         db.tensor(name, array, fill=case.fills[name], promoted=case.stored[name])
     try:
-        found = db.run(db.load_plan(text))
+        results = db.run(db.load_plan(text))
     except se.SparseEinsumError as error:
         assert "plan the program again" in str(error) or "turned NaN" in str(error), str(error)
         return
     with np.errstate(all="ignore"):
         expected = evaluate_program(graph_of(case.text, others), others)
     scale = scale_of((*others.values(), *expected.values()))
-    for name, result in found.items():
+    for name, result in results.items():
         if scale <= LARGEST:
             np.testing.assert_allclose(result.to_numpy(), expected[name], rtol=0, atol=scale * 2e-4, err_msg=name)
 
@@ -106,7 +106,7 @@ def test_a_file_is_the_plan(chain: se.Database, tmp_path: Path) -> None:
 def test_text_says_what_a_person_reads(chain: se.Database) -> None:
     content = json.loads(chain.plan(CHAIN, optimizer="relational").to_json())
     assert content["program"][0] == "T[i, k] = sum(A[i, j] * B[j, k] * C[k])"
-    (last,) = [each for each in content["einsums"] if each["einsum"].startswith("Y[")]
+    (last,) = [entry for entry in content["einsums"] if entry["einsum"].startswith("Y[")]
     assert last["tiles"] == {"i": 1}
     assert last["notation"].startswith("Y[I] = ")
     assert content["options"]["optimizer"] == "relational"
@@ -167,7 +167,7 @@ def test_functions_must_be_there(chain: se.Database, monkeypatch: pytest.MonkeyP
     se.function(trebled)
     text = chain.plan("Y[i] = doubled(sum(A[i, j]))").to_json()
     twice, thrice = (
-        chain.run(chain.load_plan(each))["Y"].to_numpy() for each in (text, text.replace("doubl", "trebl"))
+        chain.run(chain.load_plan(saved))["Y"].to_numpy() for saved in (text, text.replace("doubl", "trebl"))
     )
     np.testing.assert_allclose(thrice, 1.5 * twice)
     monkeypatch.delitem(FUNCTIONS, "doubled")
@@ -224,9 +224,9 @@ def test_nonfinite_values_are_no_matter_where_nothing_is_rewritten(db: se.Databa
     sparse_pair(db)
     saved = db.plan(text).to_json()
     sparse_pair(db, value=np.inf)
-    found = db.run(db.load_plan(saved))["Y"].to_numpy()
-    np.testing.assert_allclose(found, db.run(text, optimizer="dense")["Y"].to_numpy())
-    assert np.isnan(found).any()
+    result = db.run(db.load_plan(saved))["Y"].to_numpy()
+    np.testing.assert_allclose(result, db.run(text, optimizer="dense")["Y"].to_numpy())
+    assert np.isnan(result).any()
 
 
 def test_plans_that_need_more_memory_are_refused(db: se.Database) -> None:

@@ -64,14 +64,14 @@ def pairs(dtype: str) -> tuple[Array, Array]:
     return np.array(first, dtype), np.array(second, dtype)
 
 
-def expect_equal(found: Array, expected: Array, *, is_exact: bool) -> None:
+def expect_equal(result: Array, expected: Array, *, is_exact: bool) -> None:
     """Equal to the bit but for the sign of 0, which no stored tensor keeps; or up to two units in the last place."""
-    assert found.dtype == expected.dtype
+    assert result.dtype == expected.dtype
     if is_exact:
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(result, expected)
     else:
         tiny = np.finfo(expected.dtype).smallest_subnormal
-        np.testing.assert_allclose(found, expected, rtol=2 * np.finfo(expected.dtype).eps, atol=tiny)
+        np.testing.assert_allclose(result, expected, rtol=2 * np.finfo(expected.dtype).eps, atol=tiny)
 
 
 def compute(db: se.Database, expression: Scalar, operands: tuple[Array, ...]) -> Array:
@@ -88,8 +88,8 @@ def by_query(db: se.Database, query: str, operands: tuple[Array, ...]) -> Array:
     columns = {"place": np.arange(len(operands[0])), **dict(zip("uv", operands, strict=False))}
     with engine.registered(pa.table(columns), "given"):
         typed = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name in columns if name != "place")
-        found = engine.arrow(f"SELECT * FROM (WITH rows AS (SELECT place, {typed} FROM given) {query}) AS t")["w"]
-    return np.asarray(found.to_numpy())
+        column = engine.arrow(f"SELECT * FROM (WITH rows AS (SELECT place, {typed} FROM given) {query}) AS t")["w"]
+    return np.asarray(column.to_numpy())
 
 
 def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_exact: bool = False) -> None:
@@ -98,9 +98,9 @@ def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_ex
         db.tensor(name, array, promoted=[f"dim_{axis}" for axis in range(array.ndim)])
     plan = db.plan(text, optimizer="relational", nonfinite="allow")
     assert all(labels == labels.upper() for line in plan.notation() for labels in re.findall(r"\[.*?\]", line))
-    found = db.run(plan)["W"].to_numpy()
+    result = db.run(plan)["W"].to_numpy()
     with np.errstate(all="ignore"):
-        expect_equal(found, evaluate_program(se.program(text), inputs)["W"].astype(found.dtype), is_exact=is_exact)
+        expect_equal(result, evaluate_program(se.program(text), inputs)["W"].astype(result.dtype), is_exact=is_exact)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -108,9 +108,9 @@ def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_ex
 def test_every_function_of_special_values(shared_db: se.Database, name: str, dtype: str) -> None:
     arguments = (Operand(0), Operand(1), Operand(0))[: FUNCTIONS[name].operands]
     operands = pairs(dtype)[: len(operands_of(Call(name, arguments)))]
-    found = compute(shared_db, Call(name, arguments), operands)
+    result = compute(shared_db, Call(name, arguments), operands)
     expected = evaluate(Call(name, arguments), operands)  # truth is 0 or 1 in the database
-    expect_equal(found, expected.astype(found.dtype), is_exact=name in EXACT or expected.dtype == bool)
+    expect_equal(result, expected.astype(result.dtype), is_exact=name in EXACT or expected.dtype == bool)
 
 
 @pytest.mark.parametrize("dialect", PLAIN, ids=lambda dialect: dialect.name)
@@ -136,8 +136,8 @@ def test_literal_beside_a_column(shared_db: se.Database, name: str, value: float
         ((Operand(0), Literal(value)), (SPECIAL[dtype], rounded)),
         ((Literal(value), Operand(0)), (rounded, SPECIAL[dtype])),
     ):
-        found = compute(shared_db, Call(name, arguments), (SPECIAL[dtype],))
-        expect_equal(found, evaluate(Call(name, (Operand(0), Operand(1))), operands), is_exact=True)
+        result = compute(shared_db, Call(name, arguments), (SPECIAL[dtype],))
+        expect_equal(result, evaluate(Call(name, (Operand(0), Operand(1))), operands), is_exact=True)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -150,9 +150,9 @@ def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: st
     ])  # fmt: skip
     dialect = engine_of(shared_db).dialect
     written = ", ".join(write_sql(number(float(value), dtype), dialect) for value in values)
-    (found,) = shared_db.connection.execute(f"SELECT {written}").fetchall()
+    (row,) = shared_db.connection.execute(f"SELECT {written}").fetchall()
     with np.errstate(over="ignore", under="ignore"):
-        np.testing.assert_array_equal(np.array(found, dtype), values.astype(dtype))
+        np.testing.assert_array_equal(np.array(row, dtype), values.astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -228,11 +228,11 @@ def test_aggregates_of_many_rows(shared_db: se.Database, aggregate: str, dtype: 
     array = rng.uniform(0.99, 1.01, (3, 5000)).astype(dtype)
     array[1, 4000] = np.nan
     shared_db.tensor("A", array, promoted=["dim_0", "dim_1"])
-    found = shared_db.run(f"W[i] = {aggregate}(A[i, j])", optimizer="relational")["W"].to_numpy()
+    result = shared_db.run(f"W[i] = {aggregate}(A[i, j])", optimizer="relational")["W"].to_numpy()
     wide = array.astype(float)
     expected = {"sum": wide.sum(1), "prod": wide.prod(1), "max": wide.max(1), "min": wide.min(1)}[aggregate]
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, expected, rtol={"float64": 1e-12, "float32": 1e-7}[dtype])
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, expected, rtol={"float64": 1e-12, "float32": 1e-7}[dtype])
 
 
 class Words(NamedTuple):

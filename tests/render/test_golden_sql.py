@@ -43,10 +43,10 @@ def check_result(db: se.Database, text: str, expected: NDArray[np.float64]) -> N
     """Run SQL statement by statement, as a database person would; the rows of the last are entries of the output."""
     for statement in text.split(";\n")[:-1]:
         rows = db.connection.execute(statement).fetchall()
-    found = np.zeros_like(expected)
+    result = np.zeros_like(expected)
     for *keys, value in rows:
-        found[tuple(keys)] = value
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        result[tuple(keys)] = value
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.engines("duckdb", reason="its own SQL")

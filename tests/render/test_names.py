@@ -22,9 +22,9 @@ def test_keywords_as_names(db: se.Database, name: str, optimizer: str) -> None:
     result = db.run(PROGRAM.format(name=name), optimizer=optimizer, into={"where": "limit"}, outputs=["select"])
     select = array + 1
     np.testing.assert_allclose(result["select"].to_numpy(), select)
-    kept = run_sql(db, 'SELECT * FROM "limit" ORDER BY 1')
+    rows = run_sql(db, 'SELECT * FROM "limit" ORDER BY 1')
     table = (select * array).sum(axis=1)
-    assert kept == [(index, value) for index, value in enumerate(table @ select)]
+    assert rows == [(index, value) for index, value in enumerate(table @ select)]
     assert not any("temp" in relation for relation in contents(db))
 
 

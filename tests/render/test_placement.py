@@ -73,9 +73,9 @@ def test_shards_have_parts_of_groups_that_tuples_fall_on() -> None:
 
 
 def test_colocated_operands_go_nowhere(db: se.Database) -> None:
-    found, _ = placed(product(db, 30, 20, 10, "ij"), TWO, A=Hashed(0), B=Replicated())
-    (definition,) = found.definitions
-    assert (found.total_bytes, definition.distribution) == (0.0, Hashed(0))
+    site_plan, _ = placed(product(db, 30, 20, 10, "ij"), TWO, A=Hashed(0), B=Replicated())
+    (definition,) = site_plan.definitions
+    assert (site_plan.total_bytes, definition.distribution) == (0.0, Hashed(0))
     assert definition.materialized_operands() == ()
 
 
@@ -83,11 +83,13 @@ def test_colocated_operands_go_nowhere(db: se.Database) -> None:
 def test_the_smaller_operand_is_broadcast(db: se.Database, rows: int, columns: int, moved: str) -> None:
     """The other one stays: of C[i, k] = A[i, j] B[j, k], each machine computes some rows, or some columns."""
     plan = product(db, rows, 50, columns, "ijk")
-    found, _ = placed(plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.data.inputs["B"].stored.keys) > 1 else Hashed(0))
-    (definition,) = found.definitions
-    broadcast = [each for each in definition.materialized_operands() if each.distribution == Central()]
-    assert [each.schema.tensor.name for each in broadcast] == [moved]
-    sent, gathered = found.transferred_bytes[definition.relation], found.transferred_bytes[broadcast[0]]
+    site_plan, _ = placed(
+        plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.data.inputs["B"].stored.keys) > 1 else Hashed(0)
+    )
+    (definition,) = site_plan.definitions
+    broadcast = [operand for operand in definition.materialized_operands() if operand.distribution == Central()]
+    assert [operand.schema.tensor.name for operand in broadcast] == [moved]
+    sent, gathered = site_plan.transferred_bytes[definition.relation], site_plan.transferred_bytes[broadcast[0]]
     assert sent == 2 * gathered > 0
 
 
@@ -95,10 +97,10 @@ def test_groups_that_span_machines_are_gathered_where_that_is_less(db: se.Databa
     """A sum over the key by which an operand is distributed: parts of a small result are less than that operand."""
     db.tensor("A", sp.csr_array(sp.random_array((3000, 4), density=0.9, rng=np.random.default_rng(0))))
     plan = db.plan("s[j] = sum(A[i, j])", optimizer="relational", indexes=False)
-    found, _ = placed(plan, TWO, A=Hashed(0))
-    (definition,) = found.definitions
+    site_plan, _ = placed(plan, TWO, A=Hashed(0))
+    (definition,) = site_plan.definitions
     assert definition.materialized_operands() == ()
-    assert 0.0 < found.total_bytes < 10_000  # of some 400,000 in A
+    assert 0.0 < site_plan.total_bytes < 10_000  # of some 400,000 in A
     assert definition.distribution == Hashed(0)  # where results stay that nobody reads on the way
     at_keys, _ = placed(plan, TWO, A=Hashed(1))
     assert (at_keys.total_bytes, at_keys.definitions[0].distribution) == (0.0, Hashed(0))
@@ -111,9 +113,9 @@ def test_no_placement_of_the_inputs_is_refused(db: se.Database, pin: str, cluste
     places: list[Distribution] = [Hashed(0), Replicated(), Scattered(), Central()]
     least = {}
     for left, right in itertools.product(places, places):
-        found, _ = placed(plan, cluster, A=left, B=right)
-        least[left, right] = found.total_bytes
-        assert all(each.distribution is not None for each in found.definitions)
+        site_plan, _ = placed(plan, cluster, A=left, B=right)
+        least[left, right] = site_plan.total_bytes
+        assert all(definition.distribution is not None for definition in site_plan.definitions)
     assert 0.0 <= min(least.values()) < least[Scattered(), Scattered()]
 
 

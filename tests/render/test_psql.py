@@ -41,7 +41,7 @@ def numbers(text: str, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401  # of the d
 
 def results(printed: str) -> list[list[list[str]]]:
     """Cells of the rows of every result that psql printed: headings and numbers of rows go."""
-    found: list[list[list[str]]] = []
+    tables: list[list[list[str]]] = []
     lines = iter(printed.splitlines())
     for _ in lines:  # a heading
         rows = []
@@ -49,15 +49,15 @@ def results(printed: str) -> list[list[list[str]]]:
             if line.startswith("("):
                 break
             rows.append(line.split("|"))
-        found.append(rows)
-    return found
+        tables.append(rows)
+    return tables
 
 
 def as_array(rows: list[list[str]], like: NDArray[Any], fill: Any) -> NDArray[Any]:  # noqa: ANN401  # a number
-    found = np.full_like(like, fill)
+    array = np.full_like(like, fill)
     for *keys, value in rows:
-        found[tuple(map(int, keys))] = numbers(value, like.dtype)
-    return found
+        array[tuple(map(int, keys))] = numbers(value, like.dtype)
+    return array
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -77,8 +77,8 @@ def test_random_programs(postgres: PostgresServer, shared_db: se.Database, famil
         printed = postgres.psql("shared_db", plan.sql(style, dialect="postgres"))
         for name, rows in zip(plan.outputs, results(printed), strict=True):
             wanted = case.expected[name]
-            found = as_array(rows, wanted, expected[name].fill)
-            case.expect(name, found)
+            array = as_array(rows, wanted, expected[name].fill)
+            case.expect(name, array)
 
     run()
 

@@ -130,10 +130,10 @@ def test_files_and_tables_of_a_run_stay_when_it_fails(loaded: se.Database, tmp_p
     path = tmp_path / "y.parquet"
     two = SUMS + "\nZ[i] = sum(1 / (A[i, j] - {}))"
     loaded.run(two.format(7), into={"Y": path, "Z": "z"})
-    kept, before = path.read_bytes(), contents(loaded)
+    content, before = path.read_bytes(), contents(loaded)
     with pytest.raises(se.EngineError):
         loaded.run(two.format(4), into={"Y": path, "Z": "z"})
-    assert (path.read_bytes(), contents(loaded)) == (kept, before)
+    assert (path.read_bytes(), contents(loaded)) == (content, before)
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(se.PlanError, match=r"Y and Z are both to go into the file .*y\.parquet; give each one"):
         loaded.run(two.format(7), into={"Y": path, "Z": f"{tmp_path}/../{tmp_path.name}/y.parquet"})

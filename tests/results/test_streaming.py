@@ -47,15 +47,15 @@ def written(labels: str) -> str:
 
 def dense(batches: pa.RecordBatchReader | Iterator[pa.RecordBatch], shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Entries of batches that are each not too large, and of which no two are of one index."""
-    found = np.zeros(shape)
+    array = np.zeros(shape)
     seen = np.zeros(shape, bool)
     for batch in batches:
         assert 0 < batch.num_rows <= 102  # rows of a batch, and where the header or the end of the data is one more
         *places, values = (column.to_numpy() for column in batch.columns)
         assert not seen[tuple(places)].any()
         seen[tuple(places)] = True
-        found[tuple(places)] = values
-    return found
+        array[tuple(places)] = values
+    return array
 
 
 EXPECTED = np.exp(np.outer(np.linspace(-1, 1, SIZE), np.linspace(0.5, 1, SIZE)))
@@ -204,16 +204,16 @@ def test_a_stream_in_a_transaction_of_the_users(wide: se.Database) -> None:
 @pytest.mark.parametrize("labels", ["i, j", "I, j"])
 def test_into_a_file(wide: se.Database, tmp_path: Path, labels: str) -> None:
     path = tmp_path / "y.parquet"
-    for given in (path, str(path)):
-        assert wide.run(written(labels), into={"Y": given}) == {}
+    for target in (path, str(path)):
+        assert wide.run(written(labels), into={"Y": target}) == {}
     assert list(tmp_path.iterdir()) == [path]
-    found = parquet.read_table(path)
+    stored = parquet.read_table(path)
     result = wide.run(written(labels))["Y"].arrow()
-    assert found.sort_by([("i", "ascending"), ("j", "ascending")]).to_pydict() == (
+    assert stored.sort_by([("i", "ascending"), ("j", "ascending")]).to_pydict() == (
         result.sort_by([("i", "ascending"), ("j", "ascending")]).to_pydict()
     )
-    assert found.schema.types == result.schema.types
-    assert found.schema.metadata[b"sparseeinsum"] == result.schema.metadata[b"sparseeinsum"]
+    assert stored.schema.types == result.schema.types
+    assert stored.schema.metadata[b"sparseeinsum"] == result.schema.metadata[b"sparseeinsum"]
 
 
 @pytest.mark.parametrize("places", [[0], [3], [10], [11], [0, 3, 11]])
@@ -225,5 +225,5 @@ def test_copied_rows_in_pieces(places: list[int]) -> None:
     row = (len(whole) - 19 - 2) // 11
     cuts = [19 + row * place for place in places]
     pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    found = list(copy_format.decode_batches(pieces, ["i", "v"], ["BIGINT", "DOUBLE[]"], 1))
-    assert pa.concat_tables(found).to_pydict() == table.to_pydict()
+    tables = list(copy_format.decode_batches(pieces, ["i", "v"], ["BIGINT", "DOUBLE[]"], 1))
+    assert pa.concat_tables(tables).to_pydict() == table.to_pydict()

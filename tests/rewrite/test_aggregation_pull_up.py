@@ -15,8 +15,8 @@ SAMPLED = "S[i, k] = M[i, k] * sum(L[i, j] * L[j, k])"
 
 
 def graph(nodes: int = 1500, density: float = 0.004, dtype: str = "float64") -> NDArray[np.float64]:
-    found = sp.random_array((nodes, nodes), density=density, rng=np.random.default_rng(0)).toarray() * 10
-    return np.asarray(np.ceil(found).astype(dtype))
+    weights = sp.random_array((nodes, nodes), density=density, rng=np.random.default_rng(0)).toarray() * 10
+    return np.asarray(np.ceil(weights).astype(dtype))
 
 
 def load(db: se.Database, **arrays: NDArray[np.float64]) -> None:
@@ -67,8 +67,8 @@ def test_literals_around_a_sum_stay(db: se.Database) -> None:
 def test_cycles_of_four(db: se.Database) -> None:
     array = graph(100, 0.05)
     load(db, L=array)
-    found = db.run("C[] = sum(L[i, j] * L[j, k] * L[k, l] * L[l, i])")["C"].to_numpy()
-    np.testing.assert_allclose(found, np.trace(np.linalg.matrix_power(array, 4)), rtol=1e-9)
+    result = db.run("C[] = sum(L[i, j] * L[j, k] * L[k, l] * L[l, i])")["C"].to_numpy()
+    np.testing.assert_allclose(result, np.trace(np.linalg.matrix_power(array, 4)), rtol=1e-9)
 
 
 def test_what_is_dense_or_read_twice_is_summed_first(db: se.Database) -> None:
@@ -143,5 +143,5 @@ def test_random_cycles(data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(["ij,jk,ik->", "ij,jk,ik->ik", "ij,jk,ki->j", "ij,kj,ik->ij"]))
     inputs, output = spec.split("->")
     factors = " * ".join(f"{name}[{', '.join(labels)}]" for name, labels in zip("ABC", inputs.split(","), strict=True))
-    found = db.run(f"Y[{', '.join(output)}] = sum[{', '.join(set('ijk') - set(output))}]({factors})")["Y"].to_numpy()
-    np.testing.assert_allclose(found, np.einsum(spec, *arrays.values()), rtol=1e-9, atol=1e-9)
+    result = db.run(f"Y[{', '.join(output)}] = sum[{', '.join(set('ijk') - set(output))}]({factors})")["Y"].to_numpy()
+    np.testing.assert_allclose(result, np.einsum(spec, *arrays.values()), rtol=1e-9, atol=1e-9)

@@ -115,7 +115,7 @@ def rewritten(
         for name, shape in SHAPES.items()
     }
     graph = bind(program, tensors)
-    reading = read_terms(graph.einsums, [each for each in graph.einsums if each.output.tensor in roots], graph)
+    reading = read_terms(graph.einsums, [einsum for einsum in graph.einsums if einsum.output.tensor in roots], graph)
     classes = saturate(reading.terms, reading.bounds, reading.equal_pairs, Limits(seconds=0.1, nodes=3000))
     sizes = sizes_of(classes, reading.bounds, dict.fromkeys(classes.leaves, density))
     extractor = Extractor.with_tree_costs(classes, sizes)
@@ -126,9 +126,9 @@ def rewritten(
         pairs = zip(terms, reading.roots, strict=True)
         assert any(isinstance(term, NumberTerm) or free_labels(term) != frozenset(root.labels) for term, root in pairs)
         return []
-    found = evaluate_program(EinGraph(graph.tensors, tuple(einsums), tuple(roots)), values)
+    results = evaluate_program(EinGraph(graph.tensors, tuple(einsums), tuple(roots)), values)
     wanted = evaluate_program(EinGraph(graph.tensors, graph.einsums, tuple(roots)), values)
-    return [(found[name], wanted[name]) for name in roots]
+    return [(results[name], wanted[name]) for name in roots]
 
 
 def some_values(seed: int) -> dict[str, Any]:
@@ -140,22 +140,22 @@ def some_values(seed: int) -> dict[str, Any]:
 @given(expressions(), st.booleans(), st.floats(0.01, 1), st.integers(0, 2**32 - 1))
 @example(("+", "X[i, j]", ("+", "2", ("+", "X[i, j]", "X[i, j]"))), False, 0.03, 0)  # 3 is the bound of i, too
 def test_random_expressions_stay_what_they_are(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
-    for found, wanted in rewritten(total_of(tree), ["S"], is_shared, density, some_values(seed)):
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-8)
+    for result, wanted in rewritten(total_of(tree), ["S"], is_shared, density, some_values(seed)):
+        np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-8)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(programs(), st.sets(st.sampled_from("TRS"), min_size=1), st.booleans(), st.integers(0, 2**32 - 1))
 def test_random_programs_stay_what_they_are(text: str, roots: set[str], is_shared: bool, seed: int) -> None:
-    for found, wanted in rewritten(text, sorted(roots), is_shared, 0.1, some_values(seed)):
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-7)
+    for result, wanted in rewritten(text, sorted(roots), is_shared, 0.1, some_values(seed)):
+        np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("aggregate", ["max", "min", "prod", "logsumexp", "sum"])
 def test_aggregates_of_what_cancels(aggregate: str) -> None:
     for text in (f"S[j] = {aggregate}[i](X[i, j] - X[i, j] + v[j])", f"S[] = {aggregate}[i](u[i] - u[i] + sum(v[j]))"):
-        ((found, wanted),) = rewritten(text, ["S"], False, 1.0, some_values(2))
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        ((result, wanted),) = rewritten(text, ["S"], False, 1.0, some_values(2))
+        np.testing.assert_allclose(result, wanted, rtol=1e-12)
 
 
 SEVERAL = """
@@ -171,7 +171,7 @@ def test_results_that_share_parts_are_rewritten_together(factors: se.Database, a
     plan = factors.plan(SEVERAL)
     assert plan.data.rewriting.shares.keys() == {"L", "G", "H"}
     assert largest_result(plan) < ROWS * COLUMNS
-    reads = [sorted(each.tensor for each in step.einsum.operands) for step in plan.data.decomposed.steps]
+    reads = [sorted(operand.tensor for operand in step.einsum.operands) for step in plan.data.decomposed.steps]
     assert sum(names == ["U", "X"] for names in reads) == 1  # X' U, of L and of H
     results, error = factors.run(plan), difference(arrays)
     assert [list(results[name].df())[:-1] for name in "LGH"] == [[], ["row", "m"], ["column", "m"]]

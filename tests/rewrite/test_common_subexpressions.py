@@ -39,9 +39,9 @@ def computed(plan: se.Plan) -> list[str]:
 
 def check(database: se.Database, inputs: Mapping[str, Array], text: str) -> None:
     expected = evaluate_program(se.program(text), dict(inputs))
-    found = database.run(text, progress=False)
-    for name in found:
-        np.testing.assert_allclose(found[name].to_numpy(), expected[name], rtol=1e-12, atol=1e-12, err_msg=name)
+    results = database.run(text, progress=False)
+    for name in results:
+        np.testing.assert_allclose(results[name].to_numpy(), expected[name], rtol=1e-12, atol=1e-12, err_msg=name)
 
 
 SAME = {
@@ -111,8 +111,8 @@ def test_outputs_are_delivered_under_their_own_names(loaded: se.Database, inputs
     plan = loaded.plan(text)
     assert plan.outputs == ("R", "S", "T")
     assert [line.split(" = ")[1].lower() for line in plan.notation()][1:] == ["r[x, y]", "r[i, k]"]
-    found = loaded.run(text, progress=False)
-    assert list(found["S"].df().columns) == ["x", "y", "val"]
+    results = loaded.run(text, progress=False)
+    assert list(results["S"].df().columns) == ["x", "y", "val"]
     check(loaded, inputs, text)
 
 
@@ -126,7 +126,9 @@ def test_the_name_of_an_output_is_kept(loaded: se.Database, inputs: Mapping[str,
 def test_parts_of_statements_are_shared(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
     """The maxima and the sums of the same softmax, which two statements write within larger ones."""
     text = "Y[i, k] = sum(softmax[j](B[i, j]) * A[j, k])\nZ[i] = sum(softmax[j](B[i, j]) * v[j])"
-    assert len(computed(loaded.plan(text))) < sum(len(computed(loaded.plan(each))) for each in text.split("\n"))
+    assert len(computed(loaded.plan(text))) < sum(
+        len(computed(loaded.plan(statement))) for statement in text.split("\n")
+    )
     check(loaded, inputs, text)
 
 
@@ -152,7 +154,7 @@ def test_graphs_written_twice_are_computed_once() -> None:
     """The second time with other names, operands in the opposite order and results with their axes reversed."""
     for problem in [*drawn(is_tree=True, count=40), *drawn(is_tree=False, count=40)]:
         graph = problem.model.graph
-        once, twice = (merge_common_subexpressions(each, {}) for each in (graph, doubled(graph)))
+        once, twice = (merge_common_subexpressions(einsums, {}) for einsums in (graph, doubled(graph)))
         copies = [einsum for einsum in twice.einsums if is_copy_of_result(einsum, graph)]
         assert len(twice.einsums) - len(copies) == len(once.einsums)
         assert {einsum.output.tensor for einsum in copies} <= {f"{name}_again" for name in graph.outputs}
@@ -166,10 +168,10 @@ def doubled(graph: EinGraph) -> EinGraph:
     for einsum in graph.einsums:
         output = Reference(f"{einsum.output.tensor}_again", renamed(einsum.output.labels)[::-1])
         operands = tuple(
-            Reference(f"{each.tensor}_again", renamed(each.labels)[::-1])
-            if each.tensor in computed
-            else Reference(each.tensor, renamed(each.labels))
-            for each in reversed(einsum.operands)
+            Reference(f"{operand.tensor}_again", renamed(operand.labels)[::-1])
+            if operand.tensor in computed
+            else Reference(operand.tensor, renamed(operand.labels))
+            for operand in reversed(einsum.operands)
         )
         last = len(operands) - 1
         join = substitute(einsum.join, {position: Operand(last - position) for position in range(len(operands))})

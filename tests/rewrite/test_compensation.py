@@ -81,26 +81,26 @@ def summed(
 
 def check(einsum: EinSum, tensors: dict[str, Tensor], arrays: dict[str, Array], parts: tuple[EinSum, ...]) -> None:
     """The parts compute the same; all that aggregate are 0 where an operand holds its fill."""
-    known, shapes = dict(arrays), dict(tensors)
+    values, shapes = dict(arrays), dict(tensors)
     for part in parts:
         assert len(part.operands) <= 2
-        assert part.output.tensor.lower() not in {name.lower() for name in known}
+        assert part.output.tensor.lower() not in {name.lower() for name in values}
         if part.output.tensor != "W":
-            assert_zero_at_fills(part, shapes, known)
+            assert_zero_at_fills(part, shapes, values)
         shapes[part.output.tensor] = result_tensor(part, shapes)
-        known[part.output.tensor] = evaluate_einsum(part, known)
+        values[part.output.tensor] = evaluate_einsum(part, values)
     expected = evaluate_einsum(einsum, arrays)
-    found = known["W"]
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    result = values["W"]
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     tolerance = 1e-4 if expected.dtype == np.float32 else 1e-11
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * 100)
+    np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance * 100)
 
 
-def assert_zero_at_fills(part: EinSum, tensors: dict[str, Tensor], known: dict[str, Array]) -> None:
+def assert_zero_at_fills(part: EinSum, tensors: dict[str, Tensor], values_of_operands: dict[str, Array]) -> None:
     if any(operand.tensor.startswith("W") for operand in part.operands):
         return  # results of parts are added up as they are
     fills = [np.asarray(tensors[operand.tensor].fill, tensors[operand.tensor].dtype)[()] for operand in part.operands]
-    values = [known[operand.tensor].ravel()[:10] for operand in part.operands]
+    values = [values_of_operands[operand.tensor].ravel()[:10] for operand in part.operands]
     dtypes = [tensors[operand.tensor].dtype for operand in part.operands]
     for position in range(len(fills)):
         if not MAY_OVERFLOW & functions_of(part.join):

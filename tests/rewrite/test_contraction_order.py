@@ -77,10 +77,10 @@ def all_trees(groups: tuple[int, ...]) -> Iterator[Tree]:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_exact_search_finds_what_brute_force_finds(count: int, seed: int, sparse: bool) -> None:
     estimates = ContractionEstimates(random_network(count, seed, sparse))
-    found = search_exactly(estimates, [1 << position for position in range(count)])
+    order = search_exactly(estimates, [1 << position for position in range(count)])
     trees = list(all_trees(tuple(1 << position for position in range(count))))
     assert len(trees) == math.prod(range(1, 2 * count - 2, 2))
-    assert estimates.cost(found) == pytest.approx(min(map(estimates.cost, trees)), rel=1e-12)
+    assert estimates.cost(order) == pytest.approx(min(map(estimates.cost, trees)), rel=1e-12)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -88,12 +88,12 @@ def test_the_exact_search_finds_what_brute_force_finds(count: int, seed: int, sp
 @pytest.mark.parametrize("seed", range(2))
 def test_orders_are_never_worse_than_those_of_opt_einsum(count: int, seed: int, sparse: bool) -> None:
     estimates = ContractionEstimates(random_network(count, seed, sparse, largest=9 if count < 30 else 3))
-    found = find_contraction_order(estimates)
+    order = find_contraction_order(estimates)
     inputs = [frozenset(factor.labels) for factor in estimates.network.factors]
     for search in (paths.auto, paths.greedy):
         theirs = tree_of_path(search(inputs, estimates.network.output, estimates.network.bounds), count)
         theirs_cost = estimates.cost(theirs)
-        assert estimates.cost(found) <= theirs_cost * (1 + 1e-9)
+        assert estimates.cost(order) <= theirs_cost * (1 + 1e-9)
 
 
 def test_sparsity_changes_the_order() -> None:
@@ -139,11 +139,11 @@ def test_every_factor_is_contracted_once(factors: int) -> None:
     order = order_of(network(subscripts, dict.fromkeys("abcdefghi", 3)))
     assert len(order) == factors - 1
     assert functools.reduce(lambda done, group: done | group, order, 0) == (2**factors - 1 if order else 0)
-    known = {1 << position for position in range(factors)}
+    groups = {1 << position for position in range(factors)}
     for group in groups_in_order(order):
-        assert set(order[group]) <= known
+        assert set(order[group]) <= groups
         assert sum(order[group]) == group
-        known = (known - set(order[group])) | {group}
+        groups = (groups - set(order[group])) | {group}
 
 
 @pytest.mark.parametrize(

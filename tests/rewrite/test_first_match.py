@@ -50,23 +50,23 @@ def matrices(draw: st.DrawFn) -> tuple[Matrix, float]:
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.usefixtures("always_sparse")
-@given(given=matrices(), optimizer=st.sampled_from(["dp", "relational", "dense"]))
-def test_absent_entries_hold_the_fill(shared_db: se.Database, given: tuple[Matrix, float], optimizer: str) -> None:
-    x, fill = given
+@given(matrix=matrices(), optimizer=st.sampled_from(["dp", "relational", "dense"]))
+def test_absent_entries_hold_the_fill(shared_db: se.Database, matrix: tuple[Matrix, float], optimizer: str) -> None:
+    x, fill = matrix
     load(shared_db, x, fill)
     check(shared_db, x, optimizer)
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    given=matrices(),
+    matrix=matrices(),
     promoted=st.sampled_from([("dim_0", "dim_1"), ("dim_0",), ("dim_1",), ()]),
     nonfinite=st.sampled_from(["error", "allow"]),
 )
 def test_every_decomposition(
-    shared_db: se.Database, given: tuple[Matrix, float], promoted: tuple[str, ...], nonfinite: str
+    shared_db: se.Database, matrix: tuple[Matrix, float], promoted: tuple[str, ...], nonfinite: str
 ) -> None:
-    x, fill = given
+    x, fill = matrix
     load(shared_db, x, fill, promoted)
     check(shared_db, x, nonfinite=nonfinite)
 

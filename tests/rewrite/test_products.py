@@ -196,8 +196,8 @@ def check_products(db: se.Database, data: st.DataObject) -> None:
     else:
         lines.append(f"Y[j, i] = T{count - 1}[i, j]")
         value = value.T
-    found = db.run("\n".join(lines), optimizer=data.draw(st.sampled_from(("dp", "greedy", "relational"))))
-    np.testing.assert_allclose(found["Y"].to_numpy(), value, rtol=1e-9, atol=1e-9)
+    results = db.run("\n".join(lines), optimizer=data.draw(st.sampled_from(("dp", "greedy", "relational"))))
+    np.testing.assert_allclose(results["Y"].to_numpy(), value, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -226,5 +226,5 @@ def test_constants_are_multiplied_with_sums_not_with_their_terms(db: se.Database
 def test_sums_that_may_overflow_keep_their_constants(db: se.Database) -> None:
     db.tensor("B", np.full((2, 3), 1e200))
     db.tensor("C", np.full((3, 2), 1e108))
-    found = db.run("T[i, k] = sum(B[i, j] * 1e-200 * C[j, k])")["T"].to_numpy()
-    np.testing.assert_allclose(found, np.full((2, 2), 3e108), rtol=1e-9)
+    result = db.run("T[i, k] = sum(B[i, j] * 1e-200 * C[j, k])")["T"].to_numpy()
+    np.testing.assert_allclose(result, np.full((2, 2), 3e108), rtol=1e-9)

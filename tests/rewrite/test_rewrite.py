@@ -40,8 +40,8 @@ def values_of(array: Array, fill: Any) -> ValueFacts:  # noqa: ANN401  # a numbe
     if not entries.size:
         return ValueFacts(EMPTY_RANGE, has_fill=array.size > 0)
     parts = np.concatenate([entries.real, entries.imag])
-    known = Range(parts.min().item(), parts.max().item()) if np.isfinite(parts).all() else ANY_VALUE
-    return ValueFacts(known, has_fill=entries.size < array.size)
+    value_range = Range(parts.min().item(), parts.max().item()) if np.isfinite(parts).all() else ANY_VALUE
+    return ValueFacts(value_range, has_fill=entries.size < array.size)
 
 
 def statistics_of(array: Array, fill: Number) -> Statistics:
@@ -76,22 +76,24 @@ def check(
 ) -> tuple[EinSum, ...]:
     """Both graphs compute the same, and the broken one is one that later rooms can compute."""
     bound, graph = broken(einsums, arrays, fills)
-    expected, found = evaluate_program(bound, arrays), evaluate_program(graph, arrays)
+    expected, results = evaluate_program(bound, arrays), evaluate_program(graph, arrays)
     assert graph.outputs == bound.outputs
-    assert all(len(each.operands) <= 2 for each in graph.einsums)
-    known = set(arrays)
-    for each in graph.einsums:
-        assert {operand.tensor for operand in each.operands} <= known
-        assert each.output.tensor.lower() not in {name.lower() for name in known}
-        known.add(each.output.tensor)
-        tensor = graph.tensors[each.output.tensor]
-        assert (tensor.shape, tensor.dtype) == (found[tensor.name].shape, str(found[tensor.name].dtype))
+    assert all(len(rewritten.operands) <= 2 for rewritten in graph.einsums)
+    available = set(arrays)
+    for rewritten in graph.einsums:
+        assert {operand.tensor for operand in rewritten.operands} <= available
+        assert rewritten.output.tensor.lower() not in {name.lower() for name in available}
+        available.add(rewritten.output.tensor)
+        tensor = graph.tensors[rewritten.output.tensor]
+        assert (tensor.shape, tensor.dtype) == (results[tensor.name].shape, str(results[tensor.name].dtype))
     for name in bound.outputs:
-        assert (found[name].shape, found[name].dtype) == (expected[name].shape, expected[name].dtype)
-        scale = max(np.abs(array[np.isfinite(array)]).max(initial=1) for array in (*expected.values(), *found.values()))
+        assert (results[name].shape, results[name].dtype) == (expected[name].shape, expected[name].dtype)
+        scale = max(
+            np.abs(array[np.isfinite(array)]).max(initial=1) for array in (*expected.values(), *results.values())
+        )
         is_single = any(array.dtype in (np.float32, np.complex64) for array in arrays.values())
         tolerance = float(scale) * (1e-4 if is_single else 1e-9)
-        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(results[name], expected[name], rtol=0, atol=tolerance, err_msg=name)
     return graph.einsums
 
 
@@ -277,8 +279,8 @@ def test_two_singles_are_not_multiplied_alone_beside_a_double() -> None:
     arrays |= {name: arrays[name].astype("float32") for name in "AB"}
     _, graph = broken((einsum(CHAIN, chain("mul", 3)),), arrays)
     assert {graph.tensors[part.output.tensor].dtype for part in graph.einsums} == {"float64"}
-    found = evaluate_program(graph, arrays)["W"]
-    np.testing.assert_allclose(found, arrays["A"].astype(float) @ arrays["B"] @ arrays["C"], rtol=1e-13)
+    result = evaluate_program(graph, arrays)["W"]
+    np.testing.assert_allclose(result, arrays["A"].astype(float) @ arrays["B"] @ arrays["C"], rtol=1e-13)
 
 
 def test_where_of_three_tensors() -> None:

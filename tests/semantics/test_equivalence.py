@@ -52,41 +52,41 @@ DIFFERENT = {
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_equal_programs_are_proven_equal(name: str) -> None:
-    found = se.equivalent(*EQUAL[name])
-    assert found
-    assert found.counter_example is None
-    assert str(found).startswith("equal: ")
+    verdict = se.equivalent(*EQUAL[name])
+    assert verdict
+    assert verdict.counter_example is None
+    assert str(verdict).startswith("equal: ")
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_different_programs_are_refuted_by_numbers(name: str) -> None:
     programs = DIFFERENT[name]
-    found = se.equivalent(*programs)
-    assert not found
-    assert found.counter_example is not None
+    verdict = se.equivalent(*programs)
+    assert not verdict
+    assert verdict.counter_example is not None
     results = [
-        next(iter(reversed(evaluate_program(se.program(text), found.counter_example.tensors).values())))
+        next(iter(reversed(evaluate_program(se.program(text), verdict.counter_example.tensors).values())))
         for text in programs
     ]
     assert not np.allclose(results[0], results[1])
-    np.testing.assert_array_equal(results, found.counter_example.results)
-    assert "different:" in str(found)
+    np.testing.assert_array_equal(results, verdict.counter_example.results)
+    assert "different:" in str(verdict)
 
 
 def test_what_is_neither_is_said_to_be_neither() -> None:
-    found = se.equivalent("Y[i] = sqrt(a[i])^2", "Y[i] = a[i]")
-    assert not found
-    assert found.counter_example is None
-    assert str(found).startswith("not proven equal, but no numbers were found")
+    verdict = se.equivalent("Y[i] = sqrt(a[i])^2", "Y[i] = a[i]")
+    assert not verdict
+    assert verdict.counter_example is None
+    assert str(verdict).startswith("not proven equal, but no numbers were found")
 
 
 def test_normal_forms_are_readable() -> None:
-    found = se.equivalent(*EQUAL["squared distance"])
+    verdict = se.equivalent(*EQUAL["squared distance"])
     first = (
         "sum[a, b, c, d](U[a, b] * U[a, c] * V[d, b] * V[d, c]) - 2 * sum[a, b, c](U[a, b] * V[c, b] * X[a, c])"
         " + sum[a, b](X[a, b]^2)"
     )
-    assert found.normal_forms[0] == first
+    assert verdict.normal_forms[0] == first
 
 
 def test_expressions_are_compared_as_they_are() -> None:

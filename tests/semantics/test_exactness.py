@@ -18,9 +18,9 @@ def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite
         name: Tensor(name, tuple(Axis(f"dim_{axis}", 3) for axis in range(ranks[name])), fill=fill)
         for name in program.inputs
     }
-    known = {name: ValueFacts(ANY_VALUE if name in infinite else Range(-9, 9), has_fill=True) for name in inputs}
-    found = decide_evaluations(bind(program, inputs), known, allows_nonfinite)
-    return found.evaluations[program.einsums[-1].output.tensor]
+    facts = {name: ValueFacts(ANY_VALUE if name in infinite else Range(-9, 9), has_fill=True) for name in inputs}
+    decisions = decide_evaluations(bind(program, inputs), facts, allows_nonfinite)
+    return decisions.evaluations[program.einsums[-1].output.tensor]
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,10 @@ def check(db: se.Database, body: str, labels: str, wanted: Any) -> None:  # noqa
     wanted = np.asarray(wanted)
     for optimizer in OPTIMIZERS:
         result = db.run(f"W[{labels}] = {body}", optimizer=optimizer)["W"]
-        found = result.to_numpy()
-        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+        actual = result.to_numpy()
+        assert (actual.shape, actual.dtype) == (wanted.shape, wanted.dtype)
         tolerance = 1e-5 if wanted.dtype == np.float32 else 1e-12
-        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("fill", "dtype"), [(0, "float64"), (1, "float64"), (-0.5, "float32"), (2, "int64")])
@@ -131,11 +131,11 @@ FOLDS: dict[str, Callable[..., Any]] = {
 def test_reductions(shared_db: se.Database, fold: str, fill: float, dtype: str, axes: tuple[int, ...]) -> None:
     u = sparse((3, 4, 2), fill, dtype=dtype)
     load(shared_db, "U", u, fill)
-    kept = ", ".join(label for axis, label in enumerate("ijk") if axis not in axes)
-    found = shared_db.run(f"W[{kept}] = {fold}(U[i, j, k])")["W"].to_numpy()
+    remaining = ", ".join(label for axis, label in enumerate("ijk") if axis not in axes)
+    result = shared_db.run(f"W[{remaining}] = {fold}(U[i, j, k])")["W"].to_numpy()
     wanted = np.asarray(FOLDS[fold](u, axis=axes))
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    assert result.shape == wanted.shape
+    np.testing.assert_allclose(result, wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("fills", [(0, 0, 0), (1, 0, -2), (0, 3, 0.5)])
@@ -160,19 +160,19 @@ def test_infinities_that_are_given(shared_db: se.Database, optimizer: str) -> No
     load(shared_db, "C", c, 0)
     shared_db.tensor("U", u)
     masked = np.where(c != 0, u, -np.inf)
-    found = shared_db.run(f"{MASKED}; P[i, j] = softmax[j](W[i, j])", optimizer=optimizer, outputs=["W"])
-    np.testing.assert_array_equal(found["W"].to_numpy(), masked)
-    assert found["W"].fill == -np.inf
-    assert found["W"].rows.num_rows == np.count_nonzero(c)
+    results = shared_db.run(f"{MASKED}; P[i, j] = softmax[j](W[i, j])", optimizer=optimizer, outputs=["W"])
+    np.testing.assert_array_equal(results["W"].to_numpy(), masked)
+    assert results["W"].fill == -np.inf
+    assert results["W"].rows.num_rows == np.count_nonzero(c)
     with np.errstate(invalid="ignore"):
         powers = np.nan_to_num(np.exp(masked - masked.max(axis=1, keepdims=True)))
-    np.testing.assert_allclose(found["P"].to_numpy(), powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
+    np.testing.assert_allclose(results["P"].to_numpy(), powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
     load(shared_db, "F", np.where(c != 0, c, np.inf), np.inf)
-    found = shared_db.run("D[i, j] = where(index(i) == index(j), 0, F[i, j])", optimizer=optimizer)
+    results = shared_db.run("D[i, j] = where(index(i) == index(j), 0, F[i, j])", optimizer=optimizer)
     wanted = np.where(np.arange(5)[:, None] == np.arange(6), 0, np.where(c != 0, c, np.inf))
-    np.testing.assert_array_equal(found["D"].to_numpy(), wanted)
-    found = shared_db.run("D[i, j] = min(U[i, j], where(index(i) == index(j), 0, inf))", optimizer=optimizer)
-    np.testing.assert_array_equal(found["D"].to_numpy(), np.where(np.arange(5)[:, None] == np.arange(6), 0, u))
+    np.testing.assert_array_equal(results["D"].to_numpy(), wanted)
+    results = shared_db.run("D[i, j] = min(U[i, j], where(index(i) == index(j), 0, inf))", optimizer=optimizer)
+    np.testing.assert_array_equal(results["D"].to_numpy(), np.where(np.arange(5)[:, None] == np.arange(6), 0, u))
 
 
 @pytest.mark.parametrize("text", ["exp(U[i, j] * 1000)", "where(U[i, j] < inf, exp(U[i, j] * 1000), 0)"])

@@ -61,13 +61,13 @@ def test_stored_in_tiles(shared_db: se.Database, tiles: tuple[int, int]) -> None
     extents = [tile or bound for tile, bound in zip(tiles, array.shape, strict=True)]
     for row, column in itertools.product(*(range(0, bound, step) for bound, step in zip((5, 7), extents, strict=True))):
         inside = array[row : row + extents[0], column : column + extents[1]].ravel().tolist()
-        found = [start // tile for start, tile in zip((row, column), tiles, strict=True) if tile]
-        places = ", ".join("?" * (len(found) + 1))
-        run_sql(shared_db, f"INSERT INTO tiled VALUES ({places})", [*found, inside])
+        tile_numbers = [start // tile for start, tile in zip((row, column), tiles, strict=True) if tile]
+        places = ", ".join("?" * (len(tile_numbers) + 1))
+        run_sql(shared_db, f"INSERT INTO tiled VALUES ({places})", [*tile_numbers, inside])
     tensor = Tensor("A", (Axis("i", 5), Axis("j", 7)))
     stored = StoredTensor(tensor, Decomposition(tiles), "tiled", tuple(keys), "val", casts=False, is_owned=False)
     tilings = list(itertools.product((0, 1, 2, 3), repeat=2))
-    assert measure_blocks(stored, tilings, shared_db._engine) == {each: blocks(array, each) for each in tilings}
+    assert measure_blocks(stored, tilings, shared_db._engine) == {sides: blocks(array, sides) for sides in tilings}
 
 
 def test_entries_that_lie_in_blocks_have_fewer_of_them_than_chance_would_give(shared_db: se.Database) -> None:
@@ -76,9 +76,9 @@ def test_entries_that_lie_in_blocks_have_fewer_of_them_than_chance_would_give(sh
     shared_db.tensor("A", sp.csr_array(array))
     true = blocks(array, (16, 16))
     assert shared_db.statistics("A").tuples((16, 16)) > 5 * true
-    found = shared_db.statistics("A", tilings=[(16, 16), (32, 32)])
-    assert found.tuples((16, 16)) == true
-    assert found.counted_tuples == {tiles: blocks(array, tiles) for tiles in ((16, 16), (32, 32))}
+    statistics = shared_db.statistics("A", tilings=[(16, 16), (32, 32)])
+    assert statistics.tuples((16, 16)) == true
+    assert statistics.counted_tuples == {tiles: blocks(array, tiles) for tiles in ((16, 16), (32, 32))}
 
 
 def test_tiles_that_are_none(shared_db: se.Database) -> None:

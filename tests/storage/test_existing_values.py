@@ -20,7 +20,7 @@ def make_table(db: se.Database, sql_type: str, *values: object) -> None:
     """A table t of indices i from 0, and values v."""
     run_sql(db, f"CREATE OR REPLACE TABLE t (i INTEGER, v {sql_type})")
     for number, value in enumerate(values):
-        held = [None if each is None else float(each) for each in value] if isinstance(value, list) else value
+        held = [None if element is None else float(element) for element in value] if isinstance(value, list) else value
         run_sql(db, "INSERT INTO t VALUES (?, ?)", [number, bool(value) if sql_type == "BOOLEAN" else held])
 
 

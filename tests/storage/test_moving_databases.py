@@ -126,20 +126,20 @@ def test_files_on_a_server_are_removed(
     share, library = tmp_path / "share", tmp_path / "lib"
     (share / "extension").mkdir(parents=True)
     library.mkdir()
-    kept = [share / "extension" / "plpgsql.control", library / "plpgsql.so"]
+    server_files = [share / "extension" / "plpgsql.control", library / "plpgsql.so"]
     ours = [
         *(share / "extension" / f"sparseeinsum{name}" for name in ("--0.1.0.sql", "--0.1.0--0.2.0.sql", ".control")),
         *(share / "extension" / f"sparseeinsum_python{name}" for name in ("--0.2.0.sql", ".control")),
         library / "sparseeinsum.so",
     ]
-    for path in (*kept, *ours):
+    for path in (*server_files, *ours):
         path.touch()
     program = tmp_path / "pg_config"
     answers = f'--sharedir) echo {share};; --pkglibdir) echo {library};; *) echo "PostgreSQL 15.1";;'
     program.write_text(f"#!/bin/sh\ncase $1 in {answers} esac")
     program.chmod(0o755)
     assert cli.main(["remove", "postgres", "--pg-config", str(program)]) == 0
-    assert all(path.exists() for path in kept)
+    assert all(path.exists() for path in server_files)
     assert not any(path.exists() for path in ours)
     assert "DROP EXTENSION IF EXISTS" in capsys.readouterr().out
     assert cli.main(["remove", "postgres", "--pg-config", str(program)]) == 1
