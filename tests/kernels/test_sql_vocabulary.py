@@ -26,7 +26,7 @@ def connection(shared_db: se.Database) -> Connection:
 def test_every_function_is_tested() -> None:
     called = {re.split(r"\W", call)[0] for call in (*test_sql_functions.SCALARS, *test_sql_aggregates.AGGREGATES)}
     others = [function for function in functions() if "f64" in function.dtypes and not function.uses_resident_arrays]
-    # test_resident_arrays.py and test_users_aggregates.py have the rest
+    # test_resident_arrays.py and test_user_aggregates.py have the rest
     assert called == {function.name for function in others if not function.is_embedded}
 
 
