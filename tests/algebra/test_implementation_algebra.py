@@ -45,7 +45,7 @@ def expect_equal(actual: Relation, wanted: Relation) -> None:
 
 
 def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> None:
-    """Every operator's result lies where its placement says, and is of its type."""
+    """Assert that every operator's result has its type and is on the sites that its placement names."""
     for site_plan in topological_order(plan):
         run = simulate(site_plan, inputs, sites)
         if site_plan.placement.pending is None:
@@ -58,7 +58,7 @@ def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> No
 
 
 def _dims(plan: SitePlan) -> Iterable[int]:
-    """What a relation is partitioned by: of one whose tuples are scattered, the whole key."""
+    """Dimensions by which a relation is partitioned: all key columns if its tuples are scattered."""
     return plan.placement.dims if plan.placement.kind == PlacementKind.PARTITIONED else range(plan.type.arity)
 
 
@@ -71,7 +71,7 @@ def test_table_1(problem: Problem, sites: int) -> None:
 
 
 def test_rules() -> None:
-    """Any plan, any rule anywhere: the same relation; and every rule has been tried."""
+    """Any rule, applied anywhere in any plan, keeps the relation; every rule is tested."""
     tries: Counter[str] = Counter()
 
     @settings(max_examples=240, deadline=None)
@@ -176,13 +176,13 @@ def test_rule_is_refused(name: str, plan: SitePlan) -> None:
     assert list(RULES[name](plan)) == []
 
 
-def test_maps_that_make_several_are_not_merged() -> None:
+def test_maps_of_one_tuple_to_several_are_not_merged() -> None:
     problem_maps = transformed(LocalMap(X, with_copy_number(2, 2), Duplicate(2)), RELU)
     assert list(RULES["R1-2"](problem_maps)) == []
 
 
 def test_printed_condition_of_two_phases_fails() -> None:
-    """R2-5 is printed for group_by within dims: then groups stay on several sites, and are not done."""
+    """R2-5 is printed for group_by within dims: groups then stay on several sites, so its result is wrong."""
     phased = summed(Shuffle(summed(X, 1), (0,)), 0)
     assert phased.placement.pending is None
     by_both = summed(Shuffle(X, (0, 1)), 1)
@@ -215,13 +215,13 @@ def test_printed_condition_of_shuffled_joins_fails() -> None:
         (lambda: LocalMap(X, with_copy_number(2, 2), RELU), "makes 2 keys, and relu\\(u\\) 1 arrays"),
     ],
 )
-def test_plans_that_would_compute_something_else_cannot_be_made(make: object, message: str) -> None:
+def test_plans_of_another_result_are_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(AlgebraError, match=message):
         make()
 
 
-def test_floats_that_move_are_counted() -> None:
+def test_transferred_floats_are_counted() -> None:
     """Of 16 blocks of 4: a broadcast sends each to all others, a shuffle those that are elsewhere."""
     assert simulate(Broadcast(X), STORED, 4).floats == 16 * 4 * 3
     assert simulate(Shuffle(BY_ROW, (0,)), STORED, 4).floats == 0

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database"
 
 
 def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> dict[str, Array]:
-    """What the expressions of a plan give, evaluated by numpy."""
+    """Results of the expressions of a plan, evaluated by numpy."""
     stored_tensors = stored_of(plan.data.inputs)
     complete = {name for name, tensor in plan.data.inputs.items() if tensor.is_complete}
     relations: dict[str, Relation] = {
@@ -62,7 +62,7 @@ def test_expressions_of_random_plans(shared_db: se.Database, family: str) -> Non
     run()
 
 
-def test_it_is_written(db: se.Database) -> None:
+def test_expression_as_text(db: se.Database) -> None:
     db.tensor("A", np.eye(4), promoted={"dim_0": 1, "dim_1": 1})
     db.tensor("H", np.ones((4, 6)), promoted={"dim_0": 1})
     plan = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": {"i": 1, "j": 1}}, layout="any")
@@ -78,8 +78,8 @@ T
     assert {type(node).__name__ for node in topological_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
 
 
-def test_it_is_distributed(db: se.Database) -> None:
-    """A graph network on four sites: sparse weights of edges lie by rows, features go to all, and little else moves."""
+def test_expression_on_several_sites(db: se.Database) -> None:
+    """On four sites, sparse edge weights are partitioned by rows and features are replicated; little else is moved."""
     rng = np.random.default_rng(0)
     edges = np.where(rng.random((40, 40)) < 0.1, 1.0, 0.0)
     db.tensor("A", edges, promoted={"dim_0": 1, "dim_1": 1})

@@ -19,7 +19,7 @@ from sparseeinsum.algebra.relational.evaluate import evaluate
 
 
 def reachable(plan: SitePlan, rules: Iterable[Rule], most: int) -> list[SitePlan]:
-    """The plans that rules lead to, the given one first; no more than so many, those of the fewest steps."""
+    """A plan and the plans that rules reach from it, by the number of steps; at most `most`."""
     chosen = tuple(rules)
     reached = {plan: None}
     waiting = deque([plan])
@@ -33,7 +33,7 @@ def reachable(plan: SitePlan, rules: Iterable[Rule], most: int) -> list[SitePlan
 
 @random_runs(30)
 @given(problems(4), st.sampled_from([2, 3, 5]))
-def test_nothing_that_rules_lead_to_is_cheaper(problem: Problem, count: int) -> None:
+def test_no_plan_that_the_rules_reach_is_cheaper(problem: Problem, count: int) -> None:
     sites = Sites(count)
     plan = best_plans([problem.expression], problem.placements, sites)[0]
     expect_equal(simulate(plan, problem.inputs, count).relation(), evaluate(problem.expression, problem.inputs))

@@ -50,7 +50,7 @@ DIAGONAL = einsum_kernel("ii->i")
 
 
 def blocks(matrix: Matrix, rows: int, columns: int) -> Relation:
-    """A matrix in blocks of this size, the last ones smaller."""
+    """A matrix in blocks of this size; the last blocks may be smaller."""
     return {
         (i, j): matrix[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns]
         for i in range(-(-matrix.shape[0] // rows))
@@ -72,7 +72,7 @@ def test_aggregation_by_the_second_key() -> None:
     expect(sum_of(R_A, [1]), {(0,): [[10, 12], [14, 16]], (1,): [[18, 20], [22, 24]]})
 
 
-def test_aggregation_of_everything() -> None:
+def test_aggregation_of_all_tuples() -> None:
     expect(Aggregation(R_A, (), KernelFold(ADD)), {(): [[28, 32], [36, 40]]})
 
 
@@ -119,7 +119,7 @@ def test_order_of_groups() -> None:
 
 
 @pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL])
-def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
+def test_outer_joins_keep_unmatched_tuples(kind: JoinKind) -> None:
     left: Relation = {(0,): np.array([1.0]), (2,): np.array([3.0])}
     right: Relation = {(2,): np.array([10.0]), (3,): np.array([20.0])}
     with_holes = RelationType((4,), (1,), is_continuous=False)
@@ -139,7 +139,7 @@ def test_holes_are_filled() -> None:
 
 
 def test_nearest_neighbour() -> None:
-    """Section 6.2; arrays hold pairs of a distance and a number of a point, of which the lesser is kept."""
+    """Section 6.2: arrays hold pairs of a distance and the number of a point; the smaller pair is kept."""
     rng = np.random.default_rng(0)
     query, points, metric = rng.normal(size=4), rng.normal(size=(6, 4)), rng.normal(size=(4, 4))
     metric = metric @ metric.T
@@ -200,7 +200,7 @@ def test_nearest_neighbour() -> None:
         (lambda: einsum_kernel("ij->k"), "specifies no kernel"),
     ],
 )
-def test_what_does_not_fit_is_refused(make: object, message: str) -> None:
+def test_relations_that_do_not_fit_are_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(AlgebraError, match=message):
         make()
@@ -225,7 +225,7 @@ def test_predicates_can_be_negated() -> None:
     assert list(evaluate(Filter(R_A, predicate), STORED)) == [(1, 0)]
 
 
-def test_a_part_that_is_missing_is_told_of() -> None:
+def test_missing_parts_need_a_fill() -> None:
     with_hole = Filter(R_A, trace_predicate(lambda i, j: i + j < 2, 2))
     with pytest.raises(AlgebraError, match="2 of 4 indices are there to be concatenated; give it a fill"):
         evaluate(Concat(with_hole, 1, 1), STORED)
@@ -263,7 +263,7 @@ OF_TWO = {
 
 @pytest.mark.parametrize("text", SCALARS)
 def test_laws_hold(text: str) -> None:
-    """Whatever a kernel is said to commute with, it commutes with, and most of what it commutes with is known."""
+    """A kernel commutes with every function that its laws name, and most laws that hold are found."""
     kernel = parse_kernel(f"w[i] = {text}", 1)
     rng = np.random.default_rng(0)
     u, v = rng.normal(size=(2, 50))
@@ -280,7 +280,7 @@ def test_laws_hold(text: str) -> None:
 
 
 def test_declared_kernels() -> None:
-    """A function in Python may be said to commute with sums; what it returns is checked."""
+    """A Python function may be declared to commute with sums; its results are checked."""
     trace = PythonKernel("trace", np.trace, lambda bound: (), laws=frozenset({Law.SUM}))
     assert commutes(trace, AggregateFold("sum").law)
     assert not commutes(trace, AggregateFold("max").law)
@@ -290,7 +290,7 @@ def test_declared_kernels() -> None:
         evaluate(Transform(R_A, wrong), STORED)
 
 
-def test_what_is_read_again_is_written_once() -> None:
+def test_shared_subexpressions_are_written_once() -> None:
     twice = Transform(R_A, elementwise("relu", 1))
     written = """\
 join on <0, 1> = <0, 1>, u + v: <2, 2> of [2, 2]

@@ -69,7 +69,7 @@ def test_matrix_products_of_table_4(name: str) -> None:
     ("name", "join_kind"), [("a common large dim", "cross"), ("two large dims", "broadcast"), ("two general", "any")]
 )
 def test_search_finds_the_winner_of_table_4(name: str, join_kind: str) -> None:
-    """From blocks that are scattered: it moves no more than the paper's best, and pairs meet as they do there."""
+    """For scattered blocks, the plan found moves no more than the paper's best and joins pairs in the same way."""
     rows, inner, columns = SHAPES[name]
     left, right = matrix("X", (rows, inner), (10, 10)), matrix("Y", (inner, columns), (10, 10))
     expression = sum_of(Join(left.input, right.input, (1,), (0,), MATRIX_PRODUCT), [0, 2])
@@ -104,7 +104,7 @@ def test_nearest_neighbours_of_table_6(points: int, features: int) -> None:
 
 
 def test_tables_of_the_benchmark() -> None:
-    """Where blocks lie as the paper's best plan has them, what is chosen moves no more than that."""
+    """With the placements of the paper's best plan, the chosen plan moves no more floats than that plan."""
     figures = neighbours()
     for case in {figure.case for figure in figures}:
         moved = {figure.plan: figure.moved for figure in figures if figure.case == case}
@@ -114,7 +114,7 @@ def test_tables_of_the_benchmark() -> None:
 
 @pytest.mark.parametrize("name", FFNN_SHAPES)
 def test_training_steps_of_table_9(name: str) -> None:
-    """The paper counts gradients as if they were on one site already, and of MP only the broadcasts."""
+    """The paper assumes gradients on one site, and counts only the broadcasts of MP."""
     shape, sites = FFNN_SHAPES[name], Sites(5)
     by_batch, by_model = whole_cost(data_parallel(shape, 5), sites), whole_cost(model_parallel(shape, 5), sites)
     assert math.isclose(by_batch.broadcast + by_batch.shuffled / 5, PRINTED_DATA_PARALLEL[name], rel_tol=0.04)
@@ -133,7 +133,7 @@ def test_search_finds_no_worse_training_step() -> None:
 
 
 def test_training_steps_compute_the_same() -> None:
-    """Both plans, and what the search finds, on small matrices."""
+    """The paper's plan and the plan found give the same results for small matrices."""
     shape = (8, 6, 4, 6)
     rng = np.random.default_rng(0)
     names = {"X": (0, 1), "W1": (1, 2), "W2": (2, 3), "T": (0, 3)}
@@ -164,9 +164,7 @@ def test_training_steps_compute_the_same() -> None:
 
 @random_runs(80)
 @given(problems(), st.sampled_from([2, 3, 4]), st.data())
-def test_dense_counts_are_exact_and_transfer_bounds_what_moves(
-    problem: Problem, sites: int, data: st.DataObject
-) -> None:
+def test_dense_counts_are_exact_and_bound_the_transfer(problem: Problem, sites: int, data: st.DataObject) -> None:
     plan = table1_plan(problem.expression, problem.placements)
     for _ in range(2):
         others = list(rewritten_plans(plan, RULES.values()))
@@ -183,7 +181,7 @@ def test_dense_counts_are_exact_and_transfer_bounds_what_moves(
 
 
 def test_sparse_counts() -> None:
-    """T and V of an adjacency matrix: its tuples move, not all that there might be."""
+    """The statistics T and V of an adjacency matrix: only stored tuples are counted as moved."""
     adjacency = Input("A", RelationType((2708, 2708), (), False), 10_556, (2708, 2708))
     features = Input("H", RelationType((2708,), (16,)))
     expression = sum_of(Join(adjacency, features, (1,), (0,), einsum_kernel(",m->m")), [0])
@@ -197,7 +195,7 @@ def test_sparse_counts() -> None:
 
 
 def test_memory_of_a_site_is_a_limit() -> None:
-    """Where there is no room for what would be broadcast, both sides are shuffled; or nothing fits."""
+    """Where a broadcast does not fit into memory, both sides are shuffled, or no plan is found."""
     left, right = matrix("X", (1000, 10_000), (10, 10)), matrix("Y", (10_000, 10), (10, 1))
     expression = sum_of(Join(left.input, right.input, (1,), (0,), MATRIX_PRODUCT), [0, 2])
     placements = {"X": partitioned(0)}
@@ -212,7 +210,7 @@ def test_memory_of_a_site_is_a_limit() -> None:
 
 
 def test_replay_on_many_sites() -> None:
-    """Up to 1,024 sites, without arrays: what really moves is a broadcast but for the site that had it."""
+    """For up to 1,024 sites, without arrays: a broadcast moves floats to every site but the one that had them."""
     plan = product(matrix("X", (4096, 512), (32, 1)), matrix("Y", (512, 4096), (1, 32), partitioned(1))).broadcast()
     for sites in (2, 64, 1024):
         broadcast, shuffle = replay(plan, sites)

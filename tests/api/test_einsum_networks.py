@@ -83,7 +83,7 @@ def test_networks_of_other_dtypes(shared_db: se.Database, subscripts: str, dtype
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("seed", range(7))
 def test_random_networks(shared_db: se.Database, seed: int, optimizer: str) -> None:
-    """As opt_einsum makes them: tensors that share labels with so many others, and labels left over."""
+    """Networks that opt_einsum draws: each tensor shares labels with several others; some labels are free."""
     subscripts, shapes = rand_equation(3 + seed, 2 + seed % 2, n_out=seed % 3, d_min=1, d_max=3, seed=seed)
     arrays = [filled(*shape, seed=at) for at, shape in enumerate(shapes)]
     wanted = np.asarray(opt_einsum.contract(subscripts, *arrays))
@@ -97,7 +97,7 @@ def test_a_chain_of_many_matrices() -> None:
 
 
 def test_a_lattice_of_tensors() -> None:
-    """Every tensor shares a label with its neighbours; none is left."""
+    """Every tensor shares a label with each neighbour; the result is a scalar."""
     rows, columns = 4, 4
     arguments: list[Any] = []
     for row, column in itertools.product(range(rows), range(columns)):

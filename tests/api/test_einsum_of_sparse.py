@@ -59,7 +59,7 @@ def test_sparse_operands_beside_dense_ones_of_more_axes() -> None:
     check("ij,i,j->", graph, filled(20), filled(20, seed=1))
 
 
-def test_what_nothing_is_stored_of() -> None:
+def test_matrices_without_entries() -> None:
     check("ij,jk->ik", scipy.sparse.csr_array((3, 4)), filled(4, 2))
     check("ij,jk->ik", scipy.sparse.csr_array((0, 4)), scipy.sparse.csr_array((4, 2)))
 

@@ -87,7 +87,7 @@ def test_holes(db: se.Database) -> None:
     assert db.compute(by_row).rows.sort_by("k0").to_pydict() == {"k0": [0, 1, 3], "val": [1.0, 2.0, 3.0]}
 
 
-def test_what_is_refused(db: se.Database) -> None:
+def test_invalid_expressions_are_refused(db: se.Database) -> None:
     db.tensor("W", np.arange(4))
     db.tensor("R", np.ones(5), promoted={"dim_0": 2})
     db.tensor("F", np.ones((2, 2)), promoted=["dim_0"])

@@ -58,7 +58,7 @@ def test_semirings(shared_db: se.Database, join: str, agg: str, fill: float, spa
 
 
 def test_shortest_paths() -> None:
-    """Distances of three steps in a graph, where no edge is an infinite distance."""
+    """Shortest paths of three edges in a graph; an absent edge has an infinite distance."""
     distances = np.full((6, 6), np.inf)
     for at in range(5):
         distances[at, at + 1] = at + 1.0
@@ -71,7 +71,7 @@ def test_shortest_paths() -> None:
 
 
 def test_the_likeliest_path_of_a_hidden_markov_model() -> None:
-    """As Viterbi: the greatest sum of logarithms, and all paths together."""
+    """As Viterbi's algorithm: the greatest sum of logarithms, and the sum over all paths."""
     start, steps, seen = filled(4), filled(4, 4), filled(4, 4, seed=1)
     joined = start[:, None, None] + steps[:, :, None] + seen[None]
     call = ("i,ij,jk->k", start, steps, seen)

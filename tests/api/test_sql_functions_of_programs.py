@@ -62,7 +62,7 @@ def test_einsum_within_larger_queries(connection: duckdb.DuckDBPyConnection) -> 
     np.testing.assert_allclose(dense(connection, "FROM scores", (30, 4)), A @ B, rtol=1e-12)
 
 
-def test_views_and_prepared_statements_plan_anew(connection: duckdb.DuckDBPyConnection) -> None:
+def test_views_and_prepared_statements_plan_again(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE VIEW sums AS FROM einsum('R[j] = sum(A[i, j])')")
     connection.execute("PREPARE prepared AS FROM einsum('R[j] = sum(A[i, j])')")
     for factor in (1, 2):
@@ -147,7 +147,7 @@ def test_tensor_from_table(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def test_the_session_stands_where_it_does(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_the_current_database_and_schema_count(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     connection.execute("CREATE SCHEMA graphs; USE graphs; CREATE TABLE links AS SELECT 1 AS src, 2 AS dst, 7 AS w")
     connection.execute("CALL tensor_from_table('L', 'links', ['src', 'dst'], 'w')")
     assert connection.execute("FROM einsum('S[] = sum(L[i, j])')").fetchall() == [(7,)]
@@ -160,7 +160,7 @@ def test_the_session_stands_where_it_does(connection: duckdb.DuckDBPyConnection,
 
 
 def test_open_transactions(connection: duckdb.DuckDBPyConnection) -> None:
-    """What others see is what plans are made for; where the session sees something else, there is no result."""
+    """Plans are made for committed data; if the session sees other data, the call fails."""
     query = "SELECT SUM(val) FROM einsum('R[j] = sum(A[i, j])')"
     connection.execute("BEGIN")
     ((total,),) = connection.execute(query).fetchall()
@@ -179,7 +179,7 @@ def test_open_transactions(connection: duckdb.DuckDBPyConnection) -> None:
     assert connection.execute(query).fetchall() == [(total,)]
 
 
-def test_what_others_commit_after_the_transaction_began(connection: duckdb.DuckDBPyConnection) -> None:
+def test_commits_of_others_after_the_transaction_began(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("BEGIN; SELECT COUNT(*) FROM A")
     with connection.cursor() as other:
         other.execute("UPDATE A SET val = 0")
@@ -225,7 +225,7 @@ def test_output(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_many_databases_and_threads() -> None:
-    """Each database answers for itself, whatever thread asks."""
+    """Each database answers for its own data in every thread."""
     connections = [duckdb.connect() for _ in range(4)]
     totals: dict[int, object] = {}
 

@@ -33,7 +33,7 @@ def blocks(laid: Laid) -> Relation:
 
 
 def put_together(relation: Relation, shape: tuple[int, ...]) -> np.ndarray:
-    """The tensor of a relation."""
+    """The tensor of a relation of blocks."""
     whole = np.zeros(shape)
     for key, array in relation.items():
         whole[tuple(slice(at * size, (at + 1) * size) for at, size in zip(key, array.shape, strict=True))] = array
@@ -67,7 +67,7 @@ def test_chains(is_square: bool) -> None:
 
 @pytest.mark.parametrize("name", ["product", "many features", "wide hidden layer"])
 def test_on_a_cluster(citus: se.Database, name: str) -> None:
-    """Results are compared where they are counted."""
+    """The benchmark compares the results; its figures are complete."""
     for figure in figures_of(citus, CASES[name]):
         assert figure.machines >= 1
         assert (figure.placement is None) == (not figure.plan.startswith("db.plan"))

@@ -61,7 +61,7 @@ def test_run_adds_to_tables_and_writes_files(database: str, capsys: pytest.Captu
     assert "name them, as in --into Y=scores" in capsys.readouterr().err
 
 
-def test_run_keeps_to_its_plan_where_asked(
+def test_run_does_not_replan_if_told(
     database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def looked(*_: object) -> None:
@@ -104,7 +104,7 @@ def test_explain(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "C: returned" in printed
 
 
-def test_plans_are_kept_and_run(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plans_are_saved_and_run(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "product.plan.json")
     assert main(["explain", "-d", database, "-t", PRODUCT, "-o", "relational", "--save", path]) == 0
     first, told = capsys.readouterr()
@@ -205,9 +205,7 @@ def test_load_that_fails_leaves_no_new_file(
     ("load_options", "message"),
     [(["--shape", "3,x"], "3,x is not a list of whole numbers"), (["--fill", "none"], "none is not a number")],
 )
-def test_wishes_that_load_cannot_read(
-    load_options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_options_of_load(load_options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["load", "-d", "new.duckdb", "A", "edges.csv", *load_options])
     assert message in capsys.readouterr().err
@@ -270,7 +268,7 @@ def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -
     assert f"example: sparseeinsum {command}" in " ".join(capsys.readouterr().out.split())
 
 
-def test_calibrate_keeps_what_it_found(
+def test_calibrate_stores_constants(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))

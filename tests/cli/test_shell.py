@@ -97,7 +97,7 @@ def test_programs_read_earlier_ones(shell: Shell) -> None:
 
 
 def test_parameters_tables_and_files(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program keeps the parameters that there were when it was entered."""
+    """A program uses the parameters that were set when it was entered."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "degrees.ein").write_text("param power = 2\nd[i] = sum(E[i, j]) ^ power\n")
     printed = shell.run(
@@ -169,7 +169,7 @@ def test_the_first_error_ends_a_script(shell: Shell, line: str, message: str) ->
     assert "in the statement" not in shell.error
 
 
-def test_a_mistyped_file_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistyped_file_is_not_created(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["shell", str(tmp_path / "absent.duckdb")]) == 1
     assert "there is no database file" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
@@ -180,7 +180,7 @@ def read(text: str) -> list[ShellInput]:
     return list(inputs(lambda _: lines.pop(0) if lines else None, "duckdb"))
 
 
-def test_what_is_entered() -> None:
+def test_input_is_split_into_statements() -> None:
     entered = read(
         "SELECT 1; SELECT ';' -- ;\n;\n\n# nothing\nA[i] = (B[i]\n + 1) # (\n\\d A\ntensor A[i: 4]\nSELECT $$ ; $$"
     )
@@ -194,7 +194,7 @@ def test_what_is_entered() -> None:
     ]
 
 
-def test_interrupts_give_up_what_is_begun() -> None:
+def test_interrupts_discard_the_current_input() -> None:
     lines = iter(["SELECT 1", None, "SELECT 2;"])
 
     def next_line(_: bool) -> str | None:
@@ -207,7 +207,7 @@ def test_interrupts_give_up_what_is_begun() -> None:
 
 
 def test_prompt(tmp_path: Path) -> None:
-    """On a terminal: completion, an error that leaves the session alive, continued lines, history, the end."""
+    """On a terminal: completion, an error that does not end the session, continued lines, history, end of input."""
     leader, follower = pty.openpty()
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
     program = "from sparseeinsum.cli import main; raise SystemExit(main(['shell']))"

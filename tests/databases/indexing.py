@@ -8,7 +8,7 @@ from sparseeinsum.decompose.cost import Work
 
 
 def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
-    """Let it cost nothing to keep an array in memory and to index it, so that every plan does so as often as it can."""
+    """Make resident arrays and indexed access free, so that plans use them wherever possible."""
     patch.setattr(indexed_access.ResidentSizes, "keeping", lambda _: Work())
     patch.setattr(model, "indexed", lambda *_: Work())
 

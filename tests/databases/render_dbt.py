@@ -58,7 +58,7 @@ class _Package:
 
 @lru_cache
 def _package(prefix: str) -> Environment:
-    """What templates may call on an engine."""
+    """The macros and variables that templates may use on an engine."""
     environment = Environment(extensions=["jinja2.ext.do"])
     macros: dict[str, Any] = {}
     environment.globals |= {
@@ -72,7 +72,7 @@ def _package(prefix: str) -> Environment:
 
 
 def render(project: Path, program: str, prefix: str) -> dict[str, Rendered]:
-    """All models of a program, each after those that it reads; `prefix` of the engine, duckdb or postgres."""
+    """All models of a program in the order of their dependencies; `prefix` names the engine: duckdb or postgres."""
     environment = _package(prefix)
     folder, checks = project / "models" / program, project / "macros" / f"{program}.sql"
     relations = _sources(folder)
@@ -101,7 +101,7 @@ def _rendered(environment: Environment, path: Path, context: dict[str, Any]) -> 
 
 
 def run(models: dict[str, Rendered], execute: Callable[[str], object]) -> None:
-    """Make the tables of all models."""
+    """Create the tables of all models."""
     for name, model in models.items():
         assert model.settings["materialized"] == "table"
         execute(f'DROP TABLE IF EXISTS "{name}"')

@@ -54,7 +54,7 @@ SOURCES = {
 
 
 def tiles_of(array: Array, tiles: Sequence[int]) -> list[tuple[tuple[int, ...], Array]]:
-    """Blocks of an array, and where each starts, in C order over the axes that are cut: those whose tile is not 0."""
+    """Blocks of an array and their starts, in C order over the tiled axes: those whose tile is not 0."""
     lengths = [tile or extent for extent, tile in zip(array.shape, tiles, strict=True)]
     cuts = [range(0, extent, tile) if tile else (0,) for extent, tile in zip(array.shape, tiles, strict=True)]
     return [(starts, array[tuple(map(slice, starts, np.add(starts, lengths)))]) for starts in itertools.product(*cuts)]
@@ -109,14 +109,14 @@ def read_column(column: pa.ChunkedArray) -> Array:
 
 
 def read_rows(connection: Connection, relation: str, call: str = "1") -> tuple[Rows, Array]:
-    """Rows without NULL, and what a call gives for each."""
+    """Rows without NULL, and the result of a call for each."""
     table = connection.sql(f"SELECT i, u, v, s, {call} AS w FROM {relation}").to_arrow_table()
     i, u, v, s, w = (read_column(table[name]) for name in "iuvsw")
     return Rows(u, v, s[:, 0], i[:, 0]), w
 
 
 def arguments_of(call: str) -> set[str]:
-    """Columns that a call reads; the names inside an expression or a spec are none."""
+    """Columns that a call reads; names inside an expression or a spec do not count."""
     return set(re.findall(r"\b[uvsi]\b", re.sub("'[^']*'", "", call)))
 
 

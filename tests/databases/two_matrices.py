@@ -12,7 +12,7 @@ SHARED = "T[i, k] = sum(A[i, j] * B[j, k])\nY[i] = sum(T[i, k])\nZ[k] = max(T[i,
 
 
 def load(db: se.Database) -> se.Database:
-    """The database, with both."""
+    """Load both matrices; return the database."""
     db.tensor("A", sp.csr_array(A))
     db.tensor("B", B)
     return db

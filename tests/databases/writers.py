@@ -15,7 +15,7 @@ Execute = Callable[[str], object]
 
 @contextmanager
 def writing(execute: Execute, *transactions: str) -> Iterator[Callable[[], int]]:
-    """Within, transactions run in turn in another thread; what comes says how many there were."""
+    """Run transactions in turn in another thread; the yielded function returns their number."""
     ends, count, failed = threading.Event(), [0], []
 
     def write() -> None:

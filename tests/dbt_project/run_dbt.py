@@ -23,7 +23,7 @@ class Outcome:
 
 
 def run_commands(folder: Path, *commands: list[str], **environment: str) -> list[Outcome]:
-    """Run commands in a folder, each after the one before."""
+    """Run commands in a folder, one after the other."""
     quiet = {"DO_NOT_TRACK": "1", "DBT_PROFILES_DIR": str(folder), "DBT_LOG_LEVEL": "none"}
     finished = subprocess.run(
         [sys.executable, __file__, *map(json.dumps, commands)],

@@ -81,7 +81,7 @@ Plugin("dbt_plugin", {{}}).configure_connection(connection)
 
 
 def test_on_postgresql(folder: Path, postgres: postgres_server.PostgresServer) -> None:
-    """The package creates the extension; models are as on DuckDB."""
+    """The package creates the extension; models give the same results as on DuckDB."""
     with postgres.connect() as maintenance:
         maintenance.execute("CREATE DATABASE web")
     compiling = ["sparseeinsum", "compile", "--database", postgres.url("web"), "web.ein", "--dbt", "."]

@@ -24,7 +24,7 @@ COSTS = TransferCosts(Cluster(sites=4, shards=8), table_seconds=1e-4, small_byte
 
 
 def machines(problem: Problem, rng: random.Random) -> Machines:
-    """A cluster on which inputs lie somewhere."""
+    """A cluster on which the inputs have random placements."""
     places: dict[str, Distribution] = {}
     for name, tensor in problem.model.graph.tensors.items():
         promoted = problem.stored[name].promoted if name in problem.stored else tuple(range(len(tensor.axes)))
@@ -34,7 +34,7 @@ def machines(problem: Problem, rng: random.Random) -> Machines:
 
 
 def problems(count: int) -> Iterator[tuple[Problem, Machines]]:
-    """Trees and graphs in which results are shared, few enough of whose plans there are to price all."""
+    """Trees and graphs with shared results that have few enough plans to price all."""
     rng = random.Random(0)
     mixed = itertools.chain.from_iterable(zip(drawn(True, count), drawn(False, count), strict=False))
     small = (problem for problem in mixed if len(problem.all_plans()) <= MOST_PLANS // 4)
@@ -42,7 +42,7 @@ def problems(count: int) -> Iterator[tuple[Problem, Machines]]:
         yield problem, machines(problem, rng)
 
 
-def test_no_decomposition_is_cheaper_in_the_places_that_suit_it_best() -> None:
+def test_no_decomposition_is_cheaper_with_its_best_placements() -> None:
     seen = set()
     for problem, cluster in problems(16):
         (best, *_) = optimise("dp", problem.model, problem.stored, problem.layouts, {}, 1, machines=cluster)

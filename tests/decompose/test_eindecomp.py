@@ -43,7 +43,7 @@ class TestVectors:
         }
         assert len(vectors) == 10
 
-    def test_pieces_that_really_arise(self) -> None:
+    def test_pieces_that_arise(self) -> None:
         assert viable_choices((10, 1), 8) == ((2, 0),)
         assert pieces_of((2, 0), (10, 1)) == (5, 1)
 
@@ -53,11 +53,11 @@ class TestVectors:
                 pieces <= bound for pieces, bound in zip(pieces_of(tiles, (3, 100, 1)), (3, 100, 1), strict=True)
             )
 
-    def test_where_bounds_are_too_small_for_all_workers_most_of_them_work(self) -> None:
+    def test_small_bounds_keep_most_workers_busy(self) -> None:
         assert viable_choices((2, 3), 64) == ((1, 2),)
         assert viable_choices((), 64) == ((),)
 
-    def test_pieces_given_for_some_labels(self) -> None:
+    def test_pieces_pinned_for_some_labels(self) -> None:
         assert {pieces_of(tiles, (8, 64)) for tiles in viable_choices((8, 64), 32, {0: 16})} == {(8, 4)}
         assert {pieces_of(tiles, (64, 64)) for tiles in viable_choices((64, 64), 8, {1: 8})} == {(1, 8)}
 
@@ -106,13 +106,13 @@ class TestFloatsMoved:
             assert task.floats(vectors) == floats_of_paper(task.model.graph, vectors)
 
     def test_ragged_pieces_are_counted_as_they_are(self) -> None:
-        """10 rows in 5 pieces, each with all of Y; the last of 3 pieces of 5 rows each is none."""
+        """10 rows in 5 pieces, each with all of Y; of 3 pieces of 5 rows each the last is empty."""
         task = task_of(PRODUCT, 8, {"X": (10, 6), "Y": (6, 7)})
         moved = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", i=8))
         assert (moved.calls, moved.join) == (5, 10 * 6 + 5 * 6 * 7)
 
     def test_pieces_that_do_not_nest(self) -> None:
-        """Pieces of 3 and of 5 out of 10 meet in 5 places: 3 more than there are pieces of 5."""
+        """Pieces of 3 and of 5 out of 10 overlap in 5 places: 3 more than there are pieces of 5."""
         task = task_of(TWO_PRODUCTS, 4, {"X": (10, 1), "Y": (1, 1), "V": (1, 1)})
         (floats,) = task.model.repartition_table("Z", [(3, 0)], [(5, 0)])
         assert floats == pytest.approx(3 * (5 + 10 / 4) + 2 * 10 / 4)
@@ -163,7 +163,7 @@ class TestSearch:
         assert statistics.median(ratios) < 1.2
         assert statistics.mean(after) < 1.05
 
-    def test_where_tables_grow_too_large_paths_are_improved(self) -> None:
+    def test_paths_are_improved_if_tables_grow_too_large(self) -> None:
         for task in small_tasks(is_tree=False, count=20, workers=8):
             result = search(task, limit=50)
             assert set(result.vectors) == {einsum.output.tensor for einsum in task.model.graph.einsums}
@@ -181,7 +181,7 @@ class TestSearch:
             assert best <= search(short).floats * (1 + 1e-9)
             assert search(short).floats <= most * best
 
-    def test_where_tables_grow_too_large_lists_are_short(self) -> None:
+    def test_lists_are_shortened_if_tables_grow_too_large(self) -> None:
         shapes = {"X": (512, 1024), **dict.fromkeys(("WQ", "WK", "WV"), (1024, 16, 64)), "WO": (16, 64, 1024)}
         task = task_of(MULTI_HEAD_ATTENTION, 256, shapes)
         result = search(task, limit=300_000)
@@ -189,7 +189,7 @@ class TestSearch:
         assert result.floats == pytest.approx(task.floats(result.vectors))
         assert result.floats == search(shortlist(task, 32)).floats
 
-    def test_paths_hold_every_einsum_once_the_longest_first(self) -> None:
+    def test_paths_hold_every_einsum_once_with_the_longest_first(self) -> None:
         task = task_of(CHAIN, 2, {"A": (4, 4), "B": (4, 4), "C": (4, 4), "D": (4, 4), "E": (4, 4)})
         paths = list(longest_paths(task.model.graph))
         assert [len(path) for path in paths] == [3, 1]

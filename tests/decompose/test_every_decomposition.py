@@ -79,8 +79,8 @@ def test_every_decomposition_of_two_statements(loaded: se.Database) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("labels", ["IJ", "I", "J"])
-def test_large_array_is_taken_apart(shared_db: se.Database, dtype: str, labels: str) -> None:
-    """Where there are many parts, they are counted in the array rather than written out."""
+def test_large_array_is_sliced(shared_db: se.Database, dtype: str, labels: str) -> None:
+    """The SQL counts the parts of a large array by its length, rather than listing them."""
     row, column = (np.random.default_rng(seed).uniform(1, 2, 1500).astype(dtype) for seed in (0, 1))
     shared_db.tensor("row", row)
     shared_db.tensor("column", column)

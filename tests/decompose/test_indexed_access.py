@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans index wherever they can."""
+    """Plans use indexed access wherever they can."""
     index_wherever_possible(monkeypatch)
 
 
@@ -84,8 +84,8 @@ def test_results_are_numpys(shared_db: se.Database, name: str, fill: int, dtype:
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (5, 0), (5, 4)])
-def test_operands_of_nothing(db: se.Database, shape: tuple[int, int], everywhere: None) -> None:
-    """All of an operand absent, or no room in it for anything."""
+def test_empty_operands(db: se.Database, shape: tuple[int, int], everywhere: None) -> None:
+    """All entries of an operand are absent, or an axis has bound 0."""
     a, h = np.ones((3, shape[0])), np.zeros(shape)
     db.tensor("A", a)
     db.tensor("H", scipy.sparse.coo_array(h), promoted=("dim_0",))
@@ -95,7 +95,7 @@ def test_operands_of_nothing(db: se.Database, shape: tuple[int, int], everywhere
     np.testing.assert_array_equal(results["S"].to_numpy(), a[:, :, None] + h)
 
 
-def test_a_row_that_turns_infinite_is_found(db: se.Database, everywhere: None) -> None:
+def test_a_row_that_turns_infinite_is_detected(db: se.Database, everywhere: None) -> None:
     db.tensor("A", np.eye(3))
     db.tensor("H", np.full((3, 2), 1e308))
     text = "T[i, m] = sum(10 * A[i, j] * H[j, m])"
@@ -105,7 +105,7 @@ def test_a_row_that_turns_infinite_is_found(db: se.Database, everywhere: None) -
 
 @pytest.fixture
 def graph(db: se.Database) -> se.Database:
-    """A sparse matrix A, ascending by its rows, and dense ones H, Q and K."""
+    """A sparse matrix A, ordered by rows, and dense matrices H, Q and K."""
     rng = np.random.default_rng(0)
     db.tensor("A", scipy.sparse.random_array((NODES, NODES), density=0.2, rng=rng))
     for name, width in (("H", 16), ("Q", 16), ("K", 16)):
@@ -120,7 +120,7 @@ def test_chosen_where_it_pays(graph: se.Database) -> None:
     assert "T: H is kept in memory as one array and read at j, without a join" in plan.explain()
 
 
-def test_scores_of_sparse_attention_join_nothing(graph: se.Database) -> None:
+def test_scores_of_sparse_attention_need_no_join(graph: se.Database) -> None:
     plan = graph.plan("S[i, j] = sum(A[i, j] * Q[i, k] * K[j, k])")
     assert len(indexed_steps(plan)) == 2
     assert " ON " not in plan.sql()
@@ -132,8 +132,8 @@ def test_baselines_join(graph: se.Database, optimizer: str) -> None:
     assert indexed_steps(plan) == {}
 
 
-def test_what_does_not_fit_into_memory_is_joined(graph: se.Database) -> None:
-    """Every thread may have an array of its own."""
+def test_arrays_beyond_memory_are_joined(graph: se.Database) -> None:
+    """Every thread may hold an array of its own."""
     text = "T[i, m] = sum(A[i, j] * H[j, m])"
     graph.connection.execute("SET memory_limit = '50MB'")
     for threads, indexed in ((2, {"T": 1}), (200, {})):

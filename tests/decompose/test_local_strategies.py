@@ -33,12 +33,12 @@ pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database"
 
 
 def placed(place: Distribution, schema: Schema) -> Placement:
-    """A distribution as a placement of the implementation algebra; one machine has everything that there is."""
+    """A distribution as a placement of the implementation algebra; a single site has every tuple."""
     return EVERYWHERE if place == Central() else placement_of(place, schema.decomposition)
 
 
 def operand(schema: Schema, number: int) -> Computed:
-    """A relation of a schema with a name of its own, so that each operand has a place of its own."""
+    """A relation of a schema with a unique name, so that each operand gets its own placement."""
     return Computed(replace(schema, tensor=replace(schema.tensor, name=f"operand{number}")))
 
 
@@ -65,7 +65,7 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[S
 
 
 def check(relation: Relation, operands: Sequence[Schema], strategy: LocalStrategy) -> None:
-    """A way as the implementation algebra has it."""
+    """Assert that a strategy is a plan of the implementation algebra with the placement that the strategy states."""
     expression = PlanExpressions({}, set()).expression_of(relation)
     places = {
         f"operand{number}": placed(place, schema)
@@ -88,7 +88,7 @@ def check(relation: Relation, operands: Sequence[Schema], strategy: LocalStrateg
 
 
 def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:
-    """The operators of a plan over relations of their own, and their ways."""
+    """The operators of a plan over relations of their own, with their strategies."""
     for definition in plan.data.definitions:
         contract = definition.relation
         schemas = [input_relation.schema for input_relation in contract.inputs]
@@ -100,7 +100,7 @@ def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[
 
 
 def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:
-    """What an operand is made with: of stacks those of one axis, which others are made of."""
+    """Slices and stacks for an operand; stacks of one axis alone, of which others consist."""
     if not isinstance(relation, Slice | Stack | Densify):
         return
     yield from repartitions(relation.input)
@@ -116,7 +116,7 @@ def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], I
             yield made, [schema], completion_strategies(after)
 
 
-def test_ways_of_random_plans(shared_db: se.Database) -> None:
+def test_strategies_of_random_plans(shared_db: se.Database) -> None:
     seen = {Contract: 0, Slice: 0, Stack: 0, Densify: 0}
 
     @random_runs(30)
@@ -138,7 +138,7 @@ def test_ways_of_random_plans(shared_db: se.Database) -> None:
 
 
 @pytest.mark.parametrize("keys", list(itertools.product((0, 1), repeat=2)))
-def test_one_array_is_put_together_in_one_place(keys: tuple[int, int]) -> None:
+def test_one_array_is_stacked_on_one_site(keys: tuple[int, int]) -> None:
     before, after = Decomposition(keys), Decomposition((0, 0))
     results = {strategy.result for strategy in stack_strategies(before, after)}
     assert results == {Central()}

@@ -75,7 +75,7 @@ class TestMemory:
         (einsum,) = model.graph.einsums
         assert model.footprint(einsum, promoting(einsum, "ijk")).states_bytes(TWO_THREADS) == 0
 
-    def test_limit_excludes_what_needs_more(self) -> None:
+    def test_limit_excludes_plans_that_need_more(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
         (einsum,) = model.graph.einsums
         outer = promoting(einsum, "j")
@@ -113,7 +113,7 @@ class TestMemory:
             again * (50_000 * 300 + 300) + 50_000, again * 300 * (8 * 100 + 8) * REREAD_BYTES + 50_000 * result_bytes
         )
 
-    def test_a_tensor_is_put_together_in_passes(self) -> None:
+    def test_a_tensor_is_stacked_in_passes(self) -> None:
         model = model_of("B[i, j] = 2 * A[i, j]", {"A": dense_statistics((50_000, 300))})
         at_once = model.repartition("A", (1, 1), (1, 0))
         assert at_once.passes is None
@@ -125,7 +125,7 @@ class TestMemory:
         assert states <= 200_000_000 - move.vector_bytes < states * move.passes.count
         assert not limited(model, 200_000_000).repartition("A", (1, 1), (0, 0)).is_possible
 
-    def test_error_tells_the_least_limit_that_will_do(self) -> None:
+    def test_error_names_the_smallest_sufficient_limit(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
         with pytest.raises(PlanError, match=r"C\[.* needs a memory_limit of .* raise memory_limit") as caught:
             allowed_choices(limited(model, 1000), {})

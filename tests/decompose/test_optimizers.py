@@ -45,13 +45,13 @@ class TestTrees:
             plans = search_by_cover(problem.task, self.K)
             assert [plan.choices for plan in plans] == [plan.choices for plan in problem.all_plans()[: self.K]]
 
-    def test_all_plans_are_found_once_where_so_many_are_asked_for(self) -> None:
+    def test_all_plans_are_found_once_if_k_is_large(self) -> None:
         for problem in drawn(is_tree=True, count=8):
             plans = problem.optimise(k=10 * MOST_PLANS)
             assert len(plans) == len({choices_of(plan) for plan in plans}) == len(problem.all_plans())
             assert [plan.seconds for plan in plans] == pytest.approx(problem.all_costs(), rel=1e-9)
 
-    def test_first_plans_do_not_depend_on_how_many_are_asked_for(self) -> None:
+    def test_first_plans_do_not_depend_on_k(self) -> None:
         for problem in drawn(is_tree=True, count=20):
             few, nine = problem.optimise(k=1), problem.optimise(k=9)
             assert few[0].seconds == pytest.approx(nine[0].seconds, rel=1e-9)
@@ -62,7 +62,7 @@ class TestTrees:
             assert all(problem.optimise(name)[0].seconds >= best * (1 - 1e-9) for name in OPTIMIZERS)
 
     def test_delivery_of_a_result_that_is_also_read_counts(self) -> None:
-        """R is wanted in one array: its columns, cheapest for its reader, would have to be stacked, too."""
+        """R is delivered as one array: columns, the cheapest for its reader, would have to be stacked."""
         inputs = {name: (Tensor(name, (Axis("i", 300),)), Statistics(30, (30,), (300,))) for name in ("A", "B", "C")}
         text = "R[i, j] = A[i] * B[j]\nS[j] = sum(R[i, j] * C[i])"
         stored = dict.fromkeys(inputs, Decomposition((DEMOTED,)))
@@ -74,7 +74,7 @@ class TestTrees:
         assert delivered.optimise()[0].seconds == pytest.approx(delivered.all_costs()[0], rel=1e-9)
 
     def test_inputs_that_are_stored_nowhere_are_free_in_any_decomposition(self) -> None:
-        """The paper's search; the same choice does not come twice for different ways to have an input."""
+        """As in the paper's search; a choice is listed once though an input could have different decompositions."""
         inputs = {"A": (Tensor("A", (Axis("i", 30), Axis("j", 40))), Statistics(100, (30, 40), (30, 40)))}
         problem = problem_of("R[i] = sum(A[i, j])", inputs, {}, {})
         plans = problem.optimise(k=10)
@@ -101,7 +101,7 @@ class TestSharedResults:
             assert [plan.choices for plan in plans] == [plan.choices for plan in expected]
             assert [plan.cost for plan in plans] == pytest.approx([plan.cost for plan in expected], rel=1e-9)
 
-    def test_where_tables_grow_too_large_the_other_searches_answer(self) -> None:
+    def test_other_searches_answer_if_tables_grow_too_large(self) -> None:
         for problem in priced_by_hand(is_tree=False, count=40):
             plans = search_jointly(problem.task, self.K, limit=5)
             others = {*search_by_cover(problem.task, self.K), *search_greedily(problem.task, self.K)}
@@ -109,7 +109,7 @@ class TestSharedResults:
             assert [plan.choices for plan in plans] == list(expected)[: self.K]
 
     def test_infinite_costs_leave_the_order_of_the_others(self) -> None:
-        """As of joins of more pairs than there are numbers for."""
+        """Costs are infinite for joins of more pairs than a float can count."""
         for problem in priced_by_hand(is_tree=False, count=40, endless=0.1):
             expected = [plan for plan in problem.all_plans() if np.isfinite(plan.cost)][: self.K]
             plans = search_jointly(problem.task, self.K)
@@ -123,15 +123,15 @@ class TestSharedResults:
         assert max(ratios) <= 1.5
         assert np.mean(ratios) <= 1.05
 
-    def test_the_cover_finds_more_where_it_keeps_more(self) -> None:
-        """A result is fixed as its first reader likes it, and the other readers pay."""
+    def test_the_cover_finds_better_plans_with_larger_k(self) -> None:
+        """With k = 1 a shared result is fixed as its first reader prefers it, and the other readers pay."""
         problems = list(drawn(is_tree=False, count=60))
         best = [problem.optimise()[0].seconds for problem in problems]
         one, sixteen = ([problem.optimise("cover", k=k)[0].seconds for problem in problems] for k in (1, 16))
         assert max(np.divide(one, best)) > 1.2
         assert sixteen == pytest.approx(best, rel=1e-9)
 
-    def test_all_plans_are_found_where_so_many_are_asked_for(self) -> None:
+    def test_all_plans_are_found_if_k_is_large(self) -> None:
         for problem in drawn(is_tree=False, count=8):
             plans = problem.optimise(k=10 * MOST_PLANS)
             assert len(plans) == len({choices_of(plan) for plan in plans}) == len(problem.all_plans())
@@ -147,7 +147,7 @@ class TestSharedResults:
 
 class TestCover:
     def test_rounds_of_the_graph_network(self) -> None:
-        """T1 is read twice: all that leads to its first reader is one tree, what else reads it the next."""
+        """T1 is read twice: its first reader and all that leads there form one tree, the other readers the next."""
         names = [[einsum.output.tensor for einsum in round_] for round_ in tree_rounds(unbound(GCN))]
         assert names == [["T0", "T1", "T2", "T3", "H"], ["T4", "T5", "Y"]]
 
@@ -177,13 +177,13 @@ class TestCover:
 
 
 def unbound(text: str) -> EinGraph:
-    """A graph without shapes, for what looks only at who reads what."""
+    """A graph without shapes, for code that only follows which EinSum reads which."""
     program = lower_text(text)
     return EinGraph({}, program.einsums, program.outputs)
 
 
 class TestBaselines:
-    def test_greedy_takes_what_is_cheapest_step_by_step(self) -> None:
+    def test_greedy_takes_the_cheapest_choice_at_every_step(self) -> None:
         for problem in drawn(is_tree=True, count=30):
             assert problem.optimise("greedy")[0].seconds == pytest.approx(
                 problem.price(greedy_choices(problem)), rel=1e-9
@@ -197,12 +197,12 @@ class TestBaselines:
         assert min(ratios) >= 1 - 1e-9
         assert max(ratios) > 1.2
 
-    def test_relational_promotes_everything(self) -> None:
+    def test_relational_promotes_all_labels(self) -> None:
         for problem in drawn(is_tree=False, count=20):
             (plan,) = problem.optimise("relational", k=3)
             assert all(step.promoted == frozenset(step.einsum.labels) for step in plan.steps)
 
-    def test_dense_promotes_nothing(self) -> None:
+    def test_dense_promotes_no_label(self) -> None:
         for problem in drawn(is_tree=False, count=20):
             (plan,) = problem.optimise("dense", k=3)
             assert all(step.promoted == frozenset() for step in plan.steps)
@@ -255,7 +255,7 @@ class TestManyLabels:
 
 
 def greedy_choices(problem: Problem) -> dict[str, Choice]:
-    """For one EinSum after the other, the choice that is cheapest with all before it fixed."""
+    """For each EinSum in order, the cheapest choice with all earlier choices fixed."""
     model = problem.model
     produced = {name: decomposition.tiles for name, decomposition in problem.stored.items()}
     chosen: dict[str, Choice] = {}

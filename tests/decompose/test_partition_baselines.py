@@ -26,7 +26,7 @@ NETWORK = {"X": (128, 64), "W1": (64, 32), "W2": (32, 16), "L": (128, 16)}
 
 
 def pieces(task: TransferTask, name: str) -> list[dict[str, int]]:
-    """All vectors that are allowed for a result, by label."""
+    """All vectors that a result may have, by label."""
     graph = task.model.graph
     einsum = graph.producer_of(name)
     assert einsum is not None
@@ -67,7 +67,7 @@ def test_heads_are_cut_where_there_are_heads() -> None:
         assert all(vector["h"] == 4 for vector in pieces(task, name))
 
 
-def test_more_workers_than_heads_cut_something_else_too() -> None:
+def test_more_workers_than_heads_cut_another_label_too() -> None:
     task = with_scheme(task_of(MULTI_HEAD_ATTENTION, 32, ATTENTION), 32, WQ=1)
     assert {vector["h"] for vector in pieces(task, "Q")} == {8}
     assert {vector["s"] for vector in pieces(task, "Q")} == {1, 2, 4}

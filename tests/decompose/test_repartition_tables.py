@@ -18,7 +18,7 @@ from sparseeinsum.statistics.estimate import Statistics
 
 
 def task_of(shape: tuple[int, ...], entries: float, limit_bytes: float) -> SearchTask:
-    """A tensor A of this shape, that is copied."""
+    """A program that copies a tensor A of this shape."""
     statistics = {"A": Statistics(entries, tuple(min(bound, entries) for bound in shape), shape)}
     labels = ", ".join("ijklmnop"[: len(shape)])
     graph, evaluations = evaluated(f"B[{labels}] = 2 * A[{labels}]", statistics)
@@ -28,7 +28,7 @@ def task_of(shape: tuple[int, ...], entries: float, limit_bytes: float) -> Searc
 
 @random_runs(30)
 @given(data=st.data())
-def test_each_change_costs_what_it_does_alone(data: st.DataObject) -> None:
+def test_costs_in_a_table_equal_single_costs(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 2, 2, 5, 12]), min_size=3, max_size=4)))
     entries = data.draw(st.integers(1, math.prod(shape)))
     task = task_of(shape, entries, data.draw(st.sampled_from([math.inf, 1e6, 1e4, 1e3])))

@@ -37,7 +37,7 @@ def as_partitioned(task: TransferTask, vectors: Vectors, workers: int) -> Partit
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_workers_that_execute_a_program_move_what_the_replay_says(name: str) -> None:
+def test_workers_move_what_the_replay_counts(name: str) -> None:
     text, shapes = CASES[name]
     inputs = {tensor: np.random.default_rng(0).standard_normal(shape) for tensor, shape in shapes.items()}
     rng = random.Random(0)
@@ -66,7 +66,7 @@ def assert_moved(replayed: Replay, cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("name", ["chain", "feed forward", "attention"])
-def test_costs_are_upper_bounds_of_what_is_moved(name: str) -> None:
+def test_costs_are_upper_bounds_of_transfers(name: str) -> None:
     text, shapes = CASES[name]
     rng = random.Random(1)
     for workers in (2, 4, 8):
@@ -88,14 +88,14 @@ def test_a_product_by_rows_moves_one_operand_to_all_others() -> None:
     assert (replayed.total.floats, replayed.total.imbalance, replayed.imbalance) == (192, 4 / 3, 1)
 
 
-def test_results_that_stay_where_they_are_are_not_moved() -> None:
+def test_results_with_unchanged_partitions_are_not_moved() -> None:
     task = task_of("Z[i, k] = relu(X[i, k])\nW[i, k] = exp(Z[i, k])", 8, {"X": (64, 64)})
     for vectors in all_vectors(task):
         replayed = replay(as_partitioned(task, vectors, 8))
         assert (replayed.total.floats == 0) == (vectors["Z"] == vectors["W"])
 
 
-def test_sparse_tensors_move_what_they_hold() -> None:
+def test_sparse_tensors_move_their_entries() -> None:
     sparse = Statistics(16.0, (8.0, 8.0), (8, 8))
     task = task_of("Z[i, k] = sum(X[i, j] * Y[j, k])\nW[k] = sum(Z[i, k])", 4, {"X": (8, 8)}, Y=sparse)
     partitioning = as_partitioned(task, {"Z": tiles_of(task, "Z", i=4), "W": tiles_of(task, "W", k=4)}, 4)

@@ -75,7 +75,7 @@ class Page:
     connection: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     def run(self) -> None:
-        """Run all of its blocks."""
+        """Run all blocks of the page."""
         runners = {
             "python": self._run_python,
             "output": lambda block: self._compare(block.text, self.printed.getvalue(), block.line),
@@ -115,7 +115,7 @@ class Page:
                 pytest.fail(f"{self.path}:{block.line} shows {command.text}\nwhich fails: {printed}", pytrace=False)
 
     def _shell(self, command: Command) -> tuple[str, int]:
-        """What a command prints, and its status; ours alone run in this process, which saves the start of another."""
+        """Output and exit status of a command; commands of this package run in this process, which is faster."""
         words = list(shlex.shlex(command.text, posix=True, punctuation_chars=True))
         if words[0] == "sparseeinsum" and not _OPERATORS & set(words):
             printed = io.StringIO()
@@ -188,7 +188,7 @@ def commands_of(text: str) -> Iterator[Command]:
 
 
 def statements_of(text: str) -> Iterator[tuple[str, str]]:
-    """Statements of SQL, each with the comments right below it."""
+    """SQL statements, each with the comments directly below it."""
     lines = text.splitlines()
     while any(line.strip() for line in lines):
         statement, shown = "", ""
@@ -200,7 +200,7 @@ def statements_of(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_open(command: str) -> bool:
-    """Whether a quote goes on in the next line."""
+    """Whether a quotation continues on the next line."""
     try:
         shlex.split(command)
     except ValueError:
@@ -224,6 +224,6 @@ def _check_commands(block: Block) -> None:
 
 
 def _plain(text: str) -> str:
-    """Without spaces at ends of lines and empty lines at the end; seconds are all the same."""
+    """The text without trailing spaces and empty lines; all durations are replaced by one."""
     lines = [line.rstrip() for line in _SECONDS.sub("0", text).splitlines()]
     return "\n".join(lines).strip("\n") + "\n"

@@ -103,12 +103,12 @@ def test_modules_are_found() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_module_is_of_a_room(module: str) -> None:
+def test_every_module_belongs_to_a_room(module: str) -> None:
     assert room_of(module) in FOUNDATIONS + ROOMS, f"say in ROOMS where {module} stands"
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_nothing_is_imported_from_further_right(module: str) -> None:
+def test_no_room_imports_a_later_room(module: str) -> None:
     room = room_of(module)
     allowed = {*FOUNDATIONS} if room in FOUNDATIONS else {*FOUNDATIONS, *ROOMS[: ROOMS.index(room) + 1]}
     assert {name for name in own_imports(module) if room_of(name) not in allowed} == set()
@@ -130,7 +130,7 @@ def test_imports_stand_at_the_top(module: str) -> None:
 
 
 @pytest.mark.parametrize("folder", ["udfs", "stats", "sql"])
-def test_what_the_database_needs_does_not_need_the_package(folder: str) -> None:
+def test_database_modules_do_not_import_the_package(folder: str) -> None:
     paths = list(assets.path(folder).rglob("*"))
     assert paths
     for path in paths:
@@ -140,7 +140,7 @@ def test_what_the_database_needs_does_not_need_the_package(folder: str) -> None:
 
 
 def test_import_is_light(db: se.Database) -> None:
-    """No compiler, no frame library; and before a public name is used hardly anything, even with a database open."""
+    """Importing loads no compiler and no data frame library, and before first use hardly any module."""
     assert db.connection is not None
     heavy = sorted({"numba", "llvmlite", "egglog", *OPTIONAL})
     early = sorted({"numpy", "pyarrow", "sqlglot", "lark", "rich", "sparseeinsum.pipeline.planning", *heavy})

@@ -20,7 +20,7 @@ LEFT, RIGHT = np.arange(12.0).reshape(4, 3), np.arange(6.0).reshape(3, 2)
 
 @pytest.fixture
 def db(citus: se.Database) -> se.Database:
-    """The database with two matrices, of which one is distributed."""
+    """The database with two matrices, one of them distributed."""
     citus.tensor("A", LEFT, promoted=["dim_0", "dim_1"], distribute="dim_0")
     citus.tensor("B", RIGHT, distribute="dim_0")
     return citus
@@ -68,7 +68,7 @@ class TestTables:
         db.connection.execute("DROP VIEW of_a")
 
     def test_natural_keys_of_a_distributed_table(self, db: se.Database) -> None:
-        """Looked-up rows are brought elsewhere under the names of axes, whatever their columns are called."""
+        """Rows with looked-up keys are redistributed by axis names, whatever the table's columns are called."""
         db.connection.execute("CREATE TABLE likes (who TEXT, whom TEXT, weight FLOAT8)")
         db.connection.execute("SELECT create_distributed_table('likes', 'who')")
         db.connection.execute("INSERT INTO likes VALUES ('a', 'b', 1), ('b', 'c', 2), ('d', 'a', 3)")
@@ -94,8 +94,8 @@ class TestTables:
         with pytest.raises(se.SparseEinsumError, match="dbt models cannot; run the program with"):
             db.write_dbt(db.plan(PRODUCT), tmp_path, "product")
 
-    def test_a_transaction_of_the_users_whose_statements_work_on_one_shard_at_a_time(self, db: se.Database) -> None:
-        """As the documentation says."""
+    def test_a_transaction_with_sequential_shard_access(self, db: se.Database) -> None:
+        """The documentation shows this transaction."""
         with db.connection.transaction(force_rollback=True):
             db.connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
             assert db.statistics("A").entries == 11

@@ -39,7 +39,7 @@ NOT_IN_SQL = ("several sizes", "concatenated in SQL")
 
 
 def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Placement]:
-    """The inputs of a problem, each somewhere on the cluster."""
+    """Store the inputs of a problem with random distributions on the cluster."""
     placements = {}
     for node in (candidate for candidate in topological_order(problem.expression) if isinstance(candidate, Input)):
         keys, bound = node.type.frontier, node.type.bound
@@ -54,7 +54,7 @@ def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Pl
 
 
 def test_random_expressions_and_plans(citus: se.Database) -> None:
-    """The plan that is found, and plans that rules lead to, of random expressions."""
+    """The plan that the search returns and other plans that the rules reach give the result of the expression."""
     computed = 0
 
     @random_runs(12, "citus")
@@ -92,13 +92,13 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
 
 
 def blocks_of(matrix: np.ndarray, rows: int, columns: int) -> dict[str, int]:
-    """Tiles that cut a matrix into so many blocks."""
+    """Tiles that cut a matrix into this number of blocks."""
     return {"dim_0": matrix.shape[0] // rows, "dim_1": matrix.shape[1] // columns}
 
 
 @pytest.fixture
 def product(citus: se.Database) -> tuple[Product, np.ndarray]:
-    """Two matrices in blocks, X by rows and Y by columns, and their product."""
+    """Two matrices in blocks, X by rows and Y by columns, with their product."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(12, 16)), rng.normal(size=(16, 9))
     citus.tensor("X", x, promoted=blocks_of(x, 4, 8), distribute="dim_0")
@@ -110,7 +110,7 @@ def product(citus: se.Database) -> tuple[Product, np.ndarray]:
 
 
 def ways_of(product: Product) -> Mapping[str, SitePlan]:
-    """The paper's three ways, and those that add up what each machine has before it is sent."""
+    """The paper's three plans, and plans that aggregate on each site before they send partial results."""
     left, right = product.left, product.right
     by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)
     parts = LocalAggregation(by_inner, (0, 2), SUM)
@@ -133,7 +133,7 @@ def test_products(citus: se.Database, product: tuple[Product, np.ndarray], name:
     np.testing.assert_allclose(result.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
 
 
-def test_several_plans_share_what_they_have_in_common(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
+def test_plans_share_common_subplans(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
     plans, expected = product
     first = plans.cross()
     second = LocalAggregation(first, (0,), SUM)
@@ -143,7 +143,7 @@ def test_several_plans_share_what_they_have_in_common(citus: se.Database, produc
 
 
 def test_a_broadcast_is_sent_once(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
-    """With the statement that reads it; where several do, or every machine works alone, all of them keep it."""
+    """A broadcast is part of the statement that reads it; if several statements read it, every node stores it."""
     plans, expected = product
     broadcast = Broadcast(plans.left)
     pairs = LocalJoin(broadcast, plans.right, (1,), (0,), MATRIX_PRODUCT)
@@ -179,7 +179,7 @@ def test_the_sql_of_a_relation_fills_tables_first(citus: se.Database) -> None:
     np.testing.assert_allclose([value for _, _, value in sorted(rows)], computed.reshape(9, 4))
 
 
-def test_keys_that_are_made_twice_are_refused(citus: se.Database) -> None:
+def test_duplicate_keys_are_refused(citus: se.Database) -> None:
     sparse = np.zeros((4, 4))
     sparse[[0, 1, 3], [1, 1, 0]] = [1.0, 2.0, 3.0]
     citus.tensor("S", sparse, promoted=["dim_0", "dim_1"], distribute="dim_0")

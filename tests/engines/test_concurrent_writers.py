@@ -20,7 +20,7 @@ ROUNDS = 24
 
 @pytest.fixture
 def execute(db: se.Database, engine: str, postgres_urls: dict[str, str]) -> Iterator[Execute]:
-    """Runs statements beside the database's own connection."""
+    """Runs statements on a second connection."""
     if engine == "duckdb":
         with db.connection.cursor() as cursor:
             yield cursor.execute
@@ -79,7 +79,7 @@ def test_streams_see_one_state(x: se.Database, execute: Execute) -> None:
 
 @ENGINES
 def test_loading_and_keeping_beside_writers(x: se.Database, execute: Execute) -> None:
-    """Of rows that change, each tensor and each table that is filled holds one state."""
+    """While rows change, each stored tensor and each filled table holds one state."""
     with writing(execute, "UPDATE x SET v = v + 1"):
         for number in range(ROUNDS // 4):
             x.tensor("C", "x", index=["i"], value="v")
@@ -112,7 +112,7 @@ class TestTransactionsOfTheUser:
                 time.sleep(0.01)
             check_consistent(x.run(STATISTICS))
 
-    def test_what_cannot_be_locked_is_refused(self, x: se.Database) -> None:
+    def test_tables_that_cannot_be_locked_are_refused(self, x: se.Database) -> None:
         connection = x.connection
         connection.execute("CREATE ROLE reader; GRANT SELECT ON x TO reader; GRANT USAGE ON SCHEMA main TO reader")
         x.grant("reader")

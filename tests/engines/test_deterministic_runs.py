@@ -19,7 +19,7 @@ m[] = mean(exp(A[i, j]))
 
 @pytest.fixture
 def sums(db: se.Database) -> se.Database:
-    """Entries in several row groups, in no order, that threads share."""
+    """Unordered entries in several row groups, which threads share."""
     rng = np.random.default_rng(0)
     db.tensor("A", sp.random_array((40_000, 500), density=0.02, rng=rng, data_sampler=rng.standard_normal))
     db.tensor("B", rng.standard_normal((500, 8)))
@@ -27,7 +27,7 @@ def sums(db: se.Database) -> se.Database:
 
 
 def bits(results: Mapping[str, se.TensorResult]) -> dict[str, bytes]:
-    """What results hold, whatever the order of their rows."""
+    """The bytes of results, whatever the order of their rows."""
     return {name: result.to_numpy().tobytes() for name, result in results.items()}
 
 

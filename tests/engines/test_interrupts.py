@@ -34,7 +34,7 @@ with se.connect() as db:
 
 @pytest.fixture(autouse=True)
 def interrupted_as_in_the_foreground() -> Iterator[None]:
-    """What a shell runs in the background ignores SIGINT, and so do processes that it starts."""
+    """Restore SIGINT's default handler, as background processes of a shell ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -47,8 +47,8 @@ def test_a_run_is_interrupted() -> None:
     assert (finished.stdout, finished.stderr) == ("['X'] False 30000.0\n" * 2, "")
 
 
-def test_a_signal_stops_nothing_that_begins_after_it() -> None:
-    """Also where the thread that hears of it comes to run only then."""
+def test_a_signal_does_not_stop_later_work() -> None:
+    """Also if the thread that handles the signal runs only afterwards."""
     told: list[bool] = []
     interval = sys.getswitchinterval()
     sys.setswitchinterval(100)  # other threads wait until this one does
@@ -109,7 +109,7 @@ AT_MOST_SECONDS = 3  # after Ctrl-C, of which these kernels need a twentieth; th
 
 
 def written(call: str, dialect: str) -> str:
-    """A call in the words of an engine."""
+    """A call in the SQL of an engine."""
     array, number = ("[{}]", "DOUBLE") if dialect == "duckdb" else ("ARRAY[{}]", "FLOAT8")
     return call.format(
         vector=f"tensor_fill(200000, 0.5::{number})",
@@ -166,8 +166,8 @@ def test_a_kernel_is_interrupted_in_postgresql(postgres_urls: dict[str, str], ca
         assert connection.execute("SELECT tensor_sum(ARRAY[1.0::FLOAT8])").fetchall() == [([1.0],)]
 
 
-def test_handlers_of_others_are_as_they_were() -> None:
-    """An event loop's hears of signals while a run takes them, and after it."""
+def test_other_signal_handlers_are_restored() -> None:
+    """An event loop's wakeup descriptor gets signals during a run and is restored after it."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     before = signal.set_wakeup_fd(ours.fileno())
