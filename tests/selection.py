@@ -18,9 +18,9 @@ MANY, SHARE = 2, 8
 # Tests that wait for the night, as regular expressions of their names; others like them run by day.
 LONG = (
     r"test_bench_paper_tables.py::test_rows",
-    r"test_bench_paper_tables.py::test_every_constant_is_wrong",
+    r"test_bench_paper_tables.py::test_every_constant_is_changed",
     r"test_calibration.py::test_a_server_is_measured",
-    r"test_cli.py::test_calibrate_keeps",
+    r"test_cli.py::test_calibrate_stores",
     r"test_local_strategies.py::test_strategies_of_random_plans",
     r"test_compiling.py::test_a_damaged_file.*\[(longer|empty|zeros|one bit)",
     r"test_compiling.py::test_what_is_lost.*\[(bitcode|\*)",

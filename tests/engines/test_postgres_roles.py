@@ -49,7 +49,7 @@ def _connected(server: PostgresServer, role: str, warned: list[str]) -> psycopg.
 
 @pytest.fixture
 def roles(postgres_python: PostgresServer) -> Iterator[Roles]:
-    """A superuser with a table of its own, and the role low with a schema; a catalogue that both may use."""
+    """A superuser with a table, the role low with a schema, and a catalogue that both may use."""
     with postgres_python.connect() as maintenance:
         maintenance.execute(f"CREATE DATABASE {DATABASE}")
         maintenance.execute("CREATE ROLE low LOGIN; CREATE ROLE other LOGIN")
@@ -123,7 +123,7 @@ REFUSED = (se.RightsError, errors.InsufficientPrivilege)
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_nobody_runs_what_others_wrote(roles: Roles, trap: str) -> None:
+def test_code_of_other_roles_never_runs(roles: Roles, trap: str) -> None:
     set_trap(roles, trap)
     roles.as_low().tensor_from_table("EV", "ev", ["i"], "v", shape=[2], dtype="float64")
     roles.low.execute("GRANT SELECT ON ev TO PUBLIC")
@@ -136,7 +136,7 @@ def test_nobody_runs_what_others_wrote(roles: Roles, trap: str) -> None:
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_nor_where_it_is_a_table_that_is_read_by_its_name(roles: Roles, trap: str) -> None:
+def test_code_of_other_roles_never_runs_in_tables_read_by_name(roles: Roles, trap: str) -> None:
     set_trap(roles, trap)
     roles.low.execute("GRANT SELECT ON ev TO PUBLIC")
     roles.boss.execute("SET search_path = public, lows")
@@ -168,12 +168,12 @@ def test_ordinary_tables_of_others_are_read(roles: Roles) -> None:
 
 
 def grant_to_other(roles: Roles) -> None:
-    """By the command."""
+    """Grant rights with the command line."""
     assert main(["grant", "other", "--database", roles.server.url(DATABASE)]) == 0
 
 
-def test_entries_do_not_make_tables_of_others_ones_own(roles: Roles) -> None:
-    """Who enters a table in the catalogue that is not its own gets nobody to read, replace or drop it."""
+def test_catalogue_entries_give_no_rights_to_tables(roles: Roles) -> None:
+    """A role that enters another role's table in the catalogue does not make others read, replace or drop it."""
     roles.low.execute(
         "INSERT INTO sparseeinsum.tensors (name, axes, bounds, dtype, fill, tiles, relation, key_columns, "
         "value_column, casts, is_owned) VALUES "
@@ -240,7 +240,7 @@ def test_dictionaries_of_others_are_read_and_not_extended(roles: Roles) -> None:
 
 
 def test_members_share(roles: Roles) -> None:
-    """Of a role of which the caller is a member, views and tensors are as its own; a superuser is a member of none."""
+    """Views and tensors of a role count as its members' own; a superuser is a member of no role."""
     set_trap(roles, "view")
     roles.boss.execute("GRANT low TO other")
     roles.as_low().tensor_from_table("EV", "ev", ["i"], "v")
@@ -256,8 +256,8 @@ def test_members_share(roles: Roles) -> None:
     assert roles.warned == []
 
 
-def test_who_shares_a_role_enters_its_tables(roles: Roles) -> None:
-    """A tensor on a table of a role is read by its members, whichever of them entered it; of none other by nobody."""
+def test_members_enter_the_tables_of_their_role(roles: Roles) -> None:
+    """A tensor on a role's table is read by all members, whichever of them entered it."""
     roles.boss.execute("CREATE ROLE team; GRANT team TO low, other; CREATE TABLE shared (i BIGINT, v FLOAT8)")
     try:
         roles.boss.execute("INSERT INTO shared VALUES (0, 1), (1, 2); ALTER TABLE shared OWNER TO team")
@@ -272,8 +272,8 @@ def test_who_shares_a_role_enters_its_tables(roles: Roles) -> None:
         roles.boss.execute("RESET ROLE; DROP TABLE shared; DROP ROLE team")
 
 
-def test_functions_in_other_schemas_are_not_ours(roles: Roles) -> None:
-    """Whatever comes first on the search_path, SQL of ours means PostgreSQL's functions and those of the extension."""
+def test_functions_in_other_schemas_are_ignored(roles: Roles) -> None:
+    """Whatever the search_path has first, the package's SQL calls functions of PostgreSQL and of the extension."""
     roles.low.execute("""
         CREATE FUNCTION lows.trap(x TEXT) RETURNS FLOAT8 LANGUAGE plpgsql AS
         $$ BEGIN RAISE WARNING 'evil ran as %', current_user; RETURN 1; END $$;
@@ -308,7 +308,7 @@ def test_functions_in_other_schemas_are_not_ours(roles: Roles) -> None:
     assert roles.warned == []
 
 
-def test_a_catalogue_of_somebody_else(roles: Roles) -> None:
+def test_a_catalogue_of_another_role(roles: Roles) -> None:
     roles.boss.execute("DROP SCHEMA sparseeinsum CASCADE; DROP SCHEMA sparseeinsum_dictionaries")
     roles.boss.execute("GRANT CREATE ON DATABASE rights TO low")
     roles.as_low().tensor("EV", np.ones(2))
@@ -323,7 +323,7 @@ def test_a_catalogue_of_somebody_else(roles: Roles) -> None:
     assert list(roles.as_boss().tensors()) == ["EV"]
 
 
-def test_without_rights_it_says_how_to_get_them(roles: Roles) -> None:
+def test_errors_without_rights_name_the_remedy(roles: Roles) -> None:
     roles.as_boss().tensor("A", np.ones(2))
     roles.boss.execute("SET ROLE other")
     with pytest.raises(se.RightsError, match="let their owner run `sparseeinsum grant ROLE --database URL`"):

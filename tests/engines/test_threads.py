@@ -18,7 +18,7 @@ CALLS = 24
 
 
 def scaled(db: se.Database, number: int) -> list[float]:
-    """One of several kinds of call."""
+    """Row sums of a tensor times a number, by one of several kinds of call."""
     if number % 4 == 1:
         db.tensor(f"T{number}", A * number)
         result = db.run(f"Y[i] = sum(T{number}[i, j])")["Y"]
@@ -80,7 +80,7 @@ def test_processes_read_one_file(tmp_path: Path) -> None:
         assert list(processes.map(_of_file, [str(path)] * 4, range(4))) == EXPECTED[:4]
 
 
-def test_for_reading_alone(tmp_path: Path, postgres_urls: dict[str, str]) -> None:
+def test_read_only_databases(tmp_path: Path, postgres_urls: dict[str, str]) -> None:
     path = tmp_path / "a.duckdb"
     with pytest.raises(se.EngineError, match="cannot open"):
         se.connect(path, read_only=True)

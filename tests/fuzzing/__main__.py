@@ -23,7 +23,7 @@ _LONGEST_SECONDS = 180  # of a process
 
 
 def main() -> int:
-    """Returns how many numbers failed, at most 1."""
+    """Attack; return the number of failures, at most 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--engine", choices=("duckdb", "postgresql"), default="duckdb")

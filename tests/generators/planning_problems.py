@@ -124,7 +124,7 @@ class Drawing:
         return f"{name}[{', '.join(result_labels)}] = {body if len(result_labels) == len(used) else f'sum({body})'}"
 
     def _operand(self) -> tuple[str, list[str]]:
-        """A tensor to read: mostly a result, which in a tree nothing else may read."""
+        """A tensor to read: mostly a result; in a tree, no result is read twice."""
         candidates = self.unread if self.is_tree else list(self.results)
         if candidates and self.rng.random() < 0.75:
             name = self.rng.choice(candidates)
@@ -144,7 +144,7 @@ class Drawing:
 
 
 def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
-    """So many random problems, each small enough to be priced in every way."""
+    """Random problems, each with few enough plans to price all."""
     accepted = 0
     for seed in itertools.count():
         problem = Drawing(seed, is_tree).problem()
@@ -181,7 +181,7 @@ class PricedByHand(CostModel):
         return tiles
 
     def _draw(self, *of: object) -> float:
-        """The same number between 0 and 1, or infinity, whenever it is asked for the same."""
+        """A number between 0 and 1, or infinity; the same for the same arguments."""
         drawn = random.Random(f"{self.seed} {of}").random()
         return math.inf if drawn < self.endless else drawn
 
@@ -216,7 +216,7 @@ class Priced:
 
 
 def priced_by_hand(is_tree: bool, count: int, endless: float = 0) -> Iterator[Priced]:
-    """So many random problems with choices of tiles of every kind, each small enough to be priced in every way."""
+    """Random problems with choices of tiles of every kind, each with few enough plans to price all."""
     for seed, problem in enumerate(drawn(is_tree, count)):
         rng = random.Random(seed)
         graph = problem.model.graph

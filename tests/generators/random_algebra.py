@@ -31,7 +31,7 @@ LEAVES_OF_RESULTS = (
 
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """Programs of results that read one another."""
+    """Programs of results that read each other."""
     first, second, third = draw(expressions(2)), *draw(st.tuples(*[expressions(2, LEAVES_OF_RESULTS)] * 2))
     return (
         f"tensor X[a: 3, b: 3]\nT[i, j] = {written(first)} + 0 * X[i, j]\n"

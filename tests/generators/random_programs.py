@@ -170,7 +170,7 @@ class Case:
 
     @property
     def turns_nonfinite(self) -> bool:
-        """Whether a result has NaN or an infinity."""
+        """Whether a result contains NaN or an infinity."""
         return any(not np.isfinite(array).all() for array in self.expected.values())
 
     def expect(self, name: str, actual: Array) -> None:
@@ -215,7 +215,7 @@ def graph_of(text: str, inputs: dict[str, Array]) -> EinGraph:
 
 
 def check(db: se.Database, case: Case) -> se.Plan | None:
-    """Run it, and compare with what numpy says; its plan, or None where it is refused."""
+    """Run a case and compare with numpy; return its plan, or None if the program is refused."""
     case.load(db)
     try:
         plan = case.plan(db)
@@ -332,7 +332,7 @@ class Draft:
 
 @st.composite
 def arrays(draw: st.DrawFn, shape: tuple[int, ...], dtype: str, fill: Any) -> Array:  # noqa: ANN401  # a number
-    """An array of which a random share holds the fill, and often a whole slice."""
+    """An array in which a random share of entries, and often a whole slice, is the fill."""
     density = draw(st.sampled_from([0.0, 0.1, 0.4, 0.4, 1.0]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     values: Array
@@ -395,7 +395,7 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
 
 
 def _spoil(draw: st.DrawFn, inputs: dict[str, Array]) -> None:
-    """Put NaN or an infinity somewhere into an array of floating point."""
+    """Put NaN or an infinity somewhere into a floating-point array."""
     for array in inputs.values():
         if array.dtype.kind == "f" and array.size:
             array.flat[draw(st.integers(0, array.size - 1))] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))

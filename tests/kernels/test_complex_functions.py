@@ -113,7 +113,7 @@ def flat(value: object) -> list[float]:
 
 
 def as_oracle_gives(result: object, expected: Array) -> Array:
-    """What a query found, as complex numbers where the oracle has them."""
+    """The result of a query as complex numbers, if the oracle's are complex."""
     numbers = np.array(flat(result))
     return numbers.view(np.complex128) if np.iscomplexobj(expected) else numbers
 
@@ -165,8 +165,8 @@ def test_aggregates_of_many_rows_on_threads(on_four_threads: Connection) -> None
     assert row == ([total, 400_000.0], [-800_000.0, total])
 
 
-def test_stack_on_threads_keeps_what_equals_the_fill_in_one_part(on_four_threads: Connection) -> None:
-    """States merge by what differs from the fill: a number that shares one part with it does."""
+def test_stack_on_threads_keeps_numbers_that_share_a_part_with_the_fill(on_four_threads: Connection) -> None:
+    """States merge entries that differ from the fill; a number may share its real or imaginary part."""
     fill = "[1.0, 2.0]"
     values = "CASE i % 3 WHEN 0 THEN [1.0, 5.0] WHEN 1 THEN [5.0, 2.0] ELSE [1.0, 2.0] END"
     query = f"SELECT tensor_complex_stack({values}, i, 300001, 1, {fill}) FROM range(300000) AS t(i)"
@@ -177,7 +177,7 @@ def test_stack_on_threads_keeps_what_equals_the_fill_in_one_part(on_four_threads
 
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 def test_large_matrices(connection: Connection, dtype: str) -> None:
-    """Through BLAS, whose sums have another order."""
+    """Products by BLAS, which adds up in another order."""
     rng = np.random.default_rng(1)
     u, v = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in ((60, 50), (50, 70)))
     kind = SQL_TYPES[dtype]
@@ -224,7 +224,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
 
 @pytest.mark.parametrize("expression", UNARY)
 @pytest.mark.parametrize("dtype", SQL_TYPES)
-def test_expressions_of_one(connection: Connection, expression: str, dtype: str) -> None:
+def test_expressions_of_one_operand(connection: Connection, expression: str, dtype: str) -> None:
     values = np.array(FINITE, dtype)
     values = values[(np.abs(values) < 1e3) | (dtype == "complex128")]
     with np.errstate(all="ignore"):
@@ -239,7 +239,7 @@ def test_expressions_of_one(connection: Connection, expression: str, dtype: str)
 
 
 @pytest.mark.parametrize("expression", ["exp(u)", "log(u)", "sqrt(u)", "tanh(u)", "sign(u)", "conj(u)", "u + 2j", "-u"])
-def test_what_is_not_finite(connection: Connection, expression: str) -> None:
+def test_values_that_are_not_finite(connection: Connection, expression: str) -> None:
     values = np.array(ENDS)
     with np.errstate(all="ignore"):
         expected = UNARY[expression](values)
@@ -352,7 +352,7 @@ def test_errors(connection: Connection, call: str, words: tuple[str, ...]) -> No
     expect_error(connection, f"SELECT {call}", call.split("(")[0], *words)
 
 
-def test_an_error_in_a_single_one_of_many_rows(connection: Connection) -> None:
+def test_an_error_in_one_of_many_rows(connection: Connection) -> None:
     odd = "(SELECT CASE WHEN i = 4321 THEN [1.0] ELSE [1.0, i] END AS u FROM range(6000) AS t(i))"
     for call in ("tensor_complex_add(u, u)", "tensor_complex_sum(u)", "tensor_complex_split(u, [0], [1])"):
         expect_error(connection, f"SELECT {call} FROM {odd}", "argument 1 has 1 elements, an odd number")
@@ -372,7 +372,7 @@ JUMPS: dict[str, Callable[..., Array]] = {"sqrt": np.sqrt, "sign": np.sign, "not
 @settings(max_examples=150)
 @given(data=st.data())
 def test_random_expressions(connection: Connection, data: st.DataObject) -> None:
-    """Expressions as trees of text and of what numpy makes of it, over numbers that stay in range."""
+    """Expressions as trees of text and numpy's values, over numbers that stay in range."""
     numbers = st.sampled_from([0, 1, -1, 2, 0.5, -1.5])
     size = data.draw(st.sampled_from([1, 3, 300]))
     seed = np.random.default_rng(data.draw(st.integers(0, 99)))

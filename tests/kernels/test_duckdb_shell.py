@@ -53,7 +53,7 @@ def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
 
 
 def examples() -> list[str]:
-    """A query for the example of every function that works without Python, which gives true."""
+    """A query for the example of every function that works without Python; each returns true."""
     queries = []
     for function in (listed for listed in functions() if not listed.is_embedded):
         if function.returns == ValueType.RESIDENT:
@@ -80,7 +80,7 @@ def test_examples_in_python_alone(shell: Shell) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_functions_against_numpy(shell: Shell, tmp_path: Path, dtype: str) -> None:
-    """Thousands of rows, some of them NULL, through every function at once."""
+    """Every function on thousands of rows, some of them NULL."""
     database = tmp_path / "rows.duckdb"
     with new_database(database) as connection:
         create_rows(connection)
@@ -110,7 +110,7 @@ def test_malformed_calls_are_errors(shell: Shell) -> None:
 
 
 def test_large_products_on_several_threads(shell: Shell) -> None:
-    """Every thread multiplies in memory of its own; sums of integers are exact in any order."""
+    """Every thread multiplies in its own memory; integer sums are exact in any order."""
     statements = [
         "SET threads = 4",
         "CREATE TABLE t AS SELECT i, list_transform(range(9000), lambda k: ((k * 7 + i) % 11)::DOUBLE) AS u "
@@ -127,7 +127,7 @@ def test_large_products_on_several_threads(shell: Shell) -> None:
 
 
 def test_resident_arrays(shell: Shell) -> None:
-    """Read where DuckDB keeps them, from version 2 on; an earlier one says what to do."""
+    """DuckDB 2 and later runs them; earlier versions get an error that names the remedy."""
     statements = [
         "CREATE TABLE x AS SELECT j, [j, j * 10]::DOUBLE[] AS val FROM range(3000) AS t(j) WHERE j <> 7",
         "WITH v AS (SELECT tensor_resident(val, j, 3000, -1::DOUBLE) AS handle FROM x) "
@@ -167,7 +167,7 @@ def attention() -> tuple[Matrices, NDArray[Any]]:
 
 
 def entries(rows: list[dict[str, Any]], filled: Array) -> Array:
-    """The rows of a result put into an array; complex values are pairs."""
+    """The array of a result's rows; complex values are pairs."""
     for row in rows:
         *keys, value = row.values()
         filled[tuple(keys)] = complex(*value) if filled.dtype.kind == "c" else value
@@ -191,7 +191,7 @@ def test_compiled_programs(
     inputs: Callable[[], tuple[Matrices, NDArray[Any]]],
     style: str,
 ) -> None:
-    """What the command line compiles for a file gives the right result there without Python."""
+    """Programs compiled by the command line for a file give right results there without Python."""
     database, text = tmp_path / "graph.duckdb", tmp_path / "program.sql"
     tensors, expected = inputs()
     with new_database(database) as connection, se.connect(connection) as db:

@@ -108,7 +108,7 @@ def test_scalar_over_rows(connection: Connection, rows: Rows, call: str) -> None
 
 @pytest.mark.parametrize("call", SCALARS)
 def test_scalar_of_a_filtered_relation(connection: Connection, rows: Rows, call: str) -> None:
-    """Rows that lie apart go one by one."""
+    """Rows that are not adjacent are computed one by one."""
     records = connection.execute(f"SELECT {call} FROM whole WHERE i % 3 = 1 ORDER BY i").fetchall()
     assert flat([value for (value,) in records]) == SCALARS[call](rows[rows.i % 3 == 1]).ravel().tolist()
 
@@ -227,8 +227,8 @@ def test_overflow_is_an_error(connection: Connection, call: str) -> None:
         "tensor_einsum_sum('i,j->ij', [x, 0], [y, 1], [2, 2])",
     ],
 )
-def test_overflow_in_a_single_one_of_many_rows(connection: Connection, call: str) -> None:
-    """The others are computed in batches."""
+def test_overflow_in_one_of_many_rows(connection: Connection, call: str) -> None:
+    """The other rows are computed in batches."""
     relation = "(SELECT CASE WHEN i = 4321 THEN 9223372036854775807 ELSE i % 2 END AS x, 1 + i % 2 AS y"
     relation += " FROM range(6000) AS t(i))"
     expect_error(connection, f"SELECT {call} FROM {relation}", f"{call.split('(')[0]}: int64 overflow")
@@ -294,7 +294,7 @@ def test_overflow_in_frames_of_windows(connection: Connection, call: str, factor
         ("tensor_map('u ^ -2', 1)", ("exponent is negative",)),
     ],
 )
-def test_what_int64_has_not(connection: Connection, call: str, words: tuple[str, ...]) -> None:
+def test_functions_that_int64_lacks(connection: Connection, call: str, words: tuple[str, ...]) -> None:
     expect_error(connection, f"SELECT {call}", call.split("(")[0], *words)
 
 
@@ -338,7 +338,7 @@ def test_what_int64_has_not(connection: Connection, call: str, words: tuple[str,
     ],
 )
 def test_types_of_literals_choose_the_dtype(connection: Connection, call: str, kind: str, expected: object) -> None:
-    """Whole numbers stay whole, and no call is ambiguous."""
+    """Integers stay integers, and no call is ambiguous."""
     ((literal, found_kind),) = connection.execute(f"SELECT w, typeof(w) FROM (SELECT {call} AS w)").fetchall()
     assert (repr(literal), found_kind) == (repr(expected), kind)
 

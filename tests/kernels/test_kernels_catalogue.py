@@ -38,14 +38,14 @@ KERNELS = (
 
 
 def test_operators_come_first() -> None:
-    """So their symbols count as the codes of functions do."""
+    """So their symbols have the same codes as the functions."""
     has_symbol = [bool(function.symbol) for function in built_in()]
     assert has_symbol == sorted(has_symbol, reverse=True)
 
 
 @pytest.mark.parametrize("dtype", ["i64", "f64", "f32", "c128", "c64"])
 def test_kernels_refuse_unknown_functions(dtype: str) -> None:
-    """What is neither of a record nor an address computes nothing, and calls nothing."""
+    """A code that is neither of a record nor an address computes nothing and calls nothing."""
     numbers = numbers_of(dtype)
     values = np.ones(4, str(numbers.dtype))
     blocks = np.zeros(numbers.block * 16, values.dtype)
@@ -107,7 +107,7 @@ def test_every_error_code_has_a_message_of_its_own() -> None:
         assert sum(1 if placeholder == "%lld" else 2 for placeholder in shown) <= descriptors.MESSAGE_WORDS
 
 
-def test_every_function_has_kernels_and_no_kernel_is_idle() -> None:
+def test_every_function_has_kernels_and_every_kernel_is_used() -> None:
     kernels = row_kernels(numbers_of("f32"))
     computing = [function for function in functions() if function.kind != Kind.VIEW]
     assert {function.kernel for function in computing} == set(kernels)

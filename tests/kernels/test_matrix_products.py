@@ -36,7 +36,7 @@ def connection(shared_db: se.Database) -> Connection:
 def test_labels(
     spec: str, extents: tuple[int, ...], batch: tuple[int, int, int] | None, expected: list[int] | None
 ) -> None:
-    """Extents of the rows, the columns and what is summed over; batch: the distances between rows in u, v and w."""
+    """Extents of rows, columns and the summed label; batch: the strides of the batch in u, v and w."""
     plan = np.zeros(contraction_plan.PLAN_SIZE, np.int64)
     letters = np.frombuffer(spec.encode(), np.uint8)
     assert contraction_plan.plan_contraction(letters, np.array(extents), 2, plan) == 0

@@ -16,21 +16,21 @@ SIZES = (0, 1, 13, 1_000, 100_000)
 
 @pytest.fixture(scope="module")
 def connection(postgres_connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """One connection, whose process goes on after every error."""
+    """One connection; its process survives every error."""
     ((before,),) = postgres_connection.execute("SELECT pg_backend_pid()").fetchall()
     yield postgres_connection
     assert postgres_connection.execute("SELECT pg_backend_pid()").fetchall() == [(before,)]
 
 
 def random_bytes(size: int, dtype: str) -> bytes:
-    """Elements with any bits, some of which are no numbers."""
+    """Elements of random bits, some of them NaN."""
     return np.random.default_rng(size).bytes(size * np.dtype(dtype).itemsize)
 
 
 @pytest.mark.parametrize("storage", ["PLAIN", "MAIN", "EXTERNAL", "EXTENDED"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_bit_comes_back(connection: psycopg.Connection, kind: str, storage: str) -> None:
-    """Of arrays of any length, from tables that keep them in whatever way."""
+    """Arrays of any length, from tables with every kind of storage."""
     sizes = [size for size in SIZES if storage != "PLAIN" or size < 1_000]
     connection.execute(f"CREATE TEMP TABLE kept (size int, u bytea, v {kind}[])")
     connection.execute(f"ALTER TABLE kept ALTER u SET STORAGE {storage}, ALTER v SET STORAGE {storage}")
@@ -49,7 +49,7 @@ def test_every_bit_comes_back(connection: psycopg.Connection, kind: str, storage
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_numbers_are_those_of_memory(connection: psycopg.Connection, kind: str) -> None:
+def test_bytes_are_those_of_memory(connection: psycopg.Connection, kind: str) -> None:
     numbers = np.array([0, -1, 3, 1 << 20], TYPES[kind])
     query = f"SELECT tensor_bytes(%s::{kind}[]), tensor_of_bytes(%s, 5::{kind})"
     assert connection.execute(query, [numbers.tolist(), numbers.tobytes()]).fetchone() == (
@@ -66,8 +66,8 @@ def test_examples(connection: psycopg.Connection, function: Function) -> None:
     assert shown == expected
 
 
-def test_what_arrays_are_made_of(connection: psycopg.Connection) -> None:
-    """Literals are read as everywhere; dimensions are left out, and of NULL comes NULL."""
+def test_bytes_of_arrays(connection: psycopg.Connection) -> None:
+    """Literals are read as elsewhere, dimensions are dropped, and NULL gives NULL."""
     for array, expected in (
         ("ARRAY[1.5, 2]", np.array([1.5, 2.0]).tobytes()),
         ("ARRAY[1, 2]", np.array([1, 2]).tobytes()),
@@ -91,13 +91,15 @@ def test_what_arrays_are_made_of(connection: psycopg.Connection) -> None:
         ("tensor_of_bytes('\\x0000', 'x'::text)", errors.UndefinedFunction, "tensor_of_bytes"),
     ],
 )
-def test_what_is_refused(connection: psycopg.Connection, call: str, kind: type[psycopg.Error], words: str) -> None:
+def test_malformed_calls_are_refused(
+    connection: psycopg.Connection, call: str, kind: type[psycopg.Error], words: str
+) -> None:
     with pytest.raises(kind, match=words):
         connection.execute(f"SELECT {call}")
 
 
-def test_what_superusers_declare_wrongly(connection: psycopg.Connection) -> None:
-    """The library looks at what it is given, whatever SQL says that is."""
+def test_wrong_declarations_of_superusers(connection: psycopg.Connection) -> None:
+    """The library checks the types of its arguments itself."""
     query = "SELECT probin, prosrc FROM pg_proc WHERE oid = '{}'::regprocedure"
     for signature, name, arguments, returns, call, kind in (
         ("tensor_bytes(float8[])", "no_array", "float4[]", "bytea", "'{1}'", errors.DatatypeMismatch),
@@ -111,7 +113,7 @@ def test_what_superusers_declare_wrongly(connection: psycopg.Connection) -> None
             connection.execute(f"SELECT {name}({call})")
 
 
-def test_workers_share_them(connection: psycopg.Connection) -> None:
+def test_parallel_workers_read_them(connection: psycopg.Connection) -> None:
     connection.execute(
         "CREATE TABLE many AS SELECT tensor_bytes(ARRAY[i, 0.5]) AS u FROM generate_series(1, 20000) AS i"
     )

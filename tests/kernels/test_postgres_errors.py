@@ -21,7 +21,7 @@ FUNCTIONS = tuple(supported_functions())
 
 @pytest.fixture(scope="module")
 def connection(postgres_connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """The connection that all errors of this module happen on; it stays the same process."""
+    """One connection for all errors of this module; its process survives them."""
     ((before,),) = postgres_connection.execute("SELECT pg_backend_pid()").fetchall()
     yield postgres_connection
     assert postgres_connection.execute("SELECT pg_backend_pid()").fetchall() == [(before,)]
@@ -102,7 +102,7 @@ STORAGES = [(storage, size) for storage in ("MAIN", "EXTERNAL", "EXTENDED") for 
 
 
 @pytest.mark.parametrize(("storage", "size"), [("PLAIN", 10), ("PLAIN", 400), *STORAGES])
-def test_arrays_stored_in_any_way(connection: psycopg.Connection, storage: str, size: int) -> None:
+def test_arrays_of_every_kind_of_storage(connection: psycopg.Connection, storage: str, size: int) -> None:
     connection.execute("CREATE TEMP TABLE stored (i int, u float8[], v float4[])")
     connection.execute(f"ALTER TABLE stored ALTER u SET STORAGE {storage}, ALTER v SET STORAGE {storage}")
     ramp = f"ARRAY(SELECT n % 7 FROM generate_series(1, {size}) AS n)"
@@ -125,7 +125,7 @@ def test_elements_in_a_domain(connection: psycopg.Connection) -> None:
 
 
 def test_sets(connection: psycopg.Connection) -> None:
-    """In FROM, with numbers of rows, of many rows, stopped early, and of nothing."""
+    """In FROM: with ordinality, of many rows, with LIMIT, and of no rows."""
     query = "SELECT n, p FROM tensor_split(ARRAY[1, 2, 3, 4], ARRAY[1], ARRAY[2, 2]) WITH ORDINALITY AS t(p, n)"
     assert connection.execute(query).fetchall() == [(1, [1, 3]), (2, [2, 4])]
     relation = "generate_series(1, 2000) AS i, tensor_split(ARRAY[i, 1], ARRAY[0], ARRAY[2]) AS p"
@@ -138,8 +138,8 @@ def test_sets(connection: psycopg.Connection) -> None:
         assert connection.execute(f"SELECT * FROM tensor_split({nothing})").fetchall() == []
 
 
-def test_what_superusers_declare_wrongly(connection: psycopg.Connection) -> None:
-    """The library checks what SQL says of its functions as far as it can."""
+def test_wrong_declarations_of_superusers(connection: psycopg.Connection) -> None:
+    """The library checks what SQL declares of its functions as far as possible."""
     ((library, symbol),) = connection.execute(
         "SELECT probin, prosrc FROM pg_proc WHERE oid = 'tensor_add(float8[], float8[])'::regprocedure"
     ).fetchall()
@@ -163,7 +163,7 @@ def test_what_superusers_declare_wrongly(connection: psycopg.Connection) -> None
     ],
 )
 def test_damaged_states(connection: psycopg.Connection, initial: str, kind: type[psycopg.Error]) -> None:
-    """Aggregates of users may begin with any state."""
+    """User-defined aggregates may begin with any state."""
     connection.execute(
         "CREATE OR REPLACE AGGREGATE damaged(float8, bigint, bigint, float8) ("
         "SFUNC = sparseeinsum_stack_numbers_float64_transition, STYPE = bytea, "
@@ -243,7 +243,7 @@ END $$"""
 
 
 def test_ten_thousand_malformed_calls(connection: psycopg.Connection) -> None:
-    """Calls out of odd arguments; those that happen to be well formed are not counted."""
+    """Calls with odd arguments; well-formed ones among them do not count."""
     rng, states = random.Random(0), Counter[str]()
     connection.execute(_TRY_CALLS)
     while states.total() - states[""] < 10_000:
@@ -263,7 +263,7 @@ def test_a_long_product_can_be_cancelled(connection: psycopg.Connection) -> None
 
 
 def test_arrays_in_variables(connection: psycopg.Connection) -> None:
-    """PL/pgSQL keeps arrays in a form of its own, and updates them in place."""
+    """PL/pgSQL holds arrays in expanded form, and updates them in place."""
     connection.execute("""
         CREATE FUNCTION grow(n int) RETURNS float8[] LANGUAGE plpgsql AS $$
         DECLARE u float8[] := '{}'; v float8[];

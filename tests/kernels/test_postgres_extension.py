@@ -35,7 +35,7 @@ OLDER = "0.0.9"
 
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
-    """An empty database of one test's own."""
+    """A new empty database for one test."""
     with postgres.connect() as maintenance:
         maintenance.execute("CREATE DATABASE of_one_test")
     try:
@@ -48,7 +48,7 @@ def database(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def older(postgres: PostgresServer) -> Iterator[None]:
-    """An older version of the extension is installed in place of this one."""
+    """An older version of the extension is installed instead of this one."""
     server = find_server(postgres.pg_config)
     present = set(server.extension_folder.iterdir())
     for file in server.extension_folder.glob("sparseeinsum--*.sql"):
@@ -62,7 +62,7 @@ def older(postgres: PostgresServer) -> Iterator[None]:
         install_extension(server, se.__version__)
 
 
-def test_every_function_is_there_and_commented(database: psycopg.Connection) -> None:
+def test_every_function_exists_and_has_a_comment(database: psycopg.Connection) -> None:
     database.execute("CREATE EXTENSION sparseeinsum")
     query = """
         SELECT p.proname, p.prokind, p.provolatile, p.proparallel, p.proisstrict, obj_description(p.oid, 'pg_proc')
@@ -102,7 +102,7 @@ def test_any_schema_and_dropped_again(database: psycopg.Connection) -> None:
 
 
 def test_update(postgres: PostgresServer, older: None, database: psycopg.Connection) -> None:
-    """Views go on, functions of the older version that are no more go, and until then the library refuses them."""
+    """Views stay valid, dropped functions disappear, and before the update the library refuses them."""
     database.execute("CREATE EXTENSION sparseeinsum")
     assert database.execute("SELECT sparseeinsum_version()").fetchall() == [(OLDER,)]
     database.execute("CREATE TABLE stored AS SELECT tensor_fill(2, i) AS u FROM generate_series(1, 3) AS i")
@@ -156,7 +156,7 @@ def test_build_for_every_version(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert magic in (folder / "sparseeinsum.so").read_bytes()
 
 
-def test_what_cannot_be_built_is_said(
+def test_what_cannot_be_built_is_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*arguments: str) -> str:
@@ -189,7 +189,7 @@ def test_several_servers_are_not_chosen_between(tmp_path: Path, monkeypatch: pyt
 def test_a_library_for_another_processor_is_refused(
     postgres: PostgresServer, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
+    """Loading fails with an error, before an unknown instruction crashes the server."""
     server = find_server(postgres.pg_config)
     monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
     monkeypatch.setattr(processors, "features", lambda target: frozenset(("sse3", "reserved")))

@@ -62,7 +62,7 @@ def make_rows(dtype: str) -> Rows:
 
 
 def as_stored(value: Array) -> Any:  # noqa: ANN401  # a number, or numbers
-    """A number or array as the database holds it: complex ones as re, im, ..."""
+    """A number or an array as the database stores it: complex numbers as re, im, ..."""
     if np.iscomplexobj(value):
         return np.atleast_1d(value).view(value.real.dtype).tolist()
     return value.tolist()
@@ -116,7 +116,7 @@ def test_null_in_null_out(connection: psycopg.Connection, call: str, dtype: str)
 
 @pytest.mark.parametrize(("call", "dtype"), AGGREGATES)
 def test_aggregate_of_all_rows(connection: psycopg.Connection, call: str, dtype: str) -> None:
-    """On one process, and in parts that parallel workers merge."""
+    """In one process, and in parts that parallel workers merge."""
     call_here, expected = in_postgres(call), oracle_of(call, dtype)(make_rows(dtype))
     for workers in (0, 2):
         force_workers(connection, workers)
@@ -129,7 +129,7 @@ def test_aggregate_of_all_rows(connection: psycopg.Connection, call: str, dtype:
 
 
 def force_workers(connection: psycopg.Connection, workers: int) -> None:
-    """Let PostgreSQL use that many workers for any query, however small."""
+    """Make PostgreSQL use this many workers for any query, however small."""
     for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
         connection.execute(f"SET {setting} = 0")
     connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
@@ -163,7 +163,7 @@ def test_aggregate_over_windows(connection: psycopg.Connection, call: str, dtype
 
 
 @pytest.mark.parametrize("call", test_sql_aggregates.AGGREGATES)
-def test_aggregate_of_nothing(connection: psycopg.Connection, call: str) -> None:
+def test_aggregate_of_no_rows(connection: psycopg.Connection, call: str) -> None:
     for relation in ("rows_float64 WHERE i < 0", "nulls_float64 WHERE i % 105 = 0"):
         assert connection.execute(f"SELECT {in_postgres(call)} FROM {relation}").fetchall() == [(None,)]
 

@@ -50,7 +50,7 @@ USER = "a_user"  # without any rights
 
 @pytest.fixture(scope="module")
 def url(postgres: PostgresServer) -> str:
-    """Of an empty database that belongs to a user who may not do anything else."""
+    """An empty database of a user without further rights."""
     with postgres.connect() as maintenance:
         maintenance.execute(f"CREATE ROLE {USER} LOGIN")
         maintenance.execute(f"CREATE DATABASE portable OWNER {USER}")
@@ -59,7 +59,7 @@ def url(postgres: PostgresServer) -> str:
 
 @pytest.fixture(scope="module")
 def installed(url: str) -> str:
-    """Of the same with the portable functions."""
+    """The same database with the portable functions."""
     assert cli.main(["install", "postgres", "--portable", url]) == 0
     return url
 
@@ -90,8 +90,8 @@ SIGNATURES = """
     WHERE p.proname LIKE 'tensor\\_%' OR p.proname = 'sparseeinsum_version'"""
 
 
-def test_the_functions_of_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
-    """Names, arguments, results, volatility and parallel safety; but for what serves clusters, which refuse these."""
+def test_functions_equal_those_of_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
+    """Names, arguments, results, volatility and parallel safety; functions for clusters are left out."""
     signatures = set(connection.execute(SIGNATURES).fetchall())
     assert len(signatures) > 300
     of_clusters = {function.name for function in functions_of_postgresql()}
@@ -100,7 +100,7 @@ def test_the_functions_of_the_extension(connection: psycopg.Connection, extensio
     }
 
 
-def test_comments_tell_that_they_are_slower(connection: psycopg.Connection) -> None:
+def test_comments_say_that_they_are_slower(connection: psycopg.Connection) -> None:
     query = "SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
     comments = [comment for (comment,) in connection.execute(query).fetchall()]
     assert all("slower than the extension" in comment for comment in comments)
@@ -158,8 +158,8 @@ def test_complex_numbers_are_refused(connection: psycopg.Connection, function: F
         connection.execute(in_postgres(query)).fetchall()
 
 
-def test_programs_of_what_is_not_available(installed: str) -> None:
-    """They say so, and give no wrong result."""
+def test_unavailable_functions_are_refused(installed: str) -> None:
+    """The error says that they need the library."""
     with se.connect(installed) as db:
         db.connection.execute("CREATE SCHEMA refused; SET search_path = refused, public")
         db.tensor("X", np.array([0.5, 1.5]))
@@ -230,7 +230,7 @@ EXPRESSIONS = [
 
 
 def test_random_calls_as_in_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
-    """Odd and ordinary arguments; of several errors in a call, either may be told. Hashes are of each variant's own."""
+    """Odd and ordinary arguments; of several errors in a call, either is right. Hashes differ between variants."""
     rng = random.Random(0)
     candidates = [function for function in COMPUTED if function.name != "tensor_hash"]
     calls = [random_call(rng, rng.choice(candidates)) for _ in range(1000)]
@@ -253,7 +253,7 @@ def _results(connection: psycopg.Connection, calls: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES if family not in ("complex", "mixed")])
-def test_programs_give_what_numpy_gives(installed: str, family: str) -> None:
+def test_programs_give_numpys_results(installed: str, family: str) -> None:
     with se.connect(installed) as database:
         database.connection.execute("CREATE SCHEMA programs; SET search_path = programs, public")
 
@@ -276,7 +276,7 @@ def test_arrays_of_any_form_are_flat(connection: psycopg.Connection) -> None:
 
 
 def test_any_search_path(connection: psycopg.Connection) -> None:
-    """Functions find their parts wherever they are called from, and nobody else's."""
+    """Functions call the portable functions for any search_path, and no others of the same name."""
     connection.execute("CREATE SCHEMA elsewhere")
     decoy = "CREATE FUNCTION elsewhere.sparseeinsum_mul(float8, float8) RETURNS float8 LANGUAGE sql RETURN 666"
     connection.execute(decoy)
@@ -288,7 +288,7 @@ def test_any_search_path(connection: psycopg.Connection) -> None:
 
 @pytest.fixture
 def empty(postgres: PostgresServer) -> Iterator[str]:
-    """The URL of an empty database of one test's own."""
+    """The URL of a new empty database for one test."""
     with postgres.connect() as maintenance:
         maintenance.execute("CREATE DATABASE of_one_portable")
     yield postgres.url("of_one_portable")
@@ -297,7 +297,7 @@ def empty(postgres: PostgresServer) -> Iterator[str]:
 
 
 def test_installed_again_and_removed(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Views go on, what only an earlier version had goes, and an engine of another version says what to run."""
+    """Views stay valid, functions of earlier versions go, and another version of the package names the remedy."""
     monkeypatch.setattr(installed_functions, "__version__", "0.0.9")
     assert installed_functions.install_portable(empty) == "public"
     monkeypatch.undo()

@@ -57,7 +57,7 @@ def test_a_python_that_does_not_fit(
     assert "sparseeinsum install postgres --python" in (caught.value.diag.message_hint or "")
 
 
-def test_the_catalogue_is_no_part_of_it(postgres_python: PostgresServer, fresh: psycopg.Connection) -> None:
+def test_the_catalogue_does_not_belong_to_it(postgres_python: PostgresServer, fresh: psycopg.Connection) -> None:
     fresh.execute("CREATE EXTENSION sparseeinsum")
     se.connect(fresh).tensor("A", A)
     for _ in range(2):

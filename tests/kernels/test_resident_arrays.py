@@ -33,7 +33,7 @@ def row_of(table: str, position: str, size: int = WIDTH) -> str:
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """A relation x of rows j, of which one is absent, and 10,000 edges that read them."""
+    """A relation x of rows j, one of them absent, and 10,000 edges that read x."""
     connection: Connection = shared_db.connection
     elements = f"list_transform(range({WIDTH}), lambda k: j * 10 + k)"
     connection.execute(
@@ -47,7 +47,7 @@ def connection(shared_db: se.Database) -> Connection:
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """Whatever happens, no array outlives its statement."""
+    """Assert that no array outlives its statement."""
     yield
     assert require_library().count_residents() == 0
 
@@ -89,7 +89,7 @@ def test_sums_over_groups(connection: Connection, materialized: str, threads: in
 
 
 def test_many_threads_fill_one_array(connection: Connection) -> None:
-    """More row groups than one, so that states are merged."""
+    """There are several row groups, so that states are merged."""
     connection.execute("SET threads = 4")
     row = connection.execute(
         "WITH x AS (SELECT j, [j, -j]::DOUBLE[] AS val FROM range(300000) AS t(j)), "
@@ -159,7 +159,7 @@ def test_rows_of_several_arrays_in_one_chunk(connection: Connection) -> None:
         assert val == list(expected[j] if j % 3 == part else np.zeros(WIDTH))
 
 
-def test_nothing_put_in_is_all_fill(connection: Connection) -> None:
+def test_an_array_without_rows_is_all_fill(connection: Connection) -> None:
     query = f"WITH v AS ({SHARED} WHERE false) SELECT DISTINCT {row_of('v', 'u.j')} FROM edges AS u CROSS JOIN v"
     assert connection.execute(query).fetchall() == [([-1.0] * WIDTH,)]
     assert connection.execute("SELECT tensor_row(NULL, 3, 0, 0.5)").fetchall() == [([],)]
@@ -200,7 +200,7 @@ def test_null_arguments_give_null(connection: Connection) -> None:
         ("tensor_row(NULL, 1, 1099511627776, 0::DOUBLE)", ("bytes",)),
     ],
 )
-def test_what_cannot_be_read_is_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
+def test_invalid_reads_are_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
     expect_error(connection, f"WITH v AS ({SHARED}) SELECT {call} FROM edges CROSS JOIN v", "tensor_row", *words)
 
 
@@ -215,7 +215,7 @@ def test_what_cannot_be_read_is_refused(connection: Connection, call: str, words
         ("tensor_resident([1], 0, n, 0) FROM (VALUES (1), (2)) AS t(n)", ("row",)),
     ],
 )
-def test_what_cannot_be_kept_is_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
+def test_invalid_arrays_are_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
     expect_error(connection, f"SELECT {call}", "tensor_resident", *words)
 
 
@@ -226,7 +226,7 @@ def test_a_handle_ends_with_its_statement(connection: Connection) -> None:
 
 @contextmanager
 def interrupting(connection: Connection) -> Iterator[None]:
-    """Interrupts again and again, since one that comes before a statement has begun does nothing."""
+    """Interrupt repeatedly, since an interrupt before a statement begins has no effect."""
     is_over = threading.Event()
 
     def interrupt() -> None:
@@ -273,8 +273,8 @@ def test_invented_handles_are_refused(connection: Connection, handle: int, posit
         connection.execute(query, [handle, position, size]).fetchall()
 
 
-def test_arrays_that_are_given_up_while_others_read_them(connection: Connection) -> None:
-    """One thread keeps a handle alive for a moment, others read by it: right rows, or an error that says it is gone."""
+def test_arrays_that_end_while_others_read_them(connection: Connection) -> None:
+    """One thread holds a handle for a moment, others read by it: they get right rows, or an error."""
     expected, problems, refused, right = expected_rows(), [], [0], [0]
     handles: list[int] = []
     is_done = threading.Event()

@@ -118,7 +118,7 @@ def test_aggregate_with_clauses(connection: Connection, call: str) -> None:
 
 
 @pytest.mark.parametrize("call", AGGREGATES)
-def test_aggregate_of_nothing(connection: Connection, call: str) -> None:
+def test_aggregate_of_no_rows(connection: Connection, call: str) -> None:
     assert fetch_array(connection, call, "(SELECT * FROM rows_float64 WHERE i < 0)") is None
     assert connection.execute(f"SELECT i, {call} FROM rows_float64 WHERE i < 0 GROUP BY i").fetchall() == []
     assert fetch_array(connection, call, "(SELECT * FROM nulls_float64 WHERE i % 105 = 0)") is None
@@ -145,7 +145,7 @@ def test_order_by_says_which_row_a_position_keeps(connection: Connection) -> Non
 @pytest.mark.parametrize("fill", ["nan", "inf", "-0.0", "0.0", "1.0"])
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
 def test_threads_merge_stacks_bit_by_bit(on_four_threads: Connection, kind: str, fill: str) -> None:
-    """Whatever the fill, no thread's fill covers another thread's value."""
+    """Whatever the fill, a thread's fill never replaces another thread's value."""
     values = f"(SELECT i, (CASE i % 3 WHEN 0 THEN '-0.0' WHEN 1 THEN '1.0' ELSE '0.0' END)::{kind} AS x FROM t)"
     tables = "(SELECT * FROM range(0, 300000, 2) UNION ALL SELECT * FROM range(1, 300000, 2)) AS t(i)"
     query = f"WITH t AS (FROM {tables}) SELECT tensor_stack(x, i, 300001, '{fill}'::{kind}) FROM {values}"

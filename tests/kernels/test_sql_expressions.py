@@ -23,12 +23,12 @@ NUMBERS = (-np.inf, -2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, np.inf, np.nan)
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """The connection that all expressions of this module are computed on."""
+    """One connection for all expressions of this module."""
     return shared_db.connection
 
 
 def compute(connection: Connection, text: str, u: Array, v: Array) -> Array:
-    """An expression of arrays of one length, as tensor_reduce computes it."""
+    """The value of an expression of arrays of equal length, by tensor_reduce."""
     kind = SQL_TYPES[str(u.dtype)]
     query = f"SELECT tensor_reduce('sum', $1, 'i,i->i', $2::{kind}[], $3::{kind}[], [$4::BIGINT])"
     ((result,),) = connection.execute(query, [text, u, v, u.size]).fetchall()
@@ -82,7 +82,7 @@ def test_arrays_of_several_blocks(connection: Connection, size: int) -> None:
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_aggregates_of_reduce(connection: Connection, name: str, dtype: str) -> None:
-    """Along lines that end in one element, in elements side by side, and in elements apart."""
+    """Along lines that end in one element, over adjacent elements, and over elements with a stride."""
     rows = [
         (1.0, 2.5, -3.0),
         (0.0, -0.0, 0.0),
@@ -116,7 +116,7 @@ def calls(names: str, *arguments: st.SearchStrategy[Scalar]) -> st.SearchStrateg
 
 
 def numbers(depth: int) -> st.SearchStrategy[Scalar]:
-    """Expressions whose value numpy rounds as IEEE 754 says; divisors are not the zeros of min and max."""
+    """Expressions whose values IEEE 754 determines; divisors are not zeros of min and max."""
     leaves = OPERANDS | LITERALS | calls("add sub mul", OPERANDS, INTEGERS)
     if depth == 0:
         return leaves
@@ -132,7 +132,7 @@ def numbers(depth: int) -> st.SearchStrategy[Scalar]:
 
 
 def conditions(depth: int) -> st.SearchStrategy[Scalar]:
-    """Expressions that are true or false."""
+    """Boolean expressions."""
     part = numbers(depth)
     compared = calls("lt le gt ge eq ne", part, part) | st.booleans().map(Literal) | calls("and or", part, part)
     if depth == 0:
@@ -142,7 +142,7 @@ def conditions(depth: int) -> st.SearchStrategy[Scalar]:
 
 
 def curves(depth: int) -> st.SearchStrategy[Scalar]:
-    """Expressions that are rounded otherwise here and there, but a little only."""
+    """Expressions whose rounding differs slightly between libraries."""
     curve = calls("exp log sigmoid tanh", numbers(depth))
     return curve | calls("mul", curve, curve) | calls("neg abs sqrt", curve)
 
@@ -266,7 +266,7 @@ PYTHON = {
 @settings(max_examples=600)
 @given(st.lists(st.sampled_from(TOKENS), max_size=9).map("".join))
 def test_random_text(connection: Connection, text: str) -> None:
-    """What is taken for an expression is one, and has the value that Python gives it."""
+    """Text that is accepted as an expression has the value that Python gives it."""
     try:
         ((result,),) = connection.execute("SELECT tensor_map($1, 3)", [text]).fetchall()
     except duckdb.Error as error:
@@ -276,7 +276,7 @@ def test_random_text(connection: Connection, text: str) -> None:
 
 
 def value_by_python(text: str) -> float:
-    """An expression of u = 3 by Python, all numbers as numpy's."""
+    """The value of an expression of u = 3 by Python with numpy's numbers."""
     if text == "relu":
         return 3.0
     numbers = re.sub(r"(\d+\.?\d*|\.\d+)(e\d+)?", r"f('\g<0>')", text.strip())

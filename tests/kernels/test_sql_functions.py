@@ -163,7 +163,7 @@ def test_literals(connection: Connection, call: str, expected: list[Any]) -> Non
     assert repr(row[0]) == repr(expected)
 
 
-def test_hashes_tell_arrays_apart(connection: Connection) -> None:
+def test_hashes_of_different_arrays_differ(connection: Connection) -> None:
     arrays = {
         "BIGINT": ["", "0", "0, 0", "1, 2", "2, 1", "1, 3", "-1, 2"],
         "FLOAT": ["", "0", "'-0'", "0, 0", "1, 2", "2, 1", "'nan', '1'", "'inf', '1'"],
@@ -358,8 +358,8 @@ def test_nan_wins_least_and_greatest(connection: Connection, function: str, valu
 
 
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
-def test_finite_gives_what_it_was_given(connection: Connection, kind: str) -> None:
-    """Vectors of every kind pass, beside the same vectors without the check."""
+def test_finite_returns_its_argument(connection: Connection, kind: str) -> None:
+    """Vectors of every kind equal the same vectors without the check."""
     table = f"(SELECT i, CASE WHEN i % 7 > 0 THEN [i, -i]::{kind}[] END AS u FROM range(9000) AS t(i))"
     checked = "tensor_finite('W', u, 0) AS a, tensor_finite('W', tensor_scale(2, u), 0) AS b"
     checked += ", tensor_finite('W', i, 0) AS c, tensor_finite(CASE WHEN i % 5 > 0 THEN 'W' END, u, 0) AS d"

@@ -36,7 +36,7 @@ class Rows:
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """Where the tables of all rows are."""
+    """A connection for the tables of all rows."""
     return shared_db.connection
 
 
@@ -64,7 +64,7 @@ def rows(request: pytest.FixtureRequest, connection: Connection, extents: Array)
 
 
 def fetch(connection: Connection, rows: Rows, call: str, tail: str = "ORDER BY i") -> list[Array]:
-    """What a call gives; in it `tensor` stands for the beginning of the functions' names."""
+    """Results of a call; in it, `tensor` stands for the prefix of the functions' names."""
     records = connection.execute(f"SELECT {call.replace('tensor', rows.prefix)} FROM ragged {tail}").fetchall()
     dtype = rows.u[0].dtype
     return [np.array(value, dtype.type(0).real.dtype).view(dtype) for (value,) in records]
@@ -121,7 +121,7 @@ def test_fill_by_row(connection: Connection, rows: Rows, extents: Array) -> None
 
 @pytest.mark.parametrize("aggregate", ["max", "min", "logsumexp"])
 def test_ordered_aggregates_by_row(connection: Connection, extents: Array, aggregate: str) -> None:
-    """These have no complex numbers; what folding nothing gives is infinite."""
+    """No complex numbers, which have no order; the aggregate of no values is infinite."""
     table = f"(SELECT unnest(range({ROWS})) AS i, unnest($1::BIGINT[]) AS n)"
     call = f"tensor_reduce('{aggregate}', 'u + 1', 'ij->i', tensor_fill(2 * n, i::DOUBLE), [2, n])"
     records = connection.execute(f"SELECT {call} FROM {table} ORDER BY i", [extents.tolist()]).fetchall()
@@ -143,7 +143,7 @@ TWO_SHAPES: dict[str, Callable[[Array], Array]] = {
 
 @pytest.mark.parametrize("call", TWO_SHAPES)
 def test_arrays_of_one_length_and_two_shapes(connection: Connection, call: str) -> None:
-    """These lie at even distances in memory, as those do that are computed all at once."""
+    """Such arrays have equal distances in memory, as those that are computed in one batch."""
     is_sum = "_sum(" in call
     shaped = "2 + i % 2 AS a, 3 - i % 2 AS b, [i, 1, 2, 3, 4, 5]::DOUBLE[] AS u"
     relation = f"(SELECT i, {shaped} FROM range({ROWS}) AS t(i))"

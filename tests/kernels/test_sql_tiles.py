@@ -18,7 +18,7 @@ DTYPES = {"float64": "DOUBLE", "float32": "FLOAT", "int64": "BIGINT", "complex12
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """The connection that all calls of this module are made on."""
+    """One connection for all calls of this module."""
     return shared_db.connection
 
 
@@ -53,7 +53,7 @@ def in_sql(array: Array) -> list[Any]:
 
 @st.composite
 def cuts(draw: st.DrawFn) -> Cut:
-    """One or a few arrays of up to four axes, of every dtype, with tiles that divide and tiles that do not."""
+    """A few arrays of up to four axes and any dtype, with tiles that divide the axes or do not."""
     shape = draw(st.lists(st.integers(0, 7), max_size=4))
     tiles = [draw(st.integers(0, 9)) for _ in shape]
     dtype, rows = draw(st.sampled_from(list(DTYPES))), draw(st.integers(1, 3))
@@ -71,8 +71,8 @@ def test_blocks_are_those_of_numpy(connection: Connection, cut: Cut) -> None:
 
 @settings(max_examples=300)
 @given(cuts(), st.data())
-def test_blocks_come_together(connection: Connection, cut: Cut, data: st.DataObject) -> None:
-    """Cut and put together again, some blocks left out; another array around them holds the fill."""
+def test_blocks_are_joined(connection: Connection, cut: Cut, data: st.DataObject) -> None:
+    """Arrays are cut and joined again without some blocks; a surrounding array holds the fill."""
     margin = [data.draw(st.tuples(st.integers(0, 2), st.integers(0, 2))) for _ in cut.extents]
     sizes = [extent + sum(ends) for extent, ends in zip(cut.extents, margin, strict=True)]
     fill = np.array(3 - 2j if np.iscomplexobj(cut.arrays) else 3, cut.arrays.dtype)
@@ -115,7 +115,7 @@ def test_round_trip_of_many_rows_on_threads(on_four_threads: Connection) -> None
 
 
 def test_one_array_of_many_rows_on_threads(on_four_threads: Connection) -> None:
-    """Every thread places some blocks, and the states are laid over each other; some blocks hold the fill."""
+    """Every thread places some blocks, and states are merged; some blocks hold the fill."""
     placed = "tensor_place([i % 3, i], [i // 500 * 2, i % 500], [2, 1], [1201, 501], 1)"
     ((result,),) = on_four_threads.execute(f"SELECT {placed} FROM range(299999) AS t(i)").fetchall()
     i = np.append(np.arange(299_999), 1).reshape(600, 500)

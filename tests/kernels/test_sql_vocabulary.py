@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_extension.py as
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """The connection of an empty database."""
+    """A connection to an empty database."""
     return shared_db.connection
 
 

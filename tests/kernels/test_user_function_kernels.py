@@ -121,13 +121,13 @@ def test_inside_expressions_of_any_length(connection: duckdb.DuckDBPyConnection,
     np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
-def test_of_rows_and_numbers_on_many_threads(on_four_threads: duckdb.DuckDBPyConnection) -> None:
+def test_arrays_and_numbers_on_many_threads(on_four_threads: duckdb.DuckDBPyConnection) -> None:
     query = "SELECT sum(tensor_map('inverse', x)), sum(list_sum(tensor_map('inverse(2 * u)', [x, x])))"
     (row,) = on_four_threads.execute(f"{query} FROM (SELECT i::DOUBLE AS x FROM range(1, 300001) AS t(i))").fetchall()
     assert row == (pytest.approx(np.sum(1 / np.arange(1, 300_001))),) * 2
 
 
-def test_a_name_alone_is_of_u(connection: duckdb.DuckDBPyConnection) -> None:
+def test_a_name_alone_is_applied_to_u(connection: duckdb.DuckDBPyConnection) -> None:
     assert connection.execute("SELECT tensor_map('compiled', [1.5, 2])").fetchall() == [([3.0, 4.0],)]
     for call in ("tensor_map('fused', 1.0)", "tensor_map('gelu(u, u)', 1.0)", "tensor_map('fused(u, u)', 1.0)"):
         with pytest.raises(duckdb.Error, match="the expression cannot be read"):
@@ -209,7 +209,7 @@ def test_refused(connection: duckdb.DuckDBPyConnection, function: Function, word
 
 
 @pytest.mark.parametrize("name", ["", "2x", "a b", "wärme", "a-b", "x" * 65, "a(u)"])
-def test_names_that_are_none(name: str) -> None:
+def test_invalid_names(name: str) -> None:
     with pytest.raises(SemanticsError, match=re.escape(repr(name))):
         compile_function(name, gelu)
 

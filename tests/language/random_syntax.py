@@ -37,7 +37,7 @@ class Pair:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Its free labels, as written."""
+        """Its free labels in order of appearance."""
         if not isinstance(self.built, se.TensorExpression):
             return ()
         spelled = {label.lower(): label for label in LABELS}
@@ -125,7 +125,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Pair:
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[str, dict[str, LabelledExpression]]:
-    """Statements that often read one another; some labels may stand in several scopes, which lowering refuses."""
+    """Statements that read each other; labels that occur in several scopes are refused by lowering."""
     lines: list[str] = []
     built: dict[str, LabelledExpression] = {}
     for name in ("T0", "T1", "A_sum")[: draw(st.integers(1, 3))]:

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 def meaning(text: str, **inputs: Array) -> Array:
-    """What the oracle computes for C; binding tells the same shape and dtype."""
+    """The oracle's value of C; binding gives the same shape and dtype."""
     program = se.program(text)
     result = evaluate_program(program, inputs)["C"]
     tensors = {
@@ -100,7 +100,7 @@ GIVEN: list[tuple[str, float | None, tuple[str, ...], str]] = [
 
 
 def partly(x: Array, fill: float) -> Array:
-    """The array with the fill in half of its places and in all of one row."""
+    """The array with the fill at half of its positions and in one whole row."""
     spread = np.where(np.random.default_rng(1).random(x.shape) < 0.5, x, fill).astype(x.dtype)
     spread[1] = fill
     return spread
@@ -131,7 +131,7 @@ def test_macros_run(
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("nonfinite", ["error", "allow"])
 def test_softmax_of_rows_that_lack_values(shared_db: se.Database, optimizer: str, nonfinite: str) -> None:
-    """With the fill -inf what is absent stays so: the graph attention of a graph's edges alone."""
+    """With the fill -inf absent entries stay absent: graph attention over the edges of a graph."""
     x = partly(X, -np.inf)
     shared_db.tensor("X", x, fill=-np.inf)
     with np.errstate(all="ignore"):
@@ -163,7 +163,7 @@ def test_softmax_of_minus_infinity_is_0() -> None:
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_softmax_of_a_sparse_tensor_is_sparse(name: str) -> None:
-    """Where all is -inf nothing is to be computed."""
+    """Rows of -inf alone need no computation."""
     program = se.program(f"C[i, j] = {name}[j](X[i, j])")
     sparse = Tensor("X", (Axis("a", 3), Axis("b", 4)), "float64", -np.inf)
     graph = bind(program, {"X": sparse})
@@ -181,7 +181,7 @@ def test_expansions() -> None:
     ]
 
 
-def test_what_macros_share_is_computed_once() -> None:
+def test_common_parts_of_macros_are_computed_once() -> None:
     assert lines("Y[i, j] = layer_norm[j](X[i, j])\nM[i] = mean(X[i, j])\nV[i] = var(X[i, j])\nY_sum[i] = M[i]") == [
         "Y_sum2[i] = sum(X[i, j])",
         "Y_mean[i] = Y_sum2[i] / bound(X, 1)",
@@ -269,7 +269,7 @@ def test_one_hot(shared_db: se.Database) -> None:
 
 
 def test_generated_tensors() -> None:
-    """What a program reads though nobody stores it: no name of a user, known bounds, no input."""
+    """Programs read generated tensors that nobody stores: they have bounds, no user's name, and are no inputs."""
     program = se.program(
         "tensor C[i: 2, j: 3]\nindex_k[i] = X[i]\nC[i, j] = sum(index_k[i] == index(k)) * W[k]".replace(
             "sum(index_k[i] == index(k)) * W[k]", "sum((index_k[i] == index(k)) * W[k])"

@@ -96,7 +96,7 @@ def loaded(db: se.Database) -> se.Database:
     return db
 
 
-def test_the_database_knows_what_is_a_vector(loaded: se.Database) -> None:
+def test_the_database_tells_vectors_from_matrices(loaded: se.Database) -> None:
     gradient = "X.T @ (sigmoid(X @ w) - p)"
     result = loaded.run(f"G = {gradient}; Z = c * G")["Z"]
     np.testing.assert_allclose(result.to_numpy(), 2.5 * EXPRESSIONS[gradient](ARRAYS), rtol=1e-9)
@@ -162,7 +162,7 @@ def test_the_shell(file: str, capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert "out[i]" in printed
 
 
-def test_the_shell_tells_programs_from_sql() -> None:
+def test_the_shell_distinguishes_programs_from_sql() -> None:
     lines = iter(["Y = X @ (", "U)", "vector w, p", "SELECT a = b FROM t;"])
     entered = list(inputs(lambda _: next(lines, None), "duckdb"))
     assert entered == [
@@ -210,7 +210,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "column", "problem"), REFUSED)
-def test_what_makes_no_sense_is_refused(text: str, column: int, problem: str) -> None:
+def test_invalid_text_is_refused(text: str, column: int, problem: str) -> None:
     with pytest.raises(se.ParseError) as caught:
         se.program(text)
     assert str(caught.value).startswith(f"line 1, column {column}: {problem}")

@@ -137,7 +137,7 @@ def test_expressions(db: se.Database, built: Any, value: Callable[[], Any], opti
 
 
 @pytest.mark.parametrize(("built", "value"), CASES[::3], ids=[repr(built) for built, _ in CASES[::3]])
-def test_what_a_program_prints_runs(db: se.Database, built: Any, value: Callable[[], Any]) -> None:  # noqa: ANN401  # not exported
+def test_printed_programs_run(db: se.Database, built: Any, value: Callable[[], Any]) -> None:  # noqa: ANN401  # not exported
     assert_same(db.run(str(se.program({"Y": built})))["Y"], value())
 
 
@@ -155,7 +155,7 @@ def test_a_program_of_several_statements(db: se.Database, optimizer: str) -> Non
     assert_same(results["Best"], scores_wanted.max(1))
 
 
-def test_declared_results_have_labels_of_their_own(db: se.Database) -> None:
+def test_declared_results_have_their_own_labels(db: se.Database) -> None:
     spread = se.tensor("Spread", {"k": 2, "j": 4, "l": 3})
     spread["k", "j", "l"] = V_j * (se.index("k") + 1)
     wanted = np.broadcast_to((v * np.array([[1], [2]]))[:, :, None], (2, 4, 3))
@@ -168,7 +168,7 @@ def test_labels_promoted_by_hand(db: se.Database) -> None:
     assert_same(result, a * 2)
 
 
-def test_declared_inputs_are_compared_with_what_is_stored(db: se.Database) -> None:
+def test_declared_inputs_are_compared_with_stored_tensors(db: se.Database) -> None:
     declared = se.tensor("A", {"x": 3, "y": 5})
     with pytest.raises(se.ShapeError, match="A"):
         db.run(se.program({"Y": declared["i", "j"]["i", "j"]}))
