@@ -98,7 +98,7 @@ _SECONDS = re.compile("|".join(SECONDS))
 
 
 def mark_nightly(items: Iterable[pytest.Item]) -> None:
-    """Mark the tests that wait, so that `-m nightly` are those alone."""
+    """Mark the tests that run only at night."""
     tests = list(items)
     sets_of_parameters = Counter(_function(item) for item in tests)
     before: Counter[str] = Counter()

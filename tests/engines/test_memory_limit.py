@@ -30,7 +30,7 @@ GROUPED = {"C": {"i": 1, "j": 1}}
 
 
 def least_limit(db: se.Database, text: str, **options: Any) -> int:  # noqa: ANN401  # as Database.plan has them
-    """The smallest limit, by factors, for which there is a plan although there is none for a quarter of it."""
+    """A limit for which there is a plan, although there is none for a quarter of it."""
     planned = 1 << 22
     while True:
         try:

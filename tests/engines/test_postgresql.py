@@ -53,7 +53,7 @@ class TestTables:
             ("boolean", "bool"),
         ],
     )
-    def test_dtype_is_that_of_the_column_or_as_given(self, db: se.Database, sql_type: str, dtype: str) -> None:
+    def test_dtype_is_that_of_the_column_or_the_argument(self, db: se.Database, sql_type: str, dtype: str) -> None:
         make_edges(
             db,
             *(f"({i}, CAST({i % 2} AS {'int' if dtype == 'bool' else sql_type})::{sql_type})" for i in range(4)),

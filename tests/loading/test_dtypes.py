@@ -38,7 +38,7 @@ def value_type(db: se.Database, table: str) -> str:
 
 
 def assert_stored(db: se.Database, expected: NDArray[Any]) -> None:
-    """The tensor A is this array, to the dtype and the bit."""
+    """Assert that the tensor A equals this array in dtype and every bit."""
     stored = db.tensors()["A"].tensor
     result = stored_result(db, "A").to_numpy()
     assert stored.dtype == result.dtype.name == expected.dtype.name
@@ -307,13 +307,13 @@ def test_sums_within_int64_of_parts_beyond_it(shared_db: se.Database) -> None:
     assert_stored(shared_db, np.array([2**63 - 3]))
 
 
-def test_summing_nothing_gives_nothing(shared_db: se.Database) -> None:
+def test_summing_no_entries_gives_no_entries(shared_db: se.Database) -> None:
     shared_db.tensor("A", pd.DataFrame({"v": np.array([], float)}), fill=3, duplicates="sum")
     assert_stored(shared_db, np.array(3.0))
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr", "lil", "dok"])
-def test_what_a_sparse_matrix_lacks_holds_the_fill(shared_db: se.Database, layout: str) -> None:
+def test_absent_entries_of_a_sparse_matrix_hold_the_fill(shared_db: se.Database, layout: str) -> None:
     shared_db.tensor("A", getattr(sp, f"{layout}_array")(MATRIX.astype(float)), fill=np.inf)
     stored = sp.coo_array(getattr(sp, f"{layout}_array")(MATRIX.astype(float)))
     expected = np.full(MATRIX.shape, np.inf)

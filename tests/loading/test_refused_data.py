@@ -213,7 +213,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
-def test_bad_data_are_refused_and_nothing_changes(shared_db: se.Database, case: Refused) -> None:
+def test_bad_data_are_refused_without_a_change(shared_db: se.Database, case: Refused) -> None:
     shared_db.tensor("A", MATRIX)
     before = contents(shared_db)
     with pytest.raises(case.error, match=case.message) as caught:

@@ -36,7 +36,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Scalar:
 
 @st.composite
 def operands(draw: st.DrawFn) -> tuple[Range, np.ndarray[Any, Any]]:
-    """A range, and values in it: its ends and some between."""
+    """A range and values in it: its ends and some values between them."""
     low, high = sorted((draw(NUMBERS) + 0.0, draw(NUMBERS) + 0.0))
     nan = draw(st.integers(0, 5)) == 0
     inside = [draw(st.floats(low, high)) for _ in range(3)]
@@ -146,13 +146,13 @@ def test_complex_numbers() -> None:
     assert not range_of(Call("exp", (U,)), [FINITE], "complex128").is_finite
 
 
-def test_nothing_is_in_every_range() -> None:
+def test_no_values_are_in_every_range() -> None:
     assert EMPTY_RANGE.union(FINITE) == FINITE == FINITE.union(EMPTY_RANGE)
     assert range_of(Call("add", (U, V)), [EMPTY_RANGE, FINITE], "float64") == EMPTY_RANGE
     assert aggregate_range("max", exact_range(2.0), 0, "float64").exact == -math.inf
 
 
-def test_whole_ends_beyond_floats_stay_as_they_are() -> None:
+def test_integer_ends_beyond_float64_stay_exact() -> None:
     large = 2**53
     between = Call("clip", (U, Literal(large + 3), Literal(large + 5)))
     for name in ("floor", "ceil", "round"):
@@ -160,19 +160,19 @@ def test_whole_ends_beyond_floats_stay_as_they_are() -> None:
         assert (whole_range.low, whole_range.high, whole_range.exact) == (large + 3, large + 5, None)
 
 
-def test_what_float32_rounds_to_0() -> None:
+def test_values_that_float32_rounds_to_0() -> None:
     small = range_of(Call("exp", (U,)), [Range(-200.0, -190.0)], "float32")
     assert small.low == 0 < small.high
     assert range_of(Call("neg", (Call("exp", (U,)),)), [Range(-200.0, -190.0)], "float32").high == 0
 
 
-def test_parts_that_cancel_have_room() -> None:
+def test_ranges_of_cancelling_sums_allow_for_rounding() -> None:
     half = -0.6931472
     sum_range = range_of(Call("logaddexp", (U, V)), [Range(half, 0.0), Range(half, 0.0)], "float32")
     assert np.logaddexp(np.float32(half), np.float32(half)) in sum_range
 
 
-def test_asking_what_functions_keep_warns_of_nothing() -> None:
+def test_keeping_zero_is_determined_without_warnings() -> None:
     with np.errstate(all="raise"):
         zero_keeping = {name for name, function in FUNCTIONS.items() if function.keeps_zero}
     assert {"sqrt", "abs", "relu", "tanh", "sign", "conj", "sin", "floor"} <= zero_keeping

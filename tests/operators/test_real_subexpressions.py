@@ -48,7 +48,7 @@ def test_below_an_aggregate(db: se.Database) -> None:
     np.testing.assert_allclose(results["Z"].to_numpy(), np.where(B[:, None] > 1, A, 1).sum())
 
 
-def test_what_is_alike_in_complex_arithmetic_stays_one_einsum(db: se.Database) -> None:
+def test_expressions_that_are_complex_anyway_stay_one_einsum(db: se.Database) -> None:
     assert len(db.plan("Y[i] = abs(A[i]) * (B[i] + 1) * 2j").notation()) == 1
 
 

@@ -61,7 +61,7 @@ def test_storage_and_plans_do_not_matter(db: se.Database, promoted: dict[str, in
     np.testing.assert_allclose(results["Q"].to_numpy(), np.maximum.accumulate(array, axis=1).transpose(1, 0, 2) - 1)
 
 
-def test_what_is_absent_stays_absent(db: se.Database) -> None:
+def test_absent_entries_before_the_first_stay_absent(db: se.Database) -> None:
     db.tensor("A", ([[0, 900], [3, 5]], [2.0, 7.0]), shape=(1000, 10))
     plan = db.plan("C[i, j] = cumsum[j](A[i, j])")
     result = db.run(plan)["C"]
@@ -71,7 +71,7 @@ def test_what_is_absent_stays_absent(db: se.Database) -> None:
     assert result.to_numpy()[900].tolist() == [0] * 5 + [7] * 5
 
 
-def test_what_is_absent_counts_where_it_changes_the_result(db: se.Database) -> None:
+def test_absent_entries_count_where_they_change_the_result(db: se.Database) -> None:
     db.tensor("A", ([[1], [3]], [5.0]), shape=(3, 4), fill=1)
     expected = np.ones((3, 4))
     expected[1, 3] = 5
@@ -102,14 +102,14 @@ def test_int64_that_overflows_is_refused(db: se.Database) -> None:
         db.run("C[i] = cumsum[i](A[i])")
 
 
-def test_truth_is_counted(db: se.Database) -> None:
+def test_booleans_are_counted(db: se.Database) -> None:
     db.tensor("A", np.array([3.0, 0.0, 2.0, 5.0]))
     result = db.run("C[i] = cumsum[i](A[i] > 2)")["C"].to_numpy()
     assert result.dtype == np.int64
     assert result.tolist() == [1, 1, 1, 2]
 
 
-def test_of_nothing(db: se.Database) -> None:
+def test_empty_tensors(db: se.Database) -> None:
     db.tensor("A", np.zeros((0, 3)))
     results = db.run("C[i, j] = cumsum[i](A[i, j])\nD[i, j] = cumprod[j](A[i, j])\nE[j] = max(cumsum[i](A[i, j]))")
     assert results["C"].to_numpy().shape == results["D"].to_numpy().shape == (0, 3)
@@ -160,7 +160,7 @@ def test_a_plan_comes_back_from_its_file(db: se.Database, tmp_path: Any) -> None
         ("C = cumsum(A)", "cumsum needs to know a label"),
     ],
 )
-def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
+def test_invalid_scans_are_refused(text: str, message: str) -> None:
     with pytest.raises(se.ParseError, match=re.escape(message)):
         se.program(text)
 
@@ -187,7 +187,7 @@ def test_first_and_last(db: se.Database, dtype: str, optimizer: str, fill: int) 
         np.testing.assert_allclose(result, wanted, err_msg=name)
 
 
-def test_the_first_of_nothing_is_refused(db: se.Database) -> None:
+def test_the_first_of_an_empty_axis_is_refused(db: se.Database) -> None:
     db.tensor("A", np.zeros((2, 0)))
     with pytest.raises(se.SemanticsError, match="Y: first of no values is not defined"):
         db.run("Y[i] = first[j](A[i, j])")
@@ -207,7 +207,7 @@ def test_the_label_of_a_scan_is_not_promoted(db: se.Database) -> None:
     assert db.run(plan)["C"].to_numpy().tolist() == [[1, 2, 3]] * 2
 
 
-def test_complex_numbers_have_no_greatest_so_far(db: se.Database) -> None:
+def test_complex_numbers_have_no_cumulative_maximum(db: se.Database) -> None:
     db.tensor("A", np.ones(3, complex))
     with pytest.raises(se.SemanticsError, match="order"):
         db.run("C[i] = cummax[i](A[i])")

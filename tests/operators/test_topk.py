@@ -63,7 +63,7 @@ def test_dtypes_and_axes(db: se.Database, dtype: str) -> None:
     assert (values.shape, indices.shape) == ((1,), (1,))
 
 
-def test_what_makes_no_sense(db: se.Database) -> None:
+def test_invalid_calls(db: se.Database) -> None:
     db.tensor("X", X)
     result = db.run("Y[i, j] = X[i, j]", nonfinite="allow")["Y"]
     for count in (0, 5):

@@ -52,7 +52,7 @@ def remainder(x: float) -> float:
 
 
 def by_numpy(python: Callable[..., Any], *arrays: Any) -> NDArray[Any]:  # noqa: ANN401  # arrays and numbers
-    """What a function gives, number by number, in float32 where all arrays are."""
+    """Values of a function for every number, in float32 if all arrays have it."""
     result: NDArray[Any] = np.vectorize(python, otypes=[float])(*arrays)
     return result.astype(np.result_type(np.float32, *arrays))
 
@@ -127,7 +127,7 @@ def test_values_that_turn_nan_or_infinite(db: se.Database) -> None:
     np.testing.assert_array_equal(db.run("Y[i] = root(A[i])", nonfinite="allow")["Y"].to_numpy(), [2, math.nan, 0])
 
 
-def test_registered_before_anything_else_is_imported(tmp_path: Path) -> None:
+def test_registered_before_any_other_import(tmp_path: Path) -> None:
     script = tmp_path / "first.py"
     script.write_text(
         "import sparseeinsum as se\n"
@@ -142,13 +142,13 @@ def test_registered_before_anything_else_is_imported(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("[0.5 1.5]\n", "")
 
 
-def test_functions_that_nobody_registered() -> None:
+def test_unregistered_functions() -> None:
     with pytest.raises(se.ParseError, match=r"line 1, column 8: .*gelu"):
         se.program("Y[i] = gelu(A[i])")
 
 
 def test_functions_that_cannot_be_compiled(db: se.Database) -> None:
-    """They are refused when a program with them is planned."""
+    """Planning a program that calls them fails."""
 
     @se.function
     def spelled(x: float) -> float:
@@ -201,7 +201,7 @@ def make_stepped(step: float) -> Callable[..., Any]:
 
 
 def test_registering_again() -> None:
-    """The same, as a notebook's cell that runs twice, changes nothing; another one replaces it."""
+    """Registering the same function again, as a notebook's cell may, changes nothing; another one replaces it."""
     se.function(make_stepped(1.0))
     first = FUNCTIONS["stepped"]
     se.function(make_stepped(1.0))
@@ -210,8 +210,8 @@ def test_registering_again() -> None:
     assert FUNCTIONS["stepped"] is not first
 
 
-def test_plans_keep_to_the_functions_that_they_were_made_with(db: se.Database) -> None:
-    """What is absent has another value under another function, and plans count on that."""
+def test_plans_keep_their_functions(db: se.Database) -> None:
+    """Another function maps the fill to another value, on which a plan depends."""
     db.tensor("S", np.array([0.0, 0.0, 3.0]))
     se.function(make_stepped(0.0))
     plan = db.plan("Y[] = sum(stepped(S[i]))")
@@ -225,7 +225,7 @@ def test_plans_keep_to_the_functions_that_they_were_made_with(db: se.Database) -
     assert db.run(db.load_plan(plan.to_json()))["Y"].to_numpy() == 6
 
 
-def test_names_that_are_taken_or_none() -> None:
+def test_names_that_are_taken_or_invalid() -> None:
     def softmax(x: Any) -> Any:  # noqa: ANN401  # any number
         return x
 

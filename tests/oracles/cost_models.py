@@ -27,7 +27,7 @@ OPERANDS = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (
 
 
 def model_of(text: str, inputs: Mapping[str, Statistics], accounting: Accounting = DISTRIBUTED) -> CostModel:
-    """The cost model of a program on inputs of these statistics."""
+    """The cost model of a program on inputs with these statistics."""
     graph, evaluations = evaluated(text, inputs)
     statistics = estimate(graph, inputs, evaluations)
     return CostModel(graph, statistics, evaluations, CONSTANTS, accounting)

@@ -22,7 +22,7 @@ def counted(array: NDArray[np.float64]) -> Statistics:
 
 
 def estimated(text: str, **statistics: Statistics) -> dict[str, Statistics]:
-    """Statistics of all tensors of a program; of its inputs they are given."""
+    """Estimated statistics of all tensors of a program, from those of its inputs."""
     graph, evaluations = evaluated(text, statistics)
     return estimate(graph, statistics, evaluations)
 

@@ -69,7 +69,7 @@ def test_any_plan_computes_attention(db: se.Database) -> None:
 
 
 def test_arrays_out_of_a_join_are_unnested(db: se.Database) -> None:
-    """DuckDB 2.0.0 stops for good where columns that come out of a hash join as dictionaries turn constant."""
+    """DuckDB 2.0.0 hangs if dictionary columns of a hash join become constant columns."""
     inputs = attention_inputs(citation_graph(600, 3000, 300, 12000, seed=1), width=128)
     for name, matrix in inputs.items():
         db.tensor(name, matrix)
@@ -105,7 +105,7 @@ def test_dense_examples(
 
 
 @pytest.mark.parametrize(("text", "inputs", "reference"), DENSE, ids=["attention", "feed_forward", "chain"])
-def test_dense_examples_mean_what_numpy_computes(text: str, inputs: Any, reference: Any) -> None:  # noqa: ANN401  # as DENSE
+def test_the_oracle_agrees_with_numpy_for_dense_examples(text: str, inputs: Any, reference: Any) -> None:  # noqa: ANN401  # as DENSE
     program = se.program(text)
     assert program.outputs == ("Y",)
     assert se.program(str(program)) == program

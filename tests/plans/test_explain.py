@@ -48,7 +48,7 @@ def test_runners_up_are_the_next_best(chain: se.Database) -> None:
     assert [row[2] for row in rows] == [line for lines in differing for line in lines]
 
 
-def test_as_many_runners_up_as_asked(chain: se.Database) -> None:
+def test_number_of_runners_up(chain: se.Database) -> None:
     plan = chain.plan(CHAIN)
     told = [row for row in rows_of(plan.explain(top=3), "Runners-up") if row[0]]
     assert len(told) == 2
@@ -57,7 +57,7 @@ def test_as_many_runners_up_as_asked(chain: se.Database) -> None:
     assert "No other plan keeps to what is asked." in pinned.explain()
 
 
-def test_plans_that_lost_are_compared_with_the_best(chain: se.Database) -> None:
+def test_other_plans_are_compared_with_the_best(chain: se.Database) -> None:
     first, second, *_ = chain.plan(CHAIN, top=3)
     rows = rows_of(second.explain(), "Other plans, of which some are cheaper")
     assert rows[0][0] == write_seconds(first.cost)

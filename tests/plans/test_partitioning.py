@@ -48,8 +48,8 @@ def test_declared_shapes_and_programs_that_were_read_before() -> None:
     assert partitioning.along({"A": "row"}).steps[0].pieces == (("i", 4), ("k", 1), ("j", 1))
 
 
-def test_sparse_tensors_are_cut_otherwise() -> None:
-    """A matrix of few entries goes to all workers, rather than one that is full."""
+def test_sparse_tensors_get_other_partitions() -> None:
+    """A matrix of few entries is replicated rather than a dense one."""
     dense = se.partition(PRODUCT, 16, {"A": (4096, 4096), "B": (4096, 512)})
     sparse = se.partition(PRODUCT, 16, {"A": (4096, 4096), "B": (4096, 512)}, entries={"A": 4096})
     assert dense.vectors["C"] == {"i": 8, "k": 2, "j": 1} or dense.vectors["C"]["i"] > dense.vectors["C"]["k"]
@@ -65,7 +65,7 @@ def test_graph_convolutions() -> None:
     assert 0 < partitioning.replay().total.floats < partitioning.floats
 
 
-def test_attention_of_many_workers() -> None:
+def test_attention_for_several_workers() -> None:
     shapes = {"X": (512, 512), **dict.fromkeys(("WQ", "WK", "WV"), (512, 8, 64)), "WO": (8, 64, 512)}
     partitioning = se.partition(MULTI_HEAD_ATTENTION, 8, shapes)
     heads, sequence = partitioning.along({"WQ": "h"}), partitioning.along({"X": "s"})
@@ -73,13 +73,13 @@ def test_attention_of_many_workers() -> None:
     assert dict(heads.steps[0].pieces)["h"] == dict(sequence.steps[0].pieces)["s"] == 8
 
 
-def test_generated_tensors_and_products_of_many() -> None:
+def test_generated_tensors_and_products_of_several_operands() -> None:
     text = "P[i, k] = sum(A[i, j] * B[j, l] * C[l, k]) * index(i)\nM[i] = argmax[k](P[i, k])"
     partitioning = se.partition(text, 4, {"A": (64, 32), "B": (32, 16), "C": (16, 8)})
     assert all(step.calls == 4 for step in partitioning.best.steps if step.einsum.output.labels)
 
 
-def test_one_worker_gets_everything_once() -> None:
+def test_one_worker_gets_every_tensor_once() -> None:
     assert se.partition(PRODUCT, 1, {"A": (8, 4), "B": (4, 2)}).floats == 8 * 4 + 4 * 2
 
 
@@ -99,6 +99,6 @@ def test_shapes_that_do_not_fit(shapes: dict[str, tuple[int, ...]], entries: dic
         se.partition(PRODUCT, 4, shapes, entries)
 
 
-def test_workers_that_are_no_power_of_two() -> None:
+def test_numbers_of_workers_other_than_powers_of_two() -> None:
     with pytest.raises(se.PlanError, match="workers is 6; give a power of two"):
         se.partition(PRODUCT, 6, SQUARES)

@@ -89,7 +89,7 @@ def texts(card: ElementTree.Element) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pages_are_whole_and_alone(plans: dict[str, se.Plan], name: str) -> None:
+def test_pages_are_well_formed_and_self_contained(plans: dict[str, se.Plan], name: str) -> None:
     page = plans[name].to_html()
     tags = Tags()
     tags.feed(page)
@@ -186,7 +186,7 @@ def random_graph(seed: int) -> tuple[list[Node], list[Edge]]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_nothing_overlaps(seed: int) -> None:
+def test_cards_do_not_overlap(seed: int) -> None:
     nodes, edges = random_graph(seed)
     placement = place(nodes, edges)
     boxes = list(placement.boxes.values())
@@ -202,7 +202,7 @@ def test_nothing_overlaps(seed: int) -> None:
 
 
 def check_routes(placement: Placement, edges: list[Edge]) -> None:
-    """Edges run downwards from border to border; straight parts pass beside boxes, curves between layers."""
+    """Assert that edges run downwards between borders, straight parts beside boxes, curves between layers."""
     for edge, route in zip(edges, placement.routes, strict=True):
         source, target = placement.boxes[edge.source], placement.boxes[edge.target]
         assert route[0] == pytest.approx((source.x + source.width / 2, source.y + source.height))
@@ -216,7 +216,7 @@ def check_routes(placement: Placement, edges: list[Edge]) -> None:
 
 
 def test_long_edges_run_straight() -> None:
-    """Past boxes of the same width an edge bends at most twice."""
+    """Beside boxes of equal width an edge bends at most twice."""
     nodes = [Node(f"n{layer}", layer, 200.0, 50.0) for layer in range(8)]
     chain = [Edge(f"n{layer}", f"n{layer + 1}", 8.0) for layer in range(7)]
     placement = place(nodes, [*chain, Edge("n0", "n7")])
@@ -226,7 +226,7 @@ def test_long_edges_run_straight() -> None:
     assert max(lefts) - min(lefts) < 1
 
 
-def test_crossings_are_undone() -> None:
+def test_crossings_are_removed() -> None:
     nodes = [Node(name, layer, 50.0, 20.0) for layer, names in enumerate(("abc", "xyz")) for name in names]
     placement = place(nodes, [Edge("a", "z"), Edge("b", "y"), Edge("c", "x")])
     order = [sorted(names, key=lambda name: placement.boxes[name].x) for names in ("abc", "xyz")]
@@ -236,5 +236,5 @@ def test_crossings_are_undone() -> None:
     )
 
 
-def test_a_place_for_nothing() -> None:
+def test_layout_of_an_empty_graph() -> None:
     assert place([], []) == Placement({}, (), 0.0, 0.0)

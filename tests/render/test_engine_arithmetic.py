@@ -65,7 +65,7 @@ def pairs(dtype: str) -> tuple[Array, Array]:
 
 
 def expect_equal(result: Array, expected: Array, *, is_exact: bool) -> None:
-    """Equal to the bit but for the sign of 0, which no stored tensor keeps; or up to two units in the last place."""
+    """Equal in every bit except the sign of 0, which tensors do not store; or up to two units in the last place."""
     assert result.dtype == expected.dtype
     if is_exact:
         np.testing.assert_array_equal(result, expected)
@@ -75,14 +75,14 @@ def expect_equal(result: Array, expected: Array, *, is_exact: bool) -> None:
 
 
 def compute(db: se.Database, expression: Scalar, operands: tuple[Array, ...]) -> Array:
-    """An expression of numbers as SQL, for every row of the operands."""
+    """The SQL value of a scalar expression for every row of the operands."""
     dtype, engine = str(operands[0].dtype), engine_of(db)
     value = number_expression(expression, [exp.column(name) for name in "uv"], dtype, engine.dialect)
     return by_query(db, f"SELECT {write_sql(value, engine.dialect)} AS w FROM rows ORDER BY place", operands)
 
 
 def by_query(db: se.Database, query: str, operands: tuple[Array, ...]) -> Array:
-    """The column w that a query finds, which may read the operands as columns u and v of rows, and their place."""
+    """The column w of a query that may read the operands as columns u and v of rows, and their place."""
     dtype, engine = str(operands[0].dtype), engine_of(db)
     kind = SQL_TYPES[engine.dialect_name][dtype]
     columns = {"place": np.arange(len(operands[0])), **dict(zip("uv", operands, strict=False))}
@@ -93,7 +93,7 @@ def by_query(db: se.Database, query: str, operands: tuple[Array, ...]) -> Array:
 
 
 def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_exact: bool = False) -> None:
-    """Run a program of which every tensor has a number a row."""
+    """Run a program whose tensors are stored with one number a row."""
     for name, array in inputs.items():
         db.tensor(name, array, promoted=[f"dim_{axis}" for axis in range(array.ndim)])
     plan = db.plan(text, optimizer="relational", nonfinite="allow")
@@ -129,7 +129,7 @@ def test_which_functions_are_plain_sql(name: str, dialect: Dialect) -> None:
 )
 @pytest.mark.parametrize("name", ["add", "mul", "div", "max"])
 def test_literal_beside_a_column(shared_db: se.Database, name: str, value: float, dtype: str) -> None:
-    """The result keeps the column's dtype, and the literal is rounded to it once."""
+    """The result has the column's dtype, and the literal is rounded to it once."""
     with np.errstate(over="ignore"):
         rounded = np.full_like(SPECIAL[dtype], value)
     for arguments, operands in (
@@ -265,7 +265,7 @@ def expressions(draw: st.DrawFn, words: Words) -> Scalar:
 
 @st.composite
 def conditions(draw: st.DrawFn, words: Words) -> Scalar:
-    """Random comparisons, and what joins them, which are truth in numpy."""
+    """Random comparisons and their conjunctions, which are booleans in numpy."""
     return draw_condition(draw, words, DEEPEST)
 
 
@@ -336,7 +336,7 @@ def test_random_expressions_in_float32(shared_db: se.Database, expression: Scala
 @settings(max_examples=150)
 @given(expressions(WITH_LITERALS).filter(operands_of))
 def test_random_expressions_in_arrays(shared_db: se.Database, expression: Scalar) -> None:
-    """The same text, read by tensor_reduce."""
+    """The same expressions, evaluated by tensor_reduce."""
     u, v = pairs("float64")
     spelled = exp.Literal.string(write(expression)).sql()
     arrays = "array_agg(u ORDER BY place), array_agg(v ORDER BY place), ARRAY[COUNT(*)]"

@@ -33,7 +33,7 @@ EIGHT = Cluster(sites=8, shards=32)
 
 
 def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, str]:
-    """A plan's definitions on machines, and its SQL."""
+    """A plan with placements on sites, and its SQL."""
     slow = replace(cluster, network_bytes_per_second=1.0)  # nothing else counts
     costs = TransferCosts(slow, small_bytes=0)
     alternatives = replace(plan.data.alternatives, machines=Machines(costs, stored))
@@ -51,8 +51,8 @@ def product(db: se.Database, rows: int, inner: int, columns: int, pin: str) -> s
     return db.plan(PRODUCT, pin={"C": pin}, indexes=False)
 
 
-def test_transfer_is_what_the_paper_says() -> None:
-    """Section 5.3: f numbers are broadcast to s sites as f * s, and shuffled as f; but what is there goes nowhere."""
+def test_transfer_is_that_of_the_paper() -> None:
+    """Section 5.3: a broadcast of f numbers to s sites counts f * s, a shuffle f, and what is in place nothing."""
     for cluster in (TWO, EIGHT):
         assert transfer_bytes(10.0, Central(), Replicated(), cluster) == 10.0 * cluster.sites
         assert transfer_bytes(10.0, Hashed(0), Replicated(), cluster) == 10.0 * (cluster.sites + 1)
@@ -63,8 +63,8 @@ def test_transfer_is_what_the_paper_says() -> None:
         assert transfer_bytes(10.0, Replicated(), Central(), cluster) == 0.0
 
 
-def test_shards_have_parts_of_groups_that_tuples_fall_on() -> None:
-    """So many tuples each fall on a group, in a shard, as counted here by chance."""
+def test_partial_results_per_shard() -> None:
+    """The estimate equals the number of distinct groups of a shard among tuples that are drawn at random."""
     rng = np.random.default_rng(0)
     for groups, joined in ((10, 5), (10, 100), (1000, 3000), (1000, 100_000)):
         counted = [len(np.unique(rng.integers(0, groups * TWO.shards, joined))) for _ in range(100)]
@@ -72,7 +72,7 @@ def test_shards_have_parts_of_groups_that_tuples_fall_on() -> None:
     assert expected_partials(0, 0, TWO.shards) == 0.0
 
 
-def test_colocated_operands_go_nowhere(db: se.Database) -> None:
+def test_colocated_operands_are_not_moved(db: se.Database) -> None:
     site_plan, _ = placed(product(db, 30, 20, 10, "ij"), TWO, A=Hashed(0), B=Replicated())
     (definition,) = site_plan.definitions
     assert (site_plan.total_bytes, definition.distribution) == (0.0, Hashed(0))
@@ -81,7 +81,7 @@ def test_colocated_operands_go_nowhere(db: se.Database) -> None:
 
 @pytest.mark.parametrize(("rows", "columns", "moved"), [(2000, 3, "B"), (20, 300, "A")])
 def test_the_smaller_operand_is_broadcast(db: se.Database, rows: int, columns: int, moved: str) -> None:
-    """The other one stays: of C[i, k] = A[i, j] B[j, k], each machine computes some rows, or some columns."""
+    """The other operand stays: of C[i, k] = A[i, j] B[j, k], each site computes some rows, or some columns."""
     plan = product(db, rows, 50, columns, "ijk")
     site_plan, _ = placed(
         plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.data.inputs["B"].stored.keys) > 1 else Hashed(0)
@@ -93,8 +93,8 @@ def test_the_smaller_operand_is_broadcast(db: se.Database, rows: int, columns: i
     assert sent == 2 * gathered > 0
 
 
-def test_groups_that_span_machines_are_gathered_where_that_is_less(db: se.Database) -> None:
-    """A sum over the key by which an operand is distributed: parts of a small result are less than that operand."""
+def test_partial_results_are_gathered_if_smaller(db: se.Database) -> None:
+    """For a sum over the distribution column, partial results of a small result are less than the operand."""
     db.tensor("A", sp.csr_array(sp.random_array((3000, 4), density=0.9, rng=np.random.default_rng(0))))
     plan = db.plan("s[j] = sum(A[i, j])", optimizer="relational", indexes=False)
     site_plan, _ = placed(plan, TWO, A=Hashed(0))
@@ -121,7 +121,7 @@ def test_no_placement_of_the_inputs_is_refused(db: se.Database, pin: str, cluste
 
 @pytest.mark.engines("duckdb", reason="the golden files name the tables of plans made there")
 def test_sql_of_a_product(db: se.Database) -> None:
-    """What creates and fills tables on a cluster: a shuffle, a broadcast, and parts of groups."""
+    """Statements that create and fill tables on a cluster: a shuffle, a broadcast and partial results."""
     plan = product(db, 30, 20, 10, "ij")
     check_golden("matrix_product_citus_shuffled", placed(plan, TWO, A=Hashed(1), B=Replicated())[1])
     check_golden("matrix_product_citus_parts", placed(plan, TWO, A=Hashed(1), B=Hashed(0))[1])
@@ -137,7 +137,7 @@ def test_sql_of_gcn(db: se.Database) -> None:
     check_golden("gcn_citus", placed(plan, TWO, **hashed)[1])
 
 
-def test_one_machine_distributes_nothing(db: se.Database) -> None:
+def test_one_machine_has_no_distribution(db: se.Database) -> None:
     with pytest.raises(se.ShapeError, match="one machine here; leave distribute out"):
         db.tensor("A", np.eye(3), distribute="dim_0")
     assert db.tensors() == {}

@@ -31,7 +31,7 @@ DIALECTS = {  # by engine, its names, and one that is another's
 
 
 def numbers(text: str, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401  # of the dtype
-    """A value as psql prints it."""
+    """A value that psql printed."""
     if dtype.kind == "b":
         return text == "t"
     if dtype.kind == "c":
@@ -40,7 +40,7 @@ def numbers(text: str, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401  # of the d
 
 
 def results(printed: str) -> list[list[list[str]]]:
-    """Cells of the rows of every result that psql printed: headings and numbers of rows go."""
+    """Cells of the rows of every result that psql printed, without headings and numbers of rows."""
     tables: list[list[list[str]]] = []
     lines = iter(printed.splitlines())
     for _ in lines:  # a heading
@@ -85,7 +85,7 @@ def test_random_programs(postgres: PostgresServer, shared_db: se.Database, famil
 
 @pytest.fixture
 def network(db: se.Database) -> dict[str, NDArray[Any]]:
-    """A database with what the program reads."""
+    """A database with the inputs of the program."""
     rng = np.random.default_rng(0)
     tensors = {"A": (rng.random((30, 30)) < 0.1) * 1.0, "H": rng.random((30, 8)), "W": rng.random((8, 4))}
     for name, array in tensors.items():
@@ -94,7 +94,7 @@ def network(db: se.Database) -> dict[str, NDArray[Any]]:
 
 
 @pytest.mark.parametrize("style", ["cte", "staged"])
-def test_what_compile_prints(
+def test_output_of_compile(
     postgres: PostgresServer,
     db: se.Database,
     network: dict[str, NDArray[Any]],
@@ -102,7 +102,7 @@ def test_what_compile_prints(
     capsys: pytest.CaptureFixture[str],
     style: str,
 ) -> None:
-    """From the shell, to a session whose search_path is its own; the result is also what db.run gives."""
+    """The command's output, run in a session with its own search_path, gives the result of db.run."""
     path = tmp_path / "program.ein"
     path.write_text(PROGRAM)
     url = postgres.url("db") + "&options=-csearch_path%3Dmain,public"
@@ -117,7 +117,7 @@ def test_what_compile_prints(
 
 @pytest.mark.parametrize("style", ["cte", "staged"])
 @pytest.mark.parametrize("entries", [[], [3]])
-def test_what_turns_infinite_is_found_where_nothing_is_joined_with_it(
+def test_infinities_without_a_join_partner_are_detected(
     postgres: PostgresServer, db: se.Database, entries: list[int], style: str
 ) -> None:
     load_hidden_infinities(db, entries)

@@ -33,7 +33,7 @@ def test_sql_by_hand(shared_db: se.Database, engine: str, family: str, style: st
 
 
 def rows_of(db: se.Database, text: str) -> list[list[tuple[Any, ...]]]:
-    """The rows of every statement that returns some; temporary tables go again."""
+    """The rows of every statement that returns some; temporary tables are dropped."""
     rows = []
     db.connection.execute("BEGIN")
     try:

@@ -29,7 +29,7 @@ def test_keywords_as_names(db: se.Database, name: str, optimizer: str) -> None:
 
 
 @pytest.mark.parametrize("style", ["cte", "staged"])
-def test_their_sql_runs(db: se.Database, style: str) -> None:
+def test_sql_with_keywords_runs(db: se.Database, style: str) -> None:
     db.tensor("from", np.arange(6.0).reshape(2, 3))
     for statement in db.plan(PROGRAM.format(name="from"), optimizer="relational").sql(style).split(";\n")[:-1]:
         db.connection.execute(statement)

@@ -35,7 +35,7 @@ Make: TypeAlias = Callable[..., tuple[se.TensorResult, NDArray[Any]]]
 
 
 def parts(values: NDArray[Any]) -> list[Any]:
-    """Values as a database holds them: parts of complex numbers alternate."""
+    """Values as a database stores them: real and imaginary parts of complex numbers alternate."""
     return [part for value in values for part in ((value.real, value.imag) if values.dtype.kind == "c" else (value,))]
 
 
@@ -62,7 +62,7 @@ def made(dtype: str, *numbers: Number) -> NDArray[Any]:
 
 
 def entries(dtype: str, fill: Number = 0) -> tuple[se.TensorResult, NDArray[Any]]:
-    """A result with a number a row, and the array that it is."""
+    """A result with one number a row, and its dense array."""
     values = made(dtype, 2, 0, -3)
     expected = np.full((3, 4), fill, dtype)
     expected[[0, 1, 2], [3, 0, 1]] = values
@@ -70,7 +70,7 @@ def entries(dtype: str, fill: Number = 0) -> tuple[se.TensorResult, NDArray[Any]
 
 
 def slices(dtype: str, fill: Number = 0) -> tuple[se.TensorResult, NDArray[Any]]:
-    """A result with an array a row, and the array that it is."""
+    """A result with one array a row, and its dense array."""
     values = np.stack([made(dtype, 0, 1, 2, 0), made(dtype, 0, 0, 0, 3)])
     expected = np.full((3, 4), fill, dtype)
     expected[[2, 0]] = values
@@ -92,7 +92,7 @@ def test_to_numpy(make: Make, dtype: str, fill: int) -> None:
 
 
 @dtypes
-def test_one_array_holds_everything(dtype: str) -> None:
+def test_results_of_one_array(dtype: str) -> None:
     values = made(dtype, *range(12))
     result = make_result({}, values.reshape(1, 12), (3, 4), 0)
     np.testing.assert_array_equal(result.to_numpy(), values.reshape(3, 4))
@@ -276,7 +276,7 @@ def test_frames_of_complex_numbers(make: Make, dtype: str, fill: complex) -> Non
 @dtypes
 @pytest.mark.parametrize("says", [{"shape": (3, 4), "fill": 1}, {}])
 def test_frames_are_loaded_again(shared_db: se.Database, make: Make, dtype: str, says: dict[str, Any]) -> None:
-    """Arrow tables tell shape and fill themselves; frames do not."""
+    """Arrow tables contain shape and fill; other data frames do not."""
     result, expected = make(dtype, 1)
     if says and not dtype.startswith("complex"):
         shared_db.tensor("A", result.df(), **says)
@@ -287,7 +287,7 @@ def test_frames_are_loaded_again(shared_db: se.Database, make: Make, dtype: str,
     np.testing.assert_array_equal(stored_result(shared_db, "A").to_numpy(), expected)
 
 
-def test_what_a_frame_tells_gives_way_to_what_is_said(shared_db: se.Database) -> None:
+def test_arguments_precede_the_metadata_of_a_frame(shared_db: se.Database) -> None:
     table = entries("float64", 1)[0].arrow()
     assert shared_db.tensor("A", table, shape=(5, 5), fill=2).tensor.shape == (5, 5)
     assert shared_db.tensor("A", table, fill=2).tensor.fill == 2
@@ -336,8 +336,8 @@ def test_preview_in_a_notebook() -> None:
     assert "<tr><td>1</td><td>0</td><td>0</td></tr>" in page
 
 
-def test_previews_look_at_no_more_than_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However large a result is: the first of its rows alone are taken apart."""
+def test_previews_read_only_the_rows_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first rows of a result are converted, however large it is."""
     monkeypatch.setattr(results, "_PREVIEW_SIZE", 4)
     tensor = Tensor("Y", (Axis("i", 10**6),))
     rows = pa.table({"i": np.arange(10**6)[::-1], "val": np.ones(10**6)})
@@ -347,7 +347,7 @@ def test_previews_look_at_no_more_than_they_show(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.engines("duckdb", reason="nothing is asked of the engine")
-def test_what_else_is_shown(db: se.Database) -> None:
+def test_other_representations(db: se.Database) -> None:
     assert repr(db) == "<DuckDB database>"
     db.tensor("A", np.eye(2), fill=1)
     assert repr(db.tensors()) == "{'A': <A[DIM_0, dim_1] dim_0: 2 x dim_1: 2 float64, fill 1.0, in main.A>}"

@@ -80,7 +80,7 @@ def test_a_product_is_distributed(factors: se.Database, arrays: dict[str, Any]) 
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
-def test_what_somebody_asks_for_is_computed_as_written(factors: se.Database) -> None:
+def test_requested_results_are_computed_as_written(factors: se.Database) -> None:
     named = LOSS.replace("sum[k](U[i, k] * V[j, k])", "P[i, j]")
     text = f"P[i, j] = sum(U[i, k] * V[j, k])\n{named}"
     assert largest_result(factors.plan(LOSS, rewrite=False)) == ROWS * COLUMNS
@@ -91,7 +91,7 @@ def test_what_somebody_asks_for_is_computed_as_written(factors: se.Database) -> 
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
-def test_what_is_not_finite_is_computed_as_written(factors: se.Database, arrays: dict[str, Any]) -> None:
+def test_nonfinite_values_are_computed_as_written(factors: se.Database, arrays: dict[str, Any]) -> None:
     array = arrays["U"].copy()
     array[3, 4] = np.inf
     factors.tensor("U", array)
@@ -108,7 +108,7 @@ def test_saved_plans_keep_the_formula(factors: se.Database, arrays: dict[str, An
 def rewritten(
     text: str, roots: Sequence[str], is_shared: bool, density: float, values: dict[str, Any]
 ) -> list[tuple[Any, Any]]:
-    """Results of a program, by the formulas that saturation makes of them, and as they are written."""
+    """Results of a program by the formulas that saturation derives, and as written."""
     program = se.program(text)
     tensors = {
         name: Tensor(name, tuple(Axis(f"a{axis}", bound) for axis, bound in enumerate(shape)))
@@ -139,20 +139,20 @@ def some_values(seed: int) -> dict[str, Any]:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(expressions(), st.booleans(), st.floats(0.01, 1), st.integers(0, 2**32 - 1))
 @example(("+", "X[i, j]", ("+", "2", ("+", "X[i, j]", "X[i, j]"))), False, 0.03, 0)  # 3 is the bound of i, too
-def test_random_expressions_stay_what_they_are(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
+def test_random_expressions_keep_their_values(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
     for result, wanted in rewritten(total_of(tree), ["S"], is_shared, density, some_values(seed)):
         np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-8)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(programs(), st.sets(st.sampled_from("TRS"), min_size=1), st.booleans(), st.integers(0, 2**32 - 1))
-def test_random_programs_stay_what_they_are(text: str, roots: set[str], is_shared: bool, seed: int) -> None:
+def test_random_programs_keep_their_results(text: str, roots: set[str], is_shared: bool, seed: int) -> None:
     for result, wanted in rewritten(text, sorted(roots), is_shared, 0.1, some_values(seed)):
         np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("aggregate", ["max", "min", "prod", "logsumexp", "sum"])
-def test_aggregates_of_what_cancels(aggregate: str) -> None:
+def test_aggregates_of_cancelling_terms(aggregate: str) -> None:
     for text in (f"S[j] = {aggregate}[i](X[i, j] - X[i, j] + v[j])", f"S[] = {aggregate}[i](u[i] - u[i] + sum(v[j]))"):
         ((result, wanted),) = rewritten(text, ["S"], False, 1.0, some_values(2))
         np.testing.assert_allclose(result, wanted, rtol=1e-12)
@@ -181,7 +181,7 @@ def test_results_that_share_parts_are_rewritten_together(factors: se.Database, a
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
-def test_of_several_results_those_are_rewritten_that_gain(factors: se.Database, arrays: dict[str, Any]) -> None:
+def test_only_results_that_gain_are_rewritten(factors: se.Database, arrays: dict[str, Any]) -> None:
     text = "P[i, j] = sum(U[i, k] * V[j, k])\nL[] = sum((X[i, j] - P[i, j])^2)\nM[i, j] = P[i, j] * 2 + X[i, j]"
     plan = factors.plan(text)
     assert plan.data.rewriting.shares.keys() == {"L"}
@@ -192,7 +192,7 @@ def test_of_several_results_those_are_rewritten_that_gain(factors: se.Database, 
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
-def test_explanations_tell_both_formulas_and_the_laws(factors: se.Database) -> None:
+def test_explanations_show_both_formulas_and_the_laws(factors: se.Database) -> None:
     plan = factors.plan(GRADIENT)
     derivation = plan.data.rewriting.derivations["G"]
     written, computed = (f"R[i, l] = {formula}" for formula in derivation.formulas)

@@ -80,7 +80,7 @@ def summed(
 
 
 def check(einsum: EinSum, tensors: dict[str, Tensor], arrays: dict[str, Array], parts: tuple[EinSum, ...]) -> None:
-    """The parts compute the same; all that aggregate are 0 where an operand holds its fill."""
+    """The parts compute the same result; every aggregate over them is of values that are 0 at fills."""
     values, shapes = dict(arrays), dict(tensors)
     for part in parts:
         assert len(part.operands) <= 2
@@ -151,7 +151,7 @@ def test_whole_and_complex_numbers(join: str, fills: tuple[int, int], dtype: str
     "subscripts", ["i,i->", "ij,ij->i", "ij,k->ik", "i,j->", "ij,j->", "ii,ij->j", "ijk,l->jl", "i,ij->i"]
 )
 @pytest.mark.parametrize("join", ["(u - v) ^ 2", "u + v", "sigmoid(u * v)", "u == v"])
-def test_labels_that_a_part_lacks_count_as_often_as_they_have_indices(join: str, subscripts: str) -> None:
+def test_labels_that_a_part_lacks_count_by_their_bounds(join: str, subscripts: str) -> None:
     einsum, tensors, arrays = summed(REAL_JOINS[join], subscripts, (0.0, 0.5), ("float64", "float64"))
     parts = compensated(einsum, tensors)
     assert parts is not None

@@ -23,7 +23,7 @@ from sparseeinsum.statistics.estimate import LabelStatistics, Statistics
 def network(
     subscripts: str, sizes: dict[str, int], entries: list[float] | None = None, dtypes: tuple[str, ...] | None = None
 ) -> ContractionNetwork:
-    """Factors with so many entries, spread over all indices; dense ones by default."""
+    """Factors with these numbers of entries, spread evenly; dense by default."""
     inputs, output = subscripts.split("->")
     terms = inputs.split(",")
     factors = []
@@ -42,7 +42,7 @@ def order_of(network: ContractionNetwork) -> Tree:
 
 
 def random_network(count: int, seed: int, sparse: bool, largest: int = 9) -> ContractionNetwork:
-    """Every label links two factors or three, or is in the result; some entries are one in a thousand."""
+    """Every label joins two or three factors or is in the result; some densities are one in a thousand."""
     chance = random.Random(seed)
     terms = [""] * count
     sizes: dict[str, int] = {}
@@ -109,8 +109,8 @@ def test_small_outer_products_come_before_a_large_tensor() -> None:
     assert order[0b111] == (0b001, 0b110)
 
 
-def test_a_double_is_in_every_product_of_singles() -> None:
-    """Beside a float64, two float32 are never multiplied alone, whatever that would save."""
+def test_singles_beside_a_double_are_not_multiplied_alone() -> None:
+    """Beside a float64, two float32 are never multiplied alone, whatever the saving."""
     cheap = network("ij,jk,kl->il", {"i": 2, "j": 500, "k": 2, "l": 500}, None, ("float32", "float32", "float64"))
     assert 0b011 not in order_of(cheap)
     chain = ",".join(f"{chr(97 + n)}{chr(98 + n)}" for n in range(12))
@@ -119,7 +119,7 @@ def test_a_double_is_in_every_product_of_singles() -> None:
     assert all(group >> 11 & 1 for group in order)
 
 
-def test_paths_and_trees_are_two_ways_to_write_an_order() -> None:
+def test_paths_and_trees_are_equivalent() -> None:
     assert path_of_tree({0b111: (0b001, 0b110), 0b110: (0b010, 0b100)}, 3) == [(1, 2), (0, 1)]
     for seed in range(5):
         tree = order_of(random_network(7, seed, sparse=True))
@@ -155,8 +155,8 @@ def test_every_factor_is_contracted_once(factors: int) -> None:
         (",".join(chr(200 + n) for n in range(200)), 100_000),  # outer products alone
     ],
 )
-def test_many_factors_are_not_searched_for_long(subscripts: str, most: int) -> None:
-    """A join that is looked at takes some 50 us."""
+def test_search_time_is_limited(subscripts: str, most: int) -> None:
+    """A join takes some 50 us to consider."""
     sizes = {label: 2 for label in subscripts if label != ","}
     estimates = ContractionEstimates(network(f"{subscripts}->", sizes))
     order = find_contraction_order(estimates)

@@ -147,7 +147,7 @@ REWRITES: dict[str, Sequence[Pair]] = {
 }
 
 
-def test_all_methods_are_there() -> None:
+def test_number_of_methods() -> None:
     assert len(REWRITES) == 31
 
 
@@ -184,7 +184,7 @@ def leaves(term: Term) -> Iterator[Leaf]:
 
 
 def finds(classes: EClasses, name: str, term: Term, labels: Mapping[str, str]) -> bool:
-    """Whether a class holds a term, whose sums may take other labels."""
+    """Whether a class contains a term, up to the names of summed labels."""
     return any(_holds(classes, node, term, labels) for node in classes.nodes[name])
 
 
@@ -214,7 +214,7 @@ def _holds(classes: EClasses, node: ENode, term: Term, labels: Mapping[str, str]
 
 
 @pytest.mark.parametrize("method", REWRITES)
-def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
+def test_saturation_derives_the_rewrites_of_systemml(method: str) -> None:
     for left, right in REWRITES[method]:
         terms_read, wanted = reading(left()), reading(right()).terms[0]
         classes = saturate(
@@ -225,7 +225,7 @@ def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
         assert finds(classes, classes.roots[0], NumberTerm(0.0) if is_zero else wanted, {}), str(right())
 
 
-def test_limits_end_it_with_what_is_found() -> None:
+def test_limits_end_it_with_partial_classes() -> None:
     terms_read = reading(((X - U @ V.T) ** 2).sum())
     whole = saturate(terms_read.terms, terms_read.bounds, terms_read.equal_pairs, Limits(seconds=60))
     assert whole.is_saturated
@@ -238,7 +238,7 @@ def test_limits_end_it_with_what_is_found() -> None:
 
 @contextmanager
 def busy_threads(number: int) -> Iterator[None]:
-    """Within, other threads take most of the time in which Python runs."""
+    """Within the block, other threads occupy Python most of the time."""
     is_over = threading.Event()
 
     def work() -> None:
@@ -256,7 +256,7 @@ def busy_threads(number: int) -> Iterator[None]:
             thread.join()
 
 
-def test_what_else_a_machine_does_is_no_limit() -> None:
+def test_load_of_the_machine_is_no_limit() -> None:
     terms_read = reading(((X - U @ V.T) ** 2).sum())
     alone = saturate(terms_read.terms, terms_read.bounds, terms_read.equal_pairs)
     start = time.perf_counter()

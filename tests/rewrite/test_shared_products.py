@@ -40,7 +40,7 @@ def load_chain(db: se.Database) -> dict[str, NDArray[np.float64]]:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 @pytest.mark.engines("duckdb", "postgresql")
-def test_a_product_of_which_few_entries_count_is_not_computed_whole(db: se.Database, dtype: str) -> None:
+def test_a_product_of_which_few_entries_are_read_is_not_computed_whole(db: se.Database, dtype: str) -> None:
     arrays = load_sampled(db, dtype)
     plan = db.plan(SAMPLED)
     assert plan.data.rewriting.inlined == {"S_sum": "S"}
@@ -60,7 +60,7 @@ def test_statements_are_one_product(db: se.Database) -> None:
     )
 
 
-def test_what_somebody_asks_for_is_computed(db: se.Database) -> None:
+def test_requested_results_are_computed(db: se.Database) -> None:
     arrays = load_chain(db)
     assert db.plan(CHAIN, rewrite=False).data.rewriting.inlined == {}
     assert db.plan(CHAIN, outputs=["T"]).data.rewriting.inlined == {}
@@ -74,7 +74,7 @@ def test_what_somebody_asks_for_is_computed(db: se.Database) -> None:
     )
 
 
-def test_whole_numbers_overflow_as_written(db: se.Database) -> None:
+def test_integers_overflow_as_written(db: se.Database) -> None:
     """(1 - 1) x 2 ^ 62 is 0, but 2 ^ 62 x 2 is no int64."""
     db.tensor("B", np.array([[2, -2]]))
     db.tensor("C", np.array([[1], [1]]))
@@ -84,7 +84,7 @@ def test_whole_numbers_overflow_as_written(db: se.Database) -> None:
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_what_is_not_finite_is_multiplied_as_written(db: se.Database, value: float) -> None:
+def test_nonfinite_values_are_multiplied_as_written(db: se.Database, value: float) -> None:
     arrays = load_chain(db)
     arrays["C"][3, 4] = value
     db.tensor("C", arrays["C"])
@@ -99,7 +99,7 @@ def test_dtypes_that_differ_stay_apart(db: se.Database) -> None:
     assert db.plan(CHAIN).data.rewriting.inlined == {}
 
 
-def test_labels_of_the_same_name_are_two(db: se.Database) -> None:
+def test_equal_labels_of_two_sums_are_distinct(db: se.Database) -> None:
     rng = np.random.default_rng(2)
     arrays = {name: rng.normal(size=(500, 500)) for name in "ABCD"}
     mask = sp.random_array((500, 500), density=0.002, rng=rng)
@@ -122,7 +122,7 @@ def test_other_names_of_labels_in_the_statement_that_reads(db: se.Database) -> N
     )
 
 
-def test_a_diagonal_is_taken_of_what_is_computed(db: se.Database) -> None:
+def test_a_diagonal_is_taken_of_the_product(db: se.Database) -> None:
     rng = np.random.default_rng(3)
     first, second = rng.normal(size=(2, 40, 40))
     db.tensor("B", first)
@@ -139,7 +139,7 @@ def test_a_sum_of_all_entries_of_a_product_needs_no_product(db: se.Database) -> 
     np.testing.assert_allclose(db.run(text)["s"].to_numpy(), (arrays["B"] @ arrays["C"]).sum(), rtol=1e-9, atol=1e-9)
 
 
-def test_saved_plans_know_what_they_assume(db: se.Database, tmp_path: Path) -> None:
+def test_saved_plans_check_their_assumptions(db: se.Database, tmp_path: Path) -> None:
     arrays = load_chain(db)
     db.plan(CHAIN).save(tmp_path / "plan.json")
     db.tensor("C", arrays["C"] * 2)
@@ -154,7 +154,7 @@ def test_saved_plans_know_what_they_assume(db: se.Database, tmp_path: Path) -> N
         db.load_plan(tmp_path / "plan.json")
 
 
-def test_the_command_line_keeps_to_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_can_turn_rewriting_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with se.connect(str(tmp_path / "chain.duckdb")) as db:
         load_chain(db)
     asked = ["explain", "--database", str(tmp_path / "chain.duckdb"), "--text", CHAIN]
@@ -174,7 +174,7 @@ def test_products_of_statements_are_numpys(shared_db: se.Database, engine: str) 
 
 
 def check_products(db: se.Database, data: st.DataObject) -> None:
-    """A chain of matrices, some of them sparse, some of the products masked, summed or transposed."""
+    """A chain of matrices, some sparse, with some products masked, summed or transposed."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     count = data.draw(st.integers(2, 5))
     bounds = [data.draw(st.sampled_from((1, 2, 7, 40))) for _ in range(count + 1)]

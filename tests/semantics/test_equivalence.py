@@ -73,7 +73,7 @@ def test_different_programs_are_refuted_by_numbers(name: str) -> None:
     assert "different:" in str(verdict)
 
 
-def test_what_is_neither_is_said_to_be_neither() -> None:
+def test_undecided_pairs_are_reported_as_undecided() -> None:
     verdict = se.equivalent("Y[i] = sqrt(a[i])^2", "Y[i] = a[i]")
     assert not verdict
     assert verdict.counter_example is None
@@ -89,7 +89,7 @@ def test_normal_forms_are_readable() -> None:
     assert verdict.normal_forms[0] == first
 
 
-def test_expressions_are_compared_as_they_are() -> None:
+def test_python_expressions_are_compared() -> None:
     x, u, v = map(se.matrix, ("X", "U", "result"))  # the last one as an expression might be called
     loss = ((x - u @ v.T) ** 2).sum()
     multiplied = (x**2).sum() - 2 * (x * (u @ v.T)).sum() + ((u.T @ u) * (v.T @ v)).sum()
@@ -115,7 +115,7 @@ def test_bad_input_is_refused() -> None:
 
 
 def rewritten(tree: Any, choose: Callable[[], bool]) -> Any:  # noqa: ANN401
-    """An equal tree: operands exchanged, products distributed, differences as sums, sums joined otherwise."""
+    """An equal tree: operands exchanged, products distributed, differences as sums, sums reassociated."""
     if isinstance(tree, str):
         return tree
     operator, left, right = tree

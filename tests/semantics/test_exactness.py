@@ -11,7 +11,7 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind, Valu
 
 
 def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite: bool = False) -> Evaluation:
-    """What is exact for the last statement over vectors and matrices; those `infinite` may hold NaN or infinity."""
+    """The exact evaluation of the last statement over vectors and matrices; `infinite` inputs may be nonfinite."""
     program = se.program(text)
     ranks = {operand.tensor: len(operand.labels) for einsum in program.einsums for operand in einsum.operands}
     inputs = {
@@ -73,7 +73,7 @@ def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite
         ("W[i, j] = U[i, j] == V[i, j]", (True, True), True, True),
     ],
 )
-def test_what_absent_tuples_contribute(
+def test_contributions_of_absent_tuples(
     text: str, matters: tuple[bool, ...], constant: float | None, is_ignored: bool
 ) -> None:
     evaluation = evaluation_of(text)

@@ -16,7 +16,7 @@ OPTIMIZERS = ("dp", "relational", "dense")
 
 
 def sparse(shape: tuple[int, ...], fill: float, seed: int = 0, dtype: str = "float64") -> Array:
-    """Small numbers, and the fill in most places and in all of the first slice."""
+    """Small numbers, with the fill in most positions and in all of the first slice."""
     rng = np.random.default_rng((seed, *shape))
     values = rng.integers(-4, 5, shape) / (1 if dtype == "int64" else 2)
     array = np.where(rng.random(shape) < 0.3, values, fill).astype(dtype)
@@ -65,7 +65,7 @@ BINARY: dict[str, Callable[[Array, Array], Any]] = {
 
 
 def check(db: se.Database, body: str, labels: str, wanted: Any) -> None:  # noqa: ANN401  # an array or a number of numpy
-    """All optimizers compute it; entries delivered are those that are not the fill."""
+    """Assert numpy's result for all optimizers; delivered entries are those that differ from the fill."""
     wanted = np.asarray(wanted)
     for optimizer in OPTIMIZERS:
         result = db.run(f"W[{labels}] = {body}", optimizer=optimizer)["W"]
@@ -77,7 +77,7 @@ def check(db: se.Database, body: str, labels: str, wanted: Any) -> None:  # noqa
 
 @pytest.mark.parametrize(("fill", "dtype"), [(0, "float64"), (1, "float64"), (-0.5, "float32"), (2, "int64")])
 @pytest.mark.parametrize("body", UNARY)
-def test_functions_of_one(shared_db: se.Database, body: str, fill: float, dtype: str) -> None:
+def test_functions_of_one_operand(shared_db: se.Database, body: str, fill: float, dtype: str) -> None:
     if dtype == "int64" and body == "2 ^ U[i, j]":
         pytest.skip("numpy refuses negative powers of whole numbers")
     u = sparse((4, 5), fill, dtype=dtype)
@@ -100,7 +100,7 @@ def test_functions_of_one(shared_db: se.Database, body: str, fill: float, dtype:
     ],
 )
 @pytest.mark.parametrize("body", BINARY)
-def test_functions_of_two(
+def test_functions_of_two_operands(
     shared_db: se.Database, body: str, fills: tuple[float, float], dtypes: tuple[str, str]
 ) -> None:
     u, v = (sparse((5, 5), fill, seed, dtype) for seed, (fill, dtype) in enumerate(zip(fills, dtypes, strict=True)))
@@ -152,8 +152,8 @@ MASKED = "W[i, j] = where(C[i, j] != 0, U[i, j], -inf)"
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
-def test_infinities_that_are_given(shared_db: se.Database, optimizer: str) -> None:
-    """Written in the program or fills: what is masked by one is absent, in softmax too."""
+def test_infinities_in_programs_and_fills(shared_db: se.Database, optimizer: str) -> None:
+    """Entries masked by -inf are absent, in softmax too."""
     c, u = sparse((5, 6), 0, 1), np.arange(30.0).reshape(5, 6)
     c[2] = 0
     c[0, 1] = 1
@@ -176,7 +176,7 @@ def test_infinities_that_are_given(shared_db: se.Database, optimizer: str) -> No
 
 
 @pytest.mark.parametrize("text", ["exp(U[i, j] * 1000)", "where(U[i, j] < inf, exp(U[i, j] * 1000), 0)"])
-def test_infinities_that_are_not_given_are_detected(shared_db: se.Database, text: str) -> None:
+def test_infinities_that_arise_are_detected(shared_db: se.Database, text: str) -> None:
     shared_db.tensor("U", np.arange(30.0).reshape(5, 6))
     with pytest.raises(se.EngineError, match="W turned NaN or infinite"):
         shared_db.run(f"W[i, j] = {text}")

@@ -24,15 +24,15 @@ from sparseeinsum.statistics.estimate import (
 
 class TestJoined:
     def test_join_that_the_introduction_computes(self) -> None:
-        """100 million vertices of 1,000 neighbours and 8,192 numbers each: 820 trillion pairs, 6,000 trillion then."""
+        """100 million vertices of 1,000 neighbours and 8,192 numbers each: 820 trillion pairs, then 6,000 trillion."""
         vertices, width = 1e8, 8192.0
         first = join_tuples(width * vertices, 1_000 * vertices, {"i": width, "j": vertices}, {"j": vertices, "k": 1e8})
         assert first == 8.192e14
         second = join_tuples(width * vertices, width**2, {"k": vertices, "i": width}, {"i": width, "m": width})
         assert second == pytest.approx(6.7e15, rel=0.01)
 
-    def test_of_vectors_and_scalars_there(self) -> None:
-        """The same with the vertices' numbers inside arrays: 100 billion."""
+    def test_join_of_the_introduction_with_vectors(self) -> None:
+        """The numbers of a vertex are one array: 100 billion pairs."""
         assert join_tuples(1e8, 1e11, {"j": 1e8}, {"j": 1e8, "k": 1e8}) == 1e11
 
     def test_without_a_shared_label_it_is_all_pairs(self) -> None:
@@ -83,12 +83,12 @@ class TestEstimated:
             20, (10, 16), (10, 20), {frozenset((0,)): 10, frozenset((1,)): 16, frozenset((0, 1)): 20}
         )
 
-    def test_elementwise_sum_has_the_entries_of_both(self) -> None:
+    def test_elementwise_sum_has_the_entries_of_both_operands(self) -> None:
         statistics = {"A": Statistics(100, (10, 20), (10, 20)), "B": Statistics(40, (8, 16), (10, 20))}
         result = estimated("C[i, j] = A[i, j] + B[i, j]", **statistics)["C"]
         assert (result.entries, result.distinct) == (120, (10, 20))
 
-    def test_what_is_kept_whole_keeps_its_values(self) -> None:
+    def test_operands_kept_whole_keep_their_distinct_counts(self) -> None:
         statistics = {"A": Statistics(50, (10, 20), (100, 20)), "B": Statistics(100, (100,), (100,))}
         result = estimated("C[i, j] = A[i, j] * (B[i] + 1)", **statistics)["C"]
         assert (result.entries, result.distinct) == (50, (10, 20))
@@ -98,14 +98,14 @@ class TestEstimated:
         result = estimated("R[i] = sum(A[i, j])", **statistics)["R"]
         assert (result.entries, result.distinct) == (300, (300,))
 
-    def test_sum_over_everything_is_one_entry(self) -> None:
+    def test_sum_over_all_labels_is_one_entry(self) -> None:
         statistics = {"A": Statistics(2, (2, 1), (1000, 20))}
         assert estimated("R[] = sum(A[i, j])", **statistics)["R"] == Statistics(1, (), ())
 
     @pytest.mark.parametrize(
         ("function", "entries"), [("relu", 40), ("exp", 40), ("2 +", 40), ("1 /", 200), ("0 ^", 40)]
     )
-    def test_function_makes_dense_where_what_is_absent_has_no_value(self, function: str, entries: float) -> None:
+    def test_functions_without_a_value_at_the_fill_make_dense_results(self, function: str, entries: float) -> None:
         statistics = {"A": Statistics(40, (10, 16), (10, 20))}
         result = estimated(f"B[i, j] = {function} (A[i, j])", **statistics)["B"]
         assert result.entries == entries
@@ -124,19 +124,19 @@ class TestEstimated:
     def test_trace(self) -> None:
         assert estimated("t[] = sum(A[i, i])", A=Statistics(500, (50, 40), (50, 50)))["t"].entries == 1
 
-    def test_of_nothing_is_nothing(self) -> None:
+    def test_results_of_empty_tensors_are_empty(self) -> None:
         statistics = {"A": Statistics(0, (0, 0), (10, 20)), "B": Statistics(100, (20, 5), (20, 5))}
         assert estimated("C[i, k] = sum(A[i, j] * B[j, k])", **statistics)["C"] == Statistics(0, (0, 0), (10, 5))
 
     def test_never_less_than_one_entry(self) -> None:
-        """As fractions, products of numbers of values would fall with every axis."""
+        """As fractions, products of distinct counts would shrink with every axis."""
         statistics = {"A": Statistics(2, (2, 2), (100, 100)), "B": Statistics(3, (3, 3), (100, 100))}
         # two times three entries over three times three places: less than one
         result = estimated("C[i, j] = A[i, j] * B[i, j]", **statistics)["C"]
         assert (result.entries, result.distinct) == (1, (1, 1))
 
     def test_operands_tuples_bound_those_of_the_result(self) -> None:
-        """Attention: a dense matrix spread by a sparse one has the sparse one's pairs, not evenly spread entries."""
+        """Attention: a dense matrix joined with a sparse one has the sparse one's pairs, not evenly spread entries."""
         statistics = {"Q": Statistics(6400, (100, 64), (100, 64)), "A": Statistics(300, (100, 100), (100, 100))}
         result = estimated("T[i, j, k] = Q[i, k] * A[i, j]", **statistics)["T"]
         assert result.entries == 300 * 64
@@ -153,7 +153,7 @@ class TestEstimated:
     @settings(max_examples=200)
     @given(st.data())
     def test_sizes_are_possible(self, data: st.DataObject) -> None:
-        """In any graph, more promoted axes never mean fewer tuples, nor more than there can be."""
+        """In any graph, promoting more axes never gives fewer tuples, nor more than possible."""
         for name, statistics in _random_estimates(data).items():
             shape = statistics.shape
             tuples = {
@@ -191,7 +191,7 @@ class TestError:
 
     @staticmethod
     def product(shape: tuple[int, int, int], density: float) -> tuple[float, float, Statistics]:
-        """Entries of a product of random matrices as estimated and in truth, and statistics of the first."""
+        """Entries of a product of random matrices, estimated and actual, and statistics of the left matrix."""
         rng = np.random.default_rng(11)
         rows, inner, columns = shape
         a = (rng.random((rows, inner)) < density).astype(float)
@@ -218,7 +218,7 @@ class TestError:
         assert max(entries / true, true / entries) < 1.3
 
     def test_matrices_with_empty_rows_and_columns_are_overestimated(self) -> None:
-        """The estimator of joins takes both to have entries in the same rows and columns, where chance picks them."""
+        """The estimate assumes that both have entries at the same indices; random ones have not."""
         entries, true, a = self.product((1000, 1000, 1000), 0.0005)
         chance = a.distinct[1] / 1000
         assert chance < 0.5
@@ -233,8 +233,8 @@ class TestError:
         true = counted(arrays["A"] @ arrays["B"] @ arrays["C"]).entries
         assert max(entries / true, true / entries) < 1.3
 
-    def test_of_results_that_were_computed(self, db: se.Database) -> None:
-        """Against the database's own count of a result, through the whole pipeline."""
+    def test_estimates_equal_database_counts(self, db: se.Database) -> None:
+        """A result's entries as counted by the database, through the whole pipeline."""
         rng = np.random.default_rng(13)
         for name in "AB":
             db.tensor(name, sp.random_array((120, 120), density=0.02, rng=rng, format="csr"))

@@ -29,7 +29,7 @@ def counted(array: Array) -> Statistics:
 
 
 def counts_of(array: Array) -> tuple[AxisCounts, ...]:
-    """Entries at every index by numpy."""
+    """Numbers of entries at every index, by numpy."""
     is_entry = array != 0
     others = [tuple(other for other in range(array.ndim) if other != axis) for axis in range(array.ndim)]
     return tuple(
@@ -54,7 +54,7 @@ def sketched(text: str, **arrays: Array) -> dict[str, Statistics]:
 
 
 def uniform(text: str, **arrays: Array) -> dict[str, Statistics]:
-    """Estimates as if entries were spread evenly."""
+    """Estimates under the assumption that entries are spread evenly."""
     return estimated(text, UniformEstimator(), {name: counted(array) for name, array in arrays.items()})
 
 
@@ -71,7 +71,9 @@ def evenly(shape: tuple[int, ...], density: float, seed: int) -> Array:
 class TestMeasured:
     @pytest.mark.parametrize("dtype", ["float64", "bool", "complex64"])
     @pytest.mark.parametrize("promoted", [(), (1,), (0, 2), (0, 1, 2)], ids=str)
-    def test_every_layout_counts_alike(self, shared_db: se.Database, promoted: tuple[int, ...], dtype: str) -> None:
+    def test_every_layout_has_the_same_counts(
+        self, shared_db: se.Database, promoted: tuple[int, ...], dtype: str
+    ) -> None:
         array = evenly((4, 5, 6), 0.2, seed=1)
         array[2] = 0
         stored = shared_db.tensor("A", array.astype(dtype), promoted=[f"dim_{axis}" for axis in promoted])
@@ -80,13 +82,13 @@ class TestMeasured:
             np.testing.assert_array_equal(actual.present, expected.present)
 
     @pytest.mark.parametrize("array", [np.zeros((3, 4)), np.ones((3, 4)), np.ones(()), np.zeros((3, 0))], ids=str)
-    def test_nothing_is_read_where_all_is_known(self, shared_db: se.Database, array: Array) -> None:
+    def test_counts_that_statistics_determine_are_not_measured(self, shared_db: se.Database, array: Array) -> None:
         stored = shared_db.tensor("A", array)
         shared_db.connection.execute("DELETE FROM A")
         for actual, expected in zip(measured_counts(shared_db, stored, counted(array)), counts_of(array), strict=True):
             np.testing.assert_array_equal(actual.entries, expected.entries)
 
-    def test_entries_are_what_is_not_the_fill(self, shared_db: se.Database) -> None:
+    def test_entries_differ_from_the_fill(self, shared_db: se.Database) -> None:
         array = np.where(evenly((6, 7), 0.2, seed=2) > 0, 0.0, 7.0)
         for promoted in ([], ["dim_0"], ["dim_0", "dim_1"]):
             stored = shared_db.tensor("A", array, fill=7, promoted=promoted)
@@ -95,14 +97,14 @@ class TestMeasured:
 
 
 class TestCells:
-    def test_of_one_chance_is_equation_7(self) -> None:
+    def test_equal_probabilities_give_equation_7(self) -> None:
         axes = [Bins.from_weights(np.full(bound, 1 / bound), 9) for bound in (30, 40)]
         cells, (rows, columns) = occupied_cells(900, axes)
         assert cells == pytest.approx(occupied(1200, 900), rel=1e-12)
         assert rows.tolist() == pytest.approx([cells / 30] * 30)
         assert columns.tolist() == pytest.approx([cells / 40] * 40)
 
-    def test_of_different_chances(self) -> None:
+    def test_different_probabilities(self) -> None:
         rng = np.random.default_rng(3)
         weights = [rng.pareto(1.5, bound) for bound in (50, 60)]
         weights[0][:10] = 0
@@ -121,7 +123,7 @@ class TestCells:
         assert float(bins.sizes @ bins.weights) == pytest.approx(weights.sum())
         assert bins.sizes.sum() == 200
 
-    def test_of_nothing(self) -> None:
+    def test_no_entries(self) -> None:
         cells, (rows, _) = occupied_cells(0, binned([AxisCounts(np.zeros(3), np.zeros(3))] * 2))
         assert (cells, rows.tolist()) == (0, [0, 0, 0])
 
@@ -129,7 +131,7 @@ class TestCells:
 class TestProducts:
     TEXT = "C[i, k] = sum(A[i, j] * B[j, k])"
 
-    def test_of_one_entry_a_row_is_exact(self) -> None:
+    def test_products_with_one_entry_a_row_are_exact(self) -> None:
         """A selection of rows: MNC, section 3."""
         rng = np.random.default_rng(5)
         a = np.zeros((70, 50))
@@ -139,15 +141,15 @@ class TestProducts:
         assert estimate.entries == pytest.approx(np.count_nonzero(a @ b), rel=1e-12)
         assert uniform(self.TEXT, A=a, B=b)["C"].entries != pytest.approx(estimate.entries, rel=0.1)
 
-    def test_of_full_rows_and_columns_is_exact(self) -> None:
-        """Pairs of one inner index are in different cells, so that a full column times a full row takes all."""
+    def test_products_of_full_rows_and_columns_are_exact(self) -> None:
+        """Pairs of one inner index fall into different cells: a full column times a full row fills all cells."""
         a, b = np.zeros((30, 9)), np.zeros((9, 40))
         a[:, [2, 3]] = b[[2, 3], :] = 1
         assert sketched(self.TEXT, A=a, B=b)["C"].entries == pytest.approx(1200)
         assert uniform(self.TEXT, A=a, B=b)["C"].entries < 1100
 
     def test_indices_that_the_other_side_lacks(self) -> None:
-        """Even spread over few of many indices: how many meet is known, where the uniform estimate takes all to."""
+        """Entries at few indices: the sketch knows how many meet, the uniform estimate assumes that all do."""
         a, b = evenly((400, 400), 0.001, seed=7), evenly((400, 400), 0.001, seed=8)
         true = np.count_nonzero(a @ b)
         assert sketched(self.TEXT, A=a, B=b)["C"].entries == pytest.approx(true, rel=0.05)
@@ -163,7 +165,7 @@ class TestProducts:
             assert max(plain[name].entries / true, true / plain[name].entries) > 1.2
 
     def test_pairs_that_crowd_at_few_indices(self) -> None:
-        """Hubs of a graph: most pairs meet there, which is known exactly of inputs."""
+        """Most pairs meet at the hubs of a graph, which the sketch of inputs shows exactly."""
         a, b = power_law(300, 1), power_law(300, 2)
         skew = sketched(self.TEXT, A=a, B=b)["C"].skew
         u, v = counted(a), counted(b)
@@ -205,7 +207,7 @@ class TestElementwise:
         assert estimate.entries == pytest.approx(np.count_nonzero(a * b[:, None]), rel=1e-9)
         assert estimate.distinct[0] == counted(a * b[:, None]).distinct[0]
 
-    def test_what_is_kept_whole_keeps_its_counts(self) -> None:
+    def test_operands_kept_whole_keep_their_counts(self) -> None:
         a = power_law(100, 15)
         estimates = sketched("C[i, j] = A[i, j] * (B[i] + 1)\nD[i] = sum(C[i, j])", A=a, B=np.ones(100))
         assert estimates["C"].entries == np.count_nonzero(a)
@@ -235,7 +237,7 @@ class TestOthers:
             for name in "AB":
                 assert estimates[name].tuples(tiles) == pytest.approx(true, rel=0.15)
 
-    def test_of_nothing_is_nothing(self) -> None:
+    def test_results_of_empty_tensors_are_empty(self) -> None:
         estimate = sketched("C[i, k] = sum(A[i, j] * B[j, k])", A=np.zeros((3, 4)), B=np.ones((4, 5)))["C"]
         assert estimate == Statistics(0, (0, 0), (3, 5))
 
@@ -246,7 +248,7 @@ class TestOthers:
 
     @pytest.mark.parametrize("rank", [6, 16, 40])
     def test_many_axes(self, rank: int) -> None:
-        """Too many to count cells of, in the end; the first index of every axis has most entries."""
+        """There are too many axes to count cells; the first index of every axis has most entries."""
         counted_axis = AxisCounts(np.array([75.0, 25.0]), np.ones(2))
         statistics = dict.fromkeys("AB", Statistics(100, (2,) * rank, (2,) * rank))
         labels = [f"x{axis}" for axis in range(rank)]
@@ -256,7 +258,7 @@ class TestOthers:
         assert 1 <= estimate.entries <= 100
         assert len(estimate.distinct) == rank
 
-    def test_of_evenly_spread_entries_it_is_nearly_the_uniform_estimate(self) -> None:
+    def test_evenly_spread_entries_give_nearly_the_uniform_estimate(self) -> None:
         statistics = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (200, 50), (200, 50))}
         estimate = estimated(TestProducts.TEXT, SketchEstimator({}), statistics)["C"]
         assert estimate.entries == pytest.approx(
@@ -266,7 +268,7 @@ class TestOthers:
     @settings(max_examples=100)
     @given(st.data())
     def test_sizes_are_possible(self, data: st.DataObject) -> None:
-        """In any graph, more promoted axes never mean fewer tuples, nor more than there can be."""
+        """In any graph, promoting more axes never gives fewer tuples, nor more than possible."""
         for name, statistics in _random_estimates(data).items():
             every = list(itertools.product((0, 1), repeat=len(statistics.shape)))
             tuples = {tiles: statistics.tuples(tiles) for tiles in every}

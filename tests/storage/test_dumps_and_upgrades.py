@@ -28,7 +28,7 @@ def fill(db: se.Database) -> None:
 
 
 def check(db: se.Database) -> None:
-    """What is there answers, and can be added to."""
+    """Assert that all tensors are read, and can be added to."""
     assert set(db.tensors()) == {"A", "B", "Friends"}
     assert [row for row in rows_of(db.run(PROGRAM)["Y"]) if row[1]] == [row for row in FOUND if row[1]]
     np.testing.assert_array_equal(stored_result(db, "A").to_numpy(), np.arange(6.0).reshape(2, 3))
@@ -39,7 +39,7 @@ def check(db: se.Database) -> None:
 
 @pytest.fixture
 def moved(postgres_python: PostgresServer) -> Iterator[PostgresServer]:
-    """A server with a database that has all, and an empty one beside it."""
+    """A server with a database that has all tensors, and an empty database."""
     names = ("moving", "restored")
     with postgres_python.connect() as maintenance:
         for name in names:
@@ -122,7 +122,7 @@ def test_a_plan_of_version_0_1(tmp_path: Path) -> None:
 def test_files_on_a_server_are_removed(
     postgres_python: PostgresServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was installed, of all versions, and nothing else."""
+    """All installed files, of every version, and no others."""
     share, library = tmp_path / "share", tmp_path / "lib"
     (share / "extension").mkdir(parents=True)
     library.mkdir()

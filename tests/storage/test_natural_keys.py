@@ -44,7 +44,7 @@ def test_results_have_the_keys_of_the_data(friends: se.Database) -> None:
     assert result.arrow().column_names == ["i", "k", "val"]
 
 
-def test_what_comes_later_comes_behind(friends: se.Database) -> None:
+def test_later_keys_are_appended_to_the_dictionary(friends: se.Database) -> None:
     friends.tensor("X", pd.DataFrame({"who": ["new", "al"], "v": [10.0, 20.0]}), keys={"who": "PERSON"})
     assert friends.dictionary("person").to_pylist() == ["al", "bob", "zoe", "new"]
     assert friends.dictionaries()["person"].size == 4
@@ -102,7 +102,7 @@ def test_categories_are_their_values(db: se.Database, frame: object) -> None:
 
 
 @pytest.mark.parametrize("as_table", [False, True])
-def test_keys_of_what_streams(db: se.Database, as_table: bool) -> None:
+def test_keys_of_streams(db: se.Database, as_table: bool) -> None:
     batches = [pa.record_batch({"who": who, "k": k, "v": [1.5] * len(who)}) for who, k in STREAMED]
     data = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
     if as_table:
@@ -134,14 +134,14 @@ def test_rows_of_streams_are_named(db: se.Database) -> None:
 
 
 @pytest.mark.engines("duckdb", reason="what is asked before a database is")
-def test_whole_numbers_are_keys_where_the_user_says_so(db: se.Database) -> None:
+def test_integers_are_keys_if_the_user_says_so(db: se.Database) -> None:
     frame = pd.DataFrame({"id": [1000, 7, -3], "k": [0, 1, 1], "v": [1.0, 2.0, 3.0]})
     stored = db.tensor("A", frame, keys={"ID": "customers"})
     assert stored.tensor.shape == (3, 2)
     assert rows_of(db.run("Y[i] = sum(A[i, k])")["Y"]) == [(-3, 3.0), (7, 2.0), (1000, 1.0)]
 
 
-def test_arrays_go_by_the_order_of_a_dictionary(friends: se.Database) -> None:
+def test_arrays_have_the_order_of_a_dictionary(friends: se.Database) -> None:
     friends.tensor("X", np.array([1.0, 10.0, 100.0]), keys={"dim_0": "person"})
     friends.tensor("F", np.arange(6.0).reshape(3, 2), axes=["who", "f"], keys={"who": "person"})
     assert rows_of(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("al", 200.0), ("bob", 1.0), ("zoe", 30.0)]
@@ -203,7 +203,7 @@ def test_labels_have_keys_or_plain_indices(friends: se.Database) -> None:
         (pd.to_datetime(["2020-01-01"] * 2).as_unit("ns") + pd.Timedelta(1, "ns"), None, se.DataError, "would change"),
     ],
 )  # fmt: skip
-def test_what_is_no_key_is_refused(
+def test_invalid_keys_are_refused(
     friends: se.Database, column: object, keys: dict[str, str] | None, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -234,7 +234,7 @@ def test_dictionaries_inside_arrays_do_not_grow(friends: se.Database) -> None:
     assert friends.tensors()["X"].tensor.shape == (4,)
 
 
-def test_dictionaries_go_when_nothing_uses_them(friends: se.Database) -> None:
+def test_unused_dictionaries_are_dropped(friends: se.Database) -> None:
     with pytest.raises(se.CatalogueError, match="tensor A has keys of the dictionary person, which must stay"):
         friends.drop_dictionary("Person")
     friends.tensor("A", np.eye(2))
@@ -281,7 +281,7 @@ def test_the_sql_of_a_plan_returns_keys(friends: se.Database) -> None:
 
 
 @pytest.mark.engines("duckdb", reason="what is asked before a database is")
-def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
+def test_saved_plans_name_dictionaries(friends: se.Database) -> None:
     text = friends.plan("Y[i] = sum(A[i, j])").to_json()
     assert rows_of(friends.run(friends.load_plan(text))["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
     friends.tensor("A", FRIENDS)  # dictionaries of its own
@@ -289,7 +289,7 @@ def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
         friends.load_plan(text)
 
 
-def test_a_plan_ends_with_the_size_of_its_dictionary(friends: se.Database) -> None:
+def test_a_plan_is_refused_once_its_dictionary_grows(friends: se.Database) -> None:
     plan = friends.plan("Y[i] = sum(A[i, j])")
     assert rows_of(friends.run(plan)["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
     friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"})
@@ -316,7 +316,7 @@ def test_tensors_of_version_0_1_are_dropped(earlier: se.Database) -> None:
 
 
 def test_a_catalogue_of_version_0_1(earlier: se.Database) -> None:
-    """It is read as it is, and who adds to it brings it to this version."""
+    """It is read unchanged; the first change upgrades it."""
     db = earlier
     program = "Y[i] = sum(Friends[i, j] * X[j])"
     before = {"al": 8.0, "bob": 1.0, "zoe": 3.0}
@@ -337,7 +337,7 @@ def test_a_catalogue_of_version_0_1(earlier: se.Database) -> None:
 
 @pytest.mark.engines("postgresql", reason="functions of its extension alone store results as tensors")
 def test_results_that_become_tensors(friends: se.Database) -> None:
-    """As those of einsum at psql."""
+    """By einsum in psql."""
     engine = engine_of(friends)
     program = "Y[i, k] = sum(A[i, j] * A[j, k])\nD[I, k] = A[I, k]"
     store_program(se.program(program), engine, plan_options(), replaces=False)
@@ -355,7 +355,7 @@ def test_results_that_become_tensors(friends: se.Database) -> None:
 
 
 @pytest.mark.engines("postgresql", reason="transactions of DuckDB's that meet fail, and those of PostgreSQL wait")
-def test_two_that_extend_a_dictionary_at_once(friends: se.Database, postgres_urls: dict[str, str]) -> None:
+def test_two_sessions_extend_a_dictionary_at_once(friends: se.Database, postgres_urls: dict[str, str]) -> None:
     def load(number: int) -> None:
         frame = pd.DataFrame({"who": [f"{key}" for key in range(number, 300 + number)], "v": 1.0})
         with se.connect(postgres_urls["db"]) as other:
@@ -383,7 +383,7 @@ _VALUES = st.integers(-4, 4).map(float)
 
 @st.composite
 def _pairs(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame, list[pd.DataFrame]]:
-    """Two matrices that share the keys of an axis, in the parts that they are loaded in."""
+    """Two matrices that share the keys of an axis, in the parts in which they are loaded."""
     left, inner, right = (
         draw(st.lists(draw(st.sampled_from(_KEYS)), min_size=1, max_size=5, unique=True)) for _ in "ijk"
     )

@@ -26,7 +26,7 @@ def calls(db: se.Database) -> se.Database:
     return db
 
 
-def test_tables_are_read_where_they_lie(calls: se.Database) -> None:
+def test_tables_are_read_in_place(calls: se.Database) -> None:
     stored = calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes", keys={"caller": "person"})
     assert [axis.dictionary.name for axis in stored.tensor.axes if axis.dictionary] == ["person", "day"]
     assert calls.dictionary("person").to_pylist() == ["Al", "al", "é"]

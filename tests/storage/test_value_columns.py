@@ -45,7 +45,7 @@ def read(db: se.Database, dtype: str | None = None, fill: Number = 0) -> NDArray
         ("DOUBLE", "float64"),
     ],
 )
-def test_dtype_is_that_of_the_column_or_as_given(shared_db: se.Database, sql_type: str, dtype: str) -> None:
+def test_dtype_is_that_of_the_column_or_the_argument(shared_db: se.Database, sql_type: str, dtype: str) -> None:
     make_table(shared_db, sql_type, 0, 1, 1, 0)
     is_truth_alone = sql_type == "BOOLEAN" and not engine_of(shared_db).dialect.casts_truth
     for wanted in (None, "bool") if is_truth_alone else (None, "float64", "float32", "int64", "bool"):
@@ -165,7 +165,7 @@ def test_every_row_counts_as_1_without_a_value(shared_db: se.Database, dtype: st
 
 @pytest.mark.parametrize("fill", [7, float("inf"), -2.5])
 def test_fill(shared_db: se.Database, fill: float) -> None:
-    """Rows may hold the fill, and NaN is a value as any."""
+    """Rows may hold the fill; NaN is a value like others."""
     run_sql(
         shared_db,
         f"CREATE OR REPLACE TABLE t AS FROM (VALUES (1, 2.5), (3, {fill!r}::DOUBLE), (4, 'nan'::DOUBLE)) AS t(i, v)"
@@ -228,7 +228,7 @@ def test_structs_are_no_values(shared_db: se.Database) -> None:
     test_value_columns_of_wrong_types(shared_db, "{'x': 1}", None)
 
 
-def test_complex_values_must_be_asked_for_and_be_pairs(shared_db: se.Database) -> None:
+def test_complex_values_must_be_requested_and_be_pairs(shared_db: se.Database) -> None:
     make_table(shared_db, "DOUBLE[]", [1, 2])
     with pytest.raises(se.DataError, match=r"column v of t has type DOUBLE\[\]; .*pass dtype='complex128'"):
         read(shared_db)
@@ -237,7 +237,7 @@ def test_complex_values_must_be_asked_for_and_be_pairs(shared_db: se.Database) -
         read(shared_db, "complex128")
 
 
-def test_truth_in_a_column_of_floats_is_computed_with(shared_db: se.Database) -> None:
+def test_booleans_read_as_floats_are_numbers(shared_db: se.Database) -> None:
     make_table(shared_db, "FLOAT", 0, 1)
     shared_db.tensor_from_table("A", "t", ["i"], "v", dtype="bool")
     np.testing.assert_array_equal(shared_db.run("B[i] = A[i] or A[i]")["B"].to_numpy(), [False, True])
