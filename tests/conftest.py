@@ -32,8 +32,8 @@ from sparseeinsum.tracebacks import VARIABLE
 
 ENGINES = ("duckdb", "postgresql")
 
-os.environ[VARIABLE] = "full"  # so that failures show where they come from
-# The same examples in every run; those of a seed where one is given, as every night.
+os.environ[VARIABLE] = "full"  # so that failures show their tracebacks
+# The same examples in every run, or those of a given seed, as every night.
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.register_profile("seeded", deadline=None, derandomize=False, database=None, print_blob=True)
 hypothesis.settings.load_profile("same")
@@ -166,7 +166,8 @@ def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database
     with se.connect(url) as database:
         database.connection.execute("CREATE SCHEMA main; SET search_path = main, public")
         yield database
-    with psycopg.connect(url, autocommit=True) as connection:  # the test may have closed its own, or left a transaction
+    # The test may have closed its own connection, or left a transaction open.
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET client_min_messages = error")
         for (schema,) in connection.execute(_SCHEMAS_OF_TESTS).fetchall():
             connection.execute(f"DROP SCHEMA {schema} CASCADE")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-# Of tests with more sets of parameters than MANY, the first and every SHAREth after it run by day.
+# If a test has more than MANY sets of parameters, the first and every SHAREth set after it run by day.
 MANY, SHARE = 2, 8
 
-# Tests that wait for the night, as regular expressions of their names; others like them run by day.
+# Tests that run only at night, as regular expressions of their names; similar tests run by day.
 LONG = (
     r"test_bench_paper_tables.py::test_rows",
     r"test_bench_paper_tables.py::test_every_constant_is_changed",
@@ -53,13 +53,13 @@ _LONG = re.compile("|".join(LONG))
 # Fixtures that take seconds: servers, and the extension file for DuckDB's command line.
 SERVERS = {"postgres", "postgres_python", "cluster", "shell"}
 
-# What `--check` runs with a server.
+# Tests with a server that `--check` runs.
 ON_SERVERS = ("test_tiles.py::TestText::test_promotes_and_delivers[postgresql]",)
 
-# Of the tests of a module that have a database, it runs so many.
+# Number of tests with a database that it runs of each module.
 WITH_DATABASE = 2
 
-# What it leaves out, because a test takes a second or more, as regular expressions of names.
+# Tests that it leaves out because they take a second or more, as regular expressions of names.
 SECONDS = (
     r"random",
     r"test_bench_",
@@ -68,7 +68,7 @@ SECONDS = (
     # Kernels that numba compiles in the process.
     r"test_kernels_catalogue.py::test_kernels_refuse_unknown_functions",
     r"test_matrix_products.py::",
-    # Searches that are compared with all there is to find.
+    # Searches that are compared with an enumeration of all plans.
     r"_best_plans_are_the_best_of_all",
     r"test_cluster_search.py::test_no_decomposition",
     r"test_eindecomp.py::TestSearch",

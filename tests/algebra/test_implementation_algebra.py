@@ -84,7 +84,7 @@ def test_rules() -> None:
             names = [name for name, others in steps.items() if others]
             if not names:
                 break
-            name = min(names, key=lambda rule_name: tries[rule_name])  # so that those that seldom apply are tried, too
+            name = min(names, key=lambda rule_name: tries[rule_name])  # so that rules that seldom apply are tested, too
             plan = data.draw(st.sampled_from(steps[name]))
             tries[name] += 1
             expect_equal(simulate(plan, problem.inputs, sites).relation(), wanted)
@@ -121,7 +121,7 @@ def summed(plan: SitePlan, *group_by: int) -> LocalAggregation:
 
 BY_ROW = Placed(Input("X", SQUARE), partitioned(0))
 
-# What each rule makes of what; and what is so like it that only the rule's condition fails.
+# Plans to which each rule applies, and similar plans for which only its condition fails.
 APPLIED: list[tuple[str, SitePlan, int]] = [
     ("R1-1", LocalFilter(LocalFilter(X, FIRST), IS_DIAGONAL), 1),
     ("R1-2", LocalMap(transformed(X, RELU), projection(2, (1, 0)), DIAGONAL), 1),

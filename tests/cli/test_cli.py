@@ -61,7 +61,7 @@ def test_run_adds_to_tables_and_writes_files(database: str, capsys: pytest.Captu
     assert "name them, as in --into Y=scores" in capsys.readouterr().err
 
 
-def test_run_does_not_replan_if_told(
+def test_run_with_no_replan_keeps_its_plan(
     database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def looked(*_: object) -> None:

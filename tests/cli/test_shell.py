@@ -19,11 +19,9 @@ import sparseeinsum as se
 from sparseeinsum.cli import main
 from sparseeinsum.cli.shell_input import InputKind, ShellInput, inputs
 
-# For what a terminal is to show, unless it hangs; to start takes half a minute where others keep the machine busy.
+# Seconds to wait for the terminal's output; on a busy machine the start takes half a minute.
 MOST_SECONDS = 120
-ESCAPES = re.compile(
-    rb"\x1b\[[0-9;?]*[A-Za-z]"
-)  # of a terminal, which come between parts of a word that are drawn apart
+ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # control sequences of a terminal, which may split a word
 EDGES = """
 CREATE TABLE edges (src INTEGER, dst INTEGER, w DOUBLE PRECISION);
 INSERT INTO edges VALUES (0, 1, 2.0), (1, 2, 3.0),
@@ -32,7 +30,7 @@ INSERT INTO edges VALUES (0, 1, 2.0), (1, 2, 3.0),
 
 
 class Shell:
-    """Runs scripts, each in a shell of its own, on one database."""
+    """Runs scripts on one database, each in a new shell."""
 
     def __init__(self, target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.target, self.monkeypatch, self.capsys = target, monkeypatch, capsys

@@ -14,7 +14,7 @@ _SETTINGS = (
     "-c citus.enable_statistics_collection=off",
     "-c shared_buffers=32MB",
 )
-_PORT = 5432  # of sockets, each of which is in a folder of its own
+_PORT = 5432  # of sockets, each in its own folder
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-# What the shell does, for Python's DuckDB: statements in, rows out as JSON, errors as lines beginning as DuckDB's do.
+# The same as the shell, by Python's DuckDB: statements in, rows out as JSON, errors as lines that begin as DuckDB's.
 _PYTHON = """
 import json, sys, duckdb
 connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
@@ -27,11 +27,11 @@ assert "sparseeinsum" not in sys.modules and "numba" not in sys.modules
 
 @dataclass(frozen=True)
 class Shell:
-    """DuckDB's command line, which loads an extension file before it does what it is asked.
+    """DuckDB's command line, which loads an extension file first.
 
     Attributes:
         extension: The file.
-        program: What starts the command line; that of another system, where something here runs its programs.
+        program: The command that starts it; maybe one that runs programs of another system.
     """
 
     extension: Path

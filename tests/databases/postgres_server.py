@@ -21,12 +21,12 @@ INSTALLED = Path("/usr/lib/postgresql/15")
 SHARED = Path("/usr/share/postgresql/15")
 _OTHER = os.environ.get("SPARSEEINSUM_TEST_POSTGRES")
 _PROGRAMS = ("postgres", "initdb", "pg_ctl", "pg_config", "psql", "pg_dump", "pg_restore", "pg_basebackup")
-_USER = "postgres"  # who runs it where the tests run as root, which PostgreSQL refuses
+_USER = "postgres"  # the user that runs the server if the tests run as root, which PostgreSQL refuses
 
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """A server that runs; `pg_config` is its own, too, and tells folders that the tests may write."""
+    """A running server; its `pg_config` names folders that the tests may write."""
 
     pg_config: str
     folder: Path

@@ -27,7 +27,7 @@ def new_project(folder: Path) -> Path:
 
 @dataclass
 class Rendered:
-    """A model, with the tables that it reads and how it is to be made."""
+    """A rendered model, with the tables that it reads and its settings."""
 
     text: str
     reads: set[str]

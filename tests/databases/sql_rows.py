@@ -17,7 +17,7 @@ Connection = duckdb.DuckDBPyConnection
 ROWS = 2500  # more than one chunk of DuckDB's, which holds 2,048
 SQL_TYPES = {"float64": "DOUBLE", "float32": "FLOAT"}
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4}
-NULL_EVERY = {"u": 5, "v": 7, "s": 3}  # every so many rows of the relation `nulls`, a column is NULL
+NULL_EVERY = {"u": 5, "v": 7, "s": 3}  # distances of NULLs in columns of the relation `nulls`
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Rows:
 Oracle = Callable[[Rows], Array]
 
 
-# What rows may come from, so that DuckDB hands over vectors of every kind.
+# Sources of rows, so that DuckDB hands over vectors of every kind.
 SOURCES = {
     "table": "{t}",
     "filter": "(SELECT * FROM {t} WHERE i % 3 = 1)",

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import sparseeinsum as se
 
-# Of a vector X of so many equal values.
+# Statistics of a vector X of SIZE equal values.
 STATISTICS = "P[] = max(X[i])\nQ[] = min(X[i])\nS[] = sum(X[i])"
 SIZE = 500
 
@@ -23,7 +23,7 @@ def writing(execute: Execute, *transactions: str) -> Iterator[Callable[[], int]]
             while not ends.is_set():
                 execute(transactions[count[0] % len(transactions)])
                 count[0] += 1
-        except Exception as error:  # the thread of the test raises it
+        except Exception as error:  # the test's thread raises it
             failed.append(error)
 
     thread = threading.Thread(target=write)

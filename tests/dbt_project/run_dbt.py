@@ -16,7 +16,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did: whether it succeeded, and the messages of nodes that ran, or of what went wrong."""
+    """The outcome of a command: whether it succeeded, and the messages of nodes, or the error."""
 
     success: bool
     messages: dict[str, str]

@@ -71,7 +71,7 @@ def result(db: se.Database, plan: se.Plan, name: str) -> Array:
 
 
 class TestChangedTables:
-    """A table of edges, compiled and then changed: read as it is, unless it is no longer what the plan needs."""
+    """Models of a table that changes after compiling: they read the new rows, or name what the plan lacks."""
 
     @pytest.mark.engines("duckdb", "postgresql")
     @pytest.mark.parametrize("change", RIGHT)
@@ -198,7 +198,7 @@ class TestOtherTables:
 
 
 class TestFiles:
-    """What a user's project holds, and what compiling leaves of it."""
+    """The files of a user's project before and after compiling."""
 
     @pytest.fixture
     def database(self, tmp_path: Path) -> str:
@@ -320,7 +320,7 @@ class TestFiles:
 
 
 class TestAnyProgram:
-    """Programs, data and how they are stored, all random; then other data in the same tables."""
+    """Random programs, data and storage; then other data in the same tables."""
 
     @pytest.mark.engines("duckdb", "postgresql")
     @pytest.mark.usefixtures("operators_are_free")

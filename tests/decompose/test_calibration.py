@@ -25,7 +25,7 @@ from sparseeinsum.errors import PlanError
 DEFAULT = replace(CONSTANTS, hashing_seconds_per_tuple=3e-8, fixed_seconds_per_operator=1e-3)
 OVERHEAD = 0.001
 KINDS = tuple(field.name for field in fields(Work))
-# What each kind of work takes by default.
+# The default seconds of each kind of work.
 UNITS = dict(zip(KINDS, astuple(DEFAULT), strict=True))
 
 

@@ -19,7 +19,7 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
 
-# Tensors of problems are small: where nothing is gathered for that, bytes count.
+# Small tensors are not gathered here, so that transferred bytes count.
 COSTS = TransferCosts(Cluster(sites=4, shards=8), table_seconds=1e-4, small_bytes=0)
 
 
@@ -53,7 +53,7 @@ def test_no_decomposition_is_cheaper_with_its_best_placements() -> None:
         assert best.seconds == pytest.approx(min(every), rel=1e-9)
         alone = problem.optimise()[0]
         seen.add([step.choice for step in alone.steps] == [step.choice for step in best.steps])
-    assert seen == {True, False}  # on several machines some plans are others
+    assert seen == {True, False}  # on several machines some plans differ
 
 
 def test_the_best_plans_are_different_decompositions() -> None:

@@ -139,7 +139,7 @@ class TestDistributed:
         ("promoted", "joined"),
         [
             ("ijk", 3 * 500 * 800 / 200),
-            # Of rows or columns there is one an index, so that none of them crowd.
+            # Rows and columns have one tuple per index, so that pairs do not crowd.
             ("j", 160),
             ("ij", 500 * 160 / 200),
             ("jk", 200 * 800 / 200),
@@ -162,7 +162,7 @@ class TestDistributed:
 
 
 class TestPaper:
-    """Numbers that SparseEinSum computes in its text."""
+    """Numbers in the text of the SparseEinSum paper."""
 
     TEXT = "T[k, i] = sum(X[i, j] * Y[j, k])\nU[k, m] = sum(T[k, i] * Z[i, m])"
     VERTICES, WIDTH = 100_000_000, 8192
@@ -204,7 +204,7 @@ class TestPaper:
 
 
 class TestEmbedded:
-    """One process: no operand is moved, results are; tuples are found by their keys."""
+    """One process: operands are not moved, but results are; tuples are looked up by their keys."""
 
     def test_join_writes_results_that_are_not_aggregated(self) -> None:
         work = Work(1000, 1000 * 40, 50_000, hashed_tuples=300, operators=1)

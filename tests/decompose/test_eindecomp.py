@@ -99,7 +99,7 @@ class TestFloatsMoved:
         own = sum(task.model.moved(einsum, vectors[einsum.output.tensor]).floats for einsum in (first, second))
         assert task.floats(vectors) - own == 128 + 192
 
-    def test_every_vector_of_a_program_costs_what_the_paper_says(self) -> None:
+    def test_every_vector_of_a_program_has_the_papers_cost(self) -> None:
         shapes = {"A": (16, 8), "B": (8, 32), "C": (16, 4), "D": (4, 64), "E": (64, 32)}
         task = task_of(CHAIN, 4, shapes)
         for vectors in random.Random(0).sample(list(all_vectors(task)), 300):

@@ -23,7 +23,7 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     index_wherever_possible(monkeypatch)
 
 
-# EinSums, the labels that are promoted, and the operand that can be read by index then.
+# EinSums, the promoted labels, and the operand that can then be read by index.
 PROGRAMS = {
     "matrix product": ("T[i, m] = sum(A[i, j] * H[j, m])", "ij", 1),
     "the other way round": ("T[i, m] = sum(H[j, m] * A[i, j])", "ij", 0),

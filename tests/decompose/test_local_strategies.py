@@ -56,7 +56,7 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[S
             continue
         inputs = tuple(site_plans[id(node_input)] for node_input in node.inputs)
         pending = inputs[0].placement.pending
-        if isinstance(node, Complete) and pending is not None:  # of a result without keys
+        if isinstance(node, Complete) and pending is not None:  # the result has no keys
             gathers = True
             inputs = (LocalAggregation(Shuffle(inputs[0], ()), tuple(range(inputs[0].type.arity)), pending),)
         site_plans[id(node)] = local_operator(node, inputs)

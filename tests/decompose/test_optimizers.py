@@ -83,7 +83,7 @@ class TestTrees:
 
 
 class TestSharedResults:
-    """Results that are read more than once are chosen together with all else, so that the best plans are found."""
+    """Choices of shared results are made together with all others, so that the best plans are found."""
 
     K = 12
 
@@ -105,7 +105,7 @@ class TestSharedResults:
         for problem in priced_by_hand(is_tree=False, count=40):
             plans = search_jointly(problem.task, self.K, limit=5)
             others = {*search_by_cover(problem.task, self.K), *search_greedily(problem.task, self.K)}
-            expected = dict.fromkeys(plan.choices for plan in sorted(others))  # each once, though rounded otherwise
+            expected = dict.fromkeys(plan.choices for plan in sorted(others))  # each once, up to rounding
             assert [plan.choices for plan in plans] == list(expected)[: self.K]
 
     def test_infinite_costs_leave_the_order_of_the_others(self) -> None:
@@ -223,7 +223,7 @@ class TestBaselines:
 
 
 class TestManyLabels:
-    """Of more labels than all subsets can be looked at, the large ones are still promoted one by one."""
+    """With too many labels to consider all subsets, large ones are still promoted one by one."""
 
     @pytest.fixture
     def tensors(self, db: se.Database) -> dict[str, NDArray[np.float64]]:

@@ -50,7 +50,7 @@ def test_data_parallel_cuts_every_einsum_that_has_the_batch() -> None:
     for name in ("H", "E", "G1", "G2"):
         (vector,) = pieces(task, name)
         assert vector == dict.fromkeys(vector, 1) | {"b": 8}
-    assert len(pieces(task, "V1")) > 1  # says nothing of weights
+    assert len(pieces(task, "V1")) > 1  # does not depend on weights
 
 
 def test_data_parallel_adds_up_gradients() -> None:
@@ -106,7 +106,7 @@ def test_no_scheme_moves_fewer_floats_than_the_best_vectors() -> None:
         ({"X": "batch"}, "cuts axis 'batch' of X"),
     ],
 )
-def test_axes_that_are_not_there(axes: dict[str, int | str], message: str) -> None:
+def test_missing_axes_are_refused(axes: dict[str, int | str], message: str) -> None:
     graph = task_of(TRAINING, 4, NETWORK).model.graph
     with pytest.raises(se.PlanError, match=message):
         named_scheme(graph, axes)

@@ -50,7 +50,7 @@ def test_bytes_of_gathered_rows(dtype: str, extent: int | None, counted: float) 
     assert row_bytes(*relation(dtype, 2, extent)) == pytest.approx(counted, rel=0.02)
 
 
-# Of 97 groups in 8 shards each, of about 20 numbers below 1,000; then of normally distributed ones.
+# 97 groups in each of 8 shards, of about 20 numbers below 1,000, then of normally distributed numbers.
 @pytest.mark.parametrize(
     ("dtype", "extent", "counted"),
     [("float64", 256, 4481.9), ("float32", 256, 2380.7), ("float64", 80, 1007326 / 640)],

@@ -40,7 +40,7 @@ _FENCE = re.compile(r"^( *)```(\w+)([^\n]*)\n(.*?)^\1```$", flags=re.DOTALL | re
 _TITLE = re.compile(r'title="([^"]+)"')
 _SECONDS = re.compile(r"\d+(\.\d+)?(?= ?(s|ms|µs|seconds)\b)")
 _STATEMENT_ENDS = re.compile(r";\s*(--.*)?$")
-_OPERATORS = {"|", ">", ">>", "<", "<<", "&", "&&", "||", ";"}  # of the shell, which runs commands that have them
+_OPERATORS = {"|", ">", ">>", "<", "<<", "&", "&&", "||", ";"}  # shell syntax: commands with these run in a shell
 _TYPED = "sparseeinsum> "
 
 
@@ -56,7 +56,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """What is typed in a shell, lines that it reads then, and what is shown below."""
+    """A command line, the lines that it reads, and the output shown below."""
 
     text: str
     typed: str
@@ -65,7 +65,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and where to run it."""
+    """A page, and the folder to run it in."""
 
     path: Path
     folder: Path
@@ -102,7 +102,7 @@ class Page:
             before = len(self.printed.getvalue())
             code = compile(ast.Module([statement], []), str(self.path), "exec")
             with contextlib.redirect_stdout(self.printed):
-                exec(code, self.names)  # the page is ours
+                exec(code, self.names)  # pages are part of the project
             shown = _comment_behind_print(statement, lines[(statement.end_lineno or 0) - block.line - 1])
             if shown:
                 self._compare(shown, self.printed.getvalue()[before:], statement.lineno)
@@ -111,7 +111,7 @@ class Page:
         for command in commands_of(block.text):
             printed, status = self._shell(command)
             self._compare(command.shown, printed, block.line)
-            if command.shown.strip() == "..." and status != 0:  # of which an error would be anything, too
+            if command.shown.strip() == "..." and status != 0:  # an error would match any text, too
                 pytest.fail(f"{self.path}:{block.line} shows {command.text}\nwhich fails: {printed}", pytrace=False)
 
     def _shell(self, command: Command) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from postgres_server import PostgresServer
 import sparseeinsum as se
 from sparseeinsum import assets
 
-DATABASE = "graph"  # that pages about PostgreSQL are in
+DATABASE = "graph"  # in pages about PostgreSQL
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

@@ -14,7 +14,7 @@ from sparseeinsum import assets
 pytestmark = pytest.mark.engines("duckdb", reason="records are the same for every engine")
 
 PAGES = assets.ROOT / "docs" / "extending"
-# Where the blocks of a page go, in order: the file, and the text that they stand before.
+# For the blocks of a page in order: the file, and the text before which they are inserted.
 FUNCTION = ("sparseeinsum/operators/elementary.py", ")\n\nROUNDING = (")
 AGGREGATE = ("sparseeinsum/operators/aggregates.py", ")\n\nAGGREGATES: dict")
 SCAN = ("sparseeinsum/operators/scans.py", ")\n\nSCANS: dict")
@@ -66,7 +66,7 @@ RUNS = {
     ),
 }
 
-# Pages whose blocks name their file: new files, and changes of files that are there.
+# Pages whose blocks name their file: new files, and changes of existing files.
 CHANGES = ("engines.md", "layouts.md", "rewrites.md")
 
 

@@ -14,7 +14,7 @@ from sparseeinsum import assets
 
 PACKAGE = Path(se.__file__).parent
 
-# What every room may use; these use nothing but each other.
+# Modules that every room may import; these import only each other.
 FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras")
 
 ROOMS = (
@@ -36,14 +36,14 @@ ROOMS = (
     "dbt_project",
     "api",
     "server_functions",  # which databases name
-    "sparseeinsum",  # the public face, __init__.py
+    "sparseeinsum",  # the public names, __init__.py
     "dbt_plugin",
     "cli",
 )
 
 # Packages that only extras install, or that take long to import and few programs need: imported where they are used.
 OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray", "scipy"}
-DOORS = {"sparseeinsum", "sparseeinsum.extras"}  # import by name: what is public, and what extras bring
+DOORS = {"sparseeinsum", "sparseeinsum.extras"}  # import by name: public names, and packages of extras
 
 # What the files of udfs/ may import, so that a host without this package can run them.
 KERNEL_IMPORTS = {"numba", "numpy", "math", "collections", "types"}

@@ -225,7 +225,7 @@ class TestRuns:
         strategies = contraction_strategies(step.einsum, step.choice, step.absence.join)
         for strategy in (
             candidate for candidate in strategies if Scattered() not in candidate.operands
-        ):  # as nothing lies here
+        ):  # no operand is scattered here
             with monkeypatch.context() as patched:
                 patched.setattr(cluster_tasks, "contraction_strategies", lambda *_, only=strategy: [only])
                 plan = planned()

@@ -148,7 +148,7 @@ class TestPsql:
         assert [value for (value,) in rows] == (LEFT @ RIGHT).ravel().tolist()
         shown = session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])', run => true)").fetchall()
         assert any("between machines" in line for (line,) in shown)
-        with session.transaction(force_rollback=True):  # both in one
+        with session.transaction(force_rollback=True):  # both in one call
             session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])')").fetchall()
             assert session.execute(query, ["Y[i] = sum(C[i, k])"]).fetchall() == [("Y", 4)]
         assert session.execute("SELECT to_regclass('y')").fetchone() == (None,)

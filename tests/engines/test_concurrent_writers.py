@@ -59,7 +59,7 @@ def test_runs_see_one_state(x: se.Database, engine: str, execute: Execute, chang
         for _ in range(ROUNDS):
             try:
                 check_consistent(x.run(plan))
-            except se.SparseEinsumError as error:  # what is true at that time
+            except se.SparseEinsumError as error:  # the state at that time
                 refused += 1
                 assert re.search("in an earlier row|again|can no longer be read", str(error)), error
         assert written() > 1
@@ -92,7 +92,7 @@ def test_loading_and_keeping_beside_writers(x: se.Database, execute: Execute) ->
 
 
 class TestTransactionsOfTheUser:
-    """On PostgreSQL; a user of DuckDB has none open while a program runs."""
+    """On PostgreSQL; in DuckDB, no transaction of a user is open while a program runs."""
 
     pytestmark = pytest.mark.engines("postgresql", reason="DuckDB refuses to run in a transaction of the user's")
 

@@ -64,7 +64,7 @@ def test_a_signal_does_not_stop_later_work() -> None:
     assert told == [False]
 
 
-# DuckDB looks for signals where the main thread works for it, which it may or may not.
+# DuckDB handles signals only if the main thread takes part in the work, which is not certain.
 SCANS = """
 import os, signal, threading, time
 import sparseeinsum as se
@@ -99,13 +99,13 @@ def test_scans_are_interrupted() -> None:
     assert all(int(seconds) <= AT_MOST_SECONDS for seconds in seconds_of.values()), seconds_of
 
 
-# Single calls that take from 20 s to minutes, as both engines have them.
+# Single calls that take from 20 s to minutes, in the SQL of both engines.
 LONG_CALLS = {
     "expression": "tensor_reduce('sum', 'exp(u * v)', 'i,j->', {vector}, {vector}, {extents})",
     "lines": "tensor_einsum('ij,jk->ik', {whole}, {whole}, {edges})",
     "gemm": "tensor_einsum('ij,jk->ik', {matrix}, {matrix}, {long_edges})",
 }
-AT_MOST_SECONDS = 3  # after Ctrl-C, of which these kernels need a twentieth; the machine may be busy
+AT_MOST_SECONDS = 3  # after Ctrl-C; the kernels need a twentieth of it, but the machine may be busy
 
 
 def written(call: str, dialect: str) -> str:
@@ -175,7 +175,7 @@ def test_other_signal_handlers_are_restored() -> None:
     try:
         with interruptible(lambda _: None), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-            time.sleep(1)  # the handler comes before it ends
+            time.sleep(1)  # the handler runs before it ends
         assert theirs.recv(8) == bytes([signal.SIGINT])
         assert signal.set_wakeup_fd(ours.fileno()) == ours.fileno()
     finally:

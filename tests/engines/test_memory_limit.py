@@ -112,7 +112,7 @@ class TestPasses:
         assert [(statement.name, len(statement.passes)) for statement in staged] == [
             in_passes,
             in_passes,
-        ]  # of the run, and alone
+        ]  # of the run, and of the statement alone
 
     @pytest.mark.engines("duckdb", "postgresql")
     def test_operands_are_stacked_in_passes(self, db: se.Database) -> None:
@@ -222,7 +222,7 @@ class TestSettings:
 
 
 class TestSettingsOfOthers:
-    """What else changes settings, or has streams open, while a run keeps to a limit."""
+    """Others change settings, or have streams open, while a run keeps to a limit."""
 
     TEXT = "C[i, k] = sum(A[i, j] * B[j, k])"
 
@@ -323,7 +323,7 @@ def test_errors_without_spilling_name_the_limit(db: se.Database) -> None:
 
 
 class TestRunningOutOfMemory:
-    """A statement that takes more than was expected is planned anew for less."""
+    """A statement that needs more memory than expected is planned again for less."""
 
     @pytest.fixture
     def limited(self, db: se.Database, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -420,7 +420,7 @@ def test_peak_stays_below_the_limit() -> None:
     def run(limit: int | None) -> tuple[int, float]:
         command = [sys.executable, "-c", MEASURED, json.dumps(limit)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        peak, total = json.loads(done.stdout.splitlines()[-1])  # DuckDB may draw a bar before
+        peak, total = json.loads(done.stdout.splitlines()[-1])  # DuckDB may print a progress bar before
         return peak, total
 
     without = run(None)

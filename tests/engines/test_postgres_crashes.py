@@ -17,7 +17,7 @@ import sparseeinsum as se
 
 SIZE = 300
 A = np.random.default_rng(0).integers(-3, 4, (SIZE, SIZE)).astype(float)
-# Two results of one product, which a table keeps: millions of pairs of numbers, so that there is time.
+# Two results read one product, which is materialised: millions of pairs, so that there is time to kill the process.
 PROGRAM = "C[i, k] = sum(A[i, j] * A[j, k])\nR[i] = sum(C[i, k])\nS[k] = sum(C[i, k])"
 RUN = f"""import sys, sparseeinsum as se
 se.connect(sys.argv[1]).run({PROGRAM!r}, optimizer="relational", into={{"R": "r"}})"""

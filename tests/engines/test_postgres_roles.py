@@ -16,7 +16,7 @@ from sparseeinsum.cli import main
 DATABASE = "rights"
 PROGRAM = "Y[i] = 2 * EV[i]"
 
-# What tells who ran it, in whatever transaction.
+# A function that reports the role that runs it, in any transaction.
 _EVIL = """
 CREATE FUNCTION lows.evil(x FLOAT8) RETURNS FLOAT8 LANGUAGE plpgsql {volatility} AS $$
 BEGIN
@@ -27,7 +27,7 @@ END $$"""
 
 @dataclass
 class Roles:
-    """Sessions of the roles of a database, and what has run as whom."""
+    """Sessions of the roles of a database, and the roles that ran the reporting function."""
 
     server: PostgresServer
     boss: psycopg.Connection
@@ -72,7 +72,7 @@ def roles(postgres_python: PostgresServer) -> Iterator[Roles]:
             maintenance.execute("DROP ROLE low; DROP ROLE other")
 
 
-# Relations whose owner has something run when they are read: how its function is declared, and what calls it.
+# Relations that run their owner's function when they are read: its volatility, and the statement that uses it.
 TRAPS = {
     "view": ("VOLATILE", "CREATE VIEW ev AS SELECT i, lows.evil(v) AS v FROM ev_rows"),
     "policy": (

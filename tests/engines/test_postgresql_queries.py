@@ -19,7 +19,7 @@ LAYER = """
 T[i, m] = sum(A[i, j] * H[j, m])
 Y[i, n] = sum(T[i, m] * W[m, n])
 Z[m] = max(T[i, m])
-"""  # T is read twice, and so is kept in a table
+"""  # T is read twice and therefore materialised
 
 
 def large_inputs() -> dict[str, Matrix]:
@@ -175,6 +175,6 @@ class TestKeys:
         SELECT attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey)
         WHERE indisprimary AND indrelid = '"Scores"'::regclass ORDER BY attname
         """
-        for _ in range(2):  # a table that is there already, too
+        for _ in range(2):  # also if the table exists
             db.run(program, into={"Y": '"Scores"'})
             assert [name for (name,) in db.connection.execute(query).fetchall()] == key

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from fuzzing.targets import Target, target_of
 
-ATTACKS = {"programs": 6.0, "calls": 3.0, "names": 2.0, "kills": 4.0}  # seconds of each in turn
-CORPUS = Path(__file__).with_name("corpus.txt")  # lines of an attack, an engine and a number
-_LONGEST_SECONDS = 180  # of a process
+ATTACKS = {"programs": 6.0, "calls": 3.0, "names": 2.0, "kills": 4.0}  # seconds of each attack in turn
+CORPUS = Path(__file__).with_name("corpus.txt")  # each line has an attack, an engine and a number
+_LONGEST_SECONDS = 180  # per process
 
 
 def main() -> int:

@@ -8,8 +8,8 @@ import psycopg
 from fuzzing.targets import Target, is_refusal
 from sparseeinsum.kernels.catalogue import Function, ValueType, functions, functions_of_postgresql
 
-CALLS = 40  # of a number
-# Either small, or so large that nothing is allocated: what lies between would take all memory.
+CALLS = 40  # per number
+# Either small, or too large to be allocated: sizes in between would take all memory.
 INTEGERS = (*range(6), 17, -1, (1 << 40) + 1, (1 << 62), (1 << 63) - 1, -(1 << 63))
 NUMBERS = ("0", "1", "-1.5", "'NaN'", "'Infinity'", "'-Infinity'", "1e300", "5e-324", "NULL")
 TEXTS = (

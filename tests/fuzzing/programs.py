@@ -7,7 +7,7 @@ from random_programs import FAMILIES, Case, cases, check
 
 from fuzzing.targets import Target
 
-EXAMPLES = 10  # of a number: hypothesis begins with the simplest
+EXAMPLES = 10  # per number: hypothesis begins with the simplest
 
 
 def attack(number: int, target: Target) -> int:

@@ -16,7 +16,7 @@ MEMORY_LIMIT = "2GB"
 
 @dataclass(frozen=True)
 class Target:
-    """A database: of PostgreSQL its URL, of DuckDB a folder for files."""
+    """A database: a URL for PostgreSQL, a folder of files for DuckDB."""
 
     engine: str
     place: str

@@ -25,8 +25,8 @@ from sparseeinsum.statistics.estimate import Statistics, estimate
 
 UNLIMITED = 1 << 62
 LABELS = "ijk"
-MOST_PLANS = 512  # of a graph that is priced in every way
-# An operator's is a thousandth of what is measured, so that tensors of a few numbers are worth planning.
+MOST_PLANS = 512  # in a graph all of whose plans are priced
+# An operator costs a thousandth of its measured time, so that plans of small tensors differ.
 CONSTANTS = CostConstants(
     fixed_seconds_per_tuple=1e-8,
     transfer_seconds_per_byte=4e-10,
@@ -40,7 +40,7 @@ CONSTANTS = CostConstants(
 
 @dataclass(frozen=True)
 class Problem:
-    """A graph with its cost model, and how its inputs are stored and its outputs wanted."""
+    """A graph with its cost model, the decompositions of its inputs, and the layouts of its outputs."""
 
     model: CostModel
     stored: Mapping[str, Decomposition]
@@ -88,7 +88,7 @@ def problem_of(
 
 
 class Drawing:
-    """Draws a random program, its inputs and how they are stored; the same for the same seed."""
+    """Draws a random program with its inputs and their storage; a seed determines all."""
 
     def __init__(self, seed: int, is_tree: bool) -> None:
         self.rng = random.Random(seed)
@@ -160,10 +160,10 @@ def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class PricedByHand(CostModel):
-    """Random costs, without regard to sizes: of every choice, and of every change from some tiles to others.
+    """Random costs, independent of sizes: of every choice, and of every change of tiles.
 
     Attributes:
-        seed: The same costs for the same seed.
+        seed: Determines the costs.
         endless: The share of the costs that are infinite.
     """
 
@@ -191,7 +191,7 @@ TILES = (DEMOTED, 1, 4)
 
 @dataclass(frozen=True)
 class Priced:
-    """What to search for, priced by hand, in tiles of every kind."""
+    """A search problem with random prices, in tiles of every kind."""
 
     task: SearchTask
 

@@ -132,12 +132,12 @@ SCANS = {
     "c": ("cumsum", "cumprod"),
 }
 _TRUTH = ("<", ">", "==", "!=", " and ", " or ", "not ")
-LARGEST = 1e6  # of what is compared; sums of larger values cancel too many digits
+LARGEST = 1e6  # of compared values; sums of larger values cancel too many digits
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program, its inputs and results, and how it is to be stored, planned and run."""
+    """A program, its inputs and results, and its storage and options."""
 
     text: str
     inputs: dict[str, Array]
@@ -236,7 +236,7 @@ def may_be_refused(case: Case, error: Exception) -> bool:
     if case.nonfinite == "allow" or "turned NaN or infinite" not in str(error):
         return False
     is_of_part = re.search(r"T\d_\d+ turned", str(error)) is not None
-    is_of_scan = re.search(r"T\d_[a-z]+ turned", str(error)) is not None  # of whose values one may be picked
+    is_of_scan = re.search(r"T\d_[a-z]+ turned", str(error)) is not None  # one of whose values may be picked
     return case.turns_nonfinite or is_of_scan or (is_of_part and may_hide(case))
 
 
@@ -259,7 +259,7 @@ def must_be_refused(case: Case) -> bool:
 
 @dataclass
 class Draft:
-    """A program while it grows, with the value of everything that a statement may read."""
+    """A program under construction, with the value of every tensor that a statement may read."""
 
     values: dict[str, Array]
     inputs: int = 0
@@ -385,7 +385,7 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
         {
             name: {label: draw(st.sampled_from([1, 1, 2, 3, 4])) for label in labels if draw(st.booleans())}
             for name, labels in draft.labels.items()
-            if optimizer in ("dp", "greedy") and draw(seldom)  # the others promote as they do
+            if optimizer in ("dp", "greedy") and draw(seldom)  # the others choose labels themselves
         },
         optimizer,
         draw(st.sampled_from(["entries", "any"])),

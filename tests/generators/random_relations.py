@@ -59,9 +59,9 @@ class Drawn:
     """An expression while it grows.
 
     Attributes:
-        draw: From hypothesis.
+        draw: Hypothesis' function of this name.
         inputs: Relations by name.
-        placements: Where they lie.
+        placements: Their placements.
     """
 
     draw: st.DrawFn
@@ -176,7 +176,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Problem:
-    """An expression, its inputs and where they lie."""
+    """An expression, its inputs and their placements."""
 
     expression: Expression
     inputs: dict[str, Relation]

@@ -4,7 +4,7 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-_SHARE_OF_POSTGRESQL = 4  # a program takes several times as long there
+_SHARE_OF_POSTGRESQL = 4  # a program takes several times as long on PostgreSQL
 
 
 def random_runs(number: int, engine: str = "duckdb") -> settings:

@@ -24,7 +24,7 @@ HERE = Target(this_platform(), best_level(this_platform()))
 ADD = "import sparseeinsum as se; print(se.connect().connection.execute('SELECT tensor_add([1], [2])').fetchall())"
 SUM = "[([3],)]\n"
 
-# Compiling takes from a folder what there is, and tells of what it took.
+# The compiler copies existing files from a folder and reports them.
 COPYING = """
 import shutil, sys
 from sparseeinsum.kernels.building import compiling
@@ -33,7 +33,7 @@ def copy(groups, targets, folder, finish):
     for name in groups:
         for path in compiling.files_of(compiling.GROUPS[name], targets, folder):
             if compiling.read_cached(path) is None:
-                shutil.copy2(f"{kept}/{{path.name}}", path)
+                shutil.copy2(f"{cache}/{{path.name}}", path)
                 sys.stderr.write(f"compiled {{path.name}}\\n")
             finish(path.name)
 
@@ -44,7 +44,7 @@ compiling._run_worker = copy
 
 def run(program: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Run a program in a process of its own, with the tests' cache."""
-    whole = COPYING.format(kept=cache_folder()) + program
+    whole = COPYING.format(cache=cache_folder()) + program
     command = [sys.executable, "-c", whole]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=300)
 
@@ -89,7 +89,7 @@ def test_what_is_lost_is_compiled_by_one_of_two_processes(cache: Path, lost: str
         (cache / name).unlink()
     for library in cache.glob("duckdb-*.duckdb_extension"):
         library.unlink()
-    program = COPYING.format(kept=cache_folder()) + ADD
+    program = COPYING.format(cache=cache_folder()) + ADD
     command, environment = [sys.executable, "-c", program], os.environ | {"XDG_CACHE_HOME": str(cache.parent)}
     processes = [
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

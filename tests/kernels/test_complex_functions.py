@@ -82,7 +82,7 @@ AGGREGATES: dict[str, Oracle] = {
     "tensor_complex_nnz_along(u, 1, [2, 3], [0, 0])": lambda r: np.count_nonzero(r.u.reshape(-1, 2, 3), axis=(0, 1)),
 }
 
-# Relations of rows, of which {t} is the table and {type} the type of parts.
+# Relations of rows; {t} is the table and {type} the type of real and imaginary parts.
 SOURCES = {
     **{name: sql_rows.SOURCES[name] for name in ("table", "filter", "join")},
     "at odd places": "(SELECT i, ([9.0] || u)[2:] AS u, ([9.0] || v)[2:] AS v, s FROM {t})",

@@ -109,7 +109,7 @@ GetApi = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
 
 
 class Access(ctypes.Structure):
-    """What DuckDB hands to an extension's entry point."""
+    """The interface that DuckDB passes to an extension's entry point."""
 
     _fields_ = (("set_error", SetError), ("get_database", GetDatabase), ("get_api", GetApi))
 

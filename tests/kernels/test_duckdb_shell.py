@@ -153,7 +153,7 @@ def product_inputs() -> tuple[Matrices, NDArray[Any]]:
     return {"A": left, "B": right}, np.asarray(left @ right)
 
 
-SMALL = (300, 1200, 150, 6000)  # nodes, edges, features and how many of these are not 0
+SMALL = (300, 1200, 150, 6000)  # nodes, edges, features and nonzero features
 
 
 def gcn() -> tuple[Matrices, NDArray[Any]]:

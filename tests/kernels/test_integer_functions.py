@@ -96,7 +96,7 @@ def test_every_function_of_int64_is_tested_here() -> None:
     called = {re.split(r"\W", call)[0] for call in (*SCALARS, *AGGREGATES)}
     tested = (
         function for function in functions() if not function.uses_resident_arrays
-    )  # test_resident_arrays.py has those
+    )  # test_resident_arrays.py tests those
     assert called == {function.name for function in tested if "i64" in function.dtypes}
 
 
@@ -234,7 +234,7 @@ def test_overflow_in_one_of_many_rows(connection: Connection, call: str) -> None
     expect_error(connection, f"SELECT {call} FROM {relation}", f"{call.split('(')[0]}: int64 overflow")
 
 
-# The parts that threads, or segments of a window's frames, compute all fit; what they merge to does not.
+# States of threads, or of segments of a window's frames, fit into int64; the merged state does not.
 MERGED = {
     "tensor_sum([x])": GREATEST // 300_000,
     "tensor_sum_scaled(x, [1])": GREATEST // 300_000,

@@ -102,7 +102,7 @@ def test_every_error_code_has_a_message_of_its_own() -> None:
     ]
     assert sorted(codes) == sorted(MESSAGES_BY_CODE)
     for message in MESSAGES_BY_CODE.values():
-        shown = re.findall(r"%lld|%\.\*s", message)  # a number, or a text, which takes its length and its address
+        shown = re.findall(r"%lld|%\.\*s", message)  # a number, or a text by its length and address
         assert len(re.findall("%", message)) == len(shown)
         assert sum(1 if placeholder == "%lld" else 2 for placeholder in shown) <= descriptors.MESSAGE_WORDS
 

@@ -34,7 +34,7 @@ from sparseeinsum.kernels.duckdb import library
 make.can_link = lambda platform: False
 library.libraries_for_duckdb = lambda: iter(())
 """
-# Small gaps 4 GiB apart, as large libraries leave them in the space of addresses.
+# Small gaps 4 GiB apart, as large libraries leave them in address space.
 GAPS = """
 import ctypes, mmap
 libc = ctypes.CDLL(None)
@@ -141,7 +141,7 @@ def test_unknown_processors_are_refused() -> None:
     assert run(program, "i386") == f"{VARIABLE} is 'i386', which is none of {', '.join(PLATFORM.processors)}\n"
 
 
-# What Python's own DuckDB, opened without a word of this package, says of a program that it does not know.
+# Functions of a plain DuckDB connection, and the error of `se.connect()`.
 PLAIN = """
 import duckdb, sparseeinsum as se
 connection = duckdb.connect()
@@ -188,7 +188,7 @@ def test_a_library_that_the_system_refuses_is_compiled_again(tmp_path: Path) -> 
         assert victim.read_bytes() == whole
 
 
-# DuckDB throws where it finds no memory for a list, through the code of a kernel that asks for it.
+# DuckDB throws an exception through a kernel that asks for a list without enough memory.
 TOO_LARGE = "SELECT i % 3, tensor_sum(tensor_fill(2000, i::DOUBLE)) FROM range(3000) AS t(i) GROUP BY ALL"
 THROWS = f"""
 import duckdb, sparseeinsum as se

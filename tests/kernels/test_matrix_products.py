@@ -23,12 +23,12 @@ def connection(shared_db: se.Database) -> Connection:
         ("ij,jk->ik", (16, 32, 64), None, [16, 64, 32]),
         ("ij,kj->ki", (16, 32, 64), None, [16, 64, 32]),
         ("ij,jk->ik", (8, 8, 8), None, None),  # too small
-        ("i,j->ij", (64, 64), None, None),  # sums nothing up
+        ("i,j->ij", (64, 64), None, None),  # has no summed label
         ("aij,ajk->aik", (99, 16, 32, 64), None, [16, 64, 32]),
         ("aij,ajk->ik", (99, 16, 32, 64), None, [16, 64, 32]),  # a is longest, but its elements lie far apart
         # Batches: the rows of a table are one label more.
         ("ij,jk->ik", (16, 32, 64), (512, 2048, 0), [16, 64, 32]),  # summed over the rows
-        ("i,j->ij", (16, 64), (16, 64, 0), [16, 64, 2048]),  # where the rows are what is summed over
+        ("i,j->ij", (16, 64), (16, 64, 0), [16, 64, 2048]),  # where the rows are summed over
         ("ij,jk->ik", (1, 32, 64), (32, 0, 64), [2048, 64, 32]),  # one matrix by all rows of the other
         ("ij,jk->ik", (16, 32, 64), (512, 2048, 1024), [16, 64, 32]),
     ],

@@ -34,7 +34,7 @@ def error_of(connection: psycopg.Connection, query: str) -> psycopg.Error:
     return caught.value
 
 
-# Calls that PostgreSQL has other words for, or other functions.
+# Calls with other messages or functions in PostgreSQL.
 _OTHERWISE = re.compile(r"range\(|chr\(0\)|ä")
 MEANT_OTHERWISE = {"tensor_split([], [1], [0, 1099511627776])", "tensor_split_tiles([], [1, 0], [1099511627776, 0])"}
 
@@ -184,7 +184,7 @@ def test_states_of_arrays_that_do_not_fit(connection: psycopg.Connection) -> Non
         assert isinstance(error_of(connection, "SELECT begun('{1,2}')"), kind)
 
 
-# What random arguments are made of, by type, each for some dtype.
+# Values of random arguments, by type, each for some dtype.
 _WORDS: dict[ValueType, list[str]] = {
     ValueType.TEXT: [
         "''",

@@ -39,7 +39,7 @@ from sparseeinsum.engines.postgresql import installed_functions
 from sparseeinsum.kernels.catalogue import Function, functions_of_postgresql
 
 ROWS = 12  # few, since functions are slow, but enough to meet 0
-IN_PARTS = ("float32",)  # dtypes of aggregates that parallel workers compute, too
+IN_PARTS = ("float32",)  # dtypes of aggregates that are also computed in parallel
 REFUSED = [function for function in FUNCTIONS if function.name.startswith("tensor_complex_")]
 COMPUTED = [function for function in FUNCTIONS if function not in REFUSED]
 SCALARS_COMPUTED, AGGREGATES_COMPUTED = (

@@ -164,7 +164,7 @@ def test_random_curves_of_the_language(connection: Connection, expression: Scala
     np.testing.assert_allclose(result, expected, rtol=1e-13, atol=1e-300)
 
 
-# What is called, and what the message must hold besides the function's name.
+# Calls, and words that their message contains besides the function's name.
 MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_map('sine', [1])", ("unknown function", "tanh")),
     ("tensor_map('exp2(u)', [1])", ("unknown function",)),

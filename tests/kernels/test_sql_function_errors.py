@@ -17,7 +17,7 @@ def connection(shared_db: se.Database) -> Connection:
     return shared_db.connection
 
 
-# What is called, and what the message must hold besides the function's name.
+# Calls, and words that their message contains besides the function's name.
 MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     # Lengths
     ("tensor_add([1, 2], [3])", (2, 1)),

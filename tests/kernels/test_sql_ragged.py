@@ -26,7 +26,7 @@ PATTERNS: dict[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True)
 class Rows:
-    """u holds (2, n) and v (n, 2), n differing from row to row."""
+    """Arrays u of shape (2, n) and v of shape (n, 2); n differs from row to row."""
 
     u: list[Array]
     v: list[Array]
@@ -70,7 +70,7 @@ def fetch(connection: Connection, rows: Rows, call: str, tail: str = "ORDER BY i
     return [np.array(value, dtype.type(0).real.dtype).view(dtype) for (value,) in records]
 
 
-# By row, and of a u and a v.
+# Functions of u and v, by row.
 SCALARS: dict[str, Callable[[Array, Array], Array]] = {
     "tensor_einsum('ij,jk->ik', u, v, [2, n, 2])": lambda u, v: u @ v,
     "tensor_einsum('ij,ki->jk', u, v, [2, n, n])": lambda u, v: np.einsum("ij,ki->jk", u, v),
@@ -84,7 +84,7 @@ SCALARS: dict[str, Callable[[Array, Array], Array]] = {
     "tensor_map('1 + u', u)": lambda u, v: 1 + u,
 }
 
-# Of groups, with the results that rows have in common.
+# Aggregates of groups, with the result of one row.
 SUMS: dict[str, Callable[[Array, Array], Array]] = {
     "tensor_einsum_sum('ij,jk->ik', u, v, [2, n, 2])": lambda u, v: u @ v,
     "tensor_einsum_sum('ij,jk->ki', u, v, [2, n, 2])": lambda u, v: (u @ v).T,

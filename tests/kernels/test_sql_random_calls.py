@@ -28,10 +28,10 @@ def connection(shared_db: se.Database) -> Connection:
     return shared_db.connection
 
 
-# What random arguments are made of: mostly small, else out of all range.
+# Values of random arguments: mostly small, else out of range.
 ODD_INTEGERS = [-1, HUGE, 1 << 62, (1 << 63) - 1, -(1 << 63)]
 Integers = list[int]
-Expected = NDArray[Any] | None  # None: an error
+Expected = NDArray[Any] | None  # None stands for an error
 
 
 def rarely(usual: st.SearchStrategy[Any], odd: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

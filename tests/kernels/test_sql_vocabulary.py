@@ -26,11 +26,11 @@ def connection(shared_db: se.Database) -> Connection:
 def test_every_function_is_tested() -> None:
     called = {re.split(r"\W", call)[0] for call in (*test_sql_functions.SCALARS, *test_sql_aggregates.AGGREGATES)}
     others = [function for function in functions() if "f64" in function.dtypes and not function.uses_resident_arrays]
-    # test_resident_arrays.py and test_user_aggregates.py have the rest
+    # test_resident_arrays.py and test_user_aggregates.py test the rest
     assert called == {function.name for function in others if not function.is_embedded}
 
 
-# What the examples of aggregates read, and what they give.
+# Inputs and results of the examples of aggregates.
 EXAMPLE_ROWS = {
     "tensor_sum(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [4.0, 6.0]),
     "tensor_prod(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [3.0, 8.0]),
@@ -121,7 +121,7 @@ def test_descriptions_are_sentences(function: Function) -> None:
     assert set(named) <= {argument.name for argument in function.arguments}
 
 
-# What SQL calls the elements of arrays, by dtype.
+# SQL types of the elements of arrays, by dtype.
 ELEMENTS = {"f64": "DOUBLE", "f32": "FLOAT", "i64": "BIGINT", "c128": "DOUBLE", "c64": "FLOAT"}
 
 

@@ -52,7 +52,7 @@ def huber(x: float, width: float) -> float:
     return width * (abs(x) - width / 2)
 
 
-# Functions, and what they give for arrays.
+# Functions, and their values for arrays.
 FUNCTIONS: dict[str, tuple[Function, Callable[..., Array]]] = {
     "gelu": (gelu, lambda x: 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))),
     "halvings": (halvings, lambda x: np.where((x > 1) & (x < np.inf), np.ceil(np.log2(np.where(x > 1, x, 1))), 0)),
@@ -103,7 +103,7 @@ def test_values(connection: duckdb.DuckDBPyConnection, name: str, dtype: str) ->
     u, v = (grid.ravel().astype(dtype) for grid in np.meshgrid(NUMBERS, NUMBERS))
     operands = (u, v, np.full(u.size, 2.0))[: arguments_of(name)]
     call = f"{name}({', '.join(('u', 'v', '2')[: len(operands)])})"
-    keep = ~np.isnan(operands).any(axis=0)  # what Python's min and max make of NaN depends on its place
+    keep = ~np.isnan(operands).any(axis=0)  # Python's min and max of NaN depend on the order
     result = compute(connection, call, u, v)
     with np.errstate(all="ignore"):
         expected = FUNCTIONS[name][1](*(operand.astype(float) for operand in operands))
@@ -172,7 +172,7 @@ def prime(x: float) -> float:
     return float(PRIMES[int(x)])
 
 
-# What cannot be compiled, and what the message says.
+# Functions that cannot be compiled, and the message.
 REFUSED: list[tuple[Function, str]] = [
     (raises, "may raise an exception"),
     (lambda x: prime(x) + 1, "reads an array"),

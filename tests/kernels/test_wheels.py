@@ -15,7 +15,7 @@ from sparseeinsum.kernels.symbols import EXPORTED_TO_DUCKDB
 LIBRARIES = ROOT / "build" / "libraries"
 BUILT = [name for name in PLATFORMS if (LIBRARIES / name).is_dir()]
 
-# Functions of C, and what systems have beside them.
+# Functions of C, and further ones of each system.
 C = set(
     """atan2 calloc cos exp free getenv hypot log log1p logf malloc memcmp memcpy memmove memset pow powf sin sinh
     strcmp strtod tan tanh tanhf""".split()  # noqa: SIM905
@@ -31,10 +31,10 @@ OWN = {
 }
 SYSTEMS = {
     "linux": {"libc.so.6", "libm.so.6"},
-    "darwin": {"/usr/lib/libSystem.B.dylib", "@rpath/library.so"},  # the second is what the file itself is called
+    "darwin": {"/usr/lib/libSystem.B.dylib", "@rpath/library.so"},  # the second is the name of the file itself
     "win32": {"advapi32.dll", "kernel32.dll", "ucrtbase.dll"},
 }
-HEADERS = {"__dso_handle", "_mh_dylib_header"}  # of every library of macOS
+HEADERS = {"__dso_handle", "_mh_dylib_header"}  # every library of macOS imports it
 
 
 def names_in_c(symbols: Iterable[lief.Symbol]) -> set[str]:

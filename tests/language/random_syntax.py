@@ -30,7 +30,7 @@ NUMBERS = {
 
 @dataclass(frozen=True)
 class Pair:
-    """The same expression twice; text has all the parentheses that it may need."""
+    """The same expression as text and as a Python expression; the text has all parentheses."""
 
     text: str
     built: Any  # a se.TensorExpression, or a number

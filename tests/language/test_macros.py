@@ -89,7 +89,7 @@ def test_macros_mean_what_numpy_computes(text: str, expected: Callable[[Array], 
     np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
 
 
-# How X is given: its dtype, the fill of half of it (None: of nothing), the axes that are keys, who plans.
+# Storage of X: its dtype, the fill of half of it (None: no fill), the promoted axes; and the optimizer.
 GIVEN: list[tuple[str, float | None, tuple[str, ...], str]] = [
     ("float64", None, ("dim_0",), "dp"),
     ("float64", 0, ("dim_0", "dim_1"), "relational"),

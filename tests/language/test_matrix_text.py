@@ -146,7 +146,7 @@ def test_the_command_line_and_files(file: str, tmp_path: Path, capsys: pytest.Ca
         "2:5: error: X[i, j] @ w[j] does not fit: the first has 4 columns, the second one row",
         "4:12: error: q is a vector, but has 2 labels here",
     ]
-    assert main(["check", str(program)]) == 1  # where w is a matrix, as nobody says that it is none
+    assert main(["check", str(program)]) == 1  # here w is a matrix, as it is not declared as a vector
     assert "4:12" in capsys.readouterr().out
 
 

@@ -173,7 +173,7 @@ def test_large_sparse_matrices_are_stored_in_arrays_if_smaller(db: se.Database) 
 
 
 class TestLongArrays:
-    """DuckDB reads the arrays of 2,048 rows at once: longer ones are cut."""
+    """DuckDB reads the arrays of 2,048 rows at once, so long arrays are cut."""
 
     @pytest.mark.engines("duckdb", reason="PostgreSQL reads a row at a time")
     @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ ROWS = {"src": [0, 1, 1], "dst": [1, 0, 2], "weight": [1.5, 2.0, -3.0]}  # MATRI
 
 @dataclass(frozen=True)
 class Refused:
-    """Data that are no tensor, the error that they get, and what it says."""
+    """Data that are no tensor, the type of the error, and its message."""
 
     data: object
     error: type[se.SparseEinsumError]

@@ -341,7 +341,7 @@ def test_memory_map(shared_db: se.Database, tmp_path: Path) -> None:
 
 
 class Convertible:
-    """What can become an array, as those of other libraries do."""
+    """An object with numpy's array interface, as those of other libraries."""
 
     def __array__(self, dtype: object = None, copy: object = None) -> NDArray[np.float64]:
         return MATRIX

@@ -30,7 +30,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Scalar:
         return draw(st.sampled_from(leaves))
     name = draw(st.sampled_from(CALLABLE))
     call = Call(name, tuple(draw(expressions(depth - 1)) for _ in range(FUNCTIONS[name].operands)))
-    # numpy computes functions of truth values in float16
+    # numpy computes functions of booleans in float16
     return Call("mul", (call, Literal(1.0))) if FUNCTIONS[name].precedence in range(1, 5) else call
 
 

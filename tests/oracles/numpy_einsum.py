@@ -16,7 +16,7 @@ Array = NDArray[Any]
 DTYPES = ("float64", "float32", "int64", "bool", "complex128", "complex64")
 TOLERANCES = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
 
-# Subscripts and the shapes of what they describe.
+# Subscripts and the shapes of their operands.
 FORMS: list[tuple[str, list[tuple[int, ...]]]] = [
     # Sums, views and diagonals of one operand
     ("i->", [(7,)]),
@@ -69,7 +69,7 @@ FORMS: list[tuple[str, list[tuple[int, ...]]]] = [
     ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
     ("ij,jk,kl,lm,mn->in", [(2, 3), (3, 2), (2, 4), (4, 2), (2, 3)]),
     ("ibj,bk,bkj->bi", [(2, 3, 4), (3, 2), (3, 2, 4)]),
-    # The result's labels by the alphabet, capitals first: those that stand once
+    # Implicit results have the labels that occur once, in alphabetical order, capitals first
     ("ba", [(2, 3)]),
     ("bA", [(2, 3)]),
     ("ij,jk", [(2, 3), (3, 4)]),

@@ -80,7 +80,7 @@ def test_interrupted_run_leaves_nothing_behind(db: se.Database) -> None:
     cancel = db.connection.interrupt if engine_of(db).dialect_name == "duckdb" else db.connection.cancel
 
     def interrupt() -> None:
-        while not is_over.wait(0.2):  # once might be before the statement starts
+        while not is_over.wait(0.2):  # the first one might come before the statement starts
             cancel()
 
     thread = threading.Thread(target=interrupt)

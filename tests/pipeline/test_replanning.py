@@ -258,7 +258,7 @@ def test_networks_have_no_checkpoints(db: se.Database, name: str) -> None:
         ("Y[i, f] = sum(A[i, j] * D[j, f])", {}),
         ("Y[i, j] = A[i, j] + B[i, j]", {}),
         ("Y[i, j] = A[i, j] * B[i, j]", {"Y": 10.0}),  # at most as many as A has
-        ("Y[i, f] = sum(C[i, j] * A[j, f])", {"Y": 1.33}),  # where no two pairs meet in a cell
+        ("Y[i, f] = sum(C[i, j] * A[j, f])", {"Y": 1.33}),  # if no two pairs have the same cell
         ("T[i, j] = A[i, j] * B[i, j]\nY[i, f] = sum(T[i, j] * D[j, f])", {"T": 10.0, "Y": 1.05}),
     ],
 )

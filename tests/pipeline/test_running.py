@@ -33,7 +33,7 @@ LAYOUTS = {
 @pytest.mark.parametrize(("program", "options"), LAYOUTS.values(), ids=LAYOUTS.keys())
 def test_forms_of_a_result(unchanging: se.Database, program: str, options: Mapping[str, str]) -> None:
     result = unchanging.run(program, **options)["Y"]  # type: ignore[arg-type]  # options by name
-    rows = [(0, 0, 5.0), (1, 0, 6.0), (1, 1, 24.0)]  # what is not the fill
+    rows = [(0, 0, 5.0), (1, 0, 6.0), (1, 1, 24.0)]  # entries that differ from the fill
     np.testing.assert_array_equal(result.to_numpy(), A @ B)
     assert isinstance(result.to_scipy(), sp.csr_array)
     np.testing.assert_array_equal(result.to_scipy().toarray(), A @ B)
@@ -172,7 +172,7 @@ def test_at_least_one_plan(unchanging: se.Database, top: int) -> None:
         unchanging.plan(PRODUCT, top=top)
 
 
-def test_memory_limit_is_kept(shared_db: se.Database) -> None:
+def test_memory_limit_is_sufficient(shared_db: se.Database) -> None:
     """The limits that errors suggest end in a sufficient one, and a byte less is not sufficient."""
     square = np.ones((64, 64))
     shared_db.tensor("A", square)

@@ -92,7 +92,7 @@ def test_actual_sizes_and_times(chain: se.Database) -> None:
     tuples = int(np.count_nonzero(expected))
     assert rows["T"][3] == f"{tuples:,}"
     assert rows["T"][5] == write_bytes(24 * tuples)
-    # Of R, which keeps no tuple that is all 0 as it is stacked from those of T
+    # Tuples of R: stacking the tuples of T leaves out those that are all 0
     row_count = int(np.count_nonzero((expected != 0).any(axis=1)))
     assert rows["R"][3] == f"{row_count:,}"
     assert rows["R"][5] == write_bytes((8 + 80) * row_count)

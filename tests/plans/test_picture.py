@@ -26,7 +26,7 @@ from sparseeinsum.plans.picture.cards import notation_lines
 from sparseeinsum.plans.picture.graph_layout import Edge, Node, Placement, place
 
 SVG = "{http://www.w3.org/2000/svg}"
-# Of DejaVu Sans Mono, the widest of the fonts asked for, as a share of its size
+# The width of a letter of DejaVu Sans Mono, the widest of the fonts, as a share of its size
 ADVANCE = 0.602
 SIZES = {"notation": 13, "small": 11}
 MIXED = """
@@ -56,7 +56,7 @@ NAMES = ("gcn", "attention", "multi-head attention", "mixed", "dense")
 
 
 class Tags(HTMLParser):
-    """Reads a page, and checks that every element ends where it should."""
+    """Reads a page and checks that every element is closed in the right place."""
 
     def __init__(self) -> None:
         super().__init__()

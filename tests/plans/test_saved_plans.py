@@ -175,7 +175,7 @@ def test_functions_must_exist(chain: se.Database, monkeypatch: pytest.MonkeyPatc
         chain.load_plan(text)
 
 
-# What is rewritten, and values for which that is not exact.
+# Rewritten programs, and values for which the rewrite is not exact.
 REWRITTEN = "D[i, k] = sum((A[i, j] - B[j, k]) ^ 2)"
 
 

@@ -34,7 +34,7 @@ SQL_TYPES = {
 }
 ORDERS = ("lt", "le", "gt", "ge", "eq", "ne")
 COMPARING = (*ORDERS, "and", "or", "not", "where", "min", "max", "relu", "abs")
-PLAIN = {DUCKDB: ("add", "sub", "mul", "neg", *COMPARING), POSTGRESQL: ("neg", *COMPARING)}  # what engines compute
+PLAIN = {DUCKDB: ("add", "sub", "mul", "neg", *COMPARING), POSTGRESQL: ("neg", *COMPARING)}  # arithmetic of engines
 EXACT = (
     "add",
     "sub",
@@ -109,7 +109,7 @@ def test_every_function_of_special_values(shared_db: se.Database, name: str, dty
     arguments = (Operand(0), Operand(1), Operand(0))[: FUNCTIONS[name].operands]
     operands = pairs(dtype)[: len(operands_of(Call(name, arguments)))]
     result = compute(shared_db, Call(name, arguments), operands)
-    expected = evaluate(Call(name, arguments), operands)  # truth is 0 or 1 in the database
+    expected = evaluate(Call(name, arguments), operands)  # booleans are 0 or 1 in the database
     expect_equal(result, expected.astype(result.dtype), is_exact=name in EXACT or expected.dtype == bool)
 
 
@@ -181,7 +181,7 @@ def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: st
 )
 def test_plans_of_special_values(shared_db: se.Database, expression: str, dtype: str) -> None:
     first, second = pairs(dtype)
-    inputs = {"A": first + 0, "B": second + 0}  # without -0: what is not stored is 0
+    inputs = {"A": first + 0, "B": second + 0}  # without -0: absent entries are 0
     check_program(shared_db, f"W[i] = {expression}", inputs, is_exact=dtype == "float64")
 
 
@@ -236,7 +236,7 @@ def test_aggregates_of_many_rows(shared_db: se.Database, aggregate: str, dtype: 
 
 
 class Words(NamedTuple):
-    """What random expressions are made of."""
+    """Parts of random expressions."""
 
     leaves: tuple[Scalar, ...]
     unary: tuple[str, ...]
@@ -287,7 +287,7 @@ def draw_condition(draw: st.DrawFn, words: Words, depth: int) -> Scalar:
     if kind == "order":
         sides = [draw_number(draw, words, max(depth - 1, 0)) for _ in range(2)]
         return Call(draw(st.sampled_from(ORDERS)), tuple(sides))
-    if kind == "number":  # as truth
+    if kind == "number":  # as booleans
         return Call("not", (Call("not", (draw_number(draw, words, depth - 1),)),))
     parts = [draw_condition(draw, words, depth - 1) for _ in range(FUNCTIONS[kind].operands)]
     return Call(kind, tuple(parts))

@@ -34,7 +34,7 @@ EIGHT = Cluster(sites=8, shards=32)
 
 def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, str]:
     """A plan with placements on sites, and its SQL."""
-    slow = replace(cluster, network_bytes_per_second=1.0)  # nothing else counts
+    slow = replace(cluster, network_bytes_per_second=1.0)  # only transfers count
     costs = TransferCosts(slow, small_bytes=0)
     alternatives = replace(plan.data.alternatives, machines=Machines(costs, stored))
     cluster_plan = alternatives.priced(choices_of(plan.data.decomposed)).cluster_plan
@@ -101,7 +101,7 @@ def test_partial_results_are_gathered_if_smaller(db: se.Database) -> None:
     (definition,) = site_plan.definitions
     assert definition.materialized_operands() == ()
     assert 0.0 < site_plan.total_bytes < 10_000  # of some 400,000 in A
-    assert definition.distribution == Hashed(0)  # where results stay that nobody reads on the way
+    assert definition.distribution == Hashed(0)  # where results stay that are not read before
     at_keys, _ = placed(plan, TWO, A=Hashed(1))
     assert (at_keys.total_bytes, at_keys.definitions[0].distribution) == (0.0, Hashed(0))
 

@@ -24,7 +24,7 @@ PROGRAM = """
     Z[i] = max(T[i, m] + T[i, m] ^ 2)
 """
 
-DIALECTS = {  # by engine, its names, and one that is another's
+DIALECTS = {  # by engine: its names, and a name of the other engine
     "duckdb": (("duckdb", "DuckDB"), "postgres"),
     "postgresql": (("postgres", "PostgreSQL"), "duckdb"),
 }
@@ -123,7 +123,7 @@ def test_infinities_without_a_join_partner_are_detected(
     load_hidden_infinities(db, entries)
     for optimizer in ("dp", "relational", "dense"):
         plan = db.plan(HIDDEN_INFINITIES, optimizer=optimizer, rewrite=False)
-        with pytest.raises(AssertionError, match="T turned NaN or infinite"):  # what psql says to stderr
+        with pytest.raises(AssertionError, match="T turned NaN or infinite"):  # psql's output on stderr
             postgres.psql("db", plan.sql(style))
 
 

@@ -203,7 +203,7 @@ def test_to_xarray(make: Make) -> None:
 def test_package_that_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, package: str, take: Callable[[se.TensorResult], object]
 ) -> None:
-    monkeypatch.setitem(sys.modules, package, None)  # what Python takes for a package that is not there
+    monkeypatch.setitem(sys.modules, package, None)  # Python treats this as a missing package
     with pytest.raises(se.PackageError, match=f"the package {package} cannot be imported .*pip install {package}"):
         take(entries("float64")[0])
 

@@ -50,7 +50,7 @@ def dense(batches: pa.RecordBatchReader | Iterator[pa.RecordBatch], shape: tuple
     array = np.zeros(shape)
     seen = np.zeros(shape, bool)
     for batch in batches:
-        assert 0 < batch.num_rows <= 102  # rows of a batch, and where the header or the end of the data is one more
+        assert 0 < batch.num_rows <= 102  # rows of a batch; the header or the end of the data counts as one more
         *places, values = (column.to_numpy() for column in batch.columns)
         assert not seen[tuple(places)].any()
         seen[tuple(places)] = True

@@ -118,7 +118,7 @@ def test_outputs_are_delivered_under_their_own_names(loaded: se.Database, inputs
     check(loaded, inputs, text)
 
 
-def test_the_name_of_an_output_is_kept(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+def test_the_name_of_an_output_stays(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
     text = FIRST + "Y[i] = sum(R[i, k] * v[k])\nS[i, k] = sum(A[i, j] * B[j, k])"
     assert computed(loaded.plan(text)) == ["S", "Y"]
     assert computed(loaded.plan(text, outputs=["R"])) == ["R", "Y", "S"]

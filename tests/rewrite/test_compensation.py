@@ -53,7 +53,7 @@ REAL_JOINS = JOINS | {
     "u * sigmoid(v)": call("mul", U, call("sigmoid", V)),
     "exp(u)": call("add", call("exp", U), call("mul", V, Literal(0))),
 }
-ORDERED = {"max(u, v)", "u > v", "where(u > 0, v, 2)"}  # which complex numbers have not
+ORDERED = {"max(u, v)", "u > v", "where(u > 0, v, 2)"}  # complex numbers lack them
 MAY_OVERFLOW = {"exp", "div"}
 
 
@@ -98,7 +98,7 @@ def check(einsum: EinSum, tensors: dict[str, Tensor], arrays: dict[str, Array], 
 
 def assert_zero_at_fills(part: EinSum, tensors: dict[str, Tensor], values_of_operands: dict[str, Array]) -> None:
     if any(operand.tensor.startswith("W") for operand in part.operands):
-        return  # results of parts are added up as they are
+        return  # results of parts are added without compensation
     fills = [np.asarray(tensors[operand.tensor].fill, tensors[operand.tensor].dtype)[()] for operand in part.operands]
     values = [values_of_operands[operand.tensor].ravel()[:10] for operand in part.operands]
     dtypes = [tensors[operand.tensor].dtype for operand in part.operands]
@@ -123,7 +123,7 @@ def functions_of(expression: Scalar) -> set[str]:
 def test_floats(join: str, fills: tuple[float, float], dtype: str) -> None:
     einsum, tensors, arrays = summed(REAL_JOINS[join], "ij,jk->ik", fills, (dtype, dtype))
     parts = compensated(einsum, tensors)
-    # where(u > 0, 0.0, 2) would be a float64
+    # where(u > 0, 0.0, 2) would have dtype float64
     stays = join == "exp(u)" or (join == "where(u > 0, v, 2)" and dtype == "float32")
     is_exact_as_it_is = join in ("u * v", "u ^ 3 * v") and fills == (0.0, 0.0)
     if parts is None:
@@ -195,7 +195,7 @@ def test_names_are_new() -> None:
         (call("log", call("mul", U, V)), (0.0, 1.0), ("float64", "float64")),
         (JOINS["u + v"], (0.0, float("inf")), ("float64", "float64")),
         (call("pow", U, V), (0, -1), ("int64", "int64")),  # which numpy refuses
-        (JOINS["abs(u - v)"], (0, 0.0), ("int64", "float32")),  # a part of one of them would be of another dtype
+        (JOINS["abs(u - v)"], (0, 0.0), ("int64", "float32")),  # a part with one of them would have another dtype
         (JOINS["u * v"], (2**40, 2**40), ("int64", "int64")),  # beyond int64
     ],
 )

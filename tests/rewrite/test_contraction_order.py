@@ -151,8 +151,8 @@ def test_every_factor_is_contracted_once(factors: int) -> None:
     [
         (",".join(f"{chr(200 + n)}{chr(201 + n)}" for n in range(8)), 3_025),
         (",".join(f"{chr(200 + n)}{chr(201 + n)}" for n in range(300)), 100_000),
-        (",".join(f"x{chr(200 + n)}" for n in range(200)), 100_000),  # a label that all have
-        (",".join(chr(200 + n) for n in range(200)), 100_000),  # outer products alone
+        (",".join(f"x{chr(200 + n)}" for n in range(200)), 100_000),  # a label of all factors
+        (",".join(chr(200 + n) for n in range(200)), 100_000),  # only outer products
     ],
 )
 def test_search_time_is_limited(subscripts: str, most: int) -> None:

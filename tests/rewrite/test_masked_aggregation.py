@@ -59,17 +59,17 @@ def test_masked_products_are_computed_at_entries(name: str, factors: se.Database
     np.testing.assert_allclose(factors.run(plan)["S"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
-KEPT = {
-    "what is read elsewhere, too": "P = W @ H.T; T = X * exp(P); S = sum(P) + sum(T)",
-    "what matters everywhere": "S = sum(X + exp(W @ H.T))",
-    "what may be infinite": "S = sum(X * log(W @ H.T - 1))",
-    "what has no value at 0": "S = sum(X * log(W @ H.T))",
+NOT_MASKED = {
+    "a product with another reader": "P = W @ H.T; T = X * exp(P); S = sum(P) + sum(T)",
+    "terms outside the mask": "S = sum(X + exp(W @ H.T))",
+    "possibly infinite terms": "S = sum(X * log(W @ H.T - 1))",
+    "terms without a value at 0": "S = sum(X * log(W @ H.T))",
 }
 
 
-@pytest.mark.parametrize("why", KEPT)
-def test_other_sums_are_not_masked(why: str, factors: se.Database, arrays: dict[str, Any]) -> None:
-    plan = factors.plan(KEPT[why])
+@pytest.mark.parametrize("reason", NOT_MASKED)
+def test_other_sums_are_not_masked(reason: str, factors: se.Database, arrays: dict[str, Any]) -> None:
+    plan = factors.plan(NOT_MASKED[reason])
     assert not any("!= 0" in line for line in plan.notation())
 
 

@@ -39,7 +39,7 @@ def test_squared_distances_of_sparse_vectors(loaded: se.Database) -> None:
 )
 def test_any_polynomial_in_any_plan(loaded: se.Database, join: str, optimizer: str) -> None:
     text = f"D[i, k] = sum({join})"
-    expected = loaded.run(text, nonfinite="allow", optimizer="dense")["D"].to_numpy()  # nothing is taken apart
+    expected = loaded.run(text, nonfinite="allow", optimizer="dense")["D"].to_numpy()  # no sum is split
     np.testing.assert_allclose(loaded.run(text, optimizer=optimizer)["D"].to_numpy(), expected, rtol=1e-10, atol=1e-9)
 
 

@@ -90,7 +90,7 @@ def test_normal_forms_are_readable() -> None:
 
 
 def test_python_expressions_are_compared() -> None:
-    x, u, v = map(se.matrix, ("X", "U", "result"))  # the last one as an expression might be called
+    x, u, v = map(se.matrix, ("X", "U", "result"))  # the last name might also be an expression's
     loss = ((x - u @ v.T) ** 2).sum()
     multiplied = (x**2).sum() - 2 * (x * (u @ v.T)).sum() + ((u.T @ u) * (v.T @ v)).sum()
     assert se.equivalent(loss, multiplied)

@@ -97,7 +97,7 @@ def test_join_in_sql(shared_db: se.Database, text: str, join: str) -> None:
     assert [line.partition(" main.")[0] for line in lines if "JOIN" in line] == [join]
 
 
-# What leaving out absent tuples would get wrong, and beside it some that it would not.
+# Expressions whose results change if absent tuples are left out, and some whose results do not.
 PROGRAMS: list[tuple[str, Callable[[Array, Array], Array]]] = [
     ("L[] = sum((U[i, j] - V[i, j]) ^ 2)", lambda u, v: np.sum((u - v) ** 2)),
     ("W[i, j] = exp(U[i, j])", lambda u, v: np.exp(u)),

@@ -187,7 +187,7 @@ def _random_estimates(data: st.DataObject) -> dict[str, Statistics]:
 
 
 class TestError:
-    """Estimates against the truth, for entries spread evenly, as they assume."""
+    """Errors of estimates for evenly spread entries, as they assume."""
 
     @staticmethod
     def product(shape: tuple[int, int, int], density: float) -> tuple[float, float, Statistics]:

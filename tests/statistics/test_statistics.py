@@ -82,7 +82,7 @@ class TestMeasured:
 
 
 class TestPromoted:
-    """Equation 7: tuples of a tensor when some of its axes are promoted."""
+    """Equation 7: the number of tuples with some promoted axes."""
 
     @pytest.mark.parametrize(
         ("array", "tiles", "tuples"),
@@ -148,7 +148,7 @@ class TestPromoted:
 
 
 class TestTiled:
-    """The same of decompositions whose keys are an index divided by a tile."""
+    """The number of tuples with tiled axes."""
 
     @pytest.mark.parametrize(
         ("entries", "tile", "blocks"),

@@ -187,7 +187,7 @@ def test_arrays_that_change_in_value(db: se.Database) -> None:
     np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), [1.5, 7, 1.5])
 
 
-def test_plan_that_needs_every_tuple_is_refused_when_one_goes(db: se.Database) -> None:
+def test_plan_that_needs_every_tuple_is_refused_once_one_is_absent(db: se.Database) -> None:
     """The maximum over a row that has every tuple ignores the fill; it must not once a tuple is absent."""
     full = -np.ones((2, 2))
     db.tensor("A", full, promoted=["dim_0", "dim_1"])

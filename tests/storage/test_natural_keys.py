@@ -50,7 +50,7 @@ def test_later_keys_are_appended_to_the_dictionary(friends: se.Database) -> None
     assert friends.dictionaries()["person"].size == 4
     assert friends.tensors()["A"].tensor.shape == (4, 4)
     assert rows_of(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("bob", 20.0)]
-    friends.tensor("A", FRIENDS[:1], keys=PERSON)  # a dictionary keeps keys that nobody has any more
+    friends.tensor("A", FRIENDS[:1], keys=PERSON)  # a dictionary keeps keys that no tensor uses
     assert friends.tensors()["A"].tensor.shape == (4, 4)
 
 
@@ -146,7 +146,7 @@ def test_arrays_have_the_order_of_a_dictionary(friends: se.Database) -> None:
     friends.tensor("F", np.arange(6.0).reshape(3, 2), axes=["who", "f"], keys={"who": "person"})
     assert rows_of(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("al", 200.0), ("bob", 1.0), ("zoe", 30.0)]
     assert rows_of(friends.run("Z[i] = sum(F[i, f])")["Z"]) == [("al", 1.0), ("bob", 5.0), ("zoe", 9.0)]
-    friends.tensor("B", FRIENDS.replace("zoe", "mia"), keys=PERSON)  # nothing holds the keys in arrays
+    friends.tensor("B", FRIENDS.replace("zoe", "mia"), keys=PERSON)  # arrays store no keys
     assert friends.tensors()["F"].tensor.shape == (4, 2)
 
 
@@ -343,7 +343,7 @@ def test_results_that_become_tensors(friends: se.Database) -> None:
     store_program(se.program(program), engine, plan_options(), replaces=False)
     assert friends.tensors()["Y"].holds_keys
     assert sorted(run_sql(friends, "SELECT i, k, val FROM Y"))[0] == ("al", "bob", 6.0)
-    assert len(run_sql(friends, "SELECT i, val FROM D")) == 3  # columns k lie in arrays
+    assert len(run_sql(friends, "SELECT i, val FROM D")) == 3  # columns k are demoted
     assert rows_of(friends.run("S[i] = sum(Y[i, k] * D[k, j])")["S"]) == [("al", 6.0), ("bob", 6.0), ("zoe", 6.0)]
     store_program(se.program("Y[i] = sum(A[i, j])"), engine, plan_options(), replaces=True)
     assert rows_of(friends.run("Z[i] = Y[i]")["Z"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]

@@ -101,9 +101,9 @@ def test_whole_numbers_are_exact_or_refused(
     greatest = {"float64": 2**1023, "float32": 2**127, "int64": 2**63 - 1, "bool": 1}[dtype]
     bits = {"float64": 53, "float32": 24, "int64": 64, "bool": 1}[dtype]
     least = {"int64": -(2**63), "bool": 0}.get(dtype, -greatest)
-    # A whole number is exact if its bits are few, whatever zeros follow them.
+    # An integer is exact if it has few significant bits, whatever zeros follow them.
     is_exact = [least <= n <= greatest and (abs(n) // (n & -n or 1)).bit_length() <= bits for n in values]
-    if engine_of(shared_db).dialect_name == "postgresql":  # which takes none beyond 64 bits for exact
+    if engine_of(shared_db).dialect_name == "postgresql":  # no number beyond 64 bits counts as exact
         is_exact = [exact and -(2**63) <= n < 2**63 for exact, n in zip(is_exact, values, strict=True)]
     if all(is_exact):
         assert [int(value) for value in read(shared_db, dtype)] == values
@@ -146,7 +146,7 @@ def test_value_that_the_dtype_lacks_is_named(
     shared_db: se.Database, sql_type: str, value: Number, dtype: str | None, message: str
 ) -> None:
     make_table(shared_db, sql_type, 0, 1, value, value)
-    before = repr(contents(shared_db))  # NaN is no other NaN
+    before = repr(contents(shared_db))  # NaN differs from NaN
     with pytest.raises(se.DataError, match=r"tensor A, row 2 \(counted from 0\): the value v is .*" + message):
         read(shared_db, dtype)
     assert repr(contents(shared_db)) == before
