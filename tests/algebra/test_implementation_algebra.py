@@ -38,10 +38,10 @@ from sparseeinsum.errors import AlgebraError
 SUM = AggregateFold("sum")
 
 
-def expect_equal(actual: Relation, wanted: Relation) -> None:
-    assert actual.keys() == wanted.keys()
-    for key, array in wanted.items():
-        np.testing.assert_allclose(actual[key], array, rtol=0, atol=scale_of(wanted) * 1e-9, err_msg=str(key))
+def expect_equal(actual: Relation, expected: Relation) -> None:
+    assert actual.keys() == expected.keys()
+    for key, array in expected.items():
+        np.testing.assert_allclose(actual[key], array, rtol=0, atol=scale_of(expected) * 1e-9, err_msg=str(key))
 
 
 def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> None:
@@ -78,7 +78,7 @@ def test_rules() -> None:
     @given(problems(), st.sampled_from([2, 3, 4]), st.data())
     def run(problem: Problem, sites: int, data: st.DataObject) -> None:
         plan = table1_plan(problem.expression, problem.placements)
-        wanted = evaluate(problem.expression, problem.inputs)
+        expected = evaluate(problem.expression, problem.inputs)
         for _ in range(4):
             steps = {name: list(rewritten_plans(plan, [rule])) for name, rule in RULES.items()}
             names = [name for name, others in steps.items() if others]
@@ -87,7 +87,7 @@ def test_rules() -> None:
             name = min(names, key=lambda rule_name: tries[rule_name])  # so that rules that seldom apply are tested, too
             plan = data.draw(st.sampled_from(steps[name]))
             tries[name] += 1
-            expect_equal(simulate(plan, problem.inputs, sites).relation(), wanted)
+            expect_equal(simulate(plan, problem.inputs, sites).relation(), expected)
         expect_placed(plan, problem.inputs, sites)
 
     run()
@@ -165,9 +165,9 @@ REFUSED: list[tuple[str, SitePlan]] = [
 def test_rule_applies(name: str, plan: SitePlan, count: int) -> None:
     rewritten = list(RULES[name](plan))
     assert len(rewritten) == count
-    wanted = simulate(plan, STORED, SITES).relation()
+    expected = simulate(plan, STORED, SITES).relation()
     for other in rewritten:
-        expect_equal(simulate(other, STORED, SITES).relation(), wanted)
+        expect_equal(simulate(other, STORED, SITES).relation(), expected)
         expect_placed(other, STORED, SITES)
 
 

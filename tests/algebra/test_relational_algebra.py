@@ -61,10 +61,10 @@ def blocks(matrix: Matrix, rows: int, columns: int) -> Relation:
 STORED: dict[str, Relation] = {"A": blocks(A, 2, 2), "B": {(0,): B[:, :4], (1,): B[:, 4:]}}
 
 
-def expect(expression: Expression, wanted: Mapping[tuple[int, ...], object]) -> None:
+def expect(expression: Expression, expected: Mapping[tuple[int, ...], object]) -> None:
     result = evaluate(expression, STORED)
-    assert result.keys() == wanted.keys()
-    for key, array in wanted.items():
+    assert result.keys() == expected.keys()
+    for key, array in expected.items():
         np.testing.assert_array_equal(result[key], np.asarray(array, float), err_msg=str(key))
 
 
@@ -93,11 +93,11 @@ def test_diagonal_blocks() -> None:
 
 def test_tile_rekey_and_concat() -> None:
     tiled = Tile(R_B, 1, 2)
-    wanted: Relation = {(0, 0): B[:, :2], (0, 1): B[:, 2:4], (1, 0): B[:, 4:6], (1, 1): B[:, 6:]}
-    expect(tiled, wanted)
+    expected: Relation = {(0, 0): B[:, :2], (0, 1): B[:, 2:4], (1, 0): B[:, 4:6], (1, 1): B[:, 6:]}
+    expect(tiled, expected)
     numbered = Rekey(tiled, trace_key_map(lambda k0, k1: 2 * k0 + k1, 2))
     assert numbered.type == RelationType((4,), (2, 2))
-    expect(numbered, {(number,): array for number, array in enumerate(wanted.values())})
+    expect(numbered, {(number,): array for number, array in enumerate(expected.values())})
     expect(Concat(tiled, 1, 1), dict(STORED["B"]))
     expect(Concat(numbered, 0, 1), {(): B})
 
@@ -125,10 +125,10 @@ def test_outer_joins_keep_unmatched_tuples(kind: JoinKind) -> None:
     with_holes = RelationType((4,), (1,), is_continuous=False)
     absent = Absent(-1, (TileExtent(1, 4, 0),))
     joined = Join(Input("L", with_holes), Input("R", with_holes), (0,), (0,), SUBTRACT, kind, (absent, absent))
-    wanted = {(2,): [-7.0]}
-    wanted |= {(0,): [2.0]} if kind != JoinKind.RIGHT else {}
-    wanted |= {(3,): [-21.0]} if kind != JoinKind.LEFT else {}
-    assert {key: array.tolist() for key, array in evaluate(joined, {"L": left, "R": right}).items()} == wanted
+    expected = {(2,): [-7.0]}
+    expected |= {(0,): [2.0]} if kind != JoinKind.RIGHT else {}
+    expected |= {(3,): [-21.0]} if kind != JoinKind.LEFT else {}
+    assert {key: array.tolist() for key, array in evaluate(joined, {"L": left, "R": right}).items()} == expected
 
 
 def test_holes_are_filled() -> None:

@@ -88,13 +88,13 @@ def test_search_finds_the_winner_of_table_4(name: str, join_kind: str) -> None:
 
 @pytest.mark.parametrize(("points", "features"), NEIGHBOURS)
 def test_nearest_neighbours_of_table_6(points: int, features: int) -> None:
-    wanted = NEIGHBOURS[points, features]
+    expected = NEIGHBOURS[points, features]
     by_rows, by_features = horizontal(points, features, 8), vertical(points, features, 8)
-    assert float(f"{transfer(by_rows, 8):.1e}") == wanted[0]
+    assert float(f"{transfer(by_rows, 8):.1e}") == expected[0]
     moved = [cost.shuffled for node, _, cost in cost_by_operator([by_features], Sites(8)) if isinstance(node, Shuffle)]
-    assert max(moved) == wanted[1]
-    assert math.isclose(transfer(by_features, 8), wanted[1], rel_tol=0.01)
-    assert (transfer(by_rows, 8) < transfer(by_features, 8)) == (wanted[0] < wanted[1])
+    assert max(moved) == expected[1]
+    assert math.isclose(transfer(by_features, 8), expected[1], rel_tol=0.01)
+    assert (transfer(by_rows, 8) < transfer(by_features, 8)) == (expected[0] < expected[1])
     for parts, placements, best in (
         ((8, 1), {"X": partitioned(0), "A": partitioned(0), "q": partitioned(0)}, by_rows),
         ((1, 8), {"X": partitioned(1), "A": partitioned(0), "q": partitioned(0)}, by_features),
@@ -141,7 +141,7 @@ def test_training_steps_compute_the_same() -> None:
     hidden = np.maximum(dense["X"] @ dense["W1"], 0)
     error = 1 / (1 + np.exp(-hidden @ dense["W2"])) - dense["T"]
     back = error @ dense["W2"].T * np.sign(hidden)
-    wanted = (dense["W1"] - dense["X"].T @ back, dense["W2"] - hidden.T @ error)
+    expected = (dense["W1"] - dense["X"].T @ back, dense["W2"] - hidden.T @ error)
     for parts, placements, plans in (
         (data_parallel_parts(2), DATA_PARALLEL, data_parallel(shape, 2)),
         (model_parallel_parts(2), MODEL_PARALLEL, model_parallel(shape, 2)),
@@ -156,7 +156,7 @@ def test_training_steps_compute_the_same() -> None:
         }
         searched_plans = best_plans(training_step(shape, parts)[:1], placements, Sites(2))
         for every in (plans, searched_plans):
-            for plan, array in zip(every, wanted, strict=False):
+            for plan, array in zip(every, expected, strict=False):
                 relation = simulate(plan, inputs, 2).relation()
                 rows = [[relation[i, j] for j in range(plan.type.frontier[1])] for i in range(plan.type.frontier[0])]
                 np.testing.assert_allclose(np.block(rows), array)

@@ -88,11 +88,11 @@ def test_any_call(shared_db: se.Database, engine: str) -> None:
     def run(call: tuple[str, list[Any]], optimizer: str) -> None:
         subscripts, operands = call
         try:
-            wanted = np.asarray(np.einsum(subscripts, *map(dense, operands)))
+            expected = np.asarray(np.einsum(subscripts, *map(dense, operands)))
         except ValueError:
             with pytest.raises((se.ParseError, se.ShapeError)):
                 einsum_in(shared_db, subscripts, *operands)
             return
-        assert_same(einsum_in(shared_db, subscripts, *operands, optimizer=optimizer), wanted)
+        assert_same(einsum_in(shared_db, subscripts, *operands, optimizer=optimizer), expected)
 
     run()

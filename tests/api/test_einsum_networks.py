@@ -69,15 +69,15 @@ def test_networks_of_other_dtypes(shared_db: se.Database, subscripts: str, dtype
     terms = subscripts.split("->")[0].split(",")
     shapes = [tuple(SIZES[label] for label in term) for term in terms]
     arrays = [filled(*shape, seed=at, dtype=dtype) for at, shape in enumerate(shapes)]
-    wanted = np.asarray(np.einsum(subscripts, *arrays))
-    assert_same(einsum_in(shared_db, subscripts, *arrays), wanted)
+    expected = np.asarray(np.einsum(subscripts, *arrays))
+    assert_same(einsum_in(shared_db, subscripts, *arrays), expected)
     dtypes = itertools.cycle((dtype, "bool", "float32", "int64"))
     mixed = [
         filled(*shape, seed=at, dtype=item_dtype)
         for at, (shape, item_dtype) in enumerate(zip(shapes, dtypes, strict=False))
     ]
-    wanted = np.asarray(np.einsum(subscripts, *mixed))
-    assert_same(einsum_in(shared_db, subscripts, *mixed), wanted)
+    expected = np.asarray(np.einsum(subscripts, *mixed))
+    assert_same(einsum_in(shared_db, subscripts, *mixed), expected)
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
@@ -86,8 +86,8 @@ def test_random_networks(shared_db: se.Database, seed: int, optimizer: str) -> N
     """Networks that opt_einsum draws: each tensor shares labels with several others; some labels are free."""
     subscripts, shapes = rand_equation(3 + seed, 2 + seed % 2, n_out=seed % 3, d_min=1, d_max=3, seed=seed)
     arrays = [filled(*shape, seed=at) for at, shape in enumerate(shapes)]
-    wanted = np.asarray(opt_einsum.contract(subscripts, *arrays))
-    assert_same(einsum_in(shared_db, subscripts, *arrays, optimizer=optimizer), wanted)
+    expected = np.asarray(opt_einsum.contract(subscripts, *arrays))
+    assert_same(einsum_in(shared_db, subscripts, *arrays, optimizer=optimizer), expected)
 
 
 def test_a_chain_of_many_matrices() -> None:
@@ -106,8 +106,8 @@ def test_a_lattice_of_tensors() -> None:
         labels = [right] * (column + 1 < columns) + [below] * (row + 1 < rows)
         labels += [at - 2] * (column > 0) + [at - 2 * columns + 1] * (row > 0)
         arguments += [filled(*(2,) * len(labels), seed=at), labels]
-    wanted = np.asarray(opt_einsum.contract(*arguments, []))
-    np.testing.assert_allclose(se.einsum(*arguments, []), wanted, rtol=1e-10, atol=1e-9)
+    expected = np.asarray(opt_einsum.contract(*arguments, []))
+    np.testing.assert_allclose(se.einsum(*arguments, []), expected, rtol=1e-10, atol=1e-9)
 
 
 def test_a_star_of_tensors_around_one_label() -> None:

@@ -132,8 +132,8 @@ def check(shell: psycopg.Connection, db: se.Database, case: Case) -> None:
     rows = einsum(shell, case.text, replace=True, **options)
     assert [row[0] for row in rows] == [*wanted_by_client]
     for name, table, shape, dtype, fill, tuples in rows:
-        wanted, result = case.expected[name], stored_result(db, name)
-        assert (tuple(shape), dtype, fill) == (wanted.shape, str(wanted.dtype), repr(result.fill).lower())
+        expected, result = case.expected[name], stored_result(db, name)
+        assert (tuple(shape), dtype, fill) == (expected.shape, str(expected.dtype), repr(result.fill).lower())
         assert (tuples, table) == (result.rows.num_rows, name.lower())
         case.expect(name, result.to_numpy())
 

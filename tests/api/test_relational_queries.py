@@ -127,13 +127,13 @@ def test_random_expressions(shared_db: se.Database) -> None:
                 promoted = {f"dim_{at}": 1 for at in range(len(keys))}
                 stored = shared_db.tensor(node.name, array, promoted=promoted, fill=99)
                 assert type_of(stored.tensor, stored.decomposition, True) == node.type
-        wanted = evaluate(problem.expression, problem.inputs)
-        if not wanted:
+        expected = evaluate(problem.expression, problem.inputs)
+        if not expected:
             return
         result = relation_in(shared_db.compute(se.TensorRelation(problem.expression)), problem.expression.type.arity)
-        assert result.keys() == wanted.keys()
-        for key, array in wanted.items():
-            np.testing.assert_allclose(result[key], array, rtol=0, atol=scale_of(wanted) * 1e-9)
+        assert result.keys() == expected.keys()
+        for key, array in expected.items():
+            np.testing.assert_allclose(result[key], array, rtol=0, atol=scale_of(expected) * 1e-9)
         computed += 1
 
     run()

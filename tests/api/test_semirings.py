@@ -50,10 +50,10 @@ def test_semirings(shared_db: se.Database, join: str, agg: str, fill: float, spa
     operands: list[Any] = [stored_with(array, fill) for array in arrays] if sparse else arrays
     with np.errstate(invalid="ignore"):
         joined = JOINS[join](arrays[0][:, None], arrays[1])
-        wanted = np.asarray(SEMIRINGS[join, agg](joined, axis=2))
+        expected = np.asarray(SEMIRINGS[join, agg](joined, axis=2))
         of_all = np.asarray(SEMIRINGS[join, agg](joined.reshape(-1)))
     options: dict[str, Any] = {"join": join, "agg": agg, "fill": fill}
-    assert_same(einsum_in(shared_db, "ij,kj->ik", *operands, **options), wanted)
+    assert_same(einsum_in(shared_db, "ij,kj->ik", *operands, **options), expected)
     assert_same(einsum_in(shared_db, "ij,kj->", *operands, **options), of_all)
 
 
@@ -64,10 +64,10 @@ def test_shortest_paths() -> None:
         distances[at, at + 1] = at + 1.0
     steps = stored_with(distances, np.inf)
     result = se.einsum("ij,jk,kl->il", steps, steps, steps, join="+", agg="min", fill=np.inf)
-    wanted = np.full((6, 6), np.inf)
+    expected = np.full((6, 6), np.inf)
     for at in range(3):
-        wanted[at, at + 3] = 3 * at + 6.0
-    np.testing.assert_array_equal(result, wanted)
+        expected[at, at + 3] = 3 * at + 6.0
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_the_likeliest_path_of_a_hidden_markov_model() -> None:
@@ -81,10 +81,10 @@ def test_the_likeliest_path_of_a_hidden_markov_model() -> None:
 
 def test_sums_of_logarithms_of_large_and_of_no_weights() -> None:
     large = np.array([[1000.0, 1000.0, -1000.0], [-np.inf, -np.inf, -np.inf], [0.0, -np.inf, 710.0]])
-    wanted = np.logaddexp.reduce(large, axis=1)
-    assert_same(se.einsum("ij->i", large, agg="logsumexp"), wanted)
+    expected = np.logaddexp.reduce(large, axis=1)
+    assert_same(se.einsum("ij->i", large, agg="logsumexp"), expected)
     result = se.einsum("ij->i", stored_with(large, -np.inf), agg="logsumexp", fill=-np.inf)
-    assert_same(result, wanted)
+    assert_same(result, expected)
 
 
 def test_reachability() -> None:
@@ -101,9 +101,9 @@ def test_aggregates_of_one_sparse_operand(shared_db: se.Database, agg: str, fill
     numpys = {"logsumexp": np.logaddexp.reduce}
     for subscripts, axes in (("ij->i", 1), ("ij->j", 0), ("ij->", (0, 1))):
         fold = numpys.get(agg) or getattr(np, agg)
-        wanted = fold(array.reshape(-1)) if axes == (0, 1) else fold(array, axis=axes)
+        expected = fold(array.reshape(-1)) if axes == (0, 1) else fold(array, axis=axes)
         result = einsum_in(shared_db, subscripts, stored_with(array, fill), agg=agg, fill=fill)
-        assert_same(result, np.asarray(wanted))
+        assert_same(result, np.asarray(expected))
 
 
 def test_joins_of_several_operands() -> None:

@@ -71,15 +71,15 @@ def test_the_best_plans_are_different_decompositions() -> None:
 def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
     """What a route costs is what its placed_operators cost, and no other placed_operators cost less."""
     between = tuple(max(pair) for pair in zip(before, after, strict=True))
-    source, middle, wanted = map(Decomposition, (before, between, after))
+    source, middle, expected = map(Decomposition, (before, between, after))
     operators = []
     if middle != source:
         operators.append(
             PricedOperator(tuple(slice_strategies(source, middle)), SizedRelation(middle, Volume(1e4, 3e6)), 1e-3)
         )
-    if middle != wanted:
+    if middle != expected:
         operators.append(
-            PricedOperator(tuple(stack_strategies(middle, wanted)), SizedRelation(wanted, Volume(1e4, 1e6)), 1e-3)
+            PricedOperator(tuple(stack_strategies(middle, expected)), SizedRelation(expected, Volume(1e4, 1e6)), 1e-3)
         )
     routes = Routes(COSTS, 2)
     start_relation = SizedRelation(source, Volume(1e4, 2e6))
@@ -107,7 +107,7 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
         ]
         for operator in operators
     ]
-    for start, end in itertools.product(tables_for(source.promoted), tables_for(wanted.promoted)):
+    for start, end in itertools.product(tables_for(source.promoted), tables_for(expected.promoted)):
         least = min(priced(list(placed_operators), start, end) for placed_operators in itertools.product(*options))
         assert routes.between(seconds, start, end) == pytest.approx(least, rel=1e-12)
         placed_operators = routes.placed_operators(start_relation, operators, start, end)

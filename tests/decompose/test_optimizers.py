@@ -168,8 +168,8 @@ class TestCover:
                 read = [operand.tensor for einsum in einsums for operand in einsum.operands if operand.tensor in here]
                 assert len(read) == len(set(read))
                 for later in itertools.chain.from_iterable(rounds[number + 1 :]):
-                    wanted = [operand.tensor for operand in later.operands if operand.tensor not in available]
-                    fits = here.issuperset(wanted) and len({*read, *wanted}) == len(read) + len(wanted)
+                    expected = [operand.tensor for operand in later.operands if operand.tensor not in available]
+                    fits = here.issuperset(expected) and len({*read, *expected}) == len(read) + len(expected)
                     assert not fits, f"{later.output.tensor} could be of this round"
                 available |= here
             computed = [einsum for einsums in rounds for einsum in einsums]
@@ -244,8 +244,8 @@ class TestManyLabels:
                 db.plan(text, optimizer=optimizer, rewrite=False)
             return
         plan = db.plan(text, optimizer=optimizer, rewrite=False)
-        wanted = np.einsum("abcdefghix,xklmno->ao", *tensors.values(), optimize=True)
-        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), wanted)
+        expected = np.einsum("abcdefghix,xklmno->ao", *tensors.values(), optimize=True)
+        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected)
 
     def test_the_largest_labels_are_promoted(self, db: se.Database) -> None:
         entries = (np.vstack([np.zeros((9, 50), int), np.arange(50) * 1999]), np.ones(50))
@@ -263,8 +263,8 @@ def greedy_choices(problem: Problem) -> dict[str, Choice]:
     def added(einsum: EinSum, choice: Choice) -> float:
         seconds = model.vertex_cost(einsum, choice).seconds
         for operand in einsum.operands:
-            wanted = reference_tiles(einsum, operand, choice)
-            seconds += model.repartition_cost(operand.tensor, produced.get(operand.tensor, wanted), wanted)
+            expected = reference_tiles(einsum, operand, choice)
+            seconds += model.repartition_cost(operand.tensor, produced.get(operand.tensor, expected), expected)
         name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
         layout = problem.layouts.get(name)
         return seconds + (0 if layout is None else model.repartition_cost(name, tiles, layout.tiles))

@@ -33,9 +33,9 @@ def test_costs_in_a_table_equal_single_costs(data: st.DataObject) -> None:
     entries = data.draw(st.integers(1, math.prod(shape)))
     task = task_of(shape, entries, data.draw(st.sampled_from([math.inf, 1e6, 1e4, 1e3])))
     tiles = list(itertools.product((0, 1, 2, 4), repeat=len(shape)))[:: data.draw(st.integers(1, 5))]
-    wanted = [(tile, data.draw(st.integers(1, 3))) for tile in tiles]
-    costs = task.repartition_costs("A", tiles, wanted)
-    alone = [[task.model.repartition_cost("A", one, *other) for other in wanted] for one in tiles]
+    expected = [(tile, data.draw(st.integers(1, 3))) for tile in tiles]
+    costs = task.repartition_costs("A", tiles, expected)
+    alone = [[task.model.repartition_cost("A", one, *other) for other in expected] for one in tiles]
     np.testing.assert_array_equal(costs, alone)
 
 

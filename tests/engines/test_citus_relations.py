@@ -61,17 +61,17 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
     @given(problems(5), st.data())
     def run(problem: Problem, data: st.DataObject) -> None:
         nonlocal computed
-        wanted = evaluate(problem.expression, problem.inputs)
-        if not wanted:
+        expected = evaluate(problem.expression, problem.inputs)
+        if not expected:
             return
         placements = load(citus, problem, data)
-        arity, tolerance = problem.expression.type.arity, scale_of(wanted) * 1e-9
+        arity, tolerance = problem.expression.type.arity, scale_of(expected) * 1e-9
 
         def check(result: se.TensorResult) -> None:
             nonlocal computed
             actual = relation_in(result, arity)
-            assert actual.keys() == wanted.keys()
-            for key, array in wanted.items():
+            assert actual.keys() == expected.keys()
+            for key, array in expected.items():
                 np.testing.assert_allclose(actual[key], array, rtol=0, atol=tolerance)
             computed += 1
 

@@ -59,9 +59,9 @@ class TestTables:
             *(f"({i}, CAST({i % 2} AS {'int' if dtype == 'bool' else sql_type})::{sql_type})" for i in range(4)),
             columns=f"i BIGINT, v {sql_type}",
         )
-        for wanted in (None, "bool") if dtype == "bool" else (None, "float64", "float32", "int64", "bool"):
-            stored = db.tensor_from_table("E", "edges", ["i"], "v", dtype=wanted)
-            assert stored.tensor.dtype == (wanted or dtype)
+        for expected in (None, "bool") if dtype == "bool" else (None, "float64", "float32", "int64", "bool"):
+            stored = db.tensor_from_table("E", "edges", ["i"], "v", dtype=expected)
+            assert stored.tensor.dtype == (expected or dtype)
             np.testing.assert_array_equal(read_back(db, "E"), [0, 1, 0, 1])
 
     @pytest.mark.parametrize(

@@ -135,15 +135,15 @@ def test_softmax_of_rows_that_lack_values(shared_db: se.Database, optimizer: str
     x = partly(X, -np.inf)
     shared_db.tensor("X", x, fill=-np.inf)
     with np.errstate(all="ignore"):
-        wanted = np.nan_to_num(softmax(x, 1))
-        logarithms = np.log(wanted)
+        expected = np.nan_to_num(softmax(x, 1))
+        logarithms = np.log(expected)
     results = shared_db.run(
         "C[i, j] = softmax[j](X[i, j])\nL[i, j] = log_softmax[j](X[i, j])", optimizer=optimizer, nonfinite=nonfinite
     )
-    np.testing.assert_allclose(results["C"].to_numpy(), wanted, rtol=1e-12)
+    np.testing.assert_allclose(results["C"].to_numpy(), expected, rtol=1e-12)
     np.testing.assert_allclose(results["L"].to_numpy(), logarithms, rtol=1e-12)
     assert (results["C"].fill, results["L"].fill) == (0, -np.inf)
-    assert results["C"].rows.num_rows == np.count_nonzero(wanted)
+    assert results["C"].rows.num_rows == np.count_nonzero(expected)
 
 
 def test_macros_of_complex_numbers() -> None:

@@ -85,8 +85,8 @@ def test_labels_and_linear_algebra_mix() -> None:
     result = evaluate_program(se.program(MIXED), ARRAYS)["tensor"]
     product = ARRAYS["X"] @ ARRAYS["V"]
     scaled = product / np.linalg.norm(product, axis=1, keepdims=True)
-    wanted = ((scaled - scaled.sum(axis=0)).sum(axis=0) ** 2).sum()
-    np.testing.assert_allclose(result, wanted, rtol=1e-12)
+    expected = ((scaled - scaled.sum(axis=0)).sum(axis=0) ** 2).sum()
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 @pytest.fixture

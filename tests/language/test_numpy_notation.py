@@ -92,12 +92,12 @@ def test_meaning_of_any_call(call: tuple[str, list[Array]]) -> None:
     """Numpy allows only ASCII letters, so that it gets another letter with the same order."""
     subscripts, operands = call
     try:
-        wanted = np.asarray(np.einsum(subscripts.replace("é", "z"), *operands))
+        expected = np.asarray(np.einsum(subscripts.replace("é", "z"), *operands))
     except ValueError:
         with pytest.raises((se.ParseError, se.ShapeError)):
             evaluated(subscripts, *operands)
         return
-    assert_same(evaluated(subscripts, *operands), wanted)
+    assert_same(evaluated(subscripts, *operands), expected)
 
 
 def test_meaning_of_joins() -> None:

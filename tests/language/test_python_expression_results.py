@@ -122,11 +122,11 @@ CASES = [(expression["i", "j"], value) for expression, value in ELEMENTWISE] + [
 ]
 
 
-def assert_same(result: se.TensorResult, wanted: Any) -> None:  # noqa: ANN401  # an array or number
+def assert_same(result: se.TensorResult, expected: Any) -> None:  # noqa: ANN401  # an array or number
     actual = result.to_numpy()
-    assert (actual.shape, actual.dtype) == (np.shape(wanted), wanted.dtype)
-    tolerance = 1e-5 if wanted.dtype in (np.float32, np.complex64) else 1e-12
-    np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
+    assert (actual.shape, actual.dtype) == (np.shape(expected), expected.dtype)
+    tolerance = 1e-5 if expected.dtype in (np.float32, np.complex64) else 1e-12
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
@@ -158,8 +158,8 @@ def test_a_program_of_several_statements(db: se.Database, optimizer: str) -> Non
 def test_declared_results_have_their_own_labels(db: se.Database) -> None:
     spread = se.tensor("Spread", {"k": 2, "j": 4, "l": 3})
     spread["k", "j", "l"] = V_j * (se.index("k") + 1)
-    wanted = np.broadcast_to((v * np.array([[1], [2]]))[:, :, None], (2, 4, 3))
-    assert_same(db.run(se.program(spread))["Spread"], wanted)
+    expected = np.broadcast_to((v * np.array([[1], [2]]))[:, :, None], (2, 4, 3))
+    assert_same(db.run(se.program(spread))["Spread"], expected)
 
 
 def test_labels_promoted_by_hand(db: se.Database) -> None:

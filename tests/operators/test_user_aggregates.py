@@ -205,8 +205,8 @@ def test_programs_and_plans_are_written_and_read(db: se.Database) -> None:
     db.tensor("A", array)
     plan = db.plan(program)
     again = db.load_plan(plan.to_json())
-    for name, wanted in {"R": [[1, 1], [2, 0]], "T": [9, 8, -math.inf]}.items():
-        assert db.run(plan)[name].to_numpy().tolist() == db.run(again)[name].to_numpy().tolist() == wanted
+    for name, expected in {"R": [[1, 1], [2, 0]], "T": [9, 8, -math.inf]}.items():
+        assert db.run(plan)[name].to_numpy().tolist() == db.run(again)[name].to_numpy().tolist() == expected
 
 
 def test_python_writes_them_as_text_does() -> None:

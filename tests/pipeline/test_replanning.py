@@ -95,9 +95,9 @@ def test_larger_results_than_expected_cause_replanning(db: se.Database) -> None:
     assert told.is_better
     assert told.seconds < 0.9 * told.kept_seconds
     product = (inputs["A"] * inputs["B"]).toarray()
-    wanted = product @ inputs["C"].toarray() @ db.run("W[i, f] = D[i, f]")["W"].to_numpy()
+    expected = product @ inputs["C"].toarray() @ db.run("W[i, f] = D[i, f]")["W"].to_numpy()
     for replan in (True, False):
-        np.testing.assert_allclose(db.run(plan, replan=replan)["Z"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(db.run(plan, replan=replan)["Z"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_replanning_gives_the_plan_for_the_actual_sizes(db: se.Database) -> None:
@@ -146,8 +146,8 @@ def test_results_beyond_memory_are_computed_in_passes(db: se.Database) -> None:
         ("Y", True),
         ("Y", False),
     ]
-    wanted = (first.toarray() ** 2)[:, :, None, None] * factor
-    np.testing.assert_allclose(execution.results["Y"].to_numpy(), wanted.max(axis=2))
+    expected = (first.toarray() ** 2)[:, :, None, None] * factor
+    np.testing.assert_allclose(execution.results["Y"].to_numpy(), expected.max(axis=2))
 
 
 def test_products_are_contracted_in_another_order(db: se.Database) -> None:
@@ -162,8 +162,8 @@ def test_products_are_contracted_in_another_order(db: se.Database) -> None:
         results = db.run(text)
         execution = executed(db, db.plan(text))
     assert any(told.is_better for told in execution.replannings)
-    wanted = db.run(text, replan=False)["Y"].to_numpy()
-    np.testing.assert_allclose(results["Y"].to_numpy(), wanted, rtol=1e-9, atol=1e-12)
+    expected = db.run(text, replan=False)["Y"].to_numpy()
+    np.testing.assert_allclose(results["Y"].to_numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_outputs_computed_before_replanning_are_delivered_in_order(db: se.Database) -> None:

@@ -33,8 +33,8 @@ def assert_cut(plan: se.Plan) -> None:
     assert plan.partitioned is not None
     tiles = {step.einsum.output.tensor: step.choice for step in plan.partitioned.best.steps}
     for step in plan.data.decomposed.steps:
-        wanted = tiles[step.einsum.output.tensor]
-        for label, tile, whole in zip(step.einsum.labels, step.choice, wanted, strict=True):
+        expected = tiles[step.einsum.output.tensor]
+        for label, tile, whole in zip(step.einsum.labels, step.choice, expected, strict=True):
             if whole != DEMOTED:
                 bound = plan.data.decomposed.graph.bound_of(step.einsum, label)
                 assert tile != DEMOTED

@@ -109,10 +109,10 @@ def test_output_of_compile(
     assert main(["compile", "--database", url, str(path), "--style", style]) == 0
     rows, maxima = results(postgres.psql("db", capsys.readouterr().out))
     layer = network["A"] @ network["H"]
-    wanted = np.maximum(layer @ network["W"] - 1, 0)
-    np.testing.assert_allclose(as_array(rows, wanted, 0), wanted)
-    np.testing.assert_allclose(as_array(rows, wanted, 0), db.run(PROGRAM)["Y"].to_numpy())
-    np.testing.assert_allclose(as_array(maxima, wanted[:, 0], 0), (layer + layer**2).max(axis=1))
+    expected = np.maximum(layer @ network["W"] - 1, 0)
+    np.testing.assert_allclose(as_array(rows, expected, 0), expected)
+    np.testing.assert_allclose(as_array(rows, expected, 0), db.run(PROGRAM)["Y"].to_numpy())
+    np.testing.assert_allclose(as_array(maxima, expected[:, 0], 0), (layer + layer**2).max(axis=1))
 
 
 @pytest.mark.parametrize("style", ["cte", "staged"])

@@ -75,8 +75,8 @@ def test_a_squared_distance_needs_no_dense_product(factors: se.Database, arrays:
 def test_a_product_is_distributed(factors: se.Database, arrays: dict[str, Any]) -> None:
     plan = factors.plan(GRADIENT)
     assert largest_result(plan) < ROWS * COLUMNS
-    wanted = -difference(arrays) @ arrays["V"]
-    np.testing.assert_allclose(factors.run(plan)["G"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+    expected = -difference(arrays) @ arrays["V"]
+    np.testing.assert_allclose(factors.run(plan)["G"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
@@ -127,8 +127,8 @@ def rewritten(
         assert any(isinstance(term, NumberTerm) or free_labels(term) != frozenset(root.labels) for term, root in pairs)
         return []
     results = evaluate_program(EinGraph(graph.tensors, tuple(einsums), tuple(roots)), values)
-    wanted = evaluate_program(EinGraph(graph.tensors, graph.einsums, tuple(roots)), values)
-    return [(results[name], wanted[name]) for name in roots]
+    expected = evaluate_program(EinGraph(graph.tensors, graph.einsums, tuple(roots)), values)
+    return [(results[name], expected[name]) for name in roots]
 
 
 def some_values(seed: int) -> dict[str, Any]:
@@ -140,22 +140,22 @@ def some_values(seed: int) -> dict[str, Any]:
 @given(expressions(), st.booleans(), st.floats(0.01, 1), st.integers(0, 2**32 - 1))
 @example(("+", "X[i, j]", ("+", "2", ("+", "X[i, j]", "X[i, j]"))), False, 0.03, 0)  # 3 is the bound of i, too
 def test_random_expressions_keep_their_values(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
-    for result, wanted in rewritten(total_of(tree), ["S"], is_shared, density, some_values(seed)):
-        np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-8)
+    for result, expected in rewritten(total_of(tree), ["S"], is_shared, density, some_values(seed)):
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-8)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(programs(), st.sets(st.sampled_from("TRS"), min_size=1), st.booleans(), st.integers(0, 2**32 - 1))
 def test_random_programs_keep_their_results(text: str, roots: set[str], is_shared: bool, seed: int) -> None:
-    for result, wanted in rewritten(text, sorted(roots), is_shared, 0.1, some_values(seed)):
-        np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-7)
+    for result, expected in rewritten(text, sorted(roots), is_shared, 0.1, some_values(seed)):
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("aggregate", ["max", "min", "prod", "logsumexp", "sum"])
 def test_aggregates_of_cancelling_terms(aggregate: str) -> None:
     for text in (f"S[j] = {aggregate}[i](X[i, j] - X[i, j] + v[j])", f"S[] = {aggregate}[i](u[i] - u[i] + sum(v[j]))"):
-        ((result, wanted),) = rewritten(text, ["S"], False, 1.0, some_values(2))
-        np.testing.assert_allclose(result, wanted, rtol=1e-12)
+        ((result, expected),) = rewritten(text, ["S"], False, 1.0, some_values(2))
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 SEVERAL = """
@@ -175,8 +175,8 @@ def test_results_that_share_parts_are_rewritten_together(factors: se.Database, a
     assert sum(names == ["U", "X"] for names in reads) == 1  # X' U, of L and of H
     results, error = factors.run(plan), difference(arrays)
     assert [list(results[name].df())[:-1] for name in "LGH"] == [[], ["row", "m"], ["column", "m"]]
-    wanted = {"L": (error**2).sum(), "G": error @ arrays["V"], "H": error.T @ arrays["U"]}
-    for name, array in wanted.items():
+    expected = {"L": (error**2).sum(), "G": error @ arrays["V"], "H": error.T @ arrays["U"]}
+    for name, array in expected.items():
         np.testing.assert_allclose(results[name].to_numpy(), array, rtol=1e-8, atol=1e-8)
 
 

@@ -216,13 +216,13 @@ def _holds(classes: EClasses, node: ENode, term: Term, labels: Mapping[str, str]
 @pytest.mark.parametrize("method", REWRITES)
 def test_saturation_derives_the_rewrites_of_systemml(method: str) -> None:
     for left, right in REWRITES[method]:
-        terms_read, wanted = reading(left()), reading(right()).terms[0]
+        terms_read, expected = reading(left()), reading(right()).terms[0]
         classes = saturate(
             terms_read.terms, terms_read.bounds, [*terms_read.equal_pairs, *known_constants(terms_read.terms)]
         )
         assert classes.is_saturated
-        is_zero = isinstance(wanted, Mul) and wanted.left == NumberTerm(0.0)
-        assert finds(classes, classes.roots[0], NumberTerm(0.0) if is_zero else wanted, {}), str(right())
+        is_zero = isinstance(expected, Mul) and expected.left == NumberTerm(0.0)
+        assert finds(classes, classes.roots[0], NumberTerm(0.0) if is_zero else expected, {}), str(right())
 
 
 def test_limits_end_it_with_partial_classes() -> None:

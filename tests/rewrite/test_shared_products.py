@@ -44,8 +44,8 @@ def test_a_product_of_which_few_entries_are_read_is_not_computed_whole(db: se.Da
     arrays = load_sampled(db, dtype)
     plan = db.plan(SAMPLED)
     assert plan.data.rewriting.inlined == {"S_sum": "S"}
-    wanted = arrays["A"] * (arrays["U"] @ arrays["V"])
-    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), wanted, rtol=1e-4 if dtype == "float32" else 1e-9)
+    expected = arrays["A"] * (arrays["U"] @ arrays["V"])
+    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), expected, rtol=1e-4 if dtype == "float32" else 1e-9)
     assert "without S_sum (rewrite=False keeps to what is written)" in plan.explain()
 
 
@@ -89,8 +89,8 @@ def test_nonfinite_values_are_multiplied_as_written(db: se.Database, value: floa
     arrays["C"][3, 4] = value
     db.tensor("C", arrays["C"])
     assert db.plan(CHAIN).data.rewriting.inlined == {}
-    wanted = arrays["B"] @ arrays["C"] @ arrays["x"]
-    np.testing.assert_allclose(db.run(CHAIN)["y"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+    expected = arrays["B"] @ arrays["C"] @ arrays["x"]
+    np.testing.assert_allclose(db.run(CHAIN)["y"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_dtypes_that_differ_stay_apart(db: se.Database) -> None:
@@ -109,8 +109,8 @@ def test_equal_labels_of_two_sums_are_distinct(db: se.Database) -> None:
     text = "Y[i, j] = M[i, j] * sum[k](A[i, k] * B[k, j]) * sum[k](C[i, k] * D[k, j])"
     plan = db.plan(text)
     assert len(plan.data.rewriting.inlined) == 2
-    wanted = mask.toarray() * (arrays["A"] @ arrays["B"]) * (arrays["C"] @ arrays["D"])
-    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+    expected = mask.toarray() * (arrays["A"] @ arrays["B"]) * (arrays["C"] @ arrays["D"])
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_other_names_of_labels_in_the_statement_that_reads(db: se.Database) -> None:
@@ -212,8 +212,8 @@ def test_constants_keep_no_product_apart(db: se.Database, text: str) -> None:
     arrays = load_sampled(db)
     plan = db.plan(text)
     assert plan.cost < 0.3 * db.plan(text, rewrite=False).cost
-    wanted = arrays["A"] * (arrays["U"] @ arrays["V"]) / np.sqrt(60)
-    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), wanted, rtol=1e-9)
+    expected = arrays["A"] * (arrays["U"] @ arrays["V"]) / np.sqrt(60)
+    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), expected, rtol=1e-9)
 
 
 def test_constants_are_multiplied_with_sums_not_with_their_terms(db: se.Database) -> None:

@@ -64,15 +64,15 @@ BINARY: dict[str, Callable[[Array, Array], Any]] = {
 }
 
 
-def check(db: se.Database, body: str, labels: str, wanted: Any) -> None:  # noqa: ANN401  # an array or a number of numpy
+def check(db: se.Database, body: str, labels: str, expected: Any) -> None:  # noqa: ANN401  # an array or a number of numpy
     """Assert numpy's result for all optimizers; delivered entries are those that differ from the fill."""
-    wanted = np.asarray(wanted)
+    expected = np.asarray(expected)
     for optimizer in OPTIMIZERS:
         result = db.run(f"W[{labels}] = {body}", optimizer=optimizer)["W"]
         actual = result.to_numpy()
-        assert (actual.shape, actual.dtype) == (wanted.shape, wanted.dtype)
-        tolerance = 1e-5 if wanted.dtype == np.float32 else 1e-12
-        np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
+        assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+        tolerance = 1e-5 if expected.dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("fill", "dtype"), [(0, "float64"), (1, "float64"), (-0.5, "float32"), (2, "int64")])
@@ -83,10 +83,10 @@ def test_functions_of_one_operand(shared_db: se.Database, body: str, fill: float
     u = sparse((4, 5), fill, dtype=dtype)
     load(shared_db, "U", u, fill)
     with np.errstate(all="ignore"):
-        wanted = np.asarray(UNARY[body](u))
-    check(shared_db, body, "i, j", wanted)
+        expected = np.asarray(UNARY[body](u))
+    check(shared_db, body, "i, j", expected)
     result = shared_db.run(f"W[i, j] = {body}")["W"]
-    assert result.fill == wanted[0, 0]
+    assert result.fill == expected[0, 0]
     assert result.rows.num_rows <= np.count_nonzero(u != fill)
 
 
@@ -107,8 +107,8 @@ def test_functions_of_two_operands(
     load(shared_db, "U", u, fills[0])
     load(shared_db, "V", v, fills[1])
     with np.errstate(all="ignore"):
-        wanted = np.asarray(BINARY[body](u, v))
-    check(shared_db, body, "i, j", wanted)
+        expected = np.asarray(BINARY[body](u, v))
+    check(shared_db, body, "i, j", expected)
 
 
 FOLDS: dict[str, Callable[..., Any]] = {
@@ -133,9 +133,9 @@ def test_reductions(shared_db: se.Database, fold: str, fill: float, dtype: str, 
     load(shared_db, "U", u, fill)
     remaining = ", ".join(label for axis, label in enumerate("ijk") if axis not in axes)
     result = shared_db.run(f"W[{remaining}] = {fold}(U[i, j, k])")["W"].to_numpy()
-    wanted = np.asarray(FOLDS[fold](u, axis=axes))
-    assert result.shape == wanted.shape
-    np.testing.assert_allclose(result, wanted, rtol=1e-12, atol=1e-12)
+    expected = np.asarray(FOLDS[fold](u, axis=axes))
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("fills", [(0, 0, 0), (1, 0, -2), (0, 3, 0.5)])
@@ -169,8 +169,8 @@ def test_infinities_in_programs_and_fills(shared_db: se.Database, optimizer: str
     np.testing.assert_allclose(results["P"].to_numpy(), powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
     load(shared_db, "F", np.where(c != 0, c, np.inf), np.inf)
     results = shared_db.run("D[i, j] = where(index(i) == index(j), 0, F[i, j])", optimizer=optimizer)
-    wanted = np.where(np.arange(5)[:, None] == np.arange(6), 0, np.where(c != 0, c, np.inf))
-    np.testing.assert_array_equal(results["D"].to_numpy(), wanted)
+    expected = np.where(np.arange(5)[:, None] == np.arange(6), 0, np.where(c != 0, c, np.inf))
+    np.testing.assert_array_equal(results["D"].to_numpy(), expected)
     results = shared_db.run("D[i, j] = min(U[i, j], where(index(i) == index(j), 0, inf))", optimizer=optimizer)
     np.testing.assert_array_equal(results["D"].to_numpy(), np.where(np.arange(5)[:, None] == np.arange(6), 0, u))
 

@@ -48,9 +48,9 @@ def read(db: se.Database, dtype: str | None = None, fill: Number = 0) -> NDArray
 def test_dtype_is_that_of_the_column_or_the_argument(shared_db: se.Database, sql_type: str, dtype: str) -> None:
     make_table(shared_db, sql_type, 0, 1, 1, 0)
     is_truth_alone = sql_type == "BOOLEAN" and not engine_of(shared_db).dialect.casts_truth
-    for wanted in (None, "bool") if is_truth_alone else (None, "float64", "float32", "int64", "bool"):
-        result = read(shared_db, wanted)
-        assert result.dtype == (wanted or dtype)
+    for expected in (None, "bool") if is_truth_alone else (None, "float64", "float32", "int64", "bool"):
+        result = read(shared_db, expected)
+        assert result.dtype == (expected or dtype)
         np.testing.assert_array_equal(result, [0, 1, 1, 0])
 
 
