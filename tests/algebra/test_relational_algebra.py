@@ -167,9 +167,9 @@ def test_nearest_neighbour() -> None:
     )
     nearest = Aggregation(Join(distances, number, (0,), (0,), least), (), KernelFold(lesser))
     result = evaluate(nearest, stored)[()]
-    every = np.einsum("ni,ij,nj->n", query - points, metric, query - points)
-    assert result[1] == every.argmin()
-    np.testing.assert_allclose(result[0], every.min())
+    all_distances = np.einsum("ni,ij,nj->n", query - points, metric, query - points)
+    assert result[1] == all_distances.argmin()
+    np.testing.assert_allclose(result[0], all_distances.min())
 
 
 @pytest.mark.parametrize(

@@ -155,8 +155,8 @@ def test_training_steps_compute_the_same() -> None:
             for name, (first, second) in names.items()
         }
         searched_plans = best_plans(training_step(shape, parts)[:1], placements, Sites(2))
-        for every in (plans, searched_plans):
-            for plan, array in zip(every, expected, strict=False):
+        for site_plans in (plans, searched_plans):
+            for plan, array in zip(site_plans, expected, strict=False):
                 relation = simulate(plan, inputs, 2).relation()
                 rows = [[relation[i, j] for j in range(plan.type.frontier[1])] for i in range(plan.type.frontier[0])]
                 np.testing.assert_allclose(np.block(rows), array)

@@ -188,11 +188,11 @@ class TestErrors:
         before = contents(db)
         with pytest.raises(psycopg.Error) as caught:
             einsum(shell, program, **options)
-        shown = caught.value.diag
-        assert shown.sqlstate == state
-        assert message in (shown.message_primary or "")
-        assert (shown.message_hint or "").startswith(hint or "")
-        assert "Traceback" not in str(caught.value) + (shown.context or "")
+        diagnostics = caught.value.diag
+        assert diagnostics.sqlstate == state
+        assert message in (diagnostics.message_primary or "")
+        assert (diagnostics.message_hint or "").startswith(hint or "")
+        assert "Traceback" not in str(caught.value) + (diagnostics.context or "")
         assert contents(db) == before
 
     @pytest.mark.parametrize(
@@ -315,9 +315,9 @@ class TestRights:
         assert analyst.execute(owner).fetchall() == [("analyst",)]
 
     def test_files_are_refused(self, shell: psycopg.Connection) -> None:
-        asked = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index_columns": []})
+        request = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index_columns": []})
         with pytest.raises(errors.UndefinedTable, match="PostgreSQL reads no files"):
-            shell.execute("SELECT sparseeinsum.python_result('tensor_from_table', %s)", (asked,))
+            shell.execute("SELECT sparseeinsum.python_result('tensor_from_table', %s)", (request,))
 
 
 class TestTexts:

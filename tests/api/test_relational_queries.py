@@ -35,18 +35,18 @@ def test_nearest_neighbour(db: se.Database) -> None:
         .join(db.relation("number"), on=[(0, 0)], kernel="w[] = min(where(u[n] > 0, v[n], inf))")
         .aggregate(by=[], fold="min")
     )
-    every = np.einsum("ni,ij,nj->n", points - query, metric, points - query)
+    expected = np.einsum("ni,ij,nj->n", points - query, metric, points - query)
     blocks: dict[str, Relation] = {
         "q": {(i,): query[2 * i : 2 * i + 2] for i in range(2)},
         "X": {(n, i): points[3 * n : 3 * n + 3, 2 * i : 2 * i + 2] for n in range(2) for i in range(2)},
         "A": {(i, j): metric[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] for i in range(2) for j in range(2)},
         "number": {(n,): np.arange(3.0) + 3 * n for n in range(2)},
     }
-    assert nearest.evaluate(blocks)[()] == every.argmin()
+    assert nearest.evaluate(blocks)[()] == expected.argmin()
     site_plan = nearest.distributed(2, {"X": (0,), "number": (0,)})
     assert site_plan.moved() <= site_plan.transfer < site_plan.plain_transfer
-    np.testing.assert_allclose(db.compute(distances).to_numpy().ravel(), every)
-    assert float(db.compute(nearest).to_numpy()) == every.argmin()
+    np.testing.assert_allclose(db.compute(distances).to_numpy().ravel(), expected)
+    assert float(db.compute(nearest).to_numpy()) == expected.argmin()
 
 
 def test_diagonal_blocks(db: se.Database) -> None:

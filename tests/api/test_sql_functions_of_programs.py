@@ -125,8 +125,8 @@ def test_statements_are_computed_as_written_where_asked(connection: duckdb.DuckD
     for rewrite in ("true", "false"):
         result = dense(connection, f"FROM einsum('{program}', rewrite := {rewrite})", (600,))
         np.testing.assert_allclose(result, square @ square @ square[0], rtol=1e-9, atol=1e-6)
-        ((told,),) = connection.execute(f"SELECT einsum_explain('{program}', rewrite := {rewrite})").fetchall()
-        assert ("without T" in told) == (rewrite == "true")
+        ((explanation,),) = connection.execute(f"SELECT einsum_explain('{program}', rewrite := {rewrite})").fetchall()
+        assert ("without T" in explanation) == (rewrite == "true")
 
 
 def test_tensor_from_table(connection: duckdb.DuckDBPyConnection) -> None:

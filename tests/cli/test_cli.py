@@ -107,8 +107,8 @@ def test_explain(database: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_plans_are_saved_and_run(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "product.plan.json")
     assert main(["explain", "-d", database, "-t", PRODUCT, "-o", "relational", "--save", path]) == 0
-    first, told = capsys.readouterr()
-    assert "product.plan.json" in told
+    first, errors = capsys.readouterr()
+    assert "product.plan.json" in errors
     assert main(["run", "-d", database, "--plan", path, "--into", "C=scores"]) == 0
     with duckdb.connect(database) as connection:
         assert connection.execute("SELECT * FROM scores ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
@@ -122,9 +122,9 @@ def test_plans_are_saved_and_run(database: str, tmp_path: Path, capsys: pytest.C
 def test_explain_draws_a_page(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "plan.html"
     assert main(["explain", "-d", database, "-t", PRODUCT, "--html", str(path), "--analyze"]) == 0
-    printed, told = capsys.readouterr()
+    printed, errors = capsys.readouterr()
     assert printed == ""
-    assert "plan.html" in told
+    assert "plan.html" in errors
     page = path.read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert "actual" in page

@@ -72,8 +72,10 @@ def shell_of_another_system(command: str, extension: Path) -> Shell:
 
 def rows_in_python(extension: Path, statements: Iterable[str]) -> list[list[list[Any]]]:
     """The rows of each statement in a Python that has DuckDB without this package."""
-    asked = json.dumps([f"LOAD '{extension}'", *statements])
+    input_lines = json.dumps([f"LOAD '{extension}'", *statements])
     command = [sys.executable, "-c", _PYTHON]
-    finished = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=120, cwd=extension.parent)
+    finished = subprocess.run(
+        command, input=input_lines, capture_output=True, text=True, timeout=120, cwd=extension.parent
+    )
     assert (finished.returncode, finished.stderr) == (0, "")
     return [json.loads(line) for line in finished.stdout.splitlines()[1:]]

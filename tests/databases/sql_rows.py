@@ -88,7 +88,7 @@ def create_rows(connection: Connection) -> Connection:
         values = rng.uniform(-2, 2, (ROWS, 13)) * (rng.random((ROWS, 13)) < 0.9)
         columns = [values[:, :6].tolist(), values[:, 6:12].tolist(), values[:, 12].tolist()]
         create_table(connection, f"rows_{dtype}", kind, columns)
-        missing = [f"CASE WHEN i % {every} > 0 THEN {name} END AS {name}" for name, every in NULL_EVERY.items()]
+        missing = [f"CASE WHEN i % {distance} > 0 THEN {name} END AS {name}" for name, distance in NULL_EVERY.items()]
         connection.execute(f"CREATE VIEW nulls_{dtype} AS SELECT i, {', '.join(missing)} FROM rows_{dtype}")
     return connection
 

@@ -214,8 +214,8 @@ class TestFiles:
 
     def test_sources_have_schemas(self, database: str, project: Path) -> None:
         assert self.compile(database, project, "Y[i] = sum(A[i, j] * L[j, k])") == 0
-        told = yaml.safe_load((project / "models" / "prog" / "sources.yml").read_text())["sources"]
-        assert [(source["name"], source["schema"], source["tables"][0]["name"]) for source in told] == [
+        sources = yaml.safe_load((project / "models" / "prog" / "sources.yml").read_text())["sources"]
+        assert [(source["name"], source["schema"], source["tables"][0]["name"]) for source in sources] == [
             ("prog_main", "main", "A"),
             ("prog_raw", "raw", "links"),
         ]
@@ -369,16 +369,16 @@ def outcome(db: se.Database, project: Path, plan: se.Plan, case: Case, inputs: d
     """Build the models and compare them with numpy, unless they refuse."""
     with np.errstate(all="ignore"):
         expected = evaluate_program(graph_of(case.text, inputs), inputs)
-    seen = (*inputs.values(), *expected.values())
-    if scale_of(seen) > LARGEST:
+    compared = (*inputs.values(), *expected.values())
+    if scale_of(compared) > LARGEST:
         return "too large to compare"
     try:
         build(db, project)
     except (duckdb.Error, psycopg.Error) as error:
         (reason,) = re.findall(r"not as it was|turned NaN|[Oo]verflow", str(error))[:1]
         return "not as planned" if reason == "not as it was" else str(reason)
-    is_single = any(array.dtype in (np.float32, np.complex64, np.bool_) for array in seen)
+    is_single = any(array.dtype in (np.float32, np.complex64, np.bool_) for array in compared)
     for name in plan.outputs:
-        tolerance = 0 if expected[name].dtype.kind in "bi" else scale_of(seen) * (2e-4 if is_single else 1e-9)
+        tolerance = 0 if expected[name].dtype.kind in "bi" else scale_of(compared) * (2e-4 if is_single else 1e-9)
         np.testing.assert_allclose(result(db, plan, name), expected[name], rtol=0, atol=tolerance, err_msg=name)
     return "right"

@@ -43,17 +43,17 @@ def problems(count: int) -> Iterator[tuple[Problem, Machines]]:
 
 
 def test_no_decomposition_is_cheaper_with_its_best_placements() -> None:
-    seen = set()
+    agreements = set()
     for problem, cluster in problems(16):
         (best, *_) = optimise("dp", problem.model, problem.stored, problem.layouts, {}, 1, machines=cluster)
-        every = [
+        all_seconds = [
             price_choices(problem.model, choices, problem.stored, problem.layouts, cluster).seconds
             for choices in problem.all_plans()
         ]
-        assert best.seconds == pytest.approx(min(every), rel=1e-9)
+        assert best.seconds == pytest.approx(min(all_seconds), rel=1e-9)
         alone = problem.optimise()[0]
-        seen.add([step.choice for step in alone.steps] == [step.choice for step in best.steps])
-    assert seen == {True, False}  # on several machines some plans differ
+        agreements.add([step.choice for step in alone.steps] == [step.choice for step in best.steps])
+    assert agreements == {True, False}  # on several machines some plans differ
 
 
 def test_the_best_plans_are_different_decompositions() -> None:
@@ -91,13 +91,13 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
     def priced(
         placed_operators: list[tuple[PricedOperator, int, Distribution]], start: Distribution, end: Distribution
     ) -> float:
-        total, lies, relation = 0.0, start, start_relation
+        total, location, relation = 0.0, start, start_relation
         for operator, number, place in placed_operators:
             strategy = operator.strategies[number]
-            total += moved(relation, lies, strategy.operands[0]) + operator.seconds * COSTS.work_share(strategy)
+            total += moved(relation, location, strategy.operands[0]) + operator.seconds * COSTS.work_share(strategy)
             total += COSTS.filling_seconds(operator.result.volume, strategy, place)
-            lies, relation = place, operator.result
-        return total + moved(relation, lies, end)
+            location, relation = place, operator.result
+        return total + moved(relation, location, end)
 
     options = [
         [

@@ -48,7 +48,7 @@ DTYPES = ("float64", "float32", "int64", "complex128", "bool")
 def inputs(dtype: str, fill: float) -> dict[str, Array]:
     """Tensors of which some rows, and many entries, are the fill."""
     rng = np.random.default_rng(3)
-    made = {}
+    arrays = {}
     for name, labels in TENSORS.items():
         shape = tuple(BOUNDS[label] for label in labels)
         values = rng.integers(1, 4, shape).astype(dtype)
@@ -56,8 +56,8 @@ def inputs(dtype: str, fill: float) -> dict[str, Array]:
             values = values + 1j * rng.integers(1, 4, shape)
         values[rng.random(shape) < 0.5] = fill
         values[2] = fill
-        made[name] = values
-    return made
+        arrays[name] = values
+    return arrays
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -151,10 +151,10 @@ def test_a_saved_plan_indexes_again(graph: se.Database, tmp_path: Path) -> None:
 
 def test_the_order_of_rows_is_measured(graph: se.Database) -> None:
     text = "T[{0}, m] = sum(A[i, j] * H[{1}, m])"
-    forth, back = text.format("i", "j"), text.format("j", "i")
+    rows_first, back = text.format("i", "j"), text.format("j", "i")
 
     def costs() -> list[float]:
-        return [graph.plan(program, pin={"T": "ij"}, layout="any").cost for program in (forth, back)]
+        return [graph.plan(program, pin={"T": "ij"}, layout="any").cost for program in (rows_first, back)]
 
     by_rows = costs()
     assert by_rows[0] < by_rows[1]

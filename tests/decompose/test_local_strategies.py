@@ -105,19 +105,19 @@ def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], I
         return
     yield from repartitions(relation.input)
     schema = relation.input.schema
-    made: Relation = replace(relation, input=operand(schema, 0))
+    repartition: Relation = replace(relation, input=operand(schema, 0))
     before, after = schema.decomposition, relation.schema.decomposition
     match relation:
         case Slice():
-            yield made, [schema], slice_strategies(before, after)
+            yield repartition, [schema], slice_strategies(before, after)
         case Stack() if len(after.differing_axes(before)) == 1:
-            yield made, [schema], stack_strategies(before, after)
+            yield repartition, [schema], stack_strategies(before, after)
         case Densify():
-            yield made, [schema], completion_strategies(after)
+            yield repartition, [schema], completion_strategies(after)
 
 
 def test_strategies_of_random_plans(shared_db: se.Database) -> None:
-    seen = {Contract: 0, Slice: 0, Stack: 0, Densify: 0}
+    counts = {Contract: 0, Slice: 0, Stack: 0, Densify: 0}
 
     @random_runs(30)
     @given(st.data())
@@ -131,10 +131,10 @@ def test_strategies_of_random_plans(shared_db: se.Database) -> None:
         for relation, operands, strategies in operators(plan):
             for strategy in strategies:
                 check(relation, operands, strategy)
-                seen[type(relation)] += 1
+                counts[type(relation)] += 1
 
     run()
-    assert min(seen.values()) > 0
+    assert min(counts.values()) > 0
 
 
 @pytest.mark.parametrize("keys", list(itertools.product((0, 1), repeat=2)))

@@ -270,8 +270,8 @@ def greedy_choices(problem: Problem) -> dict[str, Choice]:
         return seconds + (0 if layout is None else model.repartition_cost(name, tiles, layout.tiles))
 
     for einsum in model.graph.einsums:
-        every = itertools.product((DEMOTED, 1), repeat=len(einsum.labels))
-        best = min(every, key=lambda choice, einsum=einsum: added(einsum, choice))  # type: ignore[misc]  # default binds it
+        choices = itertools.product((DEMOTED, 1), repeat=len(einsum.labels))
+        best = min(choices, key=lambda choice, einsum=einsum: added(einsum, choice))  # type: ignore[misc]  # default binds it
         chosen[einsum.output.tensor] = best
         produced[einsum.output.tensor] = result_tiles(einsum, best)
     return chosen

@@ -24,11 +24,11 @@ def test_row_bytes_equal_what_a_server_writes(
     postgres_connection: psycopg.Connection, dtype: str, extent: int | None
 ) -> None:
     """A row is seven bytes, then the length and the value of every column."""
-    shown = computed_type(dtype, extent is None)
-    number = TYPES[shown.removesuffix("[]")]
+    type_name = computed_type(dtype, extent is None)
+    number = TYPES[type_name.removesuffix("[]")]
     length = (extent or 1) * (2 if dtype.startswith("complex") else 1)
     array = f"byteasend(tensor_bytes(array_fill(1::{number}, ARRAY[{length}])))"
-    value = array if shown.endswith("[]") else f"{number}send(1)"
+    value = array if type_name.endswith("[]") else f"{number}send(1)"
     query = f"SELECT 7 + 2 * (4 + octet_length(int8send(1))) + 4 + octet_length({value})"
     assert postgres_connection.execute(query).fetchone() == (row_bytes(*relation(dtype, 2, extent)),)
 

@@ -103,9 +103,9 @@ class Page:
             code = compile(ast.Module([statement], []), str(self.path), "exec")
             with contextlib.redirect_stdout(self.printed):
                 exec(code, self.names)  # pages are part of the project
-            shown = _comment_behind_print(statement, lines[(statement.end_lineno or 0) - block.line - 1])
-            if shown:
-                self._compare(shown, self.printed.getvalue()[before:], statement.lineno)
+            output = _comment_behind_print(statement, lines[(statement.end_lineno or 0) - block.line - 1])
+            if output:
+                self._compare(output, self.printed.getvalue()[before:], statement.lineno)
 
     def _run_console(self, block: Block) -> None:
         for command in commands_of(block.text):
@@ -140,20 +140,20 @@ class Page:
         return finished.stdout, finished.returncode
 
     def _run_sql(self, block: Block) -> None:
-        for statement, shown in statements_of(block.text):
+        for statement, output in statements_of(block.text):
             relation = self.connection.sql(statement)
-            self._compare(shown, str(relation) if relation is not None and shown else "", block.line)
+            self._compare(output, str(relation) if relation is not None and output else "", block.line)
 
     def _run_postgresql(self, block: Block) -> None:
         lines = [line for line in block.text.splitlines() if not line.startswith("\\")]
         commands = "\n".join(line for line in lines if not line.startswith("--"))
-        shown = "\n".join(line.removeprefix("--").removeprefix(" ") for line in lines if line.startswith("--"))
+        output = "\n".join(line.removeprefix("--").removeprefix(" ") for line in lines if line.startswith("--"))
         assert self.psql is not None
         printed = re.sub(r"^\(\d+ rows?\)\n+", "", self.psql(commands), flags=re.MULTILINE)
-        self._compare(shown, printed, block.line)
+        self._compare(output, printed, block.line)
 
-    def _compare(self, shown: str, printed: str, line: int) -> None:
-        expected, actual = _plain(shown), _plain(printed)
+    def _compare(self, output: str, printed: str, line: int) -> None:
+        expected, actual = _plain(output), _plain(printed)
         if not doctest.OutputChecker().check_output(expected, actual, doctest.ELLIPSIS):
             pytest.fail(f"{self.path}:{line} shows\n{expected}\nwhere there is\n{actual}", pytrace=False)
 
@@ -175,7 +175,7 @@ def commands_of(text: str) -> Iterator[Command]:
     while lines:
         first = lines.pop(0)
         assert first.startswith("$ "), f"{first!r} follows no command"
-        command, typed, shown = first.removeprefix("$ "), "", ""
+        command, typed, output = first.removeprefix("$ "), "", ""
         while lines and (_is_open(command) or lines[0].startswith("> ")):
             command += "\n" + lines.pop(0).removeprefix("> ")
         while lines and not lines[0].startswith("$ "):
@@ -183,20 +183,20 @@ def commands_of(text: str) -> Iterator[Command]:
             if line.startswith(_TYPED):
                 typed += line.removeprefix(_TYPED) + "\n"
             else:
-                shown += line + "\n"
-        yield Command(command, typed, shown)
+                output += line + "\n"
+        yield Command(command, typed, output)
 
 
 def statements_of(text: str) -> Iterator[tuple[str, str]]:
     """SQL statements, each with the comments directly below it."""
     lines = text.splitlines()
     while any(line.strip() for line in lines):
-        statement, shown = "", ""
+        statement, output = "", ""
         while not _STATEMENT_ENDS.search(statement):
             statement += "\n" + lines.pop(0)
         while lines and lines[0].startswith("-- "):
-            shown += lines.pop(0).removeprefix("-- ") + "\n"
-        yield statement, shown
+            output += lines.pop(0).removeprefix("-- ") + "\n"
+        yield statement, output
 
 
 def _is_open(command: str) -> bool:

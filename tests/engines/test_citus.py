@@ -158,10 +158,10 @@ class TestRuns:
             db.connection.execute("SET LOCAL citus.enable_local_execution = off")
             for command in text.split(";\n"):
                 if command.strip().startswith("INSERT"):
-                    shown = explained(db, command)
-                    assert shown.count("Distributed Subplan") == shown.count('  Seq Scan on "B_by_dim_0_1"')
-                    assert "pull to coordinator" not in shown
-                    assert "Task Count: 8" in shown
+                    explanation = explained(db, command)
+                    assert explanation.count("Distributed Subplan") == explanation.count('  Seq Scan on "B_by_dim_0_1"')
+                    assert "pull to coordinator" not in explanation
+                    assert "Task Count: 8" in explanation
                 if command.strip():
                     db.connection.execute(command)
 
@@ -192,10 +192,10 @@ class TestRuns:
         db.tensor("B", right, distribute=place)
         plan = db.plan("C[j, i, k] = A[i, j] * B[j, k]", pin={"C": "ij"})
         (query,) = filling_queries(plan)
-        shown = explained(db, query)
-        assert "Subplan" not in shown
-        assert "Task Count: 8" in shown
-        assert "Subquery Scan on v" in shown
+        explanation = explained(db, query)
+        assert "Subplan" not in explanation
+        assert "Task Count: 8" in explanation
+        assert "Subquery Scan on v" in explanation
         result = db.run(plan)["C"].to_numpy()
         np.testing.assert_array_equal(result, left.toarray().T[:, :, None] * right[:, None, :])
 
@@ -221,7 +221,7 @@ class TestRuns:
         expected = np.tanh(left[:, :, None] * right).sum(axis=(0, 1)) if "tanh" in text else left @ right
         planned = partial(db.plan, text, pin={"C": {"i": 4, "j": 5, "k": 6}}, rewrite=False)
         (step,) = planned().data.decomposed.steps
-        seen = set()
+        kinds = set()
         strategies = contraction_strategies(step.einsum, step.choice, step.absence.join)
         for strategy in (
             candidate for candidate in strategies if Scattered() not in candidate.operands
@@ -237,8 +237,8 @@ class TestRuns:
                     if command.strip().startswith("INSERT") and not strategy.gathers and not strategy.runs_on_one_site:
                         assert "pull to coordinator" not in explained(db, command)
                     db.connection.execute(command)
-            seen.add((strategy.gathers, strategy.parts_by))
-        assert seen == {(False, None), (True, None), (False, "j")} | ({(False, "i")} if "tanh" in text else set())
+            kinds.add((strategy.gathers, strategy.parts_by))
+        assert kinds == {(False, None), (True, None), (False, "j")} | ({(False, "i")} if "tanh" in text else set())
 
     @pytest.mark.parametrize("place", ["dim_0", "dim_1"])
     def test_diagonals(self, db: se.Database, place: str) -> None:

@@ -146,8 +146,8 @@ class TestPsql:
         assert is_distributed(db, "c")
         rows = session.execute("SELECT val FROM c ORDER BY i, k").fetchall()
         assert [value for (value,) in rows] == (LEFT @ RIGHT).ravel().tolist()
-        shown = session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])', run => true)").fetchall()
-        assert any("between machines" in line for (line,) in shown)
+        explanation = session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])', run => true)").fetchall()
+        assert any("between machines" in line for (line,) in explanation)
         with session.transaction(force_rollback=True):  # both in one call
             session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])')").fetchall()
             assert session.execute(query, ["Y[i] = sum(C[i, k])"]).fetchall() == [("Y", 4)]

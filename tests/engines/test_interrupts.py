@@ -49,7 +49,7 @@ def test_a_run_is_interrupted() -> None:
 
 def test_a_signal_does_not_stop_later_work() -> None:
     """Also if the thread that handles the signal runs only afterwards."""
-    told: list[bool] = []
+    signals: list[bool] = []
     interval = sys.getswitchinterval()
     sys.setswitchinterval(100)  # other threads wait until this one does
     try:
@@ -57,11 +57,11 @@ def test_a_signal_does_not_stop_later_work() -> None:
             os.kill(os.getpid(), signal.SIGINT)
             while True:
                 pass
-        with interruptible(told.append):
+        with interruptible(signals.append):
             time.sleep(0.2)
     finally:
         sys.setswitchinterval(interval)
-    assert told == [False]
+    assert signals == [False]
 
 
 # DuckDB handles signals only if the main thread takes part in the work, which is not certain.
@@ -168,18 +168,18 @@ def test_a_kernel_is_interrupted_in_postgresql(postgres_urls: dict[str, str], ca
 
 def test_other_signal_handlers_are_restored() -> None:
     """An event loop's wakeup descriptor gets signals during a run and is restored after it."""
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    before = signal.set_wakeup_fd(ours.fileno())
+    reader, writer = socket.socketpair()
+    reader.setblocking(False)
+    before = signal.set_wakeup_fd(reader.fileno())
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with interruptible(lambda _: None), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
             time.sleep(1)  # the handler runs before it ends
-        assert theirs.recv(8) == bytes([signal.SIGINT])
-        assert signal.set_wakeup_fd(ours.fileno()) == ours.fileno()
+        assert writer.recv(8) == bytes([signal.SIGINT])
+        assert signal.set_wakeup_fd(reader.fileno()) == reader.fileno()
     finally:
         signal.signal(signal.SIGINT, handler)
         signal.set_wakeup_fd(before)
-        ours.close()
-        theirs.close()
+        reader.close()
+        writer.close()

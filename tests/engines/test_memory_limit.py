@@ -255,10 +255,10 @@ class TestSettingsOfOthers:
         plan = product.plan(self.TEXT, memory_limit="200MB")
         product.connection.execute("SET threads = 1")
         engine = open_duckdb(product.connection)
-        seen: list[int] = []
+        thread_counts: list[int] = []
         with product.stream(plan):
-            seen.append(engine.threads())
-        assert seen == [1]
+            thread_counts.append(engine.threads())
+        assert thread_counts == [1]
 
     def test_a_stream_may_be_closed_by_another_thread(self, product: se.Database) -> None:
         stream = product.stream(self.TEXT, deterministic=True)
@@ -316,8 +316,8 @@ class TestSettingsOfOthers:
 def test_errors_without_spilling_name_the_limit(db: se.Database) -> None:
     """Where DuckDB itself runs out of memory, the error names the limit that the user gave."""
     engine = open_duckdb(db.connection)
-    told = r"memory_limit leaves DuckDB 24,000,000 bytes .* raise memory_limit"
-    with pytest.raises(se.EngineError, match=told), limited_memory(engine, 1):
+    message = r"memory_limit leaves DuckDB 24,000,000 bytes .* raise memory_limit"
+    with pytest.raises(se.EngineError, match=message), limited_memory(engine, 1):
         engine.execute("SELECT LIST(range) FROM range(100_000_000)")
     assert engine.rows("SELECT 1") == [(1,)]
 

@@ -142,14 +142,14 @@ def test_code_of_other_roles_never_runs_in_tables_read_by_name(roles: Roles, tra
     roles.boss.execute("SET search_path = public, lows")
     roles.warned.clear()
     db = roles.as_boss()
-    asked: list[Callable[[], object]] = [
+    calls: list[Callable[[], object]] = [
         lambda: db.run("Y[i] = 2 * ev[i]"),
         lambda: db.run('tensor E[i] from "ev"\nY[i] = 2 * E[i]'),
         lambda: db.tensor_from_table("E", "ev", ["i"], "v"),
         lambda: db.tensor("E", "lows.ev", index=["i"], value="v"),
         lambda: db.program("Y = ev"),
     ]
-    for ask in asked:
+    for ask in calls:
         with pytest.raises(se.RightsError, match="belongs to the role low"):
             ask()
     assert roles.warned == []
@@ -200,12 +200,12 @@ def test_rows_belong_to_who_entered_them(roles: Roles) -> None:
     roles.boss.execute("GRANT ALL ON a TO low")
     low = roles.as_low()
     low.tensor("B", np.ones(2))
-    asked: list[Callable[[], object]] = [
+    calls: list[Callable[[], object]] = [
         lambda: low.drop_tensor("A"),
         lambda: low.tensor("A", np.zeros(2)),
         lambda: low.tensor_from_table("A", "ev_rows", ["i"], "v"),
     ]
-    for ask in asked:
+    for ask in calls:
         with pytest.raises(se.RightsError, match="the tensor A belongs to the role postgres"):
             ask()
     with pytest.raises(errors.InsufficientPrivilege, match="the tensor A belongs to the role postgres"):

@@ -119,8 +119,8 @@ class TestWorkers:
         db.tensor("W", np.ones((100, 100)))
         plan = db.plan("Y[i] = sum(W[i, j] * W[k, j])", pin={"Y": ""})
         assert "tensor_fill" in plan.sql()
-        shown = db.connection.execute(f"EXPLAIN (VERBOSE) {plan.sql()}").fetchall()
-        assert len(str(shown)) < 10_000
+        explanation = db.connection.execute(f"EXPLAIN (VERBOSE) {plan.sql()}").fetchall()
+        assert len(str(explanation)) < 10_000
         np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), np.full(100, 10_000.0))
 
     def test_roles_without_create_rights_use_temporary_tables(self, large: se.Database) -> None:

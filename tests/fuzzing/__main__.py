@@ -30,13 +30,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4)))
     parser.add_argument("--attack", choices=ATTACKS, action="append", help="only this one (default: all in turn)")
     parser.add_argument("--process", nargs=4, metavar=("ATTACK", "NUMBER", "SECONDS", "PLACE"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.process:
-        name, number, seconds, place = asked.process
-        return _attack(name, int(number), float(seconds), Target(asked.engine, place))
-    print(f"seed {asked.seed} on {asked.engine}", flush=True)
-    with tempfile.TemporaryDirectory() as folder, target_of(asked.engine, Path(folder)) as target:
-        failed = _run(target, asked.seed, asked.attack or list(ATTACKS), 60 * asked.minutes)
+    arguments = parser.parse_args()
+    if arguments.process:
+        name, number, seconds, place = arguments.process
+        return _attack(name, int(number), float(seconds), Target(arguments.engine, place))
+    print(f"seed {arguments.seed} on {arguments.engine}", flush=True)
+    with tempfile.TemporaryDirectory() as folder, target_of(arguments.engine, Path(folder)) as target:
+        failed = _run(target, arguments.seed, arguments.attack or list(ATTACKS), 60 * arguments.minutes)
     return int(failed > 0)
 
 

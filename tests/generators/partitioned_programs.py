@@ -44,8 +44,8 @@ def tiles_of(task: TransferTask, name: str, **pieces: int) -> tuple[int, ...]:
     einsum = graph.producer_of(name)
     assert einsum is not None
     bounds = bounds_of(graph, einsum)
-    asked = [pieces.get(label, 1) for label in einsum.labels]
-    return tuple(-(-bound // count) if count > 1 else 0 for bound, count in zip(bounds, asked, strict=True))
+    counts = [pieces.get(label, 1) for label in einsum.labels]
+    return tuple(-(-bound // count) if count > 1 else 0 for bound, count in zip(bounds, counts, strict=True))
 
 
 def small_tasks(is_tree: bool, count: int, workers: int, most: int = 3000) -> Iterator[TransferTask]:

@@ -60,9 +60,9 @@ class Problem:
     def all_plans(self) -> list[dict[str, Choice]]:
         """Every way to promote labels, by brute force."""
         einsums = self.model.graph.einsums
-        every = [itertools.product((DEMOTED, 1), repeat=len(einsum.labels)) for einsum in einsums]
+        choices_by_einsum = [itertools.product((DEMOTED, 1), repeat=len(einsum.labels)) for einsum in einsums]
         names = [einsum.output.tensor for einsum in einsums]
-        return [dict(zip(names, choices, strict=True)) for choices in itertools.product(*every)]
+        return [dict(zip(names, choices, strict=True)) for choices in itertools.product(*choices_by_einsum)]
 
     def all_costs(self) -> list[float]:
         return sorted(self.price(choices) for choices in self.all_plans())
@@ -210,8 +210,8 @@ class Priced:
 
     def all_plans(self) -> list[Candidate]:
         """Every plan there is, cheapest first."""
-        every = itertools.product(*self.task.choices.values())
-        plans = (dict(zip(self.task.choices, choices, strict=True)) for choices in every)
+        combinations = itertools.product(*self.task.choices.values())
+        plans = (dict(zip(self.task.choices, choices, strict=True)) for choices in combinations)
         return sorted(Candidate(self.price(plan), tuple(sorted(plan.items()))) for plan in plans)
 
 
@@ -223,8 +223,8 @@ def priced_by_hand(is_tree: bool, count: int, endless: float = 0) -> Iterator[Pr
         most = round(MOST_PLANS ** (1 / len(graph.einsums)))
         choices = {}
         for einsum in graph.einsums:
-            every = list(itertools.product(TILES, repeat=len(einsum.labels)))
-            choices[einsum.output.tensor] = rng.sample(every, min(len(every), rng.randint(1, most)))
+            all_choices = list(itertools.product(TILES, repeat=len(einsum.labels)))
+            choices[einsum.output.tensor] = rng.sample(all_choices, min(len(all_choices), rng.randint(1, most)))
         computed = {einsum.output.tensor for einsum in graph.einsums}
         tiles = {name: tuple(rng.choice(TILES) for _ in tensor.axes) for name, tensor in graph.tensors.items()}
         stored = {name: tiles[name] for name in tiles if name not in computed and rng.random() < 0.7}

@@ -95,9 +95,11 @@ def test_what_is_lost_is_compiled_by_one_of_two_processes(cache: Path, lost: str
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    told = [process.communicate() for process in processes]
-    assert [output for output, _ in told] == [SUM] * 2, told
-    compiled = [line.split()[1] for _, errors in told for line in errors.splitlines() if line.startswith("compiled ")]
+    outputs = [process.communicate() for process in processes]
+    assert [output for output, _ in outputs] == [SUM] * 2, outputs
+    compiled = [
+        line.split()[1] for _, errors in outputs for line in errors.splitlines() if line.startswith("compiled ")
+    ]
     assert sorted(compiled) == sorted(name for name in victims if name.startswith(("object-", "bitcode-")))
     assert {name: content for name, (_, content) in snapshot(cache).items()} == before
 

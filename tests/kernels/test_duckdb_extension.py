@@ -118,22 +118,22 @@ def test_missing_parts_of_duckdbs_interface_are_errors(shell: Shell) -> None:
     """No table of functions, which DuckDB reports itself; no database; or another DuckDB's table in the process."""
     enter = ctypes.CDLL(str(shell.extension)).sparseeinsum_init_c_api
     enter.restype = ctypes.c_bool
-    asked: list[bytes] = []
-    told: list[bytes] = []
+    versions: list[bytes] = []
+    messages: list[bytes] = []
 
     def loads(table: ctypes.Array[ctypes.c_int64] | None) -> bool:
         def get_api(_: object, version: bytes) -> int | None:
-            asked.append(version)
+            versions.append(version)
             return None if table is None else ctypes.addressof(table)
 
-        set_error = SetError(lambda _, message: told.append(message))
+        set_error = SetError(lambda _, message: messages.append(message))
         access = Access(set_error, GetDatabase(lambda _: None), GetApi(get_api))
         return bool(enter(None, ctypes.byref(access)))
 
     one, another = ((ctypes.c_int64 * 1000)(number) for number in (1, 2))
     assert [loads(table) for table in (None, one, another, one)] == [False] * 4
-    assert set(asked) == {b"v1.5.6"}
-    assert [re.findall("no connection|another DuckDB", message.decode()) for message in told] == [
+    assert set(versions) == {b"v1.5.6"}
+    assert [re.findall("no connection|another DuckDB", message.decode()) for message in messages] == [
         ["no connection"],
         ["another DuckDB"],
         ["no connection"],

@@ -102,9 +102,9 @@ def test_every_error_code_has_a_message_of_its_own() -> None:
     ]
     assert sorted(codes) == sorted(MESSAGES_BY_CODE)
     for message in MESSAGES_BY_CODE.values():
-        shown = re.findall(r"%lld|%\.\*s", message)  # a number, or a text by its length and address
-        assert len(re.findall("%", message)) == len(shown)
-        assert sum(1 if placeholder == "%lld" else 2 for placeholder in shown) <= descriptors.MESSAGE_WORDS
+        placeholders = re.findall(r"%lld|%\.\*s", message)  # a number, or a text by its length and address
+        assert len(re.findall("%", message)) == len(placeholders)
+        assert sum(1 if placeholder == "%lld" else 2 for placeholder in placeholders) <= descriptors.MESSAGE_WORDS
 
 
 def test_every_function_has_kernels_and_every_kernel_is_used() -> None:

@@ -62,8 +62,8 @@ def test_bytes_are_those_of_memory(connection: psycopg.Connection, kind: str) ->
 def test_examples(connection: psycopg.Connection, function: Function) -> None:
     call, _, expected = function.example.partition(" = ")
     ((result,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
-    shown = f"'\\x{result.hex()}'" if isinstance(result, bytes) else str(result)
-    assert shown == expected
+    text = f"'\\x{result.hex()}'" if isinstance(result, bytes) else str(result)
+    assert text == expected
 
 
 def test_bytes_of_arrays(connection: psycopg.Connection) -> None:

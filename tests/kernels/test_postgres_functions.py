@@ -84,7 +84,7 @@ def create_rows(connection: psycopg.Connection) -> None:
             for i in range(ROWS):
                 copy.write_row((i, *(as_stored(values[i]) for values in (rows.u, rows.v, rows.s))))
         columns = ", ".join(
-            f"CASE WHEN i % {every} > 0 THEN {name} END AS {name}" for name, every in NULL_EVERY.items()
+            f"CASE WHEN i % {distance} > 0 THEN {name} END AS {name}" for name, distance in NULL_EVERY.items()
         )
         connection.execute(f"CREATE VIEW nulls_{dtype} AS SELECT i, {columns} FROM rows_{dtype}")
 

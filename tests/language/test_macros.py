@@ -122,8 +122,8 @@ def test_macros_run(
         x = partly(x, fill)
     shared_db.tensor("X", x, fill=fill or 0, promoted=promoted)
     result = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
-    wanted, meant = np.asarray(expected(x)), meaning(text, X=x)
-    assert (result.shape, result.dtype) == (wanted.shape, meant.dtype)
+    wanted, evaluated = np.asarray(expected(x)), meaning(text, X=x)
+    assert (result.shape, result.dtype) == (wanted.shape, evaluated.dtype)
     tolerance = 1e-4 if dtype == "float32" else 1e-11
     np.testing.assert_allclose(result, wanted, rtol=tolerance, atol=tolerance)
 

@@ -253,9 +253,9 @@ def test_the_command_line_gives_parameters(
         db.tensor("W", np.array([1.0, 2.0]))
     write(tmp_path, layers=LAYERS)
     path = str(write(tmp_path, main='include "layers.ein"\nY[] = sum(H[i])'))
-    asked = ["run", "-d", database, path]
+    arguments = ["run", "-d", database, path]
     for more, expected in (([], "1.5"), (["--set", "eta=2"], "6"), (["-s", "eta=1e1"], "30")):
-        assert main([*asked, *more]) == 0
+        assert main([*arguments, *more]) == 0
         assert f" {expected} " in capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO('include "layers.ein"\nY[] = sum(H[i])'))
@@ -266,7 +266,7 @@ def test_the_command_line_gives_parameters(
         (["--set", "eta=many"], "--set 'eta=many' is not NAME=NUMBER"),
         (["--set", "mu=2"], "the program has no parameter mu; it has eta"),
     ):
-        assert main([*asked, *more]) == 1
+        assert main([*arguments, *more]) == 1
         assert problem in capsys.readouterr().err
     assert main(["run", "-d", database, "--plan", "x.json", "--set", "eta=2"]) == 1
     assert "--set is an option of planning" in capsys.readouterr().err

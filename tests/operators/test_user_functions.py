@@ -264,13 +264,13 @@ def test_functions_that_are_not_of_numbers() -> None:
             se.function(python)
 
 
-@pytest.mark.parametrize(("returned", "shown"), [("text", "'text'"), (None, "None"), (1j, "1j"), ((1, 2), r"\(1, 2\)")])
-def test_functions_that_return_no_number(returned: object, shown: str) -> None:
+@pytest.mark.parametrize(("returned", "text"), [("text", "'text'"), (None, "None"), (1j, "1j"), ((1, 2), r"\(1, 2\)")])
+def test_functions_that_return_no_number(returned: object, text: str) -> None:
     @se.function
     def strange(x: Any) -> Any:  # noqa: ANN401  # any number
         return returned
 
-    with pytest.raises(se.SemanticsError, match=f"strange returns {shown}, which is not a real number"):
+    with pytest.raises(se.SemanticsError, match=f"strange returns {text}, which is not a real number"):
         bind(se.program("C[i] = strange(A[i])"), {"A": Tensor("A", (Axis("i", 3),))})
 
 

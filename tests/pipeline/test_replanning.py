@@ -89,11 +89,11 @@ def test_replanning_counts_the_tensors_that_the_rest_reads(db: se.Database, monk
 def test_larger_results_than_expected_cause_replanning(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)
-    (told,) = executed(db, plan).replannings
-    assert (told.name, told.tuples) == ("M", inputs["A"].nnz)
-    assert told.expected < told.tuples / 5
-    assert told.is_better
-    assert told.seconds < 0.9 * told.kept_seconds
+    (event,) = executed(db, plan).replannings
+    assert (event.name, event.tuples) == ("M", inputs["A"].nnz)
+    assert event.expected < event.tuples / 5
+    assert event.is_better
+    assert event.seconds < 0.9 * event.kept_seconds
     product = (inputs["A"] * inputs["B"]).toarray()
     expected = product @ inputs["C"].toarray() @ db.run("W[i, f] = D[i, f]")["W"].to_numpy()
     for replan in (True, False):
@@ -161,7 +161,7 @@ def test_products_are_contracted_in_another_order(db: se.Database) -> None:
         be_eager(patch)
         results = db.run(text)
         execution = executed(db, db.plan(text))
-    assert any(told.is_better for told in execution.replannings)
+    assert any(event.is_better for event in execution.replannings)
     expected = db.run(text, replan=False)["Y"].to_numpy()
     np.testing.assert_allclose(results["Y"].to_numpy(), expected, rtol=1e-9, atol=1e-12)
 
@@ -173,7 +173,7 @@ def test_outputs_computed_before_replanning_are_delivered_in_order(db: se.Databa
     product = (inputs["A"] * inputs["B"]).toarray()
     np.testing.assert_allclose(results["M"].to_numpy(), product)
     np.testing.assert_allclose(results["Y"].to_numpy(), product @ inputs["C"].toarray(), rtol=1e-9, atol=1e-9)
-    assert any(told.is_better for told in executed(db, db.plan(MASKED, outputs=["M", "Y"])).replannings)
+    assert any(event.is_better for event in executed(db, db.plan(MASKED, outputs=["M", "Y"])).replannings)
 
 
 def test_results_go_into_tables(db: se.Database) -> None:
@@ -228,9 +228,9 @@ def test_a_plan_continues_if_no_other_fits_into_memory(db: se.Database, monkeypa
         raise PlanError("needs a memory_limit of more")
 
     monkeypatch.setattr(Alternatives, "best", none_fits)
-    (told,) = executed(db, plan).replannings
-    assert not told.is_better
-    assert told.seconds == told.kept_seconds
+    (replanning_,) = executed(db, plan).replannings
+    assert not replanning_.is_better
+    assert replanning_.seconds == replanning_.kept_seconds
 
 
 def test_bench_compares_both_plans() -> None:

@@ -38,9 +38,11 @@ def rows_of(text: str, title: str) -> list[list[str]]:
 def test_runners_up_are_the_next_best(chain: se.Database) -> None:
     first, *others = chain.plan(CHAIN, top=4)
     rows = rows_of(first.explain(), "Runners-up")
-    told = [row for row in rows if row[0]]
-    assert [row[0] for row in told] == [write_seconds(other.cost) for other in others]
-    assert [float(row[1]) for row in told] == pytest.approx([other.cost / first.cost for other in others], abs=0.006)
+    runners_up = [row for row in rows if row[0]]
+    assert [row[0] for row in runners_up] == [write_seconds(other.cost) for other in others]
+    assert [float(row[1]) for row in runners_up] == pytest.approx(
+        [other.cost / first.cost for other in others], abs=0.006
+    )
     differing = [
         [line for line, chosen in zip(other.notation(), first.notation(), strict=True) if line != chosen]
         for other in others
@@ -50,8 +52,8 @@ def test_runners_up_are_the_next_best(chain: se.Database) -> None:
 
 def test_number_of_runners_up(chain: se.Database) -> None:
     plan = chain.plan(CHAIN)
-    told = [row for row in rows_of(plan.explain(top=3), "Runners-up") if row[0]]
-    assert len(told) == 2
+    runners_up = [row for row in rows_of(plan.explain(top=3), "Runners-up") if row[0]]
+    assert len(runners_up) == 2
     assert "Runners-up" not in plan.explain(top=1)
     pinned = chain.plan("Y[i] = sum(A[i, j])", pin={"Y": "i"})
     assert "No other plan keeps to what is asked." in pinned.explain()

@@ -101,10 +101,10 @@ def test_pages_are_well_formed_and_self_contained(plans: dict[str, se.Plan], nam
     assert "@import" not in page
     assert not re.search(r"https?:|url\((?!#)", page)
     assert "prefers-color-scheme: dark" in page
-    shown = "".join(tags.text)
+    text = "".join(tags.text)
     for line in (*plans[name].notation(), *str(plans[name].data.program).splitlines()):
-        assert line in shown
-    assert plans[name].sql("staged") in shown
+        assert line in text
+    assert plans[name].sql("staged") in text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -191,9 +191,9 @@ def test_cards_do_not_overlap(seed: int) -> None:
     placement = place(nodes, edges)
     boxes = list(placement.boxes.values())
     for first, second in itertools.combinations(boxes, 2):
-        beside = first.x + first.width < second.x or second.x + second.width < first.x
+        is_beside = first.x + first.width < second.x or second.x + second.width < first.x
         above = first.y + first.height < second.y or second.y + second.height < first.y
-        assert beside or above
+        assert is_beside or above
     for box in boxes:
         assert box.x >= -1e-6
         assert box.x + box.width <= placement.width + 1e-6

@@ -39,6 +39,6 @@ def test_a_form_feed_ends_no_line() -> None:
     with pytest.raises(se.ParseError) as caught:
         se.program("C[i] = A[i]\f\n\tD[i] = = A[i]")
     assert caught.value.line == 2
-    *_, shown, caret = str(caught.value).split("\n")
-    assert shown == "  \tD[i] = = A[i]"
+    *_, source_line, caret = str(caught.value).split("\n")
+    assert source_line == "  \tD[i] = = A[i]"
     assert caret == "  \t       ^"

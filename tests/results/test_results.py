@@ -55,7 +55,7 @@ def make_result(
     return se.TensorResult(Schema(tensor, decomposition), pa.table([*indices, column], names=[*keys, "val"]))
 
 
-def made(dtype: str, *numbers: Number) -> NDArray[Any]:
+def values_of(dtype: str, *numbers: Number) -> NDArray[Any]:
     """Values of a dtype, with imaginary parts where it has them."""
     values = np.array(numbers)
     return (values + 1j * (values != 0) if dtype.startswith("complex") else values).astype(dtype)
@@ -63,7 +63,7 @@ def made(dtype: str, *numbers: Number) -> NDArray[Any]:
 
 def entries(dtype: str, fill: Number = 0) -> tuple[se.TensorResult, NDArray[Any]]:
     """A result with one number a row, and its dense array."""
-    values = made(dtype, 2, 0, -3)
+    values = values_of(dtype, 2, 0, -3)
     expected = np.full((3, 4), fill, dtype)
     expected[[0, 1, 2], [3, 0, 1]] = values
     return make_result({"i": [0, 1, 2], "j": [3, 0, 1]}, values, (), fill), expected
@@ -71,7 +71,7 @@ def entries(dtype: str, fill: Number = 0) -> tuple[se.TensorResult, NDArray[Any]
 
 def slices(dtype: str, fill: Number = 0) -> tuple[se.TensorResult, NDArray[Any]]:
     """A result with one array a row, and its dense array."""
-    values = np.stack([made(dtype, 0, 1, 2, 0), made(dtype, 0, 0, 0, 3)])
+    values = np.stack([values_of(dtype, 0, 1, 2, 0), values_of(dtype, 0, 0, 0, 3)])
     expected = np.full((3, 4), fill, dtype)
     expected[[2, 0]] = values
     return make_result({"i": [2, 0]}, values, (4,), fill), expected
@@ -93,7 +93,7 @@ def test_to_numpy(make: Make, dtype: str, fill: int) -> None:
 
 @dtypes
 def test_results_of_one_array(dtype: str) -> None:
-    values = made(dtype, *range(12))
+    values = values_of(dtype, *range(12))
     result = make_result({}, values.reshape(1, 12), (3, 4), 0)
     np.testing.assert_array_equal(result.to_numpy(), values.reshape(3, 4))
     assert result.to_numpy().dtype == dtype
@@ -101,7 +101,7 @@ def test_results_of_one_array(dtype: str) -> None:
 
 @dtypes
 def test_result_without_axes(dtype: str) -> None:
-    values = made(dtype, 3)
+    values = values_of(dtype, 3)
     kind = pa.list_(ARRAY_TYPES[dtype]) if dtype.startswith("complex") else ARRAY_TYPES[dtype]
     column = pa.array([parts(values)] if dtype.startswith("complex") else parts(values), kind)
     result = se.TensorResult(Schema(Tensor("Y", (), dtype), Decomposition(())), pa.table({"val": column}))
@@ -218,8 +218,8 @@ def test_to_parquet(tmp_path: Path, make: Make, dtype: str, fill: int) -> None:
         result.to_parquet(path)
         written = parquet.read_table(path)
         assert written.equals(result.arrow())
-        told = json.loads(written.schema.metadata[b"sparseeinsum"])
-        assert told == {"name": "Y", "axes": {"i": 3, "j": 4}, "dtype": dtype, "fill": fill_text(result.fill)}
+        metadata = json.loads(written.schema.metadata[b"sparseeinsum"])
+        assert metadata == {"name": "Y", "axes": {"i": 3, "j": 4}, "dtype": dtype, "fill": fill_text(result.fill)}
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -341,9 +341,9 @@ def test_previews_read_only_the_rows_shown(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(results, "_PREVIEW_SIZE", 4)
     tensor = Tensor("Y", (Axis("i", 10**6),))
     rows = pa.table({"i": np.arange(10**6)[::-1], "val": np.ones(10**6)})
-    shown = repr(se.TensorResult(Schema(tensor, Decomposition((1,))), rows))
-    assert "│ 999996 │   1 │" in shown
-    assert shown.endswith("4 of 1,000,000 rows")
+    preview = repr(se.TensorResult(Schema(tensor, Decomposition((1,))), rows))
+    assert "│ 999996 │   1 │" in preview
+    assert preview.endswith("4 of 1,000,000 rows")
 
 
 @pytest.mark.engines("duckdb", reason="nothing is asked of the engine")

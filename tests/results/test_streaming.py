@@ -48,12 +48,12 @@ def written(labels: str) -> str:
 def dense(batches: pa.RecordBatchReader | Iterator[pa.RecordBatch], shape: tuple[int, ...]) -> NDArray[np.float64]:
     """The dense array of batches, each of which is small enough; no index occurs twice."""
     array = np.zeros(shape)
-    seen = np.zeros(shape, bool)
+    is_set = np.zeros(shape, bool)
     for batch in batches:
         assert 0 < batch.num_rows <= 102  # rows of a batch; the header or the end of the data counts as one more
         *places, values = (column.to_numpy() for column in batch.columns)
-        assert not seen[tuple(places)].any()
-        seen[tuple(places)] = True
+        assert not is_set[tuple(places)].any()
+        is_set[tuple(places)] = True
         array[tuple(places)] = values
     return array
 

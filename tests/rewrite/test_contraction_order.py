@@ -91,8 +91,8 @@ def test_orders_are_never_worse_than_those_of_opt_einsum(count: int, seed: int, 
     order = find_contraction_order(estimates)
     inputs = [frozenset(factor.labels) for factor in estimates.network.factors]
     for search in (paths.auto, paths.greedy):
-        theirs = tree_of_path(search(inputs, estimates.network.output, estimates.network.bounds), count)
-        theirs_cost = estimates.cost(theirs)
+        other_order = tree_of_path(search(inputs, estimates.network.output, estimates.network.bounds), count)
+        theirs_cost = estimates.cost(other_order)
         assert estimates.cost(order) <= theirs_cost * (1 + 1e-9)
 
 

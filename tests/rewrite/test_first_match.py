@@ -114,7 +114,7 @@ def test_dense_rows_are_searched_as_they_are(db: se.Database) -> None:
 
 @pytest.mark.usefixtures("always_sparse")
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "expected"),
     [
         ("P[] = argmax(X[i, j] * one[j])", None),
         ("P[] = argmax(V[j])", lambda x: x[3].argmax()),
@@ -128,16 +128,16 @@ def test_dense_rows_are_searched_as_they_are(db: se.Database) -> None:
         ("P[i] = argmax[j](X[i, j]) - argmin[j](X[i, j])", lambda x: x.argmax(1) - x.argmin(1)),
     ],
 )
-def test_results_in_larger_programs(shared_db: se.Database, text: str, meant: object) -> None:
+def test_results_in_larger_programs(shared_db: se.Database, text: str, expected: object) -> None:
     x = sparse((12, 20), 40)
     load(shared_db, x, 0)
     shared_db.tensor("V", x[3])
-    if meant is None:
+    if expected is None:
         with pytest.raises(se.ParseError, match="argmax takes one label, not i, j"):
             shared_db.run(text)
         return
-    assert callable(meant)
-    np.testing.assert_allclose(shared_db.run(text)["P"].to_numpy(), meant(x), atol=1e-12)
+    assert callable(expected)
+    np.testing.assert_allclose(shared_db.run(text)["P"].to_numpy(), expected(x), atol=1e-12)
 
 
 def test_axes_without_indices(shared_db: se.Database) -> None:

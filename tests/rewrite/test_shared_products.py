@@ -157,10 +157,10 @@ def test_saved_plans_check_their_assumptions(db: se.Database, tmp_path: Path) ->
 def test_the_command_line_can_turn_rewriting_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with se.connect(str(tmp_path / "chain.duckdb")) as db:
         load_chain(db)
-    asked = ["explain", "--database", str(tmp_path / "chain.duckdb"), "--text", CHAIN]
-    main(asked)
+    arguments = ["explain", "--database", str(tmp_path / "chain.duckdb"), "--text", CHAIN]
+    main(arguments)
     assert "without T (rewrite=False" in capsys.readouterr().out
-    main([*asked, "--no-rewrite"])
+    main([*arguments, "--no-rewrite"])
     assert "without T" not in capsys.readouterr().out
 
 

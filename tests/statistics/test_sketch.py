@@ -270,9 +270,9 @@ class TestOthers:
     def test_sizes_are_possible(self, data: st.DataObject) -> None:
         """In any graph, promoting more axes never gives fewer tuples, nor more than possible."""
         for name, statistics in _random_estimates(data).items():
-            every = list(itertools.product((0, 1), repeat=len(statistics.shape)))
-            tuples = {tiles: statistics.tuples(tiles) for tiles in every}
-            assert tuples[every[-1]] == pytest.approx(statistics.entries)
+            all_tiles = list(itertools.product((0, 1), repeat=len(statistics.shape)))
+            tuples = {tiles: statistics.tuples(tiles) for tiles in all_tiles}
+            assert tuples[all_tiles[-1]] == pytest.approx(statistics.entries)
             assert all(
                 value <= bound + 1e-9 for value, bound in zip(statistics.distinct, statistics.shape, strict=True)
             )

@@ -237,8 +237,8 @@ def test_connection_opened_before_the_import_is_refused() -> None:
         "print('opened after it, it works')\n"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    told, works = ran.stdout.splitlines()
-    assert "opened before `import sparseeinsum`, or before the kernels were compiled; close it and open it" in told
+    message, works = ran.stdout.splitlines()
+    assert "opened before `import sparseeinsum`, or before the kernels were compiled; close it and open it" in message
     assert works == "opened after it, it works"
 
 

@@ -127,12 +127,12 @@ def test_files_on_a_server_are_removed(
     (share / "extension").mkdir(parents=True)
     library.mkdir()
     server_files = [share / "extension" / "plpgsql.control", library / "plpgsql.so"]
-    ours = [
+    own_files = [
         *(share / "extension" / f"sparseeinsum{name}" for name in ("--0.1.0.sql", "--0.1.0--0.2.0.sql", ".control")),
         *(share / "extension" / f"sparseeinsum_python{name}" for name in ("--0.2.0.sql", ".control")),
         library / "sparseeinsum.so",
     ]
-    for path in (*server_files, *ours):
+    for path in (*server_files, *own_files):
         path.touch()
     program = tmp_path / "pg_config"
     answers = f'--sharedir) echo {share};; --pkglibdir) echo {library};; *) echo "PostgreSQL 15.1";;'
@@ -140,7 +140,7 @@ def test_files_on_a_server_are_removed(
     program.chmod(0o755)
     assert cli.main(["remove", "postgres", "--pg-config", str(program)]) == 0
     assert all(path.exists() for path in server_files)
-    assert not any(path.exists() for path in ours)
+    assert not any(path.exists() for path in own_files)
     assert "DROP EXTENSION IF EXISTS" in capsys.readouterr().out
     assert cli.main(["remove", "postgres", "--pg-config", str(program)]) == 1
     assert "there are no files of sparseeinsum" in capsys.readouterr().err
