@@ -222,7 +222,7 @@ def test_plans_of_another_result_are_refused(make: object, message: str) -> None
 
 
 def test_transferred_floats_are_counted() -> None:
-    """Of 16 blocks of 4: a broadcast sends each to all others, a shuffle those that are elsewhere."""
+    """For 16 blocks of 4: a broadcast sends each to all other sites, a shuffle those of other sites."""
     assert simulate(Broadcast(X), STORED, 4).floats == 16 * 4 * 3
     assert simulate(Shuffle(BY_ROW, (0,)), STORED, 4).floats == 0
     assert simulate(Shuffle(Broadcast(X), (0,)), STORED, 4).floats == 16 * 4 * 3

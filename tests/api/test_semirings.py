@@ -71,7 +71,7 @@ def test_shortest_paths() -> None:
 
 
 def test_the_likeliest_path_of_a_hidden_markov_model() -> None:
-    """As Viterbi's algorithm: the greatest sum of logarithms, and the sum over all paths."""
+    """Viterbi's algorithm: the greatest sum of logarithms, and the sum over all paths."""
     start, steps, emissions = filled(4), filled(4, 4), filled(4, 4, seed=1)
     joined = start[:, None, None] + steps[:, :, None] + emissions[None]
     call = ("i,ij,jk->k", start, steps, emissions)

@@ -67,7 +67,7 @@ def test_all_errors_of_a_file(
 
 
 def test_files_without_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Among them are files with declarations only, and parameters without values."""
+    """Files may have declarations only, or parameters without values."""
     (tmp_path / "given.ein").write_text("param n\nparam other = 2\ntensor A[i: n] from edges\ntensor B[i: 3]")
     (tmp_path / "main.ein").write_text("include 'given.ein'\nY[i] = A[i] / n\nZ[] = sum(X[i, j] * Y[j])")
     assert main(["check", str(tmp_path / "main.ein"), str(tmp_path / "given.ein")]) == 0

@@ -14,6 +14,6 @@ def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
 
 
 def indexed_steps(plan: se.Plan) -> dict[str, int]:
-    """For every result that is computed by index, the number of the operand in memory."""
+    """The number of the resident operand, for every result that is computed by index."""
     steps = plan.data.decomposed.steps
     return {step.einsum.output.tensor: step.indexed for step in steps if step.indexed is not None}

@@ -69,7 +69,7 @@ def test_the_best_plans_are_different_decompositions() -> None:
     [((1, DEMOTED), (1, 1)), ((1, 1), (1, DEMOTED)), ((1, DEMOTED), (DEMOTED, 1)), ((1, 1), (DEMOTED, DEMOTED))],
 )
 def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
-    """What a route costs is what its placed_operators cost, and no other placed_operators cost less."""
+    """The price of a route is the sum over its placed operators, and no other placement costs less."""
     between = tuple(max(pair) for pair in zip(before, after, strict=True))
     source, middle, expected = map(Decomposition, (before, between, after))
     operators = []

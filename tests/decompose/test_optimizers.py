@@ -22,7 +22,7 @@ from sparseeinsum.statistics.estimate import Statistics
 
 
 class TestTrees:
-    """Where no result is read twice, the dynamic programme is exact."""
+    """The dynamic programme is exact if no result is read twice."""
 
     K = 12
 

@@ -272,7 +272,7 @@ class TestSettingsOfOthers:
         assert len(results) == 1
 
     def test_each_result_of_a_stream_has_its_own_limit(self, product: se.Database) -> None:
-        """Not the limit of the statement before."""
+        """The limit of the statement before does not count."""
         text = f"{self.TEXT}\ny[i] = max(C[i, k])\nz[k] = min(C[i, k])"
         plan = product.plan(text, memory_limit="100MB")
         limits = []
@@ -299,7 +299,7 @@ class TestSettingsOfOthers:
         assert limits[:2] == limits[2:]
 
     def test_more_memory_is_never_refused_where_less_is_enough(self, db: se.Database) -> None:
-        """Though it is enough for more threads, which read more at once."""
+        """More memory allows more threads, which read more at once."""
         db.tensor("A", np.ones((2048, 2000)))
         db.connection.execute("SET threads = 8")
         accepted = []

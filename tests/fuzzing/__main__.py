@@ -58,7 +58,7 @@ def _run(target: Target, seed: int, attacks: list[str], seconds: float) -> int:
 
 
 def _numbers(target: Target, seed: int, attacks: list[str]) -> Iterator[tuple[str, int, float]]:
-    """What to run: attack, first number, seconds; of the corpus single numbers."""
+    """Attacks to run: name, first number and seconds; for the corpus, single numbers."""
     for line in CORPUS.read_text().splitlines():
         name, engine, past = line.split()
         if engine == target.engine and name in attacks:

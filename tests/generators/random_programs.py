@@ -187,9 +187,9 @@ class Case:
         np.testing.assert_allclose(actual, expected, rtol=0, atol=self._tolerance(name), err_msg=name)
 
     def _tolerance(self, name: str) -> float:
-        """Of float64, or of float32 where that is anywhere; relative to the largest value, which sums cancel.
+        """The tolerance of float64, or of float32 if any array has it, relative to the largest value, as sums cancel.
 
-        Functions of truth values are float32. Whole numbers and truth values are exact.
+        Functions of booleans are float32. Integers and booleans are exact.
         """
         if self.expected[name].dtype.kind in "bi":
             return 0.0

@@ -38,7 +38,7 @@ KERNELS = (
 
 
 def test_operators_come_first() -> None:
-    """So their symbols have the same codes as the functions."""
+    """Therefore their symbols have the same codes as the functions."""
     has_symbol = [bool(function.symbol) for function in built_in()]
     assert has_symbol == sorted(has_symbol, reverse=True)
 

@@ -42,7 +42,7 @@ class Cut:
 
     @property
     def stored(self) -> list[list[float]]:
-        """As SQL has them: flat, complex numbers as re, im."""
+        """The arrays as SQL stores them: flat, complex numbers as re, im."""
         return [in_sql(array) for array in self.arrays]
 
 

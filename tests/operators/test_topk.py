@@ -13,7 +13,7 @@ X = np.array([[0.0, 3, -1, 3], [-2, -3, 0, -1], [0, 0, 0, 0], [np.nan, 5, np.nan
 
 
 def sorted_indices(x: NDArray[np.float64], least: bool) -> NDArray[np.int64]:
-    """By numpy, row by row: NaN first, then by value, then by index."""
+    """Indices sorted by numpy, row by row: NaN first, then by value, then by index."""
     orders = [np.lexsort((row if least else -row, ~np.isnan(row))) for row in x]  # which is stable
     return np.array(orders, np.int64).reshape(x.shape)
 

@@ -337,7 +337,7 @@ def test_a_catalogue_of_version_0_1(earlier: se.Database) -> None:
 
 @pytest.mark.engines("postgresql", reason="functions of its extension alone store results as tensors")
 def test_results_that_become_tensors(friends: se.Database) -> None:
-    """By einsum in psql."""
+    """The function einsum creates them in psql."""
     engine = engine_of(friends)
     program = "Y[i, k] = sum(A[i, j] * A[j, k])\nD[I, k] = A[I, k]"
     store_program(se.program(program), engine, plan_options(), replaces=False)

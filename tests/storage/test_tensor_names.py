@@ -25,7 +25,7 @@ def test_axis_named_as_the_values_can_be_renamed(shared_db: se.Database) -> None
 
 @pytest.mark.parametrize("name", [*KEYWORDS, "rowid", "value", "key_0", "row", "axis"])
 def test_axes_and_index_columns_of_any_name(shared_db: se.Database, name: str) -> None:
-    """Among them are keywords, and names that the statistics use."""
+    """Names may be keywords, or words that the statistics use."""
     shared_db.tensor("Dense", CUBE[0], axes=[name, "other"])
     shared_db.tensor("Sparse", pd.DataFrame({"other": ROWS["src"], name: ROWS["dst"], "v": ROWS["weight"]}))
     for optimizer in ("dp", "relational", "dense"):
