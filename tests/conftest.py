@@ -32,8 +32,8 @@ from sparseeinsum.tracebacks import VARIABLE
 
 ENGINES = ("duckdb", "postgresql")
 
-os.environ[VARIABLE] = "full"  # so that failures show where they come from
-# The same examples in every run; those of a seed where one is given, as every night.
+os.environ[VARIABLE] = "full"  # so that failures show their tracebacks
+# The same examples in every run, or those of a given seed, as every night.
 hypothesis.settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.register_profile("seeded", deadline=None, derandomize=False, database=None, print_blob=True)
 hypothesis.settings.load_profile("same")
@@ -41,7 +41,7 @@ hypothesis.settings.load_profile("same")
 
 @pytest.fixture(autouse=True, scope="session")
 def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Constants calibrated on this machine must not change what tests see; compiled kernels may stay cached."""
+    """Calibrated constants of this machine must not affect tests; compiled kernels may stay cached."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
@@ -49,7 +49,7 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Plans of tensors of a few numbers are as those of large ones, which are worth several operators."""
+    """Plan small tensors like large ones, for which an additional operator costs little."""
     constants = {name: replace(constants_for(name), fixed_seconds_per_operator=0.0) for name in ENGINES}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
@@ -60,7 +60,7 @@ def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 @pytest.fixture(scope="session")
 def shell(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> duckdb_shell.Shell:
-    """A shell with the file as `sparseeinsum build duckdb` makes it, or with what the options name."""
+    """A shell with the extension file that `sparseeinsum build duckdb` makes, or with the one that an option names."""
     if command := pytestconfig.option.duckdb_shell:
         return duckdb_shell.shell_of_another_system(command, Path(pytestconfig.option.extension))
     folder = tmp_path_factory.mktemp("extension")
@@ -70,10 +70,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config)
 
 @pytest.fixture(autouse=True)
 def forget_functions() -> Iterator[None]:
-    """Functions that a test registers go again."""
-    known, aggregates = set(FUNCTIONS), set(USER_AGGREGATES)
+    """Unregister functions that a test registered."""
+    registered, aggregates = set(FUNCTIONS), set(USER_AGGREGATES)
     yield
-    for name in set(FUNCTIONS) - known:
+    for name in set(FUNCTIONS) - registered:
         del FUNCTIONS[name]
     for name in set(USER_AGGREGATES) - aggregates:
         del USER_AGGREGATES[name]
@@ -157,7 +157,7 @@ WHERE nspname NOT IN ('public', 'information_schema') AND NOT starts_with(nspnam
 
 @contextmanager
 def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database]:
-    """An empty database; of PostgreSQL an empty schema, which goes again with the catalogue."""
+    """An empty database, or an empty PostgreSQL schema, which is dropped afterwards with its catalogue."""
     if engine == "duckdb":
         with se.connect() as database:
             yield database
@@ -166,7 +166,8 @@ def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database
     with se.connect(url) as database:
         database.connection.execute("CREATE SCHEMA main; SET search_path = main, public")
         yield database
-    with psycopg.connect(url, autocommit=True) as connection:  # the test may have closed its own, or left a transaction
+    # The test may have closed its own connection, or left a transaction open.
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET client_min_messages = error")
         for (schema,) in connection.execute(_SCHEMAS_OF_TESTS).fetchall():
             connection.execute(f"DROP SCHEMA {schema} CASCADE")
@@ -214,7 +215,7 @@ def postgres() -> Iterator[postgres_server.PostgresServer]:
 
 @pytest.fixture(scope="session")
 def postgres_python(postgres: postgres_server.PostgresServer) -> postgres_server.PostgresServer:
-    """The same server, with the extension installed by which its Python runs programs."""
+    """The same server, with the extension sparseeinsum_python installed."""
     missing = postgres_server.missing_python()
     if missing:
         pytest.skip(missing)
@@ -234,13 +235,13 @@ def cluster(postgres: postgres_server.PostgresServer) -> Iterator[citus_cluster.
 
 @pytest.fixture(scope="module")
 def citus_url(cluster: citus_cluster.Cluster, request: pytest.FixtureRequest) -> str:
-    """A database of the cluster, of the module's own."""
+    """The URL of a database of the module on the cluster."""
     return cluster.create_database(request.module.__name__)
 
 
 @pytest.fixture
 def citus(citus_url: str) -> Iterator[se.Database]:
-    """That database, empty."""
+    """The module's database on the cluster, empty."""
     with se.connect(citus_url) as database:
         yield database
         for name in database.tensors():
@@ -251,7 +252,7 @@ def citus(citus_url: str) -> Iterator[se.Database]:
 def postgres_connection(
     postgres: postgres_server.PostgresServer, request: pytest.FixtureRequest
 ) -> Iterator[psycopg.Connection]:
-    """A connection to a database of the module's own, in which the extension is."""
+    """A connection to a database of the module with the extension."""
     name = request.module.__name__
     with postgres.connect() as maintenance:
         maintenance.execute(f"CREATE DATABASE {name}")
@@ -261,13 +262,13 @@ def postgres_connection(
 
 
 def _counted() -> Counter[str]:
-    """Random programs that this process ran, by kind."""
+    """Numbers of random programs that this process ran, by kind."""
     module = sys.modules.get("test_random_language")
     return Counter() if module is None else module.COUNTED
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the counts of a worker process to the one that reports."""
+    """Hand the counts of a worker process to the process that reports."""
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["random_programs"] = dict(_counted())

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-# Of tests with more sets of parameters than MANY, the first and every SHAREth after it run by day.
+# If a test has more than MANY sets of parameters, the first and every SHAREth set after it run by day.
 MANY, SHARE = 2, 8
 
-# Tests that wait for the night, as regular expressions of their names; others like them run by day.
+# Tests that run only at night, as regular expressions of their names; similar tests run by day.
 LONG = (
     r"test_bench_paper_tables.py::test_rows",
-    r"test_bench_paper_tables.py::test_every_constant_is_wrong",
+    r"test_bench_paper_tables.py::test_every_constant_is_changed",
     r"test_calibration.py::test_a_server_is_measured",
-    r"test_cli.py::test_calibrate_keeps",
-    r"test_cluster_ways.py::test_ways_of_random_plans",
+    r"test_cli.py::test_calibrate_stores",
+    r"test_local_strategies.py::test_strategies_of_random_plans",
     r"test_compiling.py::test_a_damaged_file.*\[(longer|empty|zeros|one bit)",
     r"test_compiling.py::test_what_is_lost.*\[(bitcode|\*)",
     r"test_concurrent_writers.py::test_runs_see_one_state.*-True-",
@@ -36,11 +36,11 @@ LONG = (
     r"test_memory_limit.py::test_peak_stays_below_the_limit",
     r"test_optimizers.py::.*many_with_tiles_of_every_kind",
     r"test_postgres_extension.py::test_build_for_every_version\[1[567]",
-    r"test_products.py::test_products_of_statements_are_numpys",
+    r"test_shared_products.py::test_products_of_statements_are_numpys",
     r"test_random_language.py::test_results_are_numpys\[duckdb-.*-(relational|greedy|dense)",
     r"test_random_language.py::test_results_are_numpys\[duckdb-(float32|int64|bool)-dp",
     r"test_random_sql.py::test_sql_by_hand\[(bool|float|int)",
-    r"test_repartition_tables.py::test_each_change_costs_what_it_does_alone",
+    r"test_repartition_tables.py::test_costs_in_a_table_equal_single_costs",
     r"test_replanning.py::test_results_are_numpys_however.*\[(int64|complex|bool|float32)",
     r"test_rewrite.py::test_hundreds_of_operands",
     r"test_saved_plans.py::test_random_plans_are_read_back\[(int64|complex|bool|float32)",
@@ -53,22 +53,22 @@ _LONG = re.compile("|".join(LONG))
 # Fixtures that take seconds: servers, and the extension file for DuckDB's command line.
 SERVERS = {"postgres", "postgres_python", "cluster", "shell"}
 
-# What `--check` runs with a server.
+# Tests with a server that `--check` runs.
 ON_SERVERS = ("test_tiles.py::TestText::test_promotes_and_delivers[postgresql]",)
 
-# Of the tests of a module that have a database, it runs so many.
+# Number of tests with a database that it runs of each module.
 WITH_DATABASE = 2
 
-# What it leaves out, because a test takes a second or more, as regular expressions of names.
+# Tests that it leaves out because they take a second or more, as regular expressions of names.
 SECONDS = (
     r"random",
     r"test_bench_",
     r"test_(calibration|checked_kernels|compiling|concurrent_writers|dbt_projects|documentation|extending)\.py",
-    r"test_(interrupts|libraries|memory_limit|threads|users_aggregates|wheels)\.py",
+    r"test_(interrupts|libraries|memory_limit|threads|user_aggregates|wheels)\.py",
     # Kernels that numba compiles in the process.
     r"test_array_functions.py::test_kernels_refuse_unknown_functions",
     r"test_matrix_products.py::",
-    # Searches that are compared with all there is to find.
+    # Searches that are compared with an enumeration of all plans.
     r"_best_plans_are_the_best_of_all",
     r"test_cluster_search.py::test_no_decomposition",
     r"test_eindecomp.py::TestSearch",
@@ -80,7 +80,7 @@ SECONDS = (
     # Many calls, large data, processes.
     r"test_cli.py::test_demo",
     r"test_contraction_paths.py::test_hundreds",
-    r"test_deterministic.py::test_programs_and_plans",
+    r"test_deterministic_runs.py::test_programs_and_plans",
     r"test_dtypes.py::test_arrays_of_every_dtype",
     r"test_duckdb_extension.py::test_(a_file_for_another|what_cannot)",
     r"test_einsum.py::test_layouts",
@@ -98,7 +98,7 @@ _SECONDS = re.compile("|".join(SECONDS))
 
 
 def mark_nightly(items: Iterable[pytest.Item]) -> None:
-    """Mark the tests that wait, so that `-m nightly` are those alone."""
+    """Mark the tests that run only at night."""
     tests = list(items)
     sets_of_parameters = Counter(_function(item) for item in tests)
     before: Counter[str] = Counter()

@@ -29,7 +29,7 @@ def relation_of(array: Array, tensor: Tensor, decomposition: Decomposition, keep
 
 
 def array_of(relation: Mapping[Key, Array], tensor: Tensor, decomposition: Decomposition) -> Array:
-    """All of a tensor, from its relation."""
+    """The dense tensor of a relation."""
     filled: Array = np.full(tensor.shape, tensor.fill, tensor.dtype)
     for key, array in relation.items():
         place = _place(key, decomposition)
@@ -38,7 +38,7 @@ def array_of(relation: Mapping[Key, Array], tensor: Tensor, decomposition: Decom
 
 
 def _place(key: Key, decomposition: Decomposition) -> tuple[slice, ...]:
-    """Where the array of a key lies."""
+    """Position of a key's array in the dense tensor."""
     parts = dict(zip(decomposition.promoted, key, strict=True))
     return tuple(
         slice(None) if tile == DEMOTED else slice(parts[position] * tile, (parts[position] + 1) * tile)

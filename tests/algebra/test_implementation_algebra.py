@@ -38,27 +38,27 @@ from sparseeinsum.errors import AlgebraError
 SUM = AggregateFold("sum")
 
 
-def expect_equal(found: Relation, wanted: Relation) -> None:
-    assert found.keys() == wanted.keys()
-    for key, array in wanted.items():
-        np.testing.assert_allclose(found[key], array, rtol=0, atol=scale_of(wanted) * 1e-9, err_msg=str(key))
+def expect_equal(actual: Relation, expected: Relation) -> None:
+    assert actual.keys() == expected.keys()
+    for key, array in expected.items():
+        np.testing.assert_allclose(actual[key], array, rtol=0, atol=scale_of(expected) * 1e-9, err_msg=str(key))
 
 
 def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> None:
-    """Every operator's result lies where its placement says, and is of its type."""
-    for each in topological_order(plan):
-        run = simulate(each, inputs, sites)
-        if each.placement.pending is None:
+    """Assert that every operator's result has its type and is on the sites that its placement names."""
+    for site_plan in topological_order(plan):
+        run = simulate(site_plan, inputs, sites)
+        if site_plan.placement.pending is None:
             run.relation()  # no key has two arrays
-            assert run.is_everywhere() or not each.placement.is_everywhere
-            assert run.is_partitioned(_dims(each)) or each.placement.is_everywhere
+            assert run.is_everywhere() or not site_plan.placement.is_everywhere
+            assert run.is_partitioned(_dims(site_plan)) or site_plan.placement.is_everywhere
         keys = {key for site in run.sites for key, _ in site}
-        assert len(keys) == each.type.key_count or not each.type.is_continuous
-        assert all(part < most for key in keys for part, most in zip(key, each.type.frontier, strict=True))
+        assert len(keys) == site_plan.type.key_count or not site_plan.type.is_continuous
+        assert all(part < most for key in keys for part, most in zip(key, site_plan.type.frontier, strict=True))
 
 
 def _dims(plan: SitePlan) -> Iterable[int]:
-    """What a relation is partitioned by: of one whose tuples are scattered, the whole key."""
+    """Dimensions by which a relation is partitioned: all key columns if its tuples are scattered."""
     return plan.placement.dims if plan.placement.kind == PlacementKind.PARTITIONED else range(plan.type.arity)
 
 
@@ -71,27 +71,27 @@ def test_table_1(problem: Problem, sites: int) -> None:
 
 
 def test_rules() -> None:
-    """Any plan, any rule anywhere: the same relation; and every rule has been tried."""
-    tried: Counter[str] = Counter()
+    """Any rule, applied anywhere in any plan, keeps the relation; every rule is tested."""
+    tries: Counter[str] = Counter()
 
     @settings(max_examples=240, deadline=None)
     @given(problems(), st.sampled_from([2, 3, 4]), st.data())
     def run(problem: Problem, sites: int, data: st.DataObject) -> None:
         plan = table1_plan(problem.expression, problem.placements)
-        wanted = evaluate(problem.expression, problem.inputs)
+        expected = evaluate(problem.expression, problem.inputs)
         for _ in range(4):
             steps = {name: list(rewritten_plans(plan, [rule])) for name, rule in RULES.items()}
             names = [name for name, others in steps.items() if others]
             if not names:
                 break
-            name = min(names, key=lambda each: tried[each])  # so that those that seldom apply are tried, too
+            name = min(names, key=lambda rule_name: tries[rule_name])  # so that rules that seldom apply are tested, too
             plan = data.draw(st.sampled_from(steps[name]))
-            tried[name] += 1
-            expect_equal(simulate(plan, problem.inputs, sites).relation(), wanted)
+            tries[name] += 1
+            expect_equal(simulate(plan, problem.inputs, sites).relation(), expected)
         expect_placed(plan, problem.inputs, sites)
 
     run()
-    assert tried.keys() == RULES.keys(), set(RULES) - set(tried)
+    assert tries.keys() == RULES.keys(), set(RULES) - set(tries)
 
 
 SITES = 3
@@ -115,13 +115,13 @@ def shuffled_join() -> LocalJoin:
     return join(Shuffle(X, (0, 1)), Shuffle(Y, (0, 1)), ((0, 1), (0, 1)))
 
 
-def summed(given: SitePlan, *group_by: int) -> LocalAggregation:
-    return LocalAggregation(given, group_by, SUM)
+def summed(plan: SitePlan, *group_by: int) -> LocalAggregation:
+    return LocalAggregation(plan, group_by, SUM)
 
 
 BY_ROW = PlacedInput(Input("X", SQUARE), partitioned(0))
 
-# What each rule makes of what; and what is so like it that only the rule's condition fails.
+# Plans to which each rule applies, and similar plans for which only its condition fails.
 APPLIED: list[tuple[str, SitePlan, int]] = [
     ("R1-1", LocalFilter(LocalFilter(X, FIRST), IS_DIAGONAL), 1),
     ("R1-2", LocalMap(transformed(X, RELU), projection(2, (1, 0)), DIAGONAL), 1),
@@ -163,11 +163,11 @@ REFUSED: list[tuple[str, SitePlan]] = [
 
 @pytest.mark.parametrize(("name", "plan", "count"), APPLIED)
 def test_rule_applies(name: str, plan: SitePlan, count: int) -> None:
-    found = list(RULES[name](plan))
-    assert len(found) == count
-    wanted = simulate(plan, STORED, SITES).relation()
-    for other in found:
-        expect_equal(simulate(other, STORED, SITES).relation(), wanted)
+    rewritten = list(RULES[name](plan))
+    assert len(rewritten) == count
+    expected = simulate(plan, STORED, SITES).relation()
+    for other in rewritten:
+        expect_equal(simulate(other, STORED, SITES).relation(), expected)
         expect_placed(other, STORED, SITES)
 
 
@@ -176,13 +176,13 @@ def test_rule_is_refused(name: str, plan: SitePlan) -> None:
     assert list(RULES[name](plan)) == []
 
 
-def test_maps_that_make_several_are_not_merged() -> None:
+def test_maps_of_one_tuple_to_several_are_not_merged() -> None:
     problem_maps = transformed(LocalMap(X, with_copy_number(2, 2), Duplicate(2)), RELU)
     assert list(RULES["R1-2"](problem_maps)) == []
 
 
 def test_printed_condition_of_two_phases_fails() -> None:
-    """R2-5 is printed for group_by within dims: then groups stay on several sites, and are not done."""
+    """R2-5 is printed for group_by within dims: groups then stay on several sites, so its result is wrong."""
     phased = summed(Shuffle(summed(X, 1), (0,)), 0)
     assert phased.placement.pending is None
     by_both = summed(Shuffle(X, (0, 1)), 1)
@@ -215,26 +215,28 @@ def test_printed_condition_of_shuffled_joins_fails() -> None:
         (lambda: LocalMap(X, with_copy_number(2, 2), RELU), "makes 2 keys, and relu\\(u\\) 1 arrays"),
     ],
 )
-def test_plans_that_would_compute_something_else_cannot_be_made(make: object, message: str) -> None:
+def test_plans_of_another_result_are_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(AlgebraError, match=message):
         make()
 
 
-def test_floats_that_move_are_counted() -> None:
-    """Of 16 blocks of 4: a broadcast sends each to all others, a shuffle those that are elsewhere."""
+def test_transferred_floats_are_counted() -> None:
+    """For 16 blocks of 4: a broadcast sends each to all other sites, a shuffle those of other sites."""
     assert simulate(Broadcast(X), STORED, 4).floats == 16 * 4 * 3
     assert simulate(Shuffle(BY_ROW, (0,)), STORED, 4).floats == 0
     assert simulate(Shuffle(Broadcast(X), (0,)), STORED, 4).floats == 16 * 4 * 3
     moved = Shuffle(BY_ROW, (1,))
     assert simulate(moved, STORED, 4).floats == 12 * 4
-    assert [each.received for each in simulate(moved, STORED, 4).traffic] == [(12, 12, 12, 12)]
+    assert [traffic.received for traffic in simulate(moved, STORED, 4).traffic] == [(12, 12, 12, 12)]
 
 
 @settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from([2, 3, 4]))
 def test_replay_without_arrays(problem: Problem, sites: int) -> None:
     plan = table1_plan(problem.expression, problem.placements)
-    for each in [plan, *rewritten_plans(plan, RULES.values())]:
-        found = [(moved.sent, moved.received) for moved in replay(each, sites)]
-        assert found == [(moved.sent, moved.received) for moved in simulate(each, problem.inputs, sites).traffic]
+    for candidate in [plan, *rewritten_plans(plan, RULES.values())]:
+        transfers = [(moved.sent, moved.received) for moved in replay(candidate, sites)]
+        assert transfers == [
+            (moved.sent, moved.received) for moved in simulate(candidate, problem.inputs, sites).traffic
+        ]

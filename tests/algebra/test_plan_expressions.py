@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database"
 
 
 def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> dict[str, Array]:
-    """What the expressions of a plan give, evaluated by numpy."""
+    """Results of the expressions of a plan, evaluated by numpy."""
     stored_tensors = stored_of(plan.data.inputs)
     complete = {name for name, tensor in plan.data.inputs.items() if tensor.is_complete}
     relations: dict[str, Relation] = {
@@ -55,14 +55,14 @@ def test_expressions_of_random_plans(shared_db: se.Database, family: str) -> Non
             if name in plan.data.inputs
         }
         with np.errstate(all="ignore"):
-            found = results_of(plan, arrays, data.draw(st.booleans()))
-        for name, array in found.items():
+            results = results_of(plan, arrays, data.draw(st.booleans()))
+        for name, array in results.items():
             case.expect(name, array)
 
     run()
 
 
-def test_it_is_written(db: se.Database) -> None:
+def test_expression_as_text(db: se.Database) -> None:
     db.tensor("A", np.eye(4), promoted={"dim_0": 1, "dim_1": 1})
     db.tensor("H", np.ones((4, 6)), promoted={"dim_0": 1})
     plan = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": {"i": 1, "j": 1}}, layout="any")
@@ -75,11 +75,11 @@ T
     assert str(plan.algebra()) == written
     tiled = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": {"i": 2, "m": 3}}, layout="any")
     (expression,) = tiled.algebra().einsums.values()
-    assert {type(each).__name__ for each in topological_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
+    assert {type(node).__name__ for node in topological_order(expression)} >= {"Rekey", "Tile", "Concat", "Join"}
 
 
-def test_it_is_distributed(db: se.Database) -> None:
-    """A graph network on four sites: sparse weights of edges lie by rows, features go to all, and little else moves."""
+def test_expression_on_several_sites(db: se.Database) -> None:
+    """On four sites, sparse edge weights are partitioned by rows and features are replicated; little else is moved."""
     rng = np.random.default_rng(0)
     edges = np.where(rng.random((40, 40)) < 0.1, 1.0, 0.0)
     db.tensor("A", edges, promoted={"dim_0": 1, "dim_1": 1})
@@ -87,12 +87,12 @@ def test_it_is_distributed(db: se.Database) -> None:
     db.tensor("W", rng.normal(size=(8, 4)), promoted={})
     text = "T[i, m] = sum(A[i, j] * H[j, m])\nY[i, n] = relu(sum(T[i, m] * W[m, n]))"
     plan = db.plan(text, pin={"T": {"i": 1, "j": 1}, "Y_sum": {"i": 1}, "Y": {"i": 1}}, layout="any", rewrite=False)
-    found = plan.algebra().distributed(4, {"A": (0,), "H": (0,), "W": "everywhere"})
-    assert found.transfer <= 4 * 40 * 8
-    assert "broadcast" in str(found)
-    assert found.moved(keys={"A": list(zip(*map(list, np.nonzero(edges)), strict=True))}) <= found.transfer
+    site_plan = plan.algebra().distributed(4, {"A": (0,), "H": (0,), "W": "everywhere"})
+    assert site_plan.transfer <= 4 * 40 * 8
+    assert "broadcast" in str(site_plan)
+    assert site_plan.moved(keys={"A": list(zip(*map(list, np.nonzero(edges)), strict=True))}) <= site_plan.transfer
     with pytest.raises(se.AlgebraError, match="give its keys"):
-        found.moved()
+        site_plan.moved()
     with pytest.raises(se.AlgebraError, match="A is placed 'somewhere'"):
         plan.algebra().distributed(4, {"A": "somewhere"})
     with pytest.raises(se.AlgebraError, match="there are 0 sites"):

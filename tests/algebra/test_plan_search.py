@@ -19,24 +19,24 @@ from sparseeinsum.algebra.relational.evaluate import evaluate
 
 
 def reachable(plan: SitePlan, rules: Iterable[Rule], most: int) -> list[SitePlan]:
-    """The plans that rules lead to, the given one first; no more than so many, those of the fewest steps."""
+    """A plan and the plans that rules reach from it, by the number of steps; at most `most`."""
     chosen = tuple(rules)
-    found = {plan: None}
+    reached = {plan: None}
     waiting = deque([plan])
-    while waiting and len(found) < most:
+    while waiting and len(reached) < most:
         for other in rewritten_plans(waiting.popleft(), chosen):
-            if other not in found:
-                found[other] = None
+            if other not in reached:
+                reached[other] = None
                 waiting.append(other)
-    return list(found)[:most]
+    return list(reached)[:most]
 
 
 @random_runs(30)
 @given(problems(4), st.sampled_from([2, 3, 5]))
-def test_nothing_that_rules_lead_to_is_cheaper(problem: Problem, count: int) -> None:
+def test_no_plan_that_the_rules_reach_is_cheaper(problem: Problem, count: int) -> None:
     sites = Sites(count)
     plan = best_plans([problem.expression], problem.placements, sites)[0]
     expect_equal(simulate(plan, problem.inputs, count).relation(), evaluate(problem.expression, problem.inputs))
-    every = reachable(table1_plan(problem.expression, problem.placements), RULES.values(), 150)
-    cheapest = min(every, key=lambda each: cost_of(each, sites).total(sites))
+    reachable_plans = reachable(table1_plan(problem.expression, problem.placements), RULES.values(), 150)
+    cheapest = min(reachable_plans, key=lambda site_plan: cost_of(site_plan, sites).total(sites))
     assert cost_of(plan, sites).total(sites) <= cost_of(cheapest, sites).total(sites) * (1 + 1e-9), (plan, cheapest)

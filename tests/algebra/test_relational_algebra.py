@@ -50,7 +50,7 @@ DIAGONAL = einsum_kernel("ii->i")
 
 
 def blocks(matrix: Matrix, rows: int, columns: int) -> Relation:
-    """A matrix in blocks of this size, the last ones smaller."""
+    """A matrix in blocks of this size; the last blocks may be smaller."""
     return {
         (i, j): matrix[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns]
         for i in range(-(-matrix.shape[0] // rows))
@@ -61,18 +61,18 @@ def blocks(matrix: Matrix, rows: int, columns: int) -> Relation:
 STORED: dict[str, Relation] = {"A": blocks(A, 2, 2), "B": {(0,): B[:, :4], (1,): B[:, 4:]}}
 
 
-def expect(expression: Expression, wanted: Mapping[tuple[int, ...], object]) -> None:
-    found = evaluate(expression, STORED)
-    assert found.keys() == wanted.keys()
-    for key, array in wanted.items():
-        np.testing.assert_array_equal(found[key], np.asarray(array, float), err_msg=str(key))
+def expect(expression: Expression, expected: Mapping[tuple[int, ...], object]) -> None:
+    result = evaluate(expression, STORED)
+    assert result.keys() == expected.keys()
+    for key, array in expected.items():
+        np.testing.assert_array_equal(result[key], np.asarray(array, float), err_msg=str(key))
 
 
 def test_aggregation_by_the_second_key() -> None:
     expect(sum_of(R_A, [1]), {(0,): [[10, 12], [14, 16]], (1,): [[18, 20], [22, 24]]})
 
 
-def test_aggregation_of_everything() -> None:
+def test_aggregation_of_all_tuples() -> None:
     expect(Aggregation(R_A, (), KernelFold(ADD)), {(): [[28, 32], [36, 40]]})
 
 
@@ -93,11 +93,11 @@ def test_diagonal_blocks() -> None:
 
 def test_tile_rekey_and_concat() -> None:
     tiled = Tile(R_B, 1, 2)
-    wanted: Relation = {(0, 0): B[:, :2], (0, 1): B[:, 2:4], (1, 0): B[:, 4:6], (1, 1): B[:, 6:]}
-    expect(tiled, wanted)
+    expected: Relation = {(0, 0): B[:, :2], (0, 1): B[:, 2:4], (1, 0): B[:, 4:6], (1, 1): B[:, 6:]}
+    expect(tiled, expected)
     numbered = Rekey(tiled, trace_key_map(lambda k0, k1: 2 * k0 + k1, 2))
     assert numbered.type == RelationType((4,), (2, 2))
-    expect(numbered, {(number,): array for number, array in enumerate(wanted.values())})
+    expect(numbered, {(number,): array for number, array in enumerate(expected.values())})
     expect(Concat(tiled, 1, 1), dict(STORED["B"]))
     expect(Concat(numbered, 0, 1), {(): B})
 
@@ -119,27 +119,27 @@ def test_order_of_groups() -> None:
 
 
 @pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL])
-def test_joins_that_keep_what_has_no_partner(kind: JoinKind) -> None:
+def test_outer_joins_keep_unmatched_tuples(kind: JoinKind) -> None:
     left: Relation = {(0,): np.array([1.0]), (2,): np.array([3.0])}
     right: Relation = {(2,): np.array([10.0]), (3,): np.array([20.0])}
     with_holes = RelationType((4,), (1,), is_continuous=False)
     absent = AbsentArray(-1, (TileExtent(1, 4, 0),))
     joined = Join(Input("L", with_holes), Input("R", with_holes), (0,), (0,), SUBTRACT, kind, (absent, absent))
-    wanted = {(2,): [-7.0]}
-    wanted |= {(0,): [2.0]} if kind != JoinKind.RIGHT else {}
-    wanted |= {(3,): [-21.0]} if kind != JoinKind.LEFT else {}
-    assert {key: array.tolist() for key, array in evaluate(joined, {"L": left, "R": right}).items()} == wanted
+    expected = {(2,): [-7.0]}
+    expected |= {(0,): [2.0]} if kind != JoinKind.RIGHT else {}
+    expected |= {(3,): [-21.0]} if kind != JoinKind.LEFT else {}
+    assert {key: array.tolist() for key, array in evaluate(joined, {"L": left, "R": right}).items()} == expected
 
 
 def test_holes_are_filled() -> None:
     sparse = Input("S", RelationType((2, 2), (2,), is_continuous=False, is_ragged=True))
     complete = Complete(sparse, AbsentArray(7, (TileExtent(2, 3, 1),)), (2, 2))
-    found = evaluate(Transform(complete, einsum_kernel("i->")), {"S": {(0, 0): np.array([1.0, 2.0])}})
-    assert {key: float(array) for key, array in found.items()} == {(0, 0): 3, (0, 1): 7, (1, 0): 14, (1, 1): 7}
+    result = evaluate(Transform(complete, einsum_kernel("i->")), {"S": {(0, 0): np.array([1.0, 2.0])}})
+    assert {key: float(array) for key, array in result.items()} == {(0, 0): 3, (0, 1): 7, (1, 0): 14, (1, 1): 7}
 
 
 def test_nearest_neighbour() -> None:
-    """Section 6.2; arrays hold pairs of a distance and a number of a point, of which the lesser is kept."""
+    """Section 6.2: arrays hold pairs of a distance and the number of a point; the smaller pair is kept."""
     rng = np.random.default_rng(0)
     query, points, metric = rng.normal(size=4), rng.normal(size=(6, 4)), rng.normal(size=(4, 4))
     metric = metric @ metric.T
@@ -150,7 +150,7 @@ def test_nearest_neighbour() -> None:
         "number": {(0,): np.arange(3.0), (1,): np.arange(3.0) + 3},
     }
     types = {"q": ((2,), (2,)), "X": ((2, 2), (3, 2)), "A": ((2, 2), (2, 2)), "number": ((2,), (3,))}
-    q, x, metrics, number = (Input(name, RelationType(*each)) for name, each in types.items())
+    q, x, metrics, number = (Input(name, RelationType(*type_arguments)) for name, type_arguments in types.items())
     less = einsum_kernel("j,nj->nj", join=SUBTRACT.expression)
     difference = Rekey(Join(q, x, (0,), (1,), less), projection(2, (1, 0)))
     projected = sum_of(Join(difference, metrics, (1,), (0,), MATRIX_PRODUCT), [0, 2])
@@ -166,10 +166,10 @@ def test_nearest_neighbour() -> None:
         operands=2,
     )
     nearest = Aggregation(Join(distances, number, (0,), (0,), least), (), KernelFold(lesser))
-    found = evaluate(nearest, stored)[()]
-    every = np.einsum("ni,ij,nj->n", query - points, metric, query - points)
-    assert found[1] == every.argmin()
-    np.testing.assert_allclose(found[0], every.min())
+    result = evaluate(nearest, stored)[()]
+    all_distances = np.einsum("ni,ij,nj->n", query - points, metric, query - points)
+    assert result[1] == all_distances.argmin()
+    np.testing.assert_allclose(result[0], all_distances.min())
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_nearest_neighbour() -> None:
         (lambda: einsum_kernel("ij->k"), "specifies no kernel"),
     ],
 )
-def test_what_does_not_fit_is_refused(make: object, message: str) -> None:
+def test_relations_that_do_not_fit_are_refused(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(AlgebraError, match=message):
         make()
@@ -220,17 +220,17 @@ def test_relations_that_break_their_type_are_refused(relation: Relation, message
 
 
 def test_predicates_can_be_negated() -> None:
-    kept = trace_predicate(lambda i, j: ~((i == j) | (i < 1)), 2)
-    assert str(kept) == "k0 != k1 & k0 >= 1"
-    assert list(evaluate(Filter(R_A, kept), STORED)) == [(1, 0)]
+    predicate = trace_predicate(lambda i, j: ~((i == j) | (i < 1)), 2)
+    assert str(predicate) == "k0 != k1 & k0 >= 1"
+    assert list(evaluate(Filter(R_A, predicate), STORED)) == [(1, 0)]
 
 
-def test_a_part_that_is_missing_is_told_of() -> None:
+def test_missing_parts_need_a_fill() -> None:
     with_hole = Filter(R_A, trace_predicate(lambda i, j: i + j < 2, 2))
     with pytest.raises(AlgebraError, match="2 of 4 indices are there to be concatenated; give it a fill"):
         evaluate(Concat(with_hole, 1, 1), STORED)
-    found = evaluate(Concat(with_hole, 1, 1, fill=0), STORED)
-    np.testing.assert_array_equal(found[(1,)], [[9, 10, 0, 0], [11, 12, 0, 0]])
+    result = evaluate(Concat(with_hole, 1, 1, fill=0), STORED)
+    np.testing.assert_array_equal(result[(1,)], [[9, 10, 0, 0], [11, 12, 0, 0]])
 
 
 SCALARS = (
@@ -263,7 +263,7 @@ OF_TWO = {
 
 @pytest.mark.parametrize("text", SCALARS)
 def test_laws_hold(text: str) -> None:
-    """Whatever a kernel is said to commute with, it commutes with, and most of what it commutes with is known."""
+    """A kernel commutes with every function that its laws name, and most laws that hold are found."""
     kernel = parse_kernel(f"w[i] = {text}", 1)
     rng = np.random.default_rng(0)
     u, v = rng.normal(size=(2, 50))
@@ -280,7 +280,7 @@ def test_laws_hold(text: str) -> None:
 
 
 def test_declared_kernels() -> None:
-    """A function in Python may be said to commute with sums; what it returns is checked."""
+    """A Python function may be declared to commute with sums; its results are checked."""
     trace = PythonKernel("trace", np.trace, lambda bound: (), laws=frozenset({Law.SUM}))
     assert commutes(trace, AggregateFold("sum").law)
     assert not commutes(trace, AggregateFold("max").law)
@@ -290,7 +290,7 @@ def test_declared_kernels() -> None:
         evaluate(Transform(R_A, wrong), STORED)
 
 
-def test_what_is_read_again_is_written_once() -> None:
+def test_shared_subexpressions_are_written_once() -> None:
     twice = Transform(R_A, elementwise("relu", 1))
     written = """\
 join on <0, 1> = <0, 1>, u + v: <2, 2> of [2, 2]

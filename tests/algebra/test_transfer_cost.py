@@ -61,58 +61,60 @@ def best_plan(expression: Expression, placements: dict[str, Placement], sites: S
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_matrix_products_of_table_4(name: str) -> None:
-    found = [transfer(plan, 10) for plan in three_ways(SHAPES[name], 10)]
-    assert [float(f"{each:.1e}") for each in found] == list(PRINTED[name])
+    transfers = [transfer(plan, 10) for plan in three_ways(SHAPES[name], 10)]
+    assert [float(f"{floats:.1e}") for floats in transfers] == list(PRINTED[name])
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [("a common large dim", "cross"), ("two large dims", "broadcast"), ("two general", "any")]
+    ("name", "join_kind"), [("a common large dim", "cross"), ("two large dims", "broadcast"), ("two general", "any")]
 )
-def test_search_finds_the_winner_of_table_4(name: str, way: str) -> None:
-    """From blocks that are scattered: it moves no more than the paper's best, and pairs meet as they do there."""
+def test_search_finds_the_winner_of_table_4(name: str, join_kind: str) -> None:
+    """For scattered blocks, the plan found moves no more than the paper's best and joins pairs in the same way."""
     rows, inner, columns = SHAPES[name]
     left, right = matrix("X", (rows, inner), (10, 10)), matrix("Y", (inner, columns), (10, 10))
     expression = sum_of(Join(left.input, right.input, (1,), (0,), MATRIX_PRODUCT), [0, 2])
     sites = Sites(10)
     plan = best_plan(expression, {}, sites)
-    ways = (product(left, right).broadcast(), product(left, right).cross(), product(left, right).replicated())
-    assert cost_of(plan, sites).total(sites) <= min(cost_of(each, sites).total(sites) for each in ways)
-    joins = [each for each in topological_order(plan) if isinstance(each, LocalJoin)]
-    broadcasts = any(isinstance(each, Broadcast) for each in topological_order(plan))
-    if way != "any":
-        assert broadcasts == (way == "broadcast")
-        assert (joins[0].placement.dims == (1,)) == (way == "cross")
+    alternatives = (product(left, right).broadcast(), product(left, right).cross(), product(left, right).replicated())
+    assert cost_of(plan, sites).total(sites) <= min(
+        cost_of(alternative, sites).total(sites) for alternative in alternatives
+    )
+    joins = [node for node in topological_order(plan) if isinstance(node, LocalJoin)]
+    broadcasts = any(isinstance(node, Broadcast) for node in topological_order(plan))
+    if join_kind != "any":
+        assert broadcasts == (join_kind == "broadcast")
+        assert (joins[0].placement.dims == (1,)) == (join_kind == "cross")
 
 
 @pytest.mark.parametrize(("points", "features"), NEIGHBOURS)
 def test_nearest_neighbours_of_table_6(points: int, features: int) -> None:
-    wanted = NEIGHBOURS[points, features]
+    expected = NEIGHBOURS[points, features]
     by_rows, by_features = horizontal(points, features, 8), vertical(points, features, 8)
-    assert float(f"{transfer(by_rows, 8):.1e}") == wanted[0]
-    moved = [cost.shuffled for each, _, cost in cost_by_operator([by_features], Sites(8)) if isinstance(each, Shuffle)]
-    assert max(moved) == wanted[1]
-    assert math.isclose(transfer(by_features, 8), wanted[1], rel_tol=0.01)
-    assert (transfer(by_rows, 8) < transfer(by_features, 8)) == (wanted[0] < wanted[1])
+    assert float(f"{transfer(by_rows, 8):.1e}") == expected[0]
+    moved = [cost.shuffled for node, _, cost in cost_by_operator([by_features], Sites(8)) if isinstance(node, Shuffle)]
+    assert max(moved) == expected[1]
+    assert math.isclose(transfer(by_features, 8), expected[1], rel_tol=0.01)
+    assert (transfer(by_rows, 8) < transfer(by_features, 8)) == (expected[0] < expected[1])
     for parts, placements, best in (
         ((8, 1), {"X": partitioned(0), "A": partitioned(0), "q": partitioned(0)}, by_rows),
         ((1, 8), {"X": partitioned(1), "A": partitioned(0), "q": partitioned(0)}, by_features),
     ):
-        found = best_plan(nearest_neighbour(points, features, parts)[0], placements, Sites(8))
-        assert cost_of(found, Sites(8)).total(Sites(8)) <= cost_of(best, Sites(8)).total(Sites(8))
+        searched_plan = best_plan(nearest_neighbour(points, features, parts)[0], placements, Sites(8))
+        assert cost_of(searched_plan, Sites(8)).total(Sites(8)) <= cost_of(best, Sites(8)).total(Sites(8))
 
 
 def test_tables_of_the_benchmark() -> None:
-    """Where blocks lie as the paper's best plan has them, what is chosen moves no more than that."""
+    """With the placements of the paper's best plan, the chosen plan moves no more floats than that plan."""
     figures = neighbours()
-    for case in {each.case for each in figures}:
-        moved = {each.plan: each.moved for each in figures if each.case == case}
+    for case in {figure.case for figure in figures}:
+        moved = {figure.plan: figure.moved for figure in figures if figure.case == case}
         assert moved["chosen"] <= min(moved["Opt4Horizontal"], moved["Opt4Vertical"])
-        assert all(each.moved <= each.transfer for each in figures)
+        assert all(figure.moved <= figure.transfer for figure in figures)
 
 
 @pytest.mark.parametrize("name", FFNN_SHAPES)
 def test_training_steps_of_table_9(name: str) -> None:
-    """The paper counts gradients as if they were on one site already, and of MP only the broadcasts."""
+    """The paper assumes gradients on one site, and counts only the broadcasts of MP."""
     shape, sites = FFNN_SHAPES[name], Sites(5)
     by_batch, by_model = whole_cost(data_parallel(shape, 5), sites), whole_cost(model_parallel(shape, 5), sites)
     assert math.isclose(by_batch.broadcast + by_batch.shuffled / 5, PRINTED_DATA_PARALLEL[name], rel_tol=0.04)
@@ -124,14 +126,14 @@ def test_training_steps_of_table_9(name: str) -> None:
 
 def test_search_finds_no_worse_training_step() -> None:
     shape, sites = FFNN_SHAPES["Google 100k"], Sites(5)
-    found = best_plans(training_step(shape, data_parallel_parts(5)), DATA_PARALLEL, sites)
+    searched_plans = best_plans(training_step(shape, data_parallel_parts(5)), DATA_PARALLEL, sites)
     by_hand = whole_cost(data_parallel(shape, 5), sites)
-    assert whole_cost(found, sites).total(sites) <= by_hand.total(sites)
-    assert whole_cost(found, sites).transfer <= by_hand.transfer
+    assert whole_cost(searched_plans, sites).total(sites) <= by_hand.total(sites)
+    assert whole_cost(searched_plans, sites).transfer <= by_hand.transfer
 
 
 def test_training_steps_compute_the_same() -> None:
-    """Both plans, and what the search finds, on small matrices."""
+    """The paper's plan and the plan found give the same results for small matrices."""
     shape = (8, 6, 4, 6)
     rng = np.random.default_rng(0)
     names = {"X": (0, 1), "W1": (1, 2), "W2": (2, 3), "T": (0, 3)}
@@ -139,7 +141,7 @@ def test_training_steps_compute_the_same() -> None:
     hidden = np.maximum(dense["X"] @ dense["W1"], 0)
     error = 1 / (1 + np.exp(-hidden @ dense["W2"])) - dense["T"]
     back = error @ dense["W2"].T * np.sign(hidden)
-    wanted = (dense["W1"] - dense["X"].T @ back, dense["W2"] - hidden.T @ error)
+    expected = (dense["W1"] - dense["X"].T @ back, dense["W2"] - hidden.T @ error)
     for parts, placements, plans in (
         (data_parallel_parts(2), DATA_PARALLEL, data_parallel(shape, 2)),
         (model_parallel_parts(2), MODEL_PARALLEL, model_parallel(shape, 2)),
@@ -152,9 +154,9 @@ def test_training_steps_compute_the_same() -> None:
             }
             for name, (first, second) in names.items()
         }
-        found = best_plans(training_step(shape, parts)[:1], placements, Sites(2))
-        for every in (plans, found):
-            for plan, array in zip(every, wanted, strict=False):
+        searched_plans = best_plans(training_step(shape, parts)[:1], placements, Sites(2))
+        for site_plans in (plans, searched_plans):
+            for plan, array in zip(site_plans, expected, strict=False):
                 relation = simulate(plan, inputs, 2).relation()
                 rows = [[relation[i, j] for j in range(plan.type.frontier[1])] for i in range(plan.type.frontier[0])]
                 np.testing.assert_allclose(np.block(rows), array)
@@ -162,26 +164,24 @@ def test_training_steps_compute_the_same() -> None:
 
 @random_runs(80)
 @given(problems(), st.sampled_from([2, 3, 4]), st.data())
-def test_dense_counts_are_exact_and_transfer_bounds_what_moves(
-    problem: Problem, sites: int, data: st.DataObject
-) -> None:
+def test_dense_counts_are_exact_and_bound_the_transfer(problem: Problem, sites: int, data: st.DataObject) -> None:
     plan = table1_plan(problem.expression, problem.placements)
     for _ in range(2):
         others = list(rewritten_plans(plan, RULES.values()))
         plan = data.draw(st.sampled_from(others)) if others else plan
-    moved = {id(each.plan): each.floats for each in simulate(plan, problem.inputs, sites).traffic}
-    for each, counts, cost in cost_by_operator([plan], Sites(sites)):
-        run = simulate(each, problem.inputs, sites)
-        tuples = sum(map(len, run.sites)) / (sites if each.placement.is_everywhere else 1)
-        if all(operand.type.is_continuous for operand in topological_order(each)):
-            if each.placement.pending is None:
+    moved = {id(traffic.plan): traffic.floats for traffic in simulate(plan, problem.inputs, sites).traffic}
+    for node, counts, cost in cost_by_operator([plan], Sites(sites)):
+        run = simulate(node, problem.inputs, sites)
+        tuples = sum(map(len, run.sites)) / (sites if node.placement.is_everywhere else 1)
+        if all(operand.type.is_continuous for operand in topological_order(node)):
+            if node.placement.pending is None:
                 assert counts.tuples == tuples
             assert counts.tuples >= tuples
-            assert moved.get(id(each), 0) <= cost.transfer * (1 + 1e-9)
+            assert moved.get(id(node), 0) <= cost.transfer * (1 + 1e-9)
 
 
 def test_sparse_counts() -> None:
-    """T and V of an adjacency matrix: its tuples move, not all that there might be."""
+    """The statistics T and V of an adjacency matrix: only stored tuples are counted as moved."""
     adjacency = Input("A", RelationType((2708, 2708), (), False), 10_556, (2708, 2708))
     features = Input("H", RelationType((2708,), (16,)))
     expression = sum_of(Join(adjacency, features, (1,), (0,), einsum_kernel(",m->m")), [0])
@@ -190,12 +190,12 @@ def test_sparse_counts() -> None:
     assert transfer(Broadcast(placed), 4) == 4 * 10_556
     plan = best_plan(expression, {"A": partitioned(0), "H": partitioned(0)}, Sites(4))
     assert transfer(plan, 4) <= 4 * 2708 * 16
-    sizes = [counts.tuples for each, counts, _ in cost_by_operator([plan], Sites(4)) if isinstance(each, LocalJoin)]
+    sizes = [counts.tuples for node, counts, _ in cost_by_operator([plan], Sites(4)) if isinstance(node, LocalJoin)]
     assert sizes == [10_556]
 
 
 def test_memory_of_a_site_is_a_limit() -> None:
-    """Where there is no room for what would be broadcast, both sides are shuffled; or nothing fits."""
+    """Where a broadcast does not fit into memory, both sides are shuffled, or no plan is found."""
     left, right = matrix("X", (1000, 10_000), (10, 10)), matrix("Y", (10_000, 10), (10, 1))
     expression = sum_of(Join(left.input, right.input, (1,), (0,), MATRIX_PRODUCT), [0, 2])
     placements = {"X": partitioned(0)}
@@ -210,7 +210,7 @@ def test_memory_of_a_site_is_a_limit() -> None:
 
 
 def test_replay_on_many_sites() -> None:
-    """Up to 1,024 sites, without arrays: what really moves is a broadcast but for the site that had it."""
+    """For up to 1,024 sites, without arrays: a broadcast moves floats to every site but the one that had them."""
     plan = product(matrix("X", (4096, 512), (32, 1)), matrix("Y", (512, 4096), (1, 32), partitioned(1))).broadcast()
     for sites in (2, 64, 1024):
         broadcast, shuffle = replay(plan, sites)

@@ -15,8 +15,8 @@ def test_the_path_is_one_that_numpy_takes() -> None:
     arrays = [rng.random((4, 5)), rng.random((5, 6)), rng.random((6, 3)), rng.random(3)]
     subscripts = "ij,jk,kl,l->i"
     path, info = se.contract_path(subscripts, *arrays)
-    found = np.einsum(subscripts, *arrays, optimize=["einsum_path", *path])
-    np.testing.assert_allclose(found, np.linalg.multi_dot(arrays))
+    product = np.einsum(subscripts, *arrays, optimize=["einsum_path", *path])
+    np.testing.assert_allclose(product, np.linalg.multi_dot(arrays))
     assert info.path == path
     assert [step.remaining for step in info.steps][-1] == "i->i"
 
@@ -56,8 +56,8 @@ def test_shapes_with_counts_stand_for_operands() -> None:
     rng = np.random.default_rng(2)
     array = (rng.permutation(10_000) < 3000).reshape(100, 100)
     described = se.contract_path("ij,jk,k->i", ((100, 100), 3000), ((100, 100), 3000), ((100,), 100))
-    given = se.contract_path("ij,jk,k->i", array, scipy.sparse.coo_array(array), np.ones(100))
-    assert described == given
+    from_operands = se.contract_path("ij,jk,k->i", array, scipy.sparse.coo_array(array), np.ones(100))
+    assert described == from_operands
 
 
 def test_the_table() -> None:

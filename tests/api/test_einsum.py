@@ -76,7 +76,7 @@ def test_dtypes(shared_db: se.Database, left: str, right: str) -> None:
 
 
 def test_products_are_computed_in_the_dtype_of_the_result(shared_db: se.Database) -> None:
-    """As in numpy: two of float32 beside one of float64 lose no digits."""
+    """As in numpy, a product of two float32 operands beside a float64 operand loses no digits."""
     a = np.array([[1 / 3, 1 / 7]], np.float32)
     b = np.array([[3.0]])
     assert_same(einsum_in(shared_db, "ij,kj,kl->il", a, a, b), np.einsum("ij,kj,kl->il", a, a, b))
@@ -88,11 +88,11 @@ def test_any_call(shared_db: se.Database, engine: str) -> None:
     def run(call: tuple[str, list[Any]], optimizer: str) -> None:
         subscripts, operands = call
         try:
-            wanted = np.asarray(np.einsum(subscripts, *map(dense, operands)))
+            expected = np.asarray(np.einsum(subscripts, *map(dense, operands)))
         except ValueError:
             with pytest.raises((se.ParseError, se.ShapeError)):
                 einsum_in(shared_db, subscripts, *operands)
             return
-        assert_same(einsum_in(shared_db, subscripts, *operands, optimizer=optimizer), wanted)
+        assert_same(einsum_in(shared_db, subscripts, *operands, optimizer=optimizer), expected)
 
     run()

@@ -115,9 +115,7 @@ JOIN_LACKS = "the join 'u + 1' lacks v; it must have every operand"
         ({"join": "u $ v"}, se.ParseError, "line 1, column 3: the character '$' has no meaning here"),
     ],
 )
-def test_joins_and_aggregates_that_make_no_sense(
-    keywords: dict[str, Any], error: type[Exception], problem: str
-) -> None:
+def test_invalid_joins_and_aggregates(keywords: dict[str, Any], error: type[Exception], problem: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(problem)}"):
         se.einsum("ij,jk", np.eye(2), np.eye(2), **keywords)
 
@@ -134,6 +132,6 @@ def test_joins_and_aggregates_that_make_no_sense(
         ((np.eye(2), [0, 1], [2]), "label C of the result is in no operand"),
     ],
 )
-def test_arguments_that_make_no_sense(arguments: tuple[Any, ...], problem: str) -> None:
+def test_invalid_arguments(arguments: tuple[Any, ...], problem: str) -> None:
     with pytest.raises(se.ParseError, match=re.escape(problem)):
         se.einsum(*arguments)

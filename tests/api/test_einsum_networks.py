@@ -69,22 +69,25 @@ def test_networks_of_other_dtypes(shared_db: se.Database, subscripts: str, dtype
     terms = subscripts.split("->")[0].split(",")
     shapes = [tuple(SIZES[label] for label in term) for term in terms]
     arrays = [filled(*shape, seed=at, dtype=dtype) for at, shape in enumerate(shapes)]
-    wanted = np.asarray(np.einsum(subscripts, *arrays))
-    assert_same(einsum_in(shared_db, subscripts, *arrays), wanted)
+    expected = np.asarray(np.einsum(subscripts, *arrays))
+    assert_same(einsum_in(shared_db, subscripts, *arrays), expected)
     dtypes = itertools.cycle((dtype, "bool", "float32", "int64"))
-    mixed = [filled(*shape, seed=at, dtype=each) for at, (shape, each) in enumerate(zip(shapes, dtypes, strict=False))]
-    wanted = np.asarray(np.einsum(subscripts, *mixed))
-    assert_same(einsum_in(shared_db, subscripts, *mixed), wanted)
+    mixed = [
+        filled(*shape, seed=at, dtype=item_dtype)
+        for at, (shape, item_dtype) in enumerate(zip(shapes, dtypes, strict=False))
+    ]
+    expected = np.asarray(np.einsum(subscripts, *mixed))
+    assert_same(einsum_in(shared_db, subscripts, *mixed), expected)
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("seed", range(7))
 def test_random_networks(shared_db: se.Database, seed: int, optimizer: str) -> None:
-    """As opt_einsum makes them: tensors that share labels with so many others, and labels left over."""
+    """Networks that opt_einsum draws: each tensor shares labels with several others; some labels are free."""
     subscripts, shapes = rand_equation(3 + seed, 2 + seed % 2, n_out=seed % 3, d_min=1, d_max=3, seed=seed)
     arrays = [filled(*shape, seed=at) for at, shape in enumerate(shapes)]
-    wanted = np.asarray(opt_einsum.contract(subscripts, *arrays))
-    assert_same(einsum_in(shared_db, subscripts, *arrays, optimizer=optimizer), wanted)
+    expected = np.asarray(opt_einsum.contract(subscripts, *arrays))
+    assert_same(einsum_in(shared_db, subscripts, *arrays, optimizer=optimizer), expected)
 
 
 def test_a_chain_of_many_matrices() -> None:
@@ -94,7 +97,7 @@ def test_a_chain_of_many_matrices() -> None:
 
 
 def test_a_lattice_of_tensors() -> None:
-    """Every tensor shares a label with its neighbours; none is left."""
+    """Every tensor shares a label with each neighbour; the result is a scalar."""
     rows, columns = 4, 4
     arguments: list[Any] = []
     for row, column in itertools.product(range(rows), range(columns)):
@@ -103,8 +106,8 @@ def test_a_lattice_of_tensors() -> None:
         labels = [right] * (column + 1 < columns) + [below] * (row + 1 < rows)
         labels += [at - 2] * (column > 0) + [at - 2 * columns + 1] * (row > 0)
         arguments += [filled(*(2,) * len(labels), seed=at), labels]
-    wanted = np.asarray(opt_einsum.contract(*arguments, []))
-    np.testing.assert_allclose(se.einsum(*arguments, []), wanted, rtol=1e-10, atol=1e-9)
+    expected = np.asarray(opt_einsum.contract(*arguments, []))
+    np.testing.assert_allclose(se.einsum(*arguments, []), expected, rtol=1e-10, atol=1e-9)
 
 
 def test_a_star_of_tensors_around_one_label() -> None:

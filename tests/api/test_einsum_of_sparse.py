@@ -48,8 +48,8 @@ def test_sparse_products(shared_db: se.Database, subscripts: str, optimizer: str
     matrices: list[Any] = [
         scipy.sparse.random_array((30, 30), density=0.05, rng=at, format="csr") for at in range(count)
     ]
-    wanted = np.asarray(np.einsum(subscripts, *(matrix.toarray() for matrix in matrices)))
-    assert_same(einsum_in(shared_db, subscripts, *matrices, optimizer=optimizer), wanted)
+    expected = np.asarray(np.einsum(subscripts, *(matrix.toarray() for matrix in matrices)))
+    assert_same(einsum_in(shared_db, subscripts, *matrices, optimizer=optimizer), expected)
 
 
 def test_sparse_operands_beside_dense_ones_of_more_axes() -> None:
@@ -59,7 +59,7 @@ def test_sparse_operands_beside_dense_ones_of_more_axes() -> None:
     check("ij,i,j->", graph, filled(20), filled(20, seed=1))
 
 
-def test_what_nothing_is_stored_of() -> None:
+def test_matrices_without_entries() -> None:
     check("ij,jk->ik", scipy.sparse.csr_array((3, 4)), filled(4, 2))
     check("ij,jk->ik", scipy.sparse.csr_array((0, 4)), scipy.sparse.csr_array((4, 2)))
 

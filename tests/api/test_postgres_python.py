@@ -24,7 +24,7 @@ B = np.arange(6.0).reshape(3, 2)
 
 @pytest.fixture(scope="module")
 def session(postgres_python: PostgresServer) -> Iterator[psycopg.Connection]:
-    """A session of the module's in a database with the extension, whose Python has imported what it needs."""
+    """A session of the module in a database with the extension; its Python has imported the package."""
     with postgres_python.connect() as maintenance:
         maintenance.execute(f"CREATE DATABASE {DATABASE}")
     with postgres_python.connect(DATABASE) as connection:
@@ -34,7 +34,7 @@ def session(postgres_python: PostgresServer) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def shell(session: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """That session, in an empty schema, and with no tensors."""
+    """The module's session, in an empty schema without tensors."""
     session.execute("RESET ALL; CREATE SCHEMA main; SET search_path = main, public")
     yield session
     session.execute("RESET ALL; SET client_min_messages = error; DROP SCHEMA IF EXISTS main, other CASCADE")
@@ -43,7 +43,7 @@ def shell(session: psycopg.Connection) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def db(shell: psycopg.Connection) -> se.Database:
-    """The same from Python, with two matrices."""
+    """The same database as an se.Database, with two matrices."""
     db = se.connect(shell)
     db.tensor("A", A, promoted=["dim_0", "dim_1"])
     db.tensor("B", B)
@@ -55,7 +55,7 @@ def stored(db: se.Database, name: str) -> np.ndarray:
 
 
 class TestEinsum:
-    def test_tables_become_tensors_and_results_too(self, shell: psycopg.Connection) -> None:
+    def test_tables_and_results_become_tensors(self, shell: psycopg.Connection) -> None:
         shell.execute("CREATE TABLE edges (src INT, dst INT, weight REAL); CREATE TABLE x (node INT, v FLOAT8)")
         shell.execute("INSERT INTO edges VALUES (0, 1, 0.5), (1, 2, 2), (2, 0, 4); INSERT INTO x VALUES (0, 1), (2, 3)")
         declare = "SELECT sparseeinsum.tensor_from_table('E', 'edges', '{src,dst}', 'weight', shape => '{3,3}')"
@@ -132,14 +132,14 @@ def check(shell: psycopg.Connection, db: se.Database, case: Case) -> None:
     rows = einsum(shell, case.text, replace=True, **options)
     assert [row[0] for row in rows] == [*wanted_by_client]
     for name, table, shape, dtype, fill, tuples in rows:
-        wanted, found = case.expected[name], stored_result(db, name)
-        assert (tuple(shape), dtype, fill) == (wanted.shape, str(wanted.dtype), repr(found.fill).lower())
-        assert (tuples, table) == (found.rows.num_rows, name.lower())
-        case.expect(name, found.to_numpy())
+        expected, result = case.expected[name], stored_result(db, name)
+        assert (tuple(shape), dtype, fill) == (expected.shape, str(expected.dtype), repr(result.fill).lower())
+        assert (tuples, table) == (result.rows.num_rows, name.lower())
+        case.expect(name, result.to_numpy())
 
 
 class TestReplacing:
-    def test_only_where_asked(self, db: se.Database, shell: psycopg.Connection) -> None:
+    def test_needs_the_option_replace(self, db: se.Database, shell: psycopg.Connection) -> None:
         einsum(shell, PRODUCT)
         before = contents(db)
         with pytest.raises(errors.DuplicateTable, match=r"there is a tensor C already, in main\.c") as caught:
@@ -150,7 +150,7 @@ class TestReplacing:
         np.testing.assert_array_equal(stored(db, "C"), 2 * A)
 
     @pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
-    def test_never_what_is_not_ours(self, db: se.Database, shell: psycopg.Connection, kind: str) -> None:
+    def test_tables_of_users_are_not_replaced(self, db: se.Database, shell: psycopg.Connection, kind: str) -> None:
         shell.execute(f"CREATE {kind} c AS SELECT 1 AS i, 2.0::float8 AS v")
         with pytest.raises(errors.DuplicateTable, match=r"a table or view main\.c that was not made for a tensor"):
             einsum(shell, PRODUCT, replace=True)
@@ -175,7 +175,7 @@ class TestErrors:
             ("C[i] = sum(sqrt(A[i, j] - 9))", {}, "22023", "C turned NaN or infinite", None),
         ],
     )
-    def test_are_of_sql(
+    def test_have_sqlstate_message_and_hint(
         self,
         db: se.Database,
         shell: psycopg.Connection,
@@ -188,11 +188,11 @@ class TestErrors:
         before = contents(db)
         with pytest.raises(psycopg.Error) as caught:
             einsum(shell, program, **options)
-        shown = caught.value.diag
-        assert shown.sqlstate == state
-        assert message in (shown.message_primary or "")
-        assert (shown.message_hint or "").startswith(hint or "")
-        assert "Traceback" not in str(caught.value) + (shown.context or "")
+        diagnostics = caught.value.diag
+        assert diagnostics.sqlstate == state
+        assert message in (diagnostics.message_primary or "")
+        assert (diagnostics.message_hint or "").startswith(hint or "")
+        assert "Traceback" not in str(caught.value) + (diagnostics.context or "")
         assert contents(db) == before
 
     @pytest.mark.parametrize(
@@ -216,9 +216,7 @@ class TestErrors:
             ("explain('')", ""),
         ],
     )
-    def test_arguments_that_make_no_sense(
-        self, db: se.Database, shell: psycopg.Connection, call: str, message: str
-    ) -> None:
+    def test_invalid_arguments(self, db: se.Database, shell: psycopg.Connection, call: str, message: str) -> None:
         with pytest.raises(psycopg.Error) as caught:
             shell.execute(f"SELECT sparseeinsum.{call}")
         assert message in str(caught.value)
@@ -247,7 +245,7 @@ class TestErrors:
 
 
 class TestTransactions:
-    def test_rollback_takes_the_result_away(self, db: se.Database, shell: psycopg.Connection) -> None:
+    def test_rollback_removes_the_result(self, db: se.Database, shell: psycopg.Connection) -> None:
         before = contents(db)
         shell.execute("BEGIN")
         einsum(shell, PRODUCT)
@@ -260,7 +258,7 @@ class TestTransactions:
         shell.execute("ROLLBACK")
         assert contents(db) == before
 
-    def test_what_is_not_committed_is_seen(self, shell: psycopg.Connection) -> None:
+    def test_uncommitted_changes_are_seen(self, shell: psycopg.Connection) -> None:
         with shell.transaction():
             shell.execute("CREATE TEMPORARY TABLE edges AS SELECT i, i * 2.0::float8 AS v FROM generate_series(0, 2) i")
             shell.execute("SELECT sparseeinsum.tensor_from_table('E', 'edges', '{i}', 'v')")
@@ -288,7 +286,7 @@ class TestTransactions:
 class TestRights:
     @pytest.fixture
     def analyst(self, db: se.Database, shell: psycopg.Connection) -> Iterator[psycopg.Connection]:
-        """The session, as a role that is no superuser's."""
+        """The session, as a role without superuser rights."""
         shell.execute("CREATE ROLE analyst; GRANT USAGE, CREATE ON SCHEMA main TO analyst; SET ROLE analyst")
         yield shell
         shell.execute("RESET ROLE; DROP SCHEMA main CASCADE; DROP OWNED BY analyst; DROP ROLE analyst")
@@ -316,10 +314,10 @@ class TestRights:
         owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'c'"
         assert analyst.execute(owner).fetchall() == [("analyst",)]
 
-    def test_files_are_nobodys(self, shell: psycopg.Connection) -> None:
-        asked = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index_columns": []})
+    def test_files_are_refused(self, shell: psycopg.Connection) -> None:
+        request = json.dumps({"name": "E", "relation": "/etc/passwd.csv", "index_columns": []})
         with pytest.raises(errors.UndefinedTable, match="PostgreSQL reads no files"):
-            shell.execute("SELECT sparseeinsum.python_result('tensor_from_table', %s)", (asked,))
+            shell.execute("SELECT sparseeinsum.python_result('tensor_from_table', %s)", (request,))
 
 
 class TestTexts:
@@ -327,10 +325,10 @@ class TestTexts:
         for style in ("cte", "staged"):
             query = "SELECT sparseeinsum.einsum_sql(%s, style => %s)"
             ((text,),) = shell.execute(query, (PRODUCT, style)).fetchall()
-            found = np.zeros((2, 2))
+            product = np.zeros((2, 2))
             for i, k, value in shell.execute(text).fetchall():
-                found[i, k] = value
-            np.testing.assert_allclose(found, A @ B)
+                product[i, k] = value
+            np.testing.assert_allclose(product, A @ B)
 
     def test_explain(self, db: se.Database, shell: psycopg.Connection) -> None:
         query = "SELECT * FROM sparseeinsum.explain(%s, optimizer => 'relational', run => %s)"
@@ -351,7 +349,7 @@ class TestTexts:
         query = """
             SELECT p.proname, obj_description(p.oid, 'pg_proc') FROM pg_proc AS p
             JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE n.nspname = 'sparseeinsum'"""
-        found: dict[str, str] = dict(shell.execute(query).fetchall())
-        assert {"einsum", "einsum_sql", "explain", "tensor_from_table"} < set(found)
-        for name, comment in found.items():
+        comments: dict[str, str] = dict(shell.execute(query).fetchall())
+        assert {"einsum", "einsum_sql", "explain", "tensor_from_table"} < set(comments)
+        for name, comment in comments.items():
             assert comment.startswith(("Part of", "Internal: ")) or f"sparseeinsum.{name}(" in comment

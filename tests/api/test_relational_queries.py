@@ -35,18 +35,18 @@ def test_nearest_neighbour(db: se.Database) -> None:
         .join(db.relation("number"), on=[(0, 0)], kernel="w[] = min(where(u[n] > 0, v[n], inf))")
         .aggregate(by=[], fold="min")
     )
-    every = np.einsum("ni,ij,nj->n", points - query, metric, points - query)
+    expected = np.einsum("ni,ij,nj->n", points - query, metric, points - query)
     blocks: dict[str, Relation] = {
         "q": {(i,): query[2 * i : 2 * i + 2] for i in range(2)},
         "X": {(n, i): points[3 * n : 3 * n + 3, 2 * i : 2 * i + 2] for n in range(2) for i in range(2)},
         "A": {(i, j): metric[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] for i in range(2) for j in range(2)},
         "number": {(n,): np.arange(3.0) + 3 * n for n in range(2)},
     }
-    assert nearest.evaluate(blocks)[()] == every.argmin()
-    way = nearest.distributed(2, {"X": (0,), "number": (0,)})
-    assert way.moved() <= way.transfer < way.plain_transfer
-    np.testing.assert_allclose(db.compute(distances).to_numpy().ravel(), every)
-    assert float(db.compute(nearest).to_numpy()) == every.argmin()
+    assert nearest.evaluate(blocks)[()] == expected.argmin()
+    site_plan = nearest.distributed(2, {"X": (0,), "number": (0,)})
+    assert site_plan.moved() <= site_plan.transfer < site_plan.plain_transfer
+    np.testing.assert_allclose(db.compute(distances).to_numpy().ravel(), expected)
+    assert float(db.compute(nearest).to_numpy()) == expected.argmin()
 
 
 def test_diagonal_blocks(db: se.Database) -> None:
@@ -87,7 +87,7 @@ def test_holes(db: se.Database) -> None:
     assert db.compute(by_row).rows.sort_by("k0").to_pydict() == {"k0": [0, 1, 3], "val": [1.0, 2.0, 3.0]}
 
 
-def test_what_is_refused(db: se.Database) -> None:
+def test_invalid_expressions_are_refused(db: se.Database) -> None:
     db.tensor("W", np.arange(4))
     db.tensor("R", np.ones(5), promoted={"dim_0": 2})
     db.tensor("F", np.ones((2, 2)), promoted=["dim_0"])
@@ -118,22 +118,22 @@ def test_random_expressions(shared_db: se.Database) -> None:
     @given(problems(4), st.data())
     def run(problem: Problem, data: st.DataObject) -> None:
         nonlocal computed
-        for each in topological_order(problem.expression):
-            if isinstance(each, Input):
-                keys, bound = each.type.frontier, each.type.bound
+        for node in topological_order(problem.expression):
+            if isinstance(node, Input):
+                keys, bound = node.type.frontier, node.type.bound
                 array = np.zeros((*keys, *bound))
-                for key, block in problem.inputs[each.name].items():
+                for key, block in problem.inputs[node.name].items():
                     array[key] = block
                 promoted = {f"dim_{at}": 1 for at in range(len(keys))}
-                stored = shared_db.tensor(each.name, array, promoted=promoted, fill=99)
-                assert type_of(stored.tensor, stored.decomposition, True) == each.type
-        wanted = evaluate(problem.expression, problem.inputs)
-        if not wanted:
+                stored = shared_db.tensor(node.name, array, promoted=promoted, fill=99)
+                assert type_of(stored.tensor, stored.decomposition, True) == node.type
+        expected = evaluate(problem.expression, problem.inputs)
+        if not expected:
             return
-        found = relation_in(shared_db.compute(se.TensorRelation(problem.expression)), problem.expression.type.arity)
-        assert found.keys() == wanted.keys()
-        for key, array in wanted.items():
-            np.testing.assert_allclose(found[key], array, rtol=0, atol=scale_of(wanted) * 1e-9)
+        result = relation_in(shared_db.compute(se.TensorRelation(problem.expression)), problem.expression.type.arity)
+        assert result.keys() == expected.keys()
+        for key, array in expected.items():
+            np.testing.assert_allclose(result[key], array, rtol=0, atol=scale_of(expected) * 1e-9)
         computed += 1
 
     run()

@@ -50,48 +50,48 @@ def test_semirings(shared_db: se.Database, join: str, agg: str, fill: float, spa
     operands: list[Any] = [stored_with(array, fill) for array in arrays] if sparse else arrays
     with np.errstate(invalid="ignore"):
         joined = JOINS[join](arrays[0][:, None], arrays[1])
-        wanted = np.asarray(SEMIRINGS[join, agg](joined, axis=2))
+        expected = np.asarray(SEMIRINGS[join, agg](joined, axis=2))
         of_all = np.asarray(SEMIRINGS[join, agg](joined.reshape(-1)))
-    given: dict[str, Any] = {"join": join, "agg": agg, "fill": fill}
-    assert_same(einsum_in(shared_db, "ij,kj->ik", *operands, **given), wanted)
-    assert_same(einsum_in(shared_db, "ij,kj->", *operands, **given), of_all)
+    options: dict[str, Any] = {"join": join, "agg": agg, "fill": fill}
+    assert_same(einsum_in(shared_db, "ij,kj->ik", *operands, **options), expected)
+    assert_same(einsum_in(shared_db, "ij,kj->", *operands, **options), of_all)
 
 
 def test_shortest_paths() -> None:
-    """Distances of three steps in a graph, where no edge is an infinite distance."""
+    """Shortest paths of three edges in a graph; an absent edge has an infinite distance."""
     distances = np.full((6, 6), np.inf)
     for at in range(5):
         distances[at, at + 1] = at + 1.0
     steps = stored_with(distances, np.inf)
-    found = se.einsum("ij,jk,kl->il", steps, steps, steps, join="+", agg="min", fill=np.inf)
-    wanted = np.full((6, 6), np.inf)
+    result = se.einsum("ij,jk,kl->il", steps, steps, steps, join="+", agg="min", fill=np.inf)
+    expected = np.full((6, 6), np.inf)
     for at in range(3):
-        wanted[at, at + 3] = 3 * at + 6.0
-    np.testing.assert_array_equal(found, wanted)
+        expected[at, at + 3] = 3 * at + 6.0
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_the_likeliest_path_of_a_hidden_markov_model() -> None:
-    """As Viterbi: the greatest sum of logarithms, and all paths together."""
-    start, steps, seen = filled(4), filled(4, 4), filled(4, 4, seed=1)
-    joined = start[:, None, None] + steps[:, :, None] + seen[None]
-    call = ("i,ij,jk->k", start, steps, seen)
+    """Viterbi's algorithm: the greatest sum of logarithms, and the sum over all paths."""
+    start, steps, emissions = filled(4), filled(4, 4), filled(4, 4, seed=1)
+    joined = start[:, None, None] + steps[:, :, None] + emissions[None]
+    call = ("i,ij,jk->k", start, steps, emissions)
     assert_same(se.einsum(*call, join="+", agg="max"), joined.max(axis=(0, 1)))
     assert_same(se.einsum(*call, join="+", agg="logsumexp"), np.log(np.exp(joined).sum(axis=(0, 1))))
 
 
 def test_sums_of_logarithms_of_large_and_of_no_weights() -> None:
     large = np.array([[1000.0, 1000.0, -1000.0], [-np.inf, -np.inf, -np.inf], [0.0, -np.inf, 710.0]])
-    wanted = np.logaddexp.reduce(large, axis=1)
-    assert_same(se.einsum("ij->i", large, agg="logsumexp"), wanted)
-    found = se.einsum("ij->i", stored_with(large, -np.inf), agg="logsumexp", fill=-np.inf)
-    assert_same(found, wanted)
+    expected = np.logaddexp.reduce(large, axis=1)
+    assert_same(se.einsum("ij->i", large, agg="logsumexp"), expected)
+    result = se.einsum("ij->i", stored_with(large, -np.inf), agg="logsumexp", fill=-np.inf)
+    assert_same(result, expected)
 
 
 def test_reachability() -> None:
     edges = filled(6, 6) > 0.8
     assert_same(se.einsum("ij,jk->ik", edges, edges), (edges[:, :, None] & edges).any(axis=1))
-    found = se.einsum("ij,jk->ik", scipy.sparse.csr_array(edges), edges, join="or", agg="all")
-    assert_same(found, (edges[:, :, None] | edges).all(axis=1))
+    result = se.einsum("ij,jk->ik", scipy.sparse.csr_array(edges), edges, join="or", agg="all")
+    assert_same(result, (edges[:, :, None] | edges).all(axis=1))
 
 
 @pytest.mark.parametrize("agg", ["sum", "prod", "max", "min", "any", "all", "logsumexp"])
@@ -101,9 +101,9 @@ def test_aggregates_of_one_sparse_operand(shared_db: se.Database, agg: str, fill
     numpys = {"logsumexp": np.logaddexp.reduce}
     for subscripts, axes in (("ij->i", 1), ("ij->j", 0), ("ij->", (0, 1))):
         fold = numpys.get(agg) or getattr(np, agg)
-        wanted = fold(array.reshape(-1)) if axes == (0, 1) else fold(array, axis=axes)
-        found = einsum_in(shared_db, subscripts, stored_with(array, fill), agg=agg, fill=fill)
-        assert_same(found, np.asarray(wanted))
+        expected = fold(array.reshape(-1)) if axes == (0, 1) else fold(array, axis=axes)
+        result = einsum_in(shared_db, subscripts, stored_with(array, fill), agg=agg, fill=fill)
+        assert_same(result, np.asarray(expected))
 
 
 def test_joins_of_several_operands() -> None:

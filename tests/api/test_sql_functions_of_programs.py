@@ -46,8 +46,8 @@ def error_of(connection: duckdb.DuckDBPyConnection, query: str) -> str:
 
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
 def test_einsum_is_a_table(connection: duckdb.DuckDBPyConnection, optimizer: str) -> None:
-    found = dense(connection, f"FROM einsum('{PRODUCT}', optimizer := '{optimizer}')", (30, 4))
-    np.testing.assert_allclose(found, A @ B, rtol=1e-12)
+    result = dense(connection, f"FROM einsum('{PRODUCT}', optimizer := '{optimizer}')", (30, 4))
+    np.testing.assert_allclose(result, A @ B, rtol=1e-12)
 
 
 def test_einsum_within_larger_queries(connection: duckdb.DuckDBPyConnection) -> None:
@@ -55,14 +55,14 @@ def test_einsum_within_larger_queries(connection: duckdb.DuckDBPyConnection) -> 
         SELECT r.i, r.val + c.val FROM einsum('R[i] = sum(A[i, j])') AS r
         JOIN einsum('C[j] = sum(A[i, j])', tiles := [4]) AS c ON r.i = c.j
     """
-    found = dense(connection, query, (30,))[:20]
+    result = dense(connection, query, (30,))[:20]
     has_both = (A[:20] != 0).any(1) & (A != 0).any(0)
-    np.testing.assert_allclose(found, np.where(has_both, A.sum(1)[:20] + A.sum(0), 0), rtol=1e-12)
+    np.testing.assert_allclose(result, np.where(has_both, A.sum(1)[:20] + A.sum(0), 0), rtol=1e-12)
     connection.execute(f"CREATE TABLE scores AS FROM einsum('{PRODUCT}')")
     np.testing.assert_allclose(dense(connection, "FROM scores", (30, 4)), A @ B, rtol=1e-12)
 
 
-def test_views_and_prepared_statements_plan_anew(connection: duckdb.DuckDBPyConnection) -> None:
+def test_views_and_prepared_statements_plan_again(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE VIEW sums AS FROM einsum('R[j] = sum(A[i, j])')")
     connection.execute("PREPARE prepared AS FROM einsum('R[j] = sum(A[i, j])')")
     for factor in (1, 2):
@@ -78,9 +78,9 @@ def test_dtypes(connection: duckdb.DuckDBPyConnection, dtype: str) -> None:
     aggregate = "any" if dtype == "bool" else "sum"
     rows = connection.execute(f"FROM einsum('R[j] = {aggregate}(V[i, j])') ORDER BY j").fetchall()
     expected = values.any(axis=0) if dtype == "bool" else values.sum(axis=0)
-    found = dict.fromkeys(range(3), expected.dtype.type(0).item())
-    found |= {j: complex(*value) if isinstance(value, list) else value for j, value in rows}
-    assert list(found.values()) == expected.tolist()
+    value_by_index = dict.fromkeys(range(3), expected.dtype.type(0).item())
+    value_by_index |= {j: complex(*value) if isinstance(value, list) else value for j, value in rows}
+    assert list(value_by_index.values()) == expected.tolist()
 
 
 def test_functions_of_users_and_files(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
@@ -123,10 +123,10 @@ def test_statements_are_computed_as_written_where_asked(connection: duckdb.DuckD
     database.tensor("x", square[0])
     program = "T[i, k] = sum(S[i, j] * S[j, k])\nY[i] = sum(T[i, k] * x[k])"
     for rewrite in ("true", "false"):
-        found = dense(connection, f"FROM einsum('{program}', rewrite := {rewrite})", (600,))
-        np.testing.assert_allclose(found, square @ square @ square[0], rtol=1e-9, atol=1e-6)
-        ((told,),) = connection.execute(f"SELECT einsum_explain('{program}', rewrite := {rewrite})").fetchall()
-        assert ("without T" in told) == (rewrite == "true")
+        result = dense(connection, f"FROM einsum('{program}', rewrite := {rewrite})", (600,))
+        np.testing.assert_allclose(result, square @ square @ square[0], rtol=1e-9, atol=1e-6)
+        ((explanation,),) = connection.execute(f"SELECT einsum_explain('{program}', rewrite := {rewrite})").fetchall()
+        assert ("without T" in explanation) == (rewrite == "true")
 
 
 def test_tensor_from_table(connection: duckdb.DuckDBPyConnection) -> None:
@@ -147,7 +147,7 @@ def test_tensor_from_table(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def test_the_session_stands_where_it_does(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_the_current_database_and_schema_count(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     connection.execute("CREATE SCHEMA graphs; USE graphs; CREATE TABLE links AS SELECT 1 AS src, 2 AS dst, 7 AS w")
     connection.execute("CALL tensor_from_table('L', 'links', ['src', 'dst'], 'w')")
     assert connection.execute("FROM einsum('S[] = sum(L[i, j])')").fetchall() == [(7,)]
@@ -160,7 +160,7 @@ def test_the_session_stands_where_it_does(connection: duckdb.DuckDBPyConnection,
 
 
 def test_open_transactions(connection: duckdb.DuckDBPyConnection) -> None:
-    """What others see is what plans are made for; where the session sees something else, there is no result."""
+    """Plans are made for committed data; if the session sees other data, the call fails."""
     query = "SELECT SUM(val) FROM einsum('R[j] = sum(A[i, j])')"
     connection.execute("BEGIN")
     ((total,),) = connection.execute(query).fetchall()
@@ -179,7 +179,7 @@ def test_open_transactions(connection: duckdb.DuckDBPyConnection) -> None:
     assert connection.execute(query).fetchall() == [(total,)]
 
 
-def test_what_others_commit_after_the_transaction_began(connection: duckdb.DuckDBPyConnection) -> None:
+def test_commits_of_others_after_the_transaction_began(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("BEGIN; SELECT COUNT(*) FROM A")
     with connection.cursor() as other:
         other.execute("UPDATE A SET val = 0")
@@ -225,7 +225,7 @@ def test_output(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_many_databases_and_threads() -> None:
-    """Each database answers for itself, whatever thread asks."""
+    """Each database answers for its own data in every thread."""
     connections = [duckdb.connect() for _ in range(4)]
     totals: dict[int, object] = {}
 
@@ -281,7 +281,7 @@ def test_functions_are_described(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_array_functions_are_described(connection: duckdb.DuckDBPyConnection) -> None:
-    known = (
+    query = (
         "SELECT function_name, len(parameters) AS arity, coalesce(description, ''), examples FROM duckdb_functions() "
         "WHERE function_name LIKE 'tensor%' AND function_type = 'scalar'"
     )
@@ -289,7 +289,7 @@ def test_array_functions_are_described(connection: duckdb.DuckDBPyConnection) ->
         "SELECT DISTINCT name, len(string_split(arguments, ', ')), description, [example] FROM tensor_functions() "
         "WHERE NOT is_aggregate"
     )
-    described = connection.execute(f"SELECT DISTINCT * FROM ({known}) ORDER BY ALL").fetchall()
+    described = connection.execute(f"SELECT DISTINCT * FROM ({query}) ORDER BY ALL").fetchall()
     assert described == connection.execute(f"{listed} ORDER BY ALL").fetchall()
     assert len({name for name, *_ in described}) > 40
     assert all(len(description) > 10 for _, _, description, _ in described)
@@ -297,7 +297,11 @@ def test_array_functions_are_described(connection: duckdb.DuckDBPyConnection) ->
         "SELECT count(*), count(DISTINCT (function_name, parameter_types, return_type)) FROM duckdb_functions() "
         "WHERE function_name LIKE 'tensor%' AND function_type = 'scalar'"
     ).fetchall()
-    assert overloads == distinct == sum(len(each.dtypes) for each in array_functions() if not each.is_aggregate)
+    assert (
+        overloads
+        == distinct
+        == sum(len(function.dtypes) for function in array_functions() if not function.is_aggregate)
+    )
 
 
 def test_array_functions_are_listed(connection: duckdb.DuckDBPyConnection) -> None:
@@ -307,7 +311,7 @@ def test_array_functions_are_listed(connection: duckdb.DuckDBPyConnection) -> No
     registered = {name for (name,) in connection.execute(names).fetchall()} - {"tensor_no_tuples"}
     listed = {name for (name,) in connection.execute("SELECT name FROM tensor_functions()").fetchall()}
     assert listed == registered
-    found = connection.execute(
+    signatures = connection.execute(
         "SELECT arguments, returns FROM tensor_functions() WHERE name = 'tensor_slice'"
     ).fetchall()
-    assert found == [("u tensor, axis integer, position integer, extents integers", "tensor")]
+    assert signatures == [("u tensor, axis integer, position integer, extents integers", "tensor")]

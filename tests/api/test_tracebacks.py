@@ -27,6 +27,6 @@ def test_one_frame_is_shown(kind: str) -> None:
     without = {name: value for name, value in os.environ.items() if name != VARIABLE}
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=without)
     assert f"sparseeinsum.errors.{kind.split()[0]}: " in finished.stderr, finished.stderr
-    ours = [line for line in finished.stderr.splitlines() if str(ROOT) in line]
-    assert len(ours) == 1, finished.stderr
+    own_lines = [line for line in finished.stderr.splitlines() if str(ROOT) in line]
+    assert len(own_lines) == 1, finished.stderr
     assert 'File "<string>", line 4' in finished.stderr

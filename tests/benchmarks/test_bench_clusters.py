@@ -33,41 +33,41 @@ def blocks(laid: Laid) -> Relation:
 
 
 def put_together(relation: Relation, shape: tuple[int, ...]) -> np.ndarray:
-    """The tensor of a relation."""
-    found = np.zeros(shape)
+    """The tensor of a relation of blocks."""
+    whole = np.zeros(shape)
     for key, array in relation.items():
-        found[tuple(slice(at * size, (at + 1) * size) for at, size in zip(key, array.shape, strict=True))] = array
-    return found
+        whole[tuple(slice(at * size, (at + 1) * size) for at, size in zip(key, array.shape, strict=True))] = array
+    return whole
 
 
-def check(way: Way, expected: Mapping[str, np.ndarray]) -> None:
-    inputs = {name: blocks(laid) for name, laid in way.layout.items()}
-    for plan, wanted in zip(way.plans, expected.values(), strict=True):
-        found = put_together(simulate(plan, inputs, 3).relation(), wanted.shape)
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
-    moved = {id(each.plan): each.floats for plan in way.plans for each in replay(plan, 3)}
-    assert 0 < sum(moved.values()) <= whole_cost(way.plans, Sites(3)).transfer
+def check(strategy: Way, expected: Mapping[str, np.ndarray]) -> None:
+    inputs = {name: blocks(laid) for name, laid in strategy.layout.items()}
+    for plan, wanted in zip(strategy.plans, expected.values(), strict=True):
+        result = put_together(simulate(plan, inputs, 3).relation(), wanted.shape)
+        np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-9)
+    moved = {id(traffic.plan): traffic.floats for plan in strategy.plans for traffic in replay(plan, 3)}
+    assert 0 < sum(moved.values()) <= whole_cost(strategy.plans, Sites(3)).transfer
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_plans(case: Case) -> None:
-    by_hand = [way for way in case.ways if way.plans]
-    assert [way.name for way in case.ways][-2:] == ["search", "db.plan"]
-    for way in by_hand:
-        check(way, case.expected)
+    by_hand = [strategy for strategy in case.ways if strategy.plans]
+    assert [strategy.name for strategy in case.ways][-2:] == ["search", "db.plan"]
+    for strategy in by_hand:
+        check(strategy, case.expected)
 
 
 @pytest.mark.parametrize("is_square", [True, False])
 def test_chains(is_square: bool) -> None:
-    ways, expected = cuts(shapes_of(128, is_square))
-    assert min(ways, key=lambda way: way.floats).name == "EinDecomp"
-    for way in ways:
-        check(Way(way.name, way.layout, (way.plan,)), expected)
+    partitions, expected = cuts(shapes_of(128, is_square))
+    assert min(partitions, key=lambda partition: partition.floats).name == "EinDecomp"
+    for partition in partitions:
+        check(Way(partition.name, partition.layout, (partition.plan,)), expected)
 
 
 @pytest.mark.parametrize("name", ["product", "many features", "wide hidden layer"])
 def test_on_a_cluster(citus: se.Database, name: str) -> None:
-    """Results are compared where they are counted."""
+    """The benchmark compares the results; its figures are complete."""
     for figure in figures_of(citus, CASES[name]):
         assert figure.machines >= 1
         assert (figure.placement is None) == (not figure.plan.startswith("db.plan"))

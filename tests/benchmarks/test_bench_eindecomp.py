@@ -9,7 +9,7 @@ from bench.eindecomp import Case, cases_by_workers, cases_of_figures, run
 FIGURES = list(cases_of_figures())
 
 
-def test_names_are_those_of_one_case_each() -> None:
+def test_names_are_unique() -> None:
     names = [(case.name, case.workers) for case in (*FIGURES, *cases_by_workers(8))]
     assert len(set(names)) == len(names)
     assert {case.workers for case in cases_by_workers(1024)} == {2**doublings for doublings in range(1, 11)}
@@ -21,24 +21,24 @@ def test_no_rule_moves_less(case: Case) -> None:
     assert best.partition == "EinDecomp"
     assert best.ratio == best.replayed_ratio == 1
     assert best.is_optimal
-    for each in (best, *others):
-        assert each.floats == each.join + each.aggregation + each.repartition
-        assert each.ratio == each.floats / best.floats >= 1
-        assert 0 < each.busiest <= each.replayed <= each.floats
+    for figure in (best, *others):
+        assert figure.floats == figure.join + figure.aggregation + figure.repartition
+        assert figure.ratio == figure.floats / best.floats >= 1
+        assert 0 < figure.busiest <= figure.replayed <= figure.floats
 
 
-def test_what_the_paper_says_of_matrix_chains() -> None:
+def test_matrix_chains_agree_with_the_paper() -> None:
     """Squares are cut alike; of other shapes SQRT moves far more (section 9.3)."""
     for case in itertools.islice(FIGURES, 12):
-        ratios = {each.partition: each.ratio for each in run(case)}
+        ratios = {figure.partition: figure.ratio for figure in run(case)}
         is_square = case.shapes["A"] == case.shapes["B"]
         assert ratios["SQRT"] >= 1
         assert (ratios["SQRT"] < 1.2) == is_square
 
 
-def test_what_the_paper_says_of_a_classifier() -> None:
-    """To send a large model to all workers is worst."""
+def test_classifiers_agree_with_the_paper() -> None:
+    """Sending a large model to all workers moves the most floats."""
     for case in FIGURES[12:18]:
-        found = {each.partition: each.ratio for each in run(case)}
-        assert max(found, key=found.__getitem__) == "data parallel"
-        assert found["data parallel"] > 3
+        ratios = {figure.partition: figure.ratio for figure in run(case)}
+        assert max(ratios, key=ratios.__getitem__) == "data parallel"
+        assert ratios["data parallel"] > 3

@@ -26,13 +26,13 @@ def test_program(name: str) -> None:
     case = PROGRAMS[name](small_source(SHARE))
     assert case.name == name
     program = se.program(case.text)
-    expected = evaluate_program(program, {each: dense(case, each) for each in case.inputs})
+    expected = evaluate_program(program, {tensor: dense(case, tensor) for tensor in case.inputs})
     with case.database() as database:
-        found = database.run(program, progress=False)
-    assert found
-    for each, result in found.items():
-        np.testing.assert_allclose(result.to_numpy(), expected[each], rtol=1e-9, atol=1e-9, err_msg=each)
-        assert np.ptp(expected[each]) > 0 or not expected[each].shape, f"{each} is the same everywhere"
+        results = database.run(program, progress=False)
+    assert results
+    for tensor, result in results.items():
+        np.testing.assert_allclose(result.to_numpy(), expected[tensor], rtol=1e-9, atol=1e-9, err_msg=tensor)
+        assert np.ptp(expected[tensor]) > 0 or not expected[tensor].shape, f"{tensor} is the same everywhere"
 
 
 def test_there_are_twenty_programs() -> None:

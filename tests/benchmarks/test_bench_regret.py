@@ -21,13 +21,13 @@ def database() -> se.Database:
 
 
 def test_all_plans_of_a_small_program() -> None:
-    found = run(PROGRAMS["distances"](small_source(0.02)), plans=20, repeat=1)
-    assert found.plans == len(found.costs) == len(found.seconds) == 8  # every way to promote three labels
-    assert found.costs[found.chosen_plan] == min(found.costs.values())
-    assert found.fastest <= found.chosen
-    assert found.fastest_plan in found.costs
-    assert found.ratio == found.chosen / found.fastest >= 1
-    assert found.stopped == sum(seconds is None for seconds in found.seconds.values())
+    regret = run(PROGRAMS["distances"](small_source(0.02)), plans=20, repeat=1)
+    assert regret.plans == len(regret.costs) == len(regret.seconds) == 8  # every way to promote three labels
+    assert regret.costs[regret.chosen_plan] == min(regret.costs.values())
+    assert regret.fastest <= regret.chosen
+    assert regret.fastest_plan in regret.costs
+    assert regret.ratio == regret.chosen / regret.fastest >= 1
+    assert regret.stopped == sum(seconds is None for seconds in regret.seconds.values())
 
 
 def test_rank_correlation() -> None:

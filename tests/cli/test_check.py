@@ -58,21 +58,23 @@ def test_all_errors_of_a_file(
         assert line.startswith(f"{path}:{expected}")
     monkeypatch.setattr("sys.stdin", io.StringIO(WRONG))
     assert main(["check", "-", "--json"]) == 1
-    found = [json.loads(line) for line in lines_of(capsys)]
-    text = [f"{each['line']}:{each['column']}: {each['severity']}: {each['message']}" for each in found]
-    assert [f"{path}:{each}" for each in text] == printed
-    assert {each["file"] for each in found} == {"<stdin>"}
+    messages = [json.loads(line) for line in lines_of(capsys)]
+    text = [
+        f"{message['line']}:{message['column']}: {message['severity']}: {message['message']}" for message in messages
+    ]
+    assert [f"{path}:{written}" for written in text] == printed
+    assert {message["file"] for message in messages} == {"<stdin>"}
 
 
 def test_files_without_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Also those that only declare, to be included, and parameters that have no value yet."""
+    """Files may have declarations only, or parameters without values."""
     (tmp_path / "given.ein").write_text("param n\nparam other = 2\ntensor A[i: n] from edges\ntensor B[i: 3]")
     (tmp_path / "main.ein").write_text("include 'given.ein'\nY[i] = A[i] / n\nZ[] = sum(X[i, j] * Y[j])")
     assert main(["check", str(tmp_path / "main.ein"), str(tmp_path / "given.ein")]) == 0
     assert lines_of(capsys) == []
 
 
-def test_errors_of_included_files_are_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_included_files_are_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "part.ein").write_text("T[i] = A[i]\nY[i] = T[i, j]")
     (tmp_path / "main.ein").write_text("include 'part.ein'\ninclude 'none.ein'\nZ[i] = Y[i]")
     assert main(["check", str(tmp_path / "main.ein"), str(tmp_path / "part.ein")]) == 1
@@ -91,7 +93,7 @@ def test_errors_of_included_files_are_told_once(tmp_path: Path, capsys: pytest.C
         ("C[i] = A[i]\n\n)", "3:1: error: found ')'"),
     ],
 )
-def test_what_is_hardly_a_program(text: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_that_is_no_program(text: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "text.ein"
     path.write_text(text)
     assert main(["check", str(path)]) == 1
@@ -128,8 +130,8 @@ def test_tensors_of_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str
     )
     printed = lines_of(capsys)
     assert len(printed) == len(expected)
-    for line, found in zip(printed, expected, strict=True):
-        assert line.startswith(f"{path}:{found}")
+    for line, start in zip(printed, expected, strict=True):
+        assert line.startswith(f"{path}:{start}")
 
 
 def test_parameters_and_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ def test_run_adds_to_tables_and_writes_files(database: str, capsys: pytest.Captu
     assert "name them, as in --into Y=scores" in capsys.readouterr().err
 
 
-def test_run_keeps_to_its_plan_where_asked(
+def test_run_with_no_replan_keeps_its_plan(
     database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def looked(*_: object) -> None:
@@ -104,11 +104,11 @@ def test_explain(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "C: returned" in printed
 
 
-def test_plans_are_kept_and_run(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plans_are_saved_and_run(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "product.plan.json")
     assert main(["explain", "-d", database, "-t", PRODUCT, "-o", "relational", "--save", path]) == 0
-    first, told = capsys.readouterr()
-    assert "product.plan.json" in told
+    first, errors = capsys.readouterr()
+    assert "product.plan.json" in errors
     assert main(["run", "-d", database, "--plan", path, "--into", "C=scores"]) == 0
     with duckdb.connect(database) as connection:
         assert connection.execute("SELECT * FROM scores ORDER BY ALL").fetchall() == [(0, 0, 4), (1, 0, 23), (1, 1, 18)]
@@ -122,9 +122,9 @@ def test_plans_are_kept_and_run(database: str, tmp_path: Path, capsys: pytest.Ca
 def test_explain_draws_a_page(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "plan.html"
     assert main(["explain", "-d", database, "-t", PRODUCT, "--html", str(path), "--analyze"]) == 0
-    printed, told = capsys.readouterr()
+    printed, errors = capsys.readouterr()
     assert printed == ""
-    assert "plan.html" in told
+    assert "plan.html" in errors
     page = path.read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert "actual" in page
@@ -151,7 +151,7 @@ def test_load_and_drop(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
     load = ["load", "-d", "new.duckdb"]
     assert main([*load, "A", "edges.csv", "--value", "weight"]) == 0
     assert capsys.readouterr().out == "tensor A[src: 2, dst: 3] fill 0.0 dtype float64: 3 entries in main.A\n"
-    wishes = [
+    load_options = [
         "--index",
         "src",
         "--duplicates",
@@ -164,7 +164,7 @@ def test_load_and_drop(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
         "--axes",
         "i",
     ]
-    assert main([*load, "B", "edges.csv", "--value", "weight", *wishes]) == 0
+    assert main([*load, "B", "edges.csv", "--value", "weight", *load_options]) == 0
     assert capsys.readouterr().out == "tensor B[i: 4] fill -inf dtype float32: 2 entries in main.B\n"
     assert main([*load, "C", "A", "--index", "src,dst", "--no-copy", "--shape", "3,3"]) == 0
     assert capsys.readouterr().out == "tensor C[src: 3, dst: 3] fill 0.0 dtype float64: 3 entries in main.A\n"
@@ -202,12 +202,12 @@ def test_load_that_fails_leaves_no_new_file(
 
 
 @pytest.mark.parametrize(
-    ("wish", "message"),
+    ("load_options", "message"),
     [(["--shape", "3,x"], "3,x is not a list of whole numbers"), (["--fill", "none"], "none is not a number")],
 )
-def test_wishes_that_load_cannot_read(wish: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_of_load(load_options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["load", "-d", "new.duckdb", "A", "edges.csv", *wish])
+        main(["load", "-d", "new.duckdb", "A", "edges.csv", *load_options])
     assert message in capsys.readouterr().err
 
 
@@ -268,7 +268,7 @@ def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -
     assert f"example: sparseeinsum {command}" in " ".join(capsys.readouterr().out.split())
 
 
-def test_calibrate_keeps_what_it_found(
+def test_calibrate_stores_constants(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -278,8 +278,8 @@ def test_calibrate_keeps_what_it_found(
     printed = capsys.readouterr().out
     assert "C_xfer" in printed
     assert "left out" in printed
-    (kept,) = tmp_path.rglob("calibration-duckdb.json")
-    constants = json.loads(kept.read_text())["constants"]
+    (stored_file,) = tmp_path.rglob("calibration-duckdb.json")
+    constants = json.loads(stored_file.read_text())["constants"]
     assert len(constants) == 7
     assert all(0 < value < 0.1 for value in constants.values())
 

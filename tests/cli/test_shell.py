@@ -19,11 +19,9 @@ import sparseeinsum as se
 from sparseeinsum.cli import main
 from sparseeinsum.cli.shell_input import InputKind, ShellInput, inputs
 
-# For what a terminal is to show, unless it hangs; to start takes half a minute where others keep the machine busy.
+# Seconds to wait for the terminal's output; on a busy machine the start takes half a minute.
 MOST_SECONDS = 120
-ESCAPES = re.compile(
-    rb"\x1b\[[0-9;?]*[A-Za-z]"
-)  # of a terminal, which come between parts of a word that are drawn apart
+ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # control sequences of a terminal, which may split a word
 EDGES = """
 CREATE TABLE edges (src INTEGER, dst INTEGER, w DOUBLE PRECISION);
 INSERT INTO edges VALUES (0, 1, 2.0), (1, 2, 3.0),
@@ -32,7 +30,7 @@ INSERT INTO edges VALUES (0, 1, 2.0), (1, 2, 3.0),
 
 
 class Shell:
-    """Runs scripts, each in a shell of its own, on one database."""
+    """Runs scripts on one database, each in a new shell."""
 
     def __init__(self, target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.target, self.monkeypatch, self.capsys = target, monkeypatch, capsys
@@ -97,7 +95,7 @@ def test_programs_read_earlier_ones(shell: Shell) -> None:
 
 
 def test_parameters_tables_and_files(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program keeps the parameters that there were when it was entered."""
+    """A program uses the parameters that were set when it was entered."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "degrees.ein").write_text("param power = 2\nd[i] = sum(E[i, j]) ^ power\n")
     printed = shell.run(
@@ -169,7 +167,7 @@ def test_the_first_error_ends_a_script(shell: Shell, line: str, message: str) ->
     assert "in the statement" not in shell.error
 
 
-def test_a_mistyped_file_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistyped_file_is_not_created(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["shell", str(tmp_path / "absent.duckdb")]) == 1
     assert "there is no database file" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
@@ -180,11 +178,11 @@ def read(text: str) -> list[ShellInput]:
     return list(inputs(lambda _: lines.pop(0) if lines else None, "duckdb"))
 
 
-def test_what_is_entered() -> None:
-    found = read(
+def test_input_is_split_into_statements() -> None:
+    entered = read(
         "SELECT 1; SELECT ';' -- ;\n;\n\n# nothing\nA[i] = (B[i]\n + 1) # (\n\\d A\ntensor A[i: 4]\nSELECT $$ ; $$"
     )
-    assert found == [
+    assert entered == [
         ShellInput(InputKind.SQL, "SELECT 1"),
         ShellInput(InputKind.SQL, "SELECT ';' -- ;"),
         ShellInput(InputKind.PROGRAM, "A[i] = (B[i]\n + 1) # ("),
@@ -194,7 +192,7 @@ def test_what_is_entered() -> None:
     ]
 
 
-def test_interrupts_give_up_what_is_begun() -> None:
+def test_interrupts_discard_the_current_input() -> None:
     lines = iter(["SELECT 1", None, "SELECT 2;"])
 
     def next_line(_: bool) -> str | None:
@@ -207,7 +205,7 @@ def test_interrupts_give_up_what_is_begun() -> None:
 
 
 def test_prompt(tmp_path: Path) -> None:
-    """On a terminal: completion, an error that leaves the session alive, continued lines, history, the end."""
+    """On a terminal: completion, an error that does not end the session, continued lines, history, end of input."""
     leader, follower = pty.openpty()
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
     program = "from sparseeinsum.cli import main; raise SystemExit(main(['shell']))"

@@ -12,7 +12,7 @@ _NEW = "new_table"
 
 
 def run_sql(db: se.Database, text: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
-    """Run statements, of which each takes the parameters; the rows of the last one."""
+    """Run statements with the same parameters; return the rows of the last statement."""
     if engine_of(db).dialect_name == "duckdb":
         rows: list[tuple[object, ...]] = db.connection.execute(text, parameters).fetchall()
         return rows
@@ -39,12 +39,12 @@ def _in_postgres(tree: exp.Expr) -> Iterator[str]:
 
 
 def _written(tree: exp.Expr) -> str:
-    text = tree.transform(_known).sql("postgres")
+    text = tree.transform(_in_words_of_postgres).sql("postgres")
     return text.replace("?", "%s") if tree.find(exp.Placeholder) else text
 
 
-def _known(node: exp.Expr) -> exp.Expr:
-    """What PostgreSQL has another word for."""
+def _in_words_of_postgres(node: exp.Expr) -> exp.Expr:
+    """The node with PostgreSQL's words for types and functions of DuckDB."""
     if isinstance(node, exp.DataType) and node.this in _WHOLE:
         return exp.DataType.build(_WHOLE[node.this], dialect="postgres")
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous) and node.this.name.lower() == "range":

@@ -6,7 +6,7 @@ import psycopg
 
 
 class cancelled:  # noqa: N801
-    """Cancels what a connection runs, until it does."""
+    """Cancels the statements of a connection until one is cancelled."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection

@@ -14,7 +14,7 @@ _SETTINGS = (
     "-c citus.enable_statistics_collection=off",
     "-c shared_buffers=32MB",
 )
-_PORT = 5432  # of sockets, each of which is in a folder of its own
+_PORT = 5432  # of sockets, each in its own folder
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Cluster:
 
 
 def missing(server: PostgresServer) -> str:
-    """Why no cluster can be started with the programs of a server, or ''."""
+    """Why no cluster can be started with a server's programs, or ''."""
     with server.connect() as connection:
         row = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'citus'").fetchone()
     return "" if row else "Citus is not installed: citus is not among pg_available_extensions"
@@ -51,12 +51,12 @@ def missing(server: PostgresServer) -> str:
 
 @contextmanager
 def start_cluster(server: PostgresServer, workers: int) -> Iterator[Cluster]:
-    """A cluster of the same programs as a server."""
+    """A cluster that runs the programs of a server."""
     with ExitStack() as servers:
         coordinator, *others = (servers.enter_context(start_beside(server, _SETTINGS)) for _ in range(workers + 1))
         yield Cluster(coordinator, tuple(others))
 
 
 def connect(url: str) -> psycopg.Connection:
-    """A connection beside that of the tests."""
+    """A connection besides that of the tests."""
     return psycopg.connect(url, autocommit=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-# What the shell does, for Python's DuckDB: statements in, rows out as JSON, errors as lines beginning as DuckDB's do.
+# The same as the shell, by Python's DuckDB: statements in, rows out as JSON, errors as lines that begin as DuckDB's.
 _PYTHON = """
 import json, sys, duckdb
 connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
@@ -27,23 +27,23 @@ assert "sparseeinsum" not in sys.modules and "numba" not in sys.modules
 
 @dataclass(frozen=True)
 class Shell:
-    """DuckDB's command line, which loads an extension file before it does what it is asked.
+    """DuckDB's command line, which loads an extension file first.
 
     Attributes:
         extension: The file.
-        program: What starts the command line; that of another system, where something here runs its programs.
+        program: The command that starts it; maybe one that runs programs of another system.
     """
 
     extension: Path
     program: tuple[str, ...] = (sys.executable, "-m", "duckdb_cli")
 
     def run(self, *arguments: str, database: str = ":memory:", script: str = "") -> subprocess.CompletedProcess[str]:
-        """Run it with arguments of the command line and with statements on standard input."""
+        """Run the shell with arguments of the command line and statements on standard input."""
         command = [*self.program, "-unsigned", database, "-cmd", f"LOAD '{self.extension}'"]
         return subprocess.run([*command, *arguments], input=script, capture_output=True, text=True, timeout=120)
 
     def rows(self, statements: Iterable[str], database: str = ":memory:") -> list[list[dict[str, Any]]]:
-        """The rows of each statement, none of which may fail."""
+        """The rows of each statement; every statement must succeed."""
         finished = self.run("-json", database=database, script=";\n".join((*statements, "")))
         assert (finished.returncode, finished.stderr) == (0, "")
         decoder, text, results = json.JSONDecoder(), finished.stdout.strip(), []
@@ -54,14 +54,14 @@ class Shell:
         return results
 
     def errors(self, statements: Iterable[str]) -> list[str]:
-        """What the functions say to each statement, all of which must fail; the shell goes on after each."""
+        """The error message of each statement; every statement must fail without ending the shell."""
         finished = self.run("-csv", "-noheader", script=";\n".join((*statements, "SELECT 'goes on'", "")))
         assert finished.stdout == "goes on\n"
         return re.split(r"^Invalid Input Error: ", finished.stderr, flags=re.MULTILINE)[1:]
 
 
 def new_database(path: Path) -> duckdb.DuckDBPyConnection:
-    """A file that shells of the last version before 2 can read, too."""
+    """A file that shells before version 2 can read."""
     return duckdb.connect(str(path), config={"storage_compatibility_version": "v1.5.0"})
 
 
@@ -71,9 +71,11 @@ def shell_of_another_system(command: str, extension: Path) -> Shell:
 
 
 def rows_in_python(extension: Path, statements: Iterable[str]) -> list[list[list[Any]]]:
-    """The rows of each statement in a Python that has DuckDB and nothing of this package."""
-    asked = json.dumps([f"LOAD '{extension}'", *statements])
+    """The rows of each statement in a Python that has DuckDB without this package."""
+    input_lines = json.dumps([f"LOAD '{extension}'", *statements])
     command = [sys.executable, "-c", _PYTHON]
-    finished = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=120, cwd=extension.parent)
+    finished = subprocess.run(
+        command, input=input_lines, capture_output=True, text=True, timeout=120, cwd=extension.parent
+    )
     assert (finished.returncode, finished.stderr) == (0, "")
     return [json.loads(line) for line in finished.stdout.splitlines()[1:]]

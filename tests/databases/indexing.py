@@ -8,12 +8,12 @@ from sparseeinsum.decompose.cost import Work
 
 
 def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
-    """Let it cost nothing to keep an array in memory and to index it, so that every plan does so as often as it can."""
+    """Make resident arrays and indexed access free, so that plans use them wherever possible."""
     patch.setattr(indexed_access.ResidentSizes, "keeping", lambda _: Work())
     patch.setattr(model, "indexed", lambda *_: Work())
 
 
 def indexed_steps(plan: se.Plan) -> dict[str, int]:
-    """For every result that is computed by index, the number of the operand in memory."""
+    """The number of the resident operand, for every result that is computed by index."""
     steps = plan.data.decomposed.steps
     return {step.einsum.output.tensor: step.indexed for step in steps if step.indexed is not None}

@@ -21,12 +21,12 @@ INSTALLED = Path("/usr/lib/postgresql/15")
 SHARED = Path("/usr/share/postgresql/15")
 _OTHER = os.environ.get("SPARSEEINSUM_TEST_POSTGRES")
 _PROGRAMS = ("postgres", "initdb", "pg_ctl", "pg_config", "psql", "pg_dump", "pg_restore", "pg_basebackup")
-_USER = "postgres"  # who runs it where the tests run as root, which PostgreSQL refuses
+_USER = "postgres"  # the user that runs the server if the tests run as root, which PostgreSQL refuses
 
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """A server that runs; `pg_config` is its own, too, and tells folders that the tests may write."""
+    """A running server; its `pg_config` names folders that the tests may write."""
 
     pg_config: str
     folder: Path
@@ -35,7 +35,7 @@ class PostgresServer:
         return f"postgresql://{_USER}@/{database}?host={self.folder}"
 
     def psql(self, database: str, commands: str, aligned: bool = False) -> str:
-        """What psql prints for text that is piped into it: of every result a heading, its rows, and their number."""
+        """Output of psql for text from standard input: for each result a heading, its rows and their number."""
         program = Path(self.pg_config).with_name("psql")
         how = ["-X", "-q", "-v", "ON_ERROR_STOP=1", *([] if aligned else ["--no-align"])]
         where = ["-h", str(self.folder), "-U", _USER, "-d", database]
@@ -45,11 +45,11 @@ class PostgresServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether nobody has stopped it."""
+        """Whether the server has not been stopped."""
         return (self.folder / "data" / "postmaster.pid").exists()
 
     def stop(self) -> None:
-        """Stop it, as it would be by a crash."""
+        """Stop the server abruptly, like a crash."""
         program = Path(self.pg_config).with_name("pg_ctl")
         _run(program, "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
 
@@ -65,7 +65,7 @@ def missing() -> str:
 
 
 def missing_python() -> str:
-    """Why sparseeinsum_python cannot be tried here, or ''."""
+    """Why sparseeinsum_python cannot be tested here, or ''."""
     if not (SHARED / "extension" / "plpython3u.control").exists() or _OTHER is not None:
         return "PL/Python is not installed: apt-get install postgresql-plpython3-15"
     if (
@@ -81,7 +81,7 @@ def missing_python() -> str:
 
 @contextmanager
 def start_server() -> Iterator[PostgresServer]:
-    """A server on a socket in a temporary folder, gone with all that was in it afterwards."""
+    """A server on a socket in a temporary folder; the folder is removed afterwards."""
     with _temporary_folder() as folder:
         programs = _copy_installation(folder) if _OTHER is None else Path(_OTHER)
         with _running(programs, folder, ["-c max_connections=20"]) as server:
@@ -90,7 +90,7 @@ def start_server() -> Iterator[PostgresServer]:
 
 @contextmanager
 def start_beside(server: PostgresServer, settings: Sequence[str]) -> Iterator[PostgresServer]:
-    """Another server of the same programs, with data and settings of its own."""
+    """Another server that runs the same programs, with its own data and settings."""
     with (
         _temporary_folder() as folder,
         _running(Path(server.pg_config).parent, folder, settings) as other,
@@ -100,7 +100,7 @@ def start_beside(server: PostgresServer, settings: Sequence[str]) -> Iterator[Po
 
 @contextmanager
 def start_standby(server: PostgresServer) -> Iterator[PostgresServer]:
-    """A standby, which replays what happens on a server, and answers queries."""
+    """A standby that replays the changes of a server and answers queries."""
     programs = Path(server.pg_config).parent
     with _temporary_folder() as folder:
         data = folder / "data"
@@ -146,7 +146,7 @@ def _running(programs: Path, folder: Path, settings: Sequence[str]) -> Iterator[
 
 
 def _copy_installation(folder: Path) -> Path:
-    """Programs, which look for all else beside themselves, and links to all else; returns the folder of programs."""
+    """Copies of the programs and links to all other files; returns the folder of the programs."""
     programs, libraries = folder / INSTALLED.relative_to("/") / "bin", folder / INSTALLED.relative_to("/") / "lib"
     shared = folder / SHARED.relative_to("/")
     programs.mkdir(parents=True)

@@ -10,14 +10,14 @@ _SETS = re.compile(r"tensor(_complex)?_split(_tiles)?\(")
 
 
 def in_postgres(expression: str) -> str:
-    """An expression or a query; calls that return sets become arrays of texts, one an array."""
+    """An expression or a query in PostgreSQL's SQL; calls that return sets become arrays of texts."""
     tree = sqlglot.parse_one(expression, read="duckdb").transform(_typed_arrays)
     text = tree.sql("postgres", normalize_functions=False)
     return f"ARRAY(SELECT part::text FROM {text} AS parts(part))" if _SETS.match(expression) else text
 
 
 def _typed_arrays(node: exp.Expression) -> exp.Expression:
-    """PostgreSQL knows no type of an array that holds nothing, or NULL alone."""
+    """Add types to empty arrays and arrays of NULL, as PostgreSQL cannot infer them."""
     is_untyped = isinstance(node, exp.Array) and all(isinstance(element, exp.Null) for element in node.expressions)
     return exp.cast(node.copy(), "INT[]") if is_untyped and not isinstance(node.parent, exp.Cast) else node
 

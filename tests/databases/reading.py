@@ -21,12 +21,12 @@ def read_back(db: se.Database, name: str) -> NDArray[Any]:
 
 
 def engine_of(db: se.Database) -> Engine:
-    """What runs a database's statements."""
+    """The engine that runs a database's statements."""
     return db._engine
 
 
 def stored_result(db: se.Database, name: str) -> se.TensorResult:
-    """A stored tensor as if a program had returned it: its rows, with values as they are computed with."""
+    """A stored tensor as a result of a program: its rows, with values in the dtype of computation."""
     stored, engine = db.tensors()[name], engine_of(db)
     schema = Schema(stored.tensor, stored.decomposition)
     keys = [exp.column(key, quoted=True).as_(axis) for key, axis in zip(stored.keys, schema.keys, strict=True)]
@@ -60,7 +60,7 @@ def contents(db: se.Database) -> dict[str, list[tuple[object, ...]]]:
 
 
 def assert_usable(db: se.Database) -> None:
-    """The connection is in no transaction, and takes new work."""
+    """Assert that the connection is in no transaction and runs a statement."""
     db.connection.execute("BEGIN")
     db.connection.execute("ROLLBACK")
     db.tensor("Probe", np.eye(2))
@@ -74,7 +74,7 @@ def rows_of(result: se.TensorResult) -> list[tuple[Any, ...]]:
 
 
 def relation_in(result: se.TensorResult, arity: int) -> Relation:
-    """Tuples of a result."""
+    """The tuples of a result."""
     rows = result.rows.to_pydict()
     columns = [rows[f"k{at}"] for at in range(arity)]
     shape = result.shape[arity:]

@@ -27,7 +27,7 @@ def new_project(folder: Path) -> Path:
 
 @dataclass
 class Rendered:
-    """A model, with the tables that it reads and how it is to be made."""
+    """A rendered model, with the tables that it reads and its settings."""
 
     text: str
     reads: set[str]
@@ -58,7 +58,7 @@ class _Package:
 
 @lru_cache
 def _package(prefix: str) -> Environment:
-    """What templates may call on an engine."""
+    """The macros and variables that templates may use on an engine."""
     environment = Environment(extensions=["jinja2.ext.do"])
     macros: dict[str, Any] = {}
     environment.globals |= {
@@ -72,19 +72,19 @@ def _package(prefix: str) -> Environment:
 
 
 def render(project: Path, program: str, prefix: str) -> dict[str, Rendered]:
-    """All models of a program, each after those that it reads; `prefix` of the engine, duckdb or postgres."""
+    """All models of a program in the order of their dependencies; `prefix` names the engine: duckdb or postgres."""
     environment = _package(prefix)
     folder, checks = project / "models" / program, project / "macros" / f"{program}.sql"
     relations = _sources(folder)
-    known: dict[str, Any] = {"source": lambda group, table: relations[group, table]}
+    context: dict[str, Any] = {"source": lambda group, table: relations[group, table]}
     if checks.exists():
-        known |= vars(environment.from_string(checks.read_text(), globals=known).module)
-    models = {path.stem: _rendered(environment, path, known) for path in sorted(folder.glob("*.sql"))}
+        context |= vars(environment.from_string(checks.read_text(), globals=context).module)
+    models = {path.stem: _rendered(environment, path, context) for path in sorted(folder.glob("*.sql"))}
     order = graphlib.TopologicalSorter({name: model.reads for name, model in models.items()}).static_order()
     return {name: models[name] for name in order}
 
 
-def _rendered(environment: Environment, path: Path, known: dict[str, Any]) -> Rendered:
+def _rendered(environment: Environment, path: Path, context: dict[str, Any]) -> Rendered:
     reads: set[str] = set()
     settings: dict[str, Any] = {}
 
@@ -97,11 +97,11 @@ def _rendered(environment: Environment, path: Path, known: dict[str, Any]) -> Re
         return ""
 
     own = {"ref": ref, "config": config, "this": f'"{path.stem}"'}
-    return Rendered(environment.from_string(path.read_text(), globals={**known, **own}).render(), reads, settings)
+    return Rendered(environment.from_string(path.read_text(), globals={**context, **own}).render(), reads, settings)
 
 
 def run(models: dict[str, Rendered], execute: Callable[[str], object]) -> None:
-    """Make the tables of all models."""
+    """Create the tables of all models."""
     for name, model in models.items():
         assert model.settings["materialized"] == "table"
         execute(f'DROP TABLE IF EXISTS "{name}"')

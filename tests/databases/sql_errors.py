@@ -9,7 +9,7 @@ Connection = duckdb.DuckDBPyConnection
 
 
 def expect_error(connection: Connection, query: str, *words: object) -> None:
-    """Whether a query is refused in these words, and the next one is answered."""
+    """Assert that a query fails with this message and that the next query succeeds."""
     with pytest.raises(duckdb.Error) as caught:
         connection.execute(query).fetchall()
     for word in words:

@@ -17,7 +17,7 @@ Connection = duckdb.DuckDBPyConnection
 ROWS = 2500  # more than one chunk of DuckDB's, which holds 2,048
 SQL_TYPES = {"float64": "DOUBLE", "float32": "FLOAT"}
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4}
-NULL_EVERY = {"u": 5, "v": 7, "s": 3}  # every so many rows of the relation `nulls`, a column is NULL
+NULL_EVERY = {"u": 5, "v": 7, "s": 3}  # distances of NULLs in columns of the relation `nulls`
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Rows:
 Oracle = Callable[[Rows], Array]
 
 
-# What rows may come from, so that DuckDB hands over vectors of every kind.
+# Sources of rows, so that DuckDB hands over vectors of every kind.
 SOURCES = {
     "table": "{t}",
     "filter": "(SELECT * FROM {t} WHERE i % 3 = 1)",
@@ -54,7 +54,7 @@ SOURCES = {
 
 
 def tiles_of(array: Array, tiles: Sequence[int]) -> list[tuple[tuple[int, ...], Array]]:
-    """Blocks of an array, and where each starts, in C order over the axes that are cut: those whose tile is not 0."""
+    """Blocks of an array and their starts, in C order over the tiled axes: those whose tile is not 0."""
     lengths = [tile or extent for extent, tile in zip(array.shape, tiles, strict=True)]
     cuts = [range(0, extent, tile) if tile else (0,) for extent, tile in zip(array.shape, tiles, strict=True)]
     return [(starts, array[tuple(map(slice, starts, np.add(starts, lengths)))]) for starts in itertools.product(*cuts)]
@@ -88,7 +88,7 @@ def create_rows(connection: Connection) -> Connection:
         values = rng.uniform(-2, 2, (ROWS, 13)) * (rng.random((ROWS, 13)) < 0.9)
         columns = [values[:, :6].tolist(), values[:, 6:12].tolist(), values[:, 12].tolist()]
         create_table(connection, f"rows_{dtype}", kind, columns)
-        missing = [f"CASE WHEN i % {every} > 0 THEN {name} END AS {name}" for name, every in NULL_EVERY.items()]
+        missing = [f"CASE WHEN i % {distance} > 0 THEN {name} END AS {name}" for name, distance in NULL_EVERY.items()]
         connection.execute(f"CREATE VIEW nulls_{dtype} AS SELECT i, {', '.join(missing)} FROM rows_{dtype}")
     return connection
 
@@ -109,14 +109,14 @@ def read_column(column: pa.ChunkedArray) -> Array:
 
 
 def read_rows(connection: Connection, relation: str, call: str = "1") -> tuple[Rows, Array]:
-    """Rows without NULL, and what a call gives for each."""
+    """Rows without NULL, and the result of a call for each."""
     table = connection.sql(f"SELECT i, u, v, s, {call} AS w FROM {relation}").to_arrow_table()
     i, u, v, s, w = (read_column(table[name]) for name in "iuvsw")
     return Rows(u, v, s[:, 0], i[:, 0]), w
 
 
 def arguments_of(call: str) -> set[str]:
-    """Columns that a call reads; the names inside an expression or a spec are none."""
+    """Columns that a call reads; names inside an expression or a spec do not count."""
     return set(re.findall(r"\b[uvsi]\b", re.sub("'[^']*'", "", call)))
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import sparseeinsum as se
 
-# Of a vector X of so many equal values.
+# Statistics of a vector X of SIZE equal values.
 STATISTICS = "P[] = max(X[i])\nQ[] = min(X[i])\nS[] = sum(X[i])"
 SIZE = 500
 
@@ -15,7 +15,7 @@ Execute = Callable[[str], object]
 
 @contextmanager
 def writing(execute: Execute, *transactions: str) -> Iterator[Callable[[], int]]:
-    """Within, transactions run in turn in another thread; what comes says how many there were."""
+    """Run transactions in turn in another thread; the yielded function returns their number."""
     ends, count, failed = threading.Event(), [0], []
 
     def write() -> None:
@@ -23,7 +23,7 @@ def writing(execute: Execute, *transactions: str) -> Iterator[Callable[[], int]]
             while not ends.is_set():
                 execute(transactions[count[0] % len(transactions)])
                 count[0] += 1
-        except Exception as error:  # the thread of the test raises it
+        except Exception as error:  # the test's thread raises it
             failed.append(error)
 
     thread = threading.Thread(target=write)

@@ -16,14 +16,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did: whether it succeeded, and the messages of nodes that ran, or of what went wrong."""
+    """The outcome of a command: whether it succeeded, and the messages of nodes, or the error."""
 
     success: bool
     messages: dict[str, str]
 
 
 def run_commands(folder: Path, *commands: list[str], **environment: str) -> list[Outcome]:
-    """Run commands in a folder, each after the one before."""
+    """Run commands in a folder, one after the other."""
     quiet = {"DO_NOT_TRACK": "1", "DBT_PROFILES_DIR": str(folder), "DBT_LOG_LEVEL": "none"}
     finished = subprocess.run(
         [sys.executable, __file__, *map(json.dumps, commands)],

@@ -58,12 +58,12 @@ def project(tmp_path: Path) -> Path:
 
 
 def build(db: se.Database, project: Path, name: str = "prog") -> None:
-    """Run the models, as they are on disk, on the tables as they are now."""
+    """Run the models on the current tables."""
     run(render(project, name, PREFIXES[engine_of(db).dialect_name]), db.connection.execute)
 
 
 def result(db: se.Database, plan: se.Plan, name: str) -> Array:
-    """What a model left, as an array."""
+    """The result of a model as an array."""
     schema = delivered_relation(plan.data.decomposed, name).schema
     columns = ", ".join([*schema.keys, "val"])
     rows = engine_of(db).arrow(f'SELECT {columns} FROM "prog_{name.lower()}"')
@@ -71,7 +71,7 @@ def result(db: se.Database, plan: se.Plan, name: str) -> Array:
 
 
 class TestChangedTables:
-    """A table of edges, compiled and then changed: read as it is, unless it is no longer what the plan needs."""
+    """Models of a table that changes after compiling: they read the new rows, or name what the plan lacks."""
 
     @pytest.mark.engines("duckdb", "postgresql")
     @pytest.mark.parametrize("change", RIGHT)
@@ -95,8 +95,8 @@ class TestChangedTables:
         if engine_of(edges).dialect_name == "duckdb":  # else the connection's transaction is none
             assert run_sql(edges, "SELECT * FROM prog_y ORDER BY 1") == before
 
-    def test_what_must_be_there_for_a_plan_must_stay(self, db: se.Database, project: Path) -> None:
-        """Nothing of a matrix without holes is filled in; so there must be none."""
+    def test_missing_tuples_that_a_plan_needs_are_errors(self, db: se.Database, project: Path) -> None:
+        """A plan for a matrix without absent entries fills nothing in, so it fails once an entry is absent."""
         db.tensor("A", np.arange(1.0, 7).reshape(2, 3))
         plan = db.plan("Y[i] = max(A[i, j] - 10)", optimizer="relational")
         db.write_dbt(plan, project, "prog")
@@ -108,7 +108,7 @@ class TestChangedTables:
         ):
             build(db, project)
 
-    def test_bounds_of_values_are_as_wide_as_they_may_be(self, db: se.Database, project: Path) -> None:
+    def test_bounds_of_values_are_as_wide_as_possible(self, db: se.Database, project: Path) -> None:
         db.tensor("A", np.array([[1.0, 0.5], [0, 2]]))
         plan = db.plan("Y[i] = sum(A[i, j] * A[j, i])")
         db.write_dbt(plan, project, "prog")
@@ -130,7 +130,7 @@ def compiled(db: se.Database, project: Path) -> se.Plan:
 
 class TestOtherTables:
     def test_natural_keys(self, db: se.Database, project: Path) -> None:
-        """They are looked up when a model is built, and come back; those that no dictionary has are refused."""
+        """Keys are looked up when a model is built, and come back; keys that no dictionary has are refused."""
         run_sql(db, "CREATE TABLE pays AS FROM (VALUES ('ann', 'bob', 2.0), ('bob', 'cem', 3.0)) AS t(payer, payee, w)")
         db.tensor_from_table(
             "P", "pays", index=["payer", "payee"], value="w", keys={"payer": "people", "payee": "people"}
@@ -167,7 +167,7 @@ class TestOtherTables:
         np.testing.assert_array_equal(result(db, plan, "Y"), gram @ gram.T)
 
     def test_passes_are_hooks(self, db: se.Database, project: Path) -> None:
-        """What takes more memory than there is at once is inserted into the model's table part by part."""
+        """A result that needs too much memory at once is inserted into the model's table in passes."""
         rng = np.random.default_rng(0)
         left, right = rng.normal(size=(600, 300)), rng.normal(size=(300, 4000))
         db.tensor("A", left)
@@ -181,7 +181,7 @@ class TestOtherTables:
         np.testing.assert_allclose(result(db, plan, "C"), left @ right, atol=1e-9)
 
     def test_plans_within_little_memory_are_as_general(self, db: se.Database, project: Path) -> None:
-        """Operands of which every tuple is made present are put together in models of their own."""
+        """Operands whose absent tuples are filled in get models of their own."""
         rng = np.random.default_rng(0)
         left, right = rng.random((1200, 1000)), rng.random((1200, 1000))
         db.tensor("A", left, promoted=["dim_0"])
@@ -198,7 +198,7 @@ class TestOtherTables:
 
 
 class TestFiles:
-    """What a user's project holds, and what compiling leaves of it."""
+    """The files of a user's project before and after compiling."""
 
     @pytest.fixture
     def database(self, tmp_path: Path) -> str:
@@ -212,15 +212,15 @@ class TestFiles:
     def compile(self, database: str, project: Path, text: str, name: str = "prog") -> int:
         return main(["compile", "-d", database, "-t", text, "--dbt", str(project), "--name", name])
 
-    def test_sources_are_told_of_schemas(self, database: str, project: Path) -> None:
+    def test_sources_have_schemas(self, database: str, project: Path) -> None:
         assert self.compile(database, project, "Y[i] = sum(A[i, j] * L[j, k])") == 0
-        told = yaml.safe_load((project / "models" / "prog" / "sources.yml").read_text())["sources"]
-        assert [(each["name"], each["schema"], each["tables"][0]["name"]) for each in told] == [
+        sources = yaml.safe_load((project / "models" / "prog" / "sources.yml").read_text())["sources"]
+        assert [(source["name"], source["schema"], source["tables"][0]["name"]) for source in sources] == [
             ("prog_main", "main", "A"),
             ("prog_raw", "raw", "links"),
         ]
 
-    def test_what_dbt_knows_is_called_as_it_calls_it(self, database: str, project: Path) -> None:
+    def test_nodes_have_the_names_of_the_manifest(self, database: str, project: Path) -> None:
         (project / "models").mkdir()
         (project / "models" / "A.sql").write_text("SELECT 1")
         nodes = {
@@ -239,7 +239,7 @@ class TestFiles:
         assert "{{ ref('A') }}" in text and "{{ source('web', 'hyperlinks') }}" in text
         assert not (project / "models" / "prog" / "sources.yml").exists()
 
-    def test_compiling_again_replaces_what_it_made_and_nothing_else(self, database: str, project: Path) -> None:
+    def test_compiling_again_replaces_its_own_files_only(self, database: str, project: Path) -> None:
         shared = "T[i, k] = sum(A[i, j] * L[j, k])\nY[i, l] = sum(T[i, k] * T[l, k])"
         assert self.compile(database, project, shared) == 0
         folder = project / "models" / "prog"
@@ -300,7 +300,7 @@ class TestFiles:
     def test_bad_requests(
         self, database: str, project: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["compile", "-d", database, *(each.format(project) for each in arguments)]) == 1
+        assert main(["compile", "-d", database, *(argument.format(project) for argument in arguments)]) == 1
         assert reason in capsys.readouterr().err
 
     def test_temporary_tables_are_refused(self, db: se.Database, project: Path) -> None:
@@ -309,9 +309,7 @@ class TestFiles:
         with pytest.raises(se.SparseEinsumError, match=r"A is in the temporary table .*t, which models"):
             db.write_dbt(db.plan("Y[i] = A[i] + 1"), project, "prog")
 
-    def test_the_package_takes_the_place_of_an_earlier_one_alone(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_the_package_replaces_only_an_earlier_one(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         package = tmp_path / "packages" / "sparseeinsum"
         for _ in range(2):
             assert main(["build", "dbt", "--output", str(package)]) == 0
@@ -322,7 +320,7 @@ class TestFiles:
 
 
 class TestAnyProgram:
-    """Programs, data and how they are stored, all random; then other data in the same tables."""
+    """Random programs, data and storage; then other data in the same tables."""
 
     @pytest.mark.engines("duckdb", "postgresql")
     @pytest.mark.usefixtures("operators_are_free")
@@ -358,10 +356,10 @@ class TestAnyProgram:
 
 @st.composite
 def other(draw: st.DrawFn, array: Array, fill: Any) -> Array:  # noqa: ANN401  # a number
-    """Other values in place of those of an array, maybe larger ones, negative ones, NaN, or none."""
-    found: Array = draw(arrays(array.shape, str(array.dtype), fill))
+    """Other values for an array: maybe larger, negative, NaN, or absent."""
+    drawn: Array = draw(arrays(array.shape, str(array.dtype), fill))
     scale = draw(st.sampled_from([1, 1, 1, -1, 100]))
-    scaled = found if array.dtype.kind == "b" else (found * scale).astype(array.dtype)
+    scaled = drawn if array.dtype.kind == "b" else (drawn * scale).astype(array.dtype)
     if scaled.size and array.dtype.kind == "f" and draw(st.integers(0, 7)) == 0:
         scaled.flat[0] = draw(st.sampled_from([np.nan, np.inf]))
     return scaled
@@ -371,16 +369,16 @@ def outcome(db: se.Database, project: Path, plan: se.Plan, case: Case, inputs: d
     """Build the models and compare them with numpy, unless they refuse."""
     with np.errstate(all="ignore"):
         expected = evaluate_program(graph_of(case.text, inputs), inputs)
-    seen = (*inputs.values(), *expected.values())
-    if scale_of(seen) > LARGEST:
+    compared = (*inputs.values(), *expected.values())
+    if scale_of(compared) > LARGEST:
         return "too large to compare"
     try:
         build(db, project)
     except (duckdb.Error, psycopg.Error) as error:
         (reason,) = re.findall(r"not as it was|turned NaN|[Oo]verflow", str(error))[:1]
         return "not as planned" if reason == "not as it was" else str(reason)
-    is_single = any(array.dtype in (np.float32, np.complex64, np.bool_) for array in seen)
+    is_single = any(array.dtype in (np.float32, np.complex64, np.bool_) for array in compared)
     for name in plan.outputs:
-        tolerance = 0 if expected[name].dtype.kind in "bi" else scale_of(seen) * (2e-4 if is_single else 1e-9)
+        tolerance = 0 if expected[name].dtype.kind in "bi" else scale_of(compared) * (2e-4 if is_single else 1e-9)
         np.testing.assert_allclose(result(db, plan, name), expected[name], rtol=0, atol=tolerance, err_msg=name)
     return "right"

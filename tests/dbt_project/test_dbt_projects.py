@@ -27,10 +27,10 @@ def ranks() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     weights = np.zeros((40, 40))
     weights[LINKS[:, 0].astype(int), LINKS[:, 1].astype(int)] = LINKS[:, 2]
     share = (weights / weights.sum(axis=1, keepdims=True)).T
-    found = np.ones(40)
+    scores = np.ones(40)
     for _ in range(3):
-        found = 0.15 + 0.85 * share @ found
-    return found
+        scores = 0.15 + 0.85 * share @ scores
+    return scores
 
 
 @pytest.fixture
@@ -50,13 +50,13 @@ def test_on_duckdb(folder: Path) -> None:
         compiling,
         ["dbt", "build", "--exclude-resource-type", "seed"],
     )
-    assert [each.success for each in done] == [True] * 4, done
+    assert [response.success for response in done] == [True] * 4, done
     built = done[3].messages
     assert {"web_links_is_as_planned", "web_share", "web_rank", "rank_in_python", "linking"} <= built.keys()
     with duckdb.connect(str(folder / "web.duckdb")) as connection:
         for table in ("web_rank", "rank_in_python"):
-            found = connection.execute(f"SELECT val FROM {table} ORDER BY j").fetchnumpy()["val"]
-            np.testing.assert_allclose(found, ranks(), rtol=1e-12)
+            values = connection.execute(f"SELECT val FROM {table} ORDER BY j").fetchnumpy()["val"]
+            np.testing.assert_allclose(values, ranks(), rtol=1e-12)
         counted = dict(connection.execute("SELECT j, val FROM linking").fetchall())
     assert counted == {page: LINKS[LINKS[:, 1] == page, 2].sum() for page in set(LINKS[:, 1])}
 
@@ -65,7 +65,7 @@ def test_without_the_plugin_dbt_says_what_to_do(folder: Path) -> None:
     without = ["--target", "without_plugin"]
     _, refused = run_commands(folder, ["dbt", "deps", *without], ["dbt", "seed", *without])
     assert not refused.success
-    (message,) = (each for each in refused.messages.values() if "has no functions" in each)
+    (message,) = (message_text for message_text in refused.messages.values() if "has no functions" in message_text)
     assert "- module: sparseeinsum.dbt_plugin" in message
 
 
@@ -81,7 +81,7 @@ Plugin("dbt_plugin", {{}}).configure_connection(connection)
 
 
 def test_on_postgresql(folder: Path, postgres: postgres_server.PostgresServer) -> None:
-    """The package creates the extension; models are as on DuckDB."""
+    """The package creates the extension; models give the same results as on DuckDB."""
     with postgres.connect() as maintenance:
         maintenance.execute("CREATE DATABASE web")
     compiling = ["sparseeinsum", "compile", "--database", postgres.url("web"), "web.ein", "--dbt", "."]
@@ -94,8 +94,8 @@ def test_on_postgresql(folder: Path, postgres: postgres_server.PostgresServer) -
         ["dbt", "build", "--exclude-resource-type", "seed", *on_postgres],
         POSTGRES_HOST=str(postgres.folder),
     )
-    assert all(each.success for each in done), done
+    assert all(response.success for response in done), done
     assert {"web_links_is_as_planned", "web_share", "web_rank"} <= done[3].messages.keys()
     with postgres.connect("web") as connection:
-        found = [value for (value,) in connection.execute("SELECT val FROM web_rank ORDER BY j").fetchall()]
-        np.testing.assert_allclose(found, ranks(), rtol=1e-12)
+        values = [value for (value,) in connection.execute("SELECT val FROM web_rank ORDER BY j").fetchall()]
+        np.testing.assert_allclose(values, ranks(), rtol=1e-12)

@@ -26,7 +26,7 @@ def ranges(grid: Grid, piece: int) -> tuple[slice, ...]:
 
 @dataclass
 class Cluster:
-    """Workers, and what they got from each other: (kind, sender, receiver) -> floats."""
+    """Workers, and the floats that they received: (kind, sender, receiver) -> floats."""
 
     partitioning: Partitioning
     placed: Mapping[str, PlacedEinSum]

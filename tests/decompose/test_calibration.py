@@ -25,31 +25,31 @@ from sparseeinsum.errors import PlanError
 DEFAULT = replace(CONSTANTS, hashing_seconds_per_tuple=3e-8, fixed_seconds_per_operator=1e-3)
 OVERHEAD = 0.001
 KINDS = tuple(field.name for field in fields(Work))
-# What each kind of work takes by default.
+# The default seconds of each kind of work.
 UNITS = dict(zip(KINDS, astuple(DEFAULT), strict=True))
 
 
 def scaled(*factors: float) -> CostConstants:
-    """The default constants, each times a factor."""
+    """The default constants, each multiplied by a factor."""
     return CostConstants(*np.multiply(factors, astuple(DEFAULT)))
 
 
 def observations(
     true: CostConstants, kinds: Iterable[str] = KINDS, noise: float = 0.0, count: int = 84
 ) -> list[Observation]:
-    """Queries that do mostly one kind of work each, and take what these constants say."""
+    """Queries that mainly do one kind of work each, and take the seconds that these constants predict."""
     rng = random.Random(3)
     kinds = tuple(kinds)
-    found = []
+    records = []
     for number in range(count):
         seconds = {
             kind: 10 ** rng.uniform(-2, -1) if kind == kinds[number % len(kinds)] else 10 ** rng.uniform(-5, -3)
             for kind in kinds
         }
-        work = Work(**{kind: each / UNITS[kind] for kind, each in seconds.items()})
+        work = Work(**{kind: duration / UNITS[kind] for kind, duration in seconds.items()})
         taken = (OVERHEAD + work.seconds(true)) * math.exp(rng.gauss(0, noise))
-        found.append(Observation(f"program {number % 3}", f"query {number}", work, taken))
-    return found
+        records.append(Observation(f"program {number % 3}", f"query {number}", work, taken))
+    return records
 
 
 class TestFit:
@@ -77,10 +77,10 @@ class TestFit:
 
     @pytest.mark.parametrize("factor", [2, 4, 10])
     def test_slow_machine(self, factor: float) -> None:
-        """The defaults draw, but do not outweigh what was measured; the ratios, on which plans depend, are right."""
+        """Regularisation towards the defaults does not outweigh measurements; ratios of constants are right."""
         true = scaled(*[factor] * len(KINDS))
         fit = fit_constants(observations(true), DEFAULT)
-        ratios = [found / right for found, right in zip(astuple(fit.constants), astuple(true), strict=True)]
+        ratios = [constant / right for constant, right in zip(astuple(fit.constants), astuple(true), strict=True)]
         assert 0.8 < min(ratios) <= max(ratios) < 1.05
         assert max(ratios) / min(ratios) < 1.1
 
@@ -99,8 +99,8 @@ class TestFit:
             if kind != missing:
                 assert done[kind](fit.constants) == pytest.approx(done[kind](true), rel=0.06)
 
-    def test_work_that_hardly_shows_stays_positive(self) -> None:
-        """Its share is below the noise, so that plain least squares might call it free."""
+    def test_constants_of_little_work_stay_positive(self) -> None:
+        """The share of this work is below the noise, so that plain least squares might fit 0."""
         rng = random.Random(8)
         timed = [
             Observation(
@@ -111,7 +111,8 @@ class TestFit:
         fit = fit_constants(timed, DEFAULT)
         assert fit.constants.fixed_seconds_per_tuple == pytest.approx(1e-8, rel=0.02)
         assert all(
-            0.9 < found / default < 1.1 for found, default in zip(astuple(fit.constants), astuple(DEFAULT), strict=True)
+            0.9 < constant / default < 1.1
+            for constant, default in zip(astuple(fit.constants), astuple(DEFAULT), strict=True)
         )
 
     def test_expected_seconds(self) -> None:
@@ -119,7 +120,7 @@ class TestFit:
         query = Observation("", "", Work(tuples=10**8, matrix_operations=10**10), 1.0)
         assert fit.expected(query) == pytest.approx(OVERHEAD + 1.0 + 0.2, rel=1e-6)
 
-    def test_a_query_that_was_disturbed_hardly_counts(self) -> None:
+    def test_outliers_hardly_count(self) -> None:
         timed = observations(DEFAULT)
         disturbed = replace(timed[7], seconds=20 * timed[7].seconds)
         fit = fit_constants([*timed[:7], disturbed, *timed[8:]], DEFAULT)
@@ -133,34 +134,38 @@ class TestResiduals:
             assert residual.fit_error == 2
             assert residual.prediction_error == pytest.approx(max(expected / 6, 6 / expected))
 
-    def test_a_program_is_foretold_from_the_others(self) -> None:
-        """Only one program hashes, at three times the default: without it nothing says so."""
+    def test_residuals_predict_a_program_from_the_others(self) -> None:
+        """Only one program hashes, at three times the default cost: without it, no observation shows this."""
         plain = [kind for kind in KINDS if kind != "hashed_tuples"]
-        others = [replace(each, program="others") for each in observations(DEFAULT, plain)]
+        others = [replace(observation, program="others") for observation in observations(DEFAULT, plain)]
         true = scaled(1, 1, 1, 1, 1, 3, 1)
-        hashing = [replace(each, program="hashing") for each in observations(true, ["hashed_tuples"], count=12)]
-        found = residuals(fit_constants(others + hashing, DEFAULT), DEFAULT)
-        assert [each.observation for each in found] == others + hashing
-        assert max(each.fit_error for each in found) < 1.2
-        assert all(each.prediction_error < 1.2 for each in found if each.observation.program == "others")
-        assert all(2 < each.prediction_error < 3.1 for each in found if each.observation.program == "hashing")
+        hashing = [
+            replace(observation, program="hashing") for observation in observations(true, ["hashed_tuples"], count=12)
+        ]
+        results = residuals(fit_constants(others + hashing, DEFAULT), DEFAULT)
+        assert [residual.observation for residual in results] == others + hashing
+        assert max(residual.fit_error for residual in results) < 1.2
+        assert all(residual.prediction_error < 1.2 for residual in results if residual.observation.program == "others")
+        assert all(
+            2 < residual.prediction_error < 3.1 for residual in results if residual.observation.program == "hashing"
+        )
 
 
 def worst_factor(fit: Fit) -> float:
-    """Of what is expected and was measured, the larger by the smaller."""
-    return max(each.fit_error for each in residuals(fit, DEFAULT))
+    """The larger of predicted and measured seconds, divided by the smaller."""
+    return max(residual.fit_error for residual in residuals(fit, DEFAULT))
 
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of settings of its own."""
+    """A new folder of settings."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     return tmp_path / "sparseeinsum" / "calibration-duckdb.json"
 
 
 @pytest.mark.engines("duckdb", reason="the constants are DuckDB's")
 class TestStored:
-    def test_defaults_where_nothing_was_calibrated(self, config: Path) -> None:
+    def test_defaults_without_calibration(self, config: Path) -> None:
         content = json.loads(assets.read("stats/duckdb/constants.json"))
         assert constants_for("duckdb") == CostConstants(**content["constants"])
         assert "plans" in content["origin"]
@@ -171,7 +176,7 @@ class TestStored:
         assert constants_for("duckdb") == DEFAULT
         assert json.loads(config.read_text(encoding="utf-8"))["origin"] == "a test"
 
-    def test_calibration_stores_what_it_fitted(self, config: Path) -> None:
+    def test_calibration_stores_the_fit(self, config: Path) -> None:
         fit = fit_constants(observations(scaled(*[2] * len(KINDS))), DEFAULT)
         calibration = Calibration(fit, DEFAULT, (), "a test", "duckdb")
         assert calibration.store() == config
@@ -217,7 +222,7 @@ class TestStored:
         with pytest.raises(PlanError, match="cannot be read"):
             constants_for("duckdb")
 
-    def test_plan_says_so_and_works_again_without_the_file(self, config: Path, db: se.Database) -> None:
+    def test_plan_names_a_damaged_file_and_works_without_it(self, config: Path, db: se.Database) -> None:
         db.tensor("A", np.eye(2))
         config.parent.mkdir()
         config.write_text("{", encoding="utf-8")

@@ -19,12 +19,12 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
 
-# Tensors of problems are small: where nothing is gathered for that, bytes count.
+# Small tensors are not gathered here, so that transferred bytes count.
 COSTS = TransferCosts(Cluster(sites=4, shards=8), table_seconds=1e-4, small_bytes=0)
 
 
 def machines(problem: Problem, rng: random.Random) -> Machines:
-    """A cluster on which inputs lie somewhere."""
+    """A cluster on which the inputs have random placements."""
     places: dict[str, Distribution] = {}
     for name, tensor in problem.model.graph.tensors.items():
         promoted = problem.stored[name].promoted if name in problem.stored else tuple(range(len(tensor.axes)))
@@ -34,26 +34,26 @@ def machines(problem: Problem, rng: random.Random) -> Machines:
 
 
 def problems(count: int) -> Iterator[tuple[Problem, Machines]]:
-    """Trees and graphs in which results are shared, few enough of whose plans there are to price all."""
+    """Trees and graphs with shared results that have few enough plans to price all."""
     rng = random.Random(0)
-    each = itertools.chain.from_iterable(zip(drawn(True, count), drawn(False, count), strict=False))
-    small = (problem for problem in each if len(problem.all_plans()) <= MOST_PLANS // 4)
+    mixed = itertools.chain.from_iterable(zip(drawn(True, count), drawn(False, count), strict=False))
+    small = (problem for problem in mixed if len(problem.all_plans()) <= MOST_PLANS // 4)
     for problem in itertools.islice(small, count):
         yield problem, machines(problem, rng)
 
 
-def test_no_decomposition_is_cheaper_in_the_places_that_suit_it_best() -> None:
-    seen = set()
+def test_no_decomposition_is_cheaper_with_its_best_placements() -> None:
+    agreements = set()
     for problem, cluster in problems(16):
         (best, *_) = optimise("dp", problem.model, problem.stored, problem.layouts, {}, 1, machines=cluster)
-        every = [
+        all_seconds = [
             price_choices(problem.model, choices, problem.stored, problem.layouts, cluster).seconds
             for choices in problem.all_plans()
         ]
-        assert best.seconds == pytest.approx(min(every), rel=1e-9)
+        assert best.seconds == pytest.approx(min(all_seconds), rel=1e-9)
         alone = problem.optimise()[0]
-        seen.add([step.choice for step in alone.steps] == [step.choice for step in best.steps])
-    assert seen == {True, False}  # on several machines some plans are others
+        agreements.add([step.choice for step in alone.steps] == [step.choice for step in best.steps])
+    assert agreements == {True, False}  # on several machines some plans differ
 
 
 def test_the_best_plans_are_different_decompositions() -> None:
@@ -69,20 +69,20 @@ def test_the_best_plans_are_different_decompositions() -> None:
     [((1, DEMOTED), (1, 1)), ((1, 1), (1, DEMOTED)), ((1, DEMOTED), (DEMOTED, 1)), ((1, 1), (DEMOTED, DEMOTED))],
 )
 def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
-    """What a route costs is what its placed_operators cost, and no other placed_operators cost less."""
+    """The price of a route is the sum over its placed operators, and no other placement costs less."""
     between = tuple(max(pair) for pair in zip(before, after, strict=True))
-    given, middle, wanted = map(Decomposition, (before, between, after))
+    source, middle, expected = map(Decomposition, (before, between, after))
     operators = []
-    if middle != given:
+    if middle != source:
         operators.append(
-            PricedOperator(tuple(slice_strategies(given, middle)), SizedRelation(middle, Volume(1e4, 3e6)), 1e-3)
+            PricedOperator(tuple(slice_strategies(source, middle)), SizedRelation(middle, Volume(1e4, 3e6)), 1e-3)
         )
-    if middle != wanted:
+    if middle != expected:
         operators.append(
-            PricedOperator(tuple(stack_strategies(middle, wanted)), SizedRelation(wanted, Volume(1e4, 1e6)), 1e-3)
+            PricedOperator(tuple(stack_strategies(middle, expected)), SizedRelation(expected, Volume(1e4, 1e6)), 1e-3)
         )
     routes = Routes(COSTS, 2)
-    start_relation = SizedRelation(given, Volume(1e4, 2e6))
+    start_relation = SizedRelation(source, Volume(1e4, 2e6))
     seconds = routes.seconds(start_relation, operators)
 
     def moved(sized: SizedRelation, origin: Distribution, goal: Distribution) -> float:
@@ -91,13 +91,13 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
     def priced(
         placed_operators: list[tuple[PricedOperator, int, Distribution]], start: Distribution, end: Distribution
     ) -> float:
-        total, lies, relation = 0.0, start, start_relation
+        total, location, relation = 0.0, start, start_relation
         for operator, number, place in placed_operators:
-            way = operator.strategies[number]
-            total += moved(relation, lies, way.operands[0]) + operator.seconds * COSTS.work_share(way)
-            total += COSTS.filling_seconds(operator.result.volume, way, place)
-            lies, relation = place, operator.result
-        return total + moved(relation, lies, end)
+            strategy = operator.strategies[number]
+            total += moved(relation, location, strategy.operands[0]) + operator.seconds * COSTS.work_share(strategy)
+            total += COSTS.filling_seconds(operator.result.volume, strategy, place)
+            location, relation = place, operator.result
+        return total + moved(relation, location, end)
 
     options = [
         [
@@ -107,7 +107,7 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
         ]
         for operator in operators
     ]
-    for start, end in itertools.product(tables_for(given.promoted), tables_for(wanted.promoted)):
+    for start, end in itertools.product(tables_for(source.promoted), tables_for(expected.promoted)):
         least = min(priced(list(placed_operators), start, end) for placed_operators in itertools.product(*options))
         assert routes.between(seconds, start, end) == pytest.approx(least, rel=1e-12)
         placed_operators = routes.placed_operators(start_relation, operators, start, end)
@@ -119,8 +119,8 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
 
 
 def test_work_is_shared_by_as_many_machines_as_there_are_keys() -> None:
-    ways = slice_strategies(Decomposition((1, 0)), Decomposition((1, 1)))
-    way = next(each for each in ways if not each.runs_on_one_site)
-    assert [COSTS.work_share(way, keys) for keys in (1, 2, 1000)] == [1.0, 0.5, 0.25]
+    strategies = slice_strategies(Decomposition((1, 0)), Decomposition((1, 1)))
+    strategy = next(candidate for candidate in strategies if not candidate.runs_on_one_site)
+    assert [COSTS.work_share(strategy, keys) for keys in (1, 2, 1000)] == [1.0, 0.5, 0.25]
     faster = replace(COSTS, cluster=Cluster(sites=8, shards=8))
-    assert faster.work_share(way) == 1 / 8
+    assert faster.work_share(strategy) == 1 / 8

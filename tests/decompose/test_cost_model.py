@@ -79,7 +79,7 @@ class TestDistributed:
         assert sizes(groups=800).aggregated == 500
         assert DISTRIBUTED.aggregation(sizes(groups=800)) == Work(500, 500 * 40, 500 * 4)
 
-    def test_nothing_aggregated_costs_nothing(self) -> None:
+    def test_aggregating_no_label_is_free(self) -> None:
         assert sizes(is_grouped=False).aggregated == 1000
         assert DISTRIBUTED.aggregation(sizes(is_grouped=False)) == Work()
 
@@ -122,15 +122,15 @@ class TestDistributed:
 
     def test_groups_count_the_labels_of_the_result(self) -> None:
         """The paper's formula has the aggregated labels here, its explanation those of the groups."""
-        known = {"A": Statistics(5000, (10, 500), (10, 500)), "B": Statistics(4000, (500, 8), (500, 8))}
-        model = model_of(PRODUCT, known)
+        statistics = {"A": Statistics(5000, (10, 500), (10, 500)), "B": Statistics(4000, (500, 8), (500, 8))}
+        model = model_of(PRODUCT, statistics)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ijk"))
         assert (cost.joined, cost.tuples) == (5000 * 4000 / 500, 10 * 8)
 
-    def test_groups_of_a_label_of_both_have_the_smaller_number_of_values(self) -> None:
-        known = {"A": Statistics(5000, (100, 50), (100, 50)), "B": Statistics(1000, (20, 50), (100, 50))}
-        model = model_of("R[i] = sum(A[i, j] * B[i, j])", known)
+    def test_groups_of_a_shared_label_have_the_smaller_distinct_count(self) -> None:
+        statistics = {"A": Statistics(5000, (100, 50), (100, 50)), "B": Statistics(1000, (20, 50), (100, 50))}
+        model = model_of("R[i] = sum(A[i, j] * B[i, j])", statistics)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
         assert (cost.joined, cost.tuples) == (5000 * 1000 / (100 * 50), 20)
@@ -139,7 +139,7 @@ class TestDistributed:
         ("promoted", "joined"),
         [
             ("ijk", 3 * 500 * 800 / 200),
-            # Of rows or columns there is one an index, so that none of them crowd.
+            # Rows and columns have one tuple per index, so that pairs do not crowd.
             ("j", 160),
             ("ij", 500 * 160 / 200),
             ("jk", 200 * 800 / 200),
@@ -162,19 +162,19 @@ class TestDistributed:
 
 
 class TestPaper:
-    """Numbers that SparseEinSum computes in its text."""
+    """Numbers in the text of the SparseEinSum paper."""
 
     TEXT = "T[k, i] = sum(X[i, j] * Y[j, k])\nU[k, m] = sum(T[k, i] * Z[i, m])"
     VERTICES, WIDTH = 100_000_000, 8192
 
     def model(self) -> CostModel:
         vertices, width = self.VERTICES, self.WIDTH
-        known = {
+        statistics = {
             "X": dense_statistics((width, vertices)),
             "Y": Statistics(1000.0 * vertices, (vertices, vertices), (vertices, vertices)),
             "Z": dense_statistics((width, width)),
         }
-        return model_of(self.TEXT, known)
+        return model_of(self.TEXT, statistics)
 
     def test_introduction_with_single_numbers(self) -> None:
         """820 trillion tuples, aggregated to 820 billion, then joined to some 6,000 trillion."""
@@ -185,7 +185,7 @@ class TestPaper:
         assert model.vertex_cost(second, promoting(second, "kim")).joined == pytest.approx(6.7e15, rel=0.01)
 
     def test_introduction_with_vectors(self) -> None:
-        """100 billion tuples of the first join; one for every vertex in the second, as the matrix is in one piece."""
+        """The first join has 100 billion tuples; the second has one per vertex, as the matrix is one array."""
         model = self.model()
         first, second = model.graph.einsums
         cost = model.vertex_cost(first, promoting(first, "jk"))
@@ -194,8 +194,8 @@ class TestPaper:
 
     def test_multiplications_of_section_4_1(self) -> None:
         """16 multiplications where rows meet columns, a quarter of the 64 of the dense product."""
-        known = {"U": Statistics(5, (2, 4), (4, 4)), "V": Statistics(6, (4, 2), (4, 4))}
-        model = model_of("W[i, k] = sum(U[i, j] * V[j, k])", known)
+        statistics = {"U": Statistics(5, (2, 4), (4, 4)), "V": Statistics(6, (4, 2), (4, 4))}
+        model = model_of("W[i, k] = sum(U[i, j] * V[j, k])", statistics)
         (einsum,) = model.graph.einsums
         sparse, dense = (model.vertex_cost(einsum, promoting(einsum, labels)).join for labels in ("ik", ""))
         assert (sparse.tuples, dense.tuples) == (4, 1)
@@ -204,18 +204,18 @@ class TestPaper:
 
 
 class TestEmbedded:
-    """One process: no operand is moved, results are; tuples are found by their keys."""
+    """One process: operands are not moved, but results are; tuples are looked up by their keys."""
 
     def test_join_writes_results_that_are_not_aggregated(self) -> None:
         work = Work(1000, 1000 * 40, 50_000, hashed_tuples=300, operators=1)
         assert EMBEDDED.join(sizes(is_grouped=False)) == work
 
-    def test_join_writes_nothing_that_is_added_at_once(self) -> None:
-        found = Work(1000, hashed_tuples=300, operators=1)
-        assert EMBEDDED.join(sizes()) == found + Work(kernel_operations=50_000)
-        assert EMBEDDED.join(sizes(is_matrix_product=True)) == found + Work(matrix_operations=50_000)
+    def test_join_writes_no_pairs_that_are_aggregated_at_once(self) -> None:
+        join_work = Work(1000, hashed_tuples=300, operators=1)
+        assert EMBEDDED.join(sizes()) == join_work + Work(kernel_operations=50_000)
+        assert EMBEDDED.join(sizes(is_matrix_product=True)) == join_work + Work(matrix_operations=50_000)
 
-    def test_an_expression_has_to_be_started_for_every_pair(self) -> None:
+    def test_an_expression_is_started_for_every_pair(self) -> None:
         operations = 50_000 + 1000 * 150
         assert EMBEDDED.join(sizes(is_expression=True)).expression_operations == operations
 
@@ -237,7 +237,7 @@ class TestEmbedded:
         ],
     )
     def test_repartition_writes_slices_and_stacks(self, slices: bool, stacks: bool, work: Work) -> None:
-        """Slices that hold only the fill are cut, too, but not written."""
+        """Slices that hold only the fill are cut, but not written."""
         change = RepartitionSizes(10, 120, 100, 25, 24, 72, slices, stacks)
         assert EMBEDDED.repartition(change) == work
 
@@ -254,53 +254,53 @@ class TestEmbedded:
         for labels in ("", "i", "k", "ik"):
             assert model.vertex_cost(einsum, promoting(einsum, labels)).join.hashed_tuples == 0
 
-    def test_is_what_plans_are_priced_with(self) -> None:
+    def test_plans_are_priced_with_it(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
         default = CostModel(model.graph, model.statistics, model.evaluations, CONSTANTS)
         assert isinstance(default.accounting, EmbeddedAccounting)
 
 
 class TestFilling:
-    def test_absent_tuples_that_count_are_made(self) -> None:
-        """No number is 1 / 0: of 200 entries 160 are filled in, or 2 of 10 rows."""
+    def test_absent_tuples_that_contribute_are_filled_in(self) -> None:
+        """1 / 0 is no number: of 200 entries 160 are filled in, or 2 of 10 rows."""
         model = model_of("S[i, j] = 1 / A[i, j]", {"A": Statistics(40, (8, 20), (10, 20))})
         (einsum,) = model.graph.einsums
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).filling == Work(160, 160 * 24, operators=1)
         assert model.vertex_cost(einsum, promoting(einsum, "i")).filling == Work(2, 2 * 168, operators=1)
         assert model.vertex_cost(einsum, promoting(einsum, "")).filling == Work()
 
-    def test_function_with_a_fill_makes_nothing(self) -> None:
+    def test_function_with_a_fill_adds_no_tuples(self) -> None:
         """The logistic function of 0 is 0.5, which is the fill of the result."""
         model = model_of("S[i, j] = sigmoid(A[i, j])", {"A": Statistics(40, (8, 20), (10, 20))})
         (einsum,) = model.graph.einsums
         assert all(model.vertex_cost(einsum, promoting(einsum, labels)).filling == Work() for labels in ("", "i", "ij"))
 
-    def test_outer_join_copies_what_it_fills_in(self) -> None:
-        known = {"A": Statistics(40, (8, 20), (10, 20)), "B": Statistics(30, (10, 15), (10, 20))}
-        model = model_of("S[i, j] = A[i, j] + B[i, j]", known)
+    def test_outer_join_copies_filled_tuples(self) -> None:
+        statistics = {"A": Statistics(40, (8, 20), (10, 20)), "B": Statistics(30, (10, 15), (10, 20))}
+        model = model_of("S[i, j] = A[i, j] + B[i, j]", statistics)
         (einsum,) = model.graph.einsums
         cost = model.vertex_cost(einsum, promoting(einsum, "ij"))
         assert cost.joined == 40 + 30 - 40 * 30 / (10 * 20)
         assert cost.filling == Work(0, cost.joined * 2 * 24)
 
-    def test_cheapest_exact_way(self) -> None:
-        """Filling in a few rows once is cheaper than for each of many pairs."""
+    def test_cheapest_exact_evaluation(self) -> None:
+        """Filling in a few rows of an operand is cheaper than filling in many pairs of the join."""
         few = {"A": Statistics(5000, (100, 100), (100, 100)), "B": Statistics(2000, (90, 50), (100, 50))}
         model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", few)
         (einsum,) = model.graph.einsums
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).absence == Absence(JoinKind.INNER, (False, True))
-        many = {"A": Statistics(10, (10, 10), (100, 9000)), "B": Statistics(20, (20, 20), (9000, 50))}
-        model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", many)
+        statistics = {"A": Statistics(10, (10, 10), (100, 9000)), "B": Statistics(20, (20, 20), (9000, 50))}
+        model = model_of("C[i, k] = sum(A[i, j] * (B[j, k] + 1))", statistics)
         assert model.vertex_cost(einsum, promoting(einsum, "ij")).absence == Absence(JoinKind.LEFT, (False, False))
 
 
 class TestRepartition:
     def model(self, accounting: Accounting) -> CostModel:
-        known = {"A": Statistics(300, (10, 20, 30), (10, 20, 30))}
-        return model_of("B[i, j, k] = relu(A[i, j, k])", known, accounting)
+        statistics = {"A": Statistics(300, (10, 20, 30), (10, 20, 30))}
+        return model_of("B[i, j, k] = relu(A[i, j, k])", statistics, accounting)
 
-    def test_both_ways(self) -> None:
-        """From rows by the first axis to rows by the second, by way of both: 155.37 tuples of equation 7."""
+    def test_repartition_slices_and_stacks(self) -> None:
+        """From rows by the first axis to rows by the second, through single entries: 155.37 tuples by equation 7."""
         work = self.model(DISTRIBUTED).repartition_work("A", (1, 0, 0), (0, 1, 0))
         tuples = 2 * 155.373967970314 - 10 - 20
         assert work.tuples == pytest.approx(tuples, rel=1e-9)
@@ -316,17 +316,17 @@ class TestRepartition:
             300, 8 * 6000, hashed_tuples=300, operators=1
         )
 
-    @pytest.mark.parametrize("accounting", [DISTRIBUTED, EMBEDDED], ids=lambda each: type(each).__name__)
-    def test_no_change_costs_nothing_and_no_change_less(self, accounting: Accounting) -> None:
+    @pytest.mark.parametrize("accounting", [DISTRIBUTED, EMBEDDED], ids=lambda accounting: type(accounting).__name__)
+    def test_repartitions_cost_more_than_none(self, accounting: Accounting) -> None:
         model = self.model(accounting)
         for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
             cost = model.repartition_cost("A", before, after)
             assert cost == 0 if before == after else cost > 0
 
-    def test_no_change_of_an_estimated_result_costs_less_than_nothing(self) -> None:
-        """Tuples never get fewer by promoting more, whatever joins are estimated to leave."""
-        known = {"A": Statistics(100, (100, 50), (100, 50)), "B": Statistics(1000, (1000,), (1000,))}
+    def test_repartitions_of_estimated_results_cost_no_less_than_0(self) -> None:
+        """Promoting more labels never means fewer tuples, whatever the estimates of joins are."""
+        statistics = {"A": Statistics(100, (100, 50), (100, 50)), "B": Statistics(1000, (1000,), (1000,))}
         text = "W[i, k, j] = A[i, k] * B[j]\nV[k, i] = sum(W[i, k, j] * B[j])\nX[i, k, j] = W[i, k, j] * V[k, i]"
-        model = model_of(text, known)
+        model = model_of(text, statistics)
         for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
             assert model.repartition_cost("X", before, after) >= 0

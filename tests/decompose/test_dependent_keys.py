@@ -23,7 +23,7 @@ PRODUCT = "Y[i, k] = sum(D[i, j] * A[j, k])"
 
 @pytest.fixture
 def matrices(db: se.Database) -> se.Database:
-    """A database that has all of them as entries."""
+    """A database that has all matrices as tables of entries."""
     for name, matrix in {"D": D, "A": A, "B": B, "E": E}.items():
         db.tensor(name, matrix, promoted=["dim_0", "dim_1"])
     return db
@@ -47,7 +47,7 @@ CASES: dict[str, tuple[NDArray[Any], bool]] = {
 
 
 @pytest.mark.parametrize("program", CASES)
-def test_are_formed_only_where_no_key_says_the_others(matrices: se.Database, program: str) -> None:
+def test_groups_are_formed_only_without_a_functional_dependency(matrices: se.Database, program: str) -> None:
     expected, has_groups = CASES[program]
     plan = relational(matrices, program)
     np.testing.assert_allclose(matrices.run(plan)["Y"].to_numpy(), expected, atol=1e-12)
@@ -55,13 +55,13 @@ def test_are_formed_only_where_no_key_says_the_others(matrices: se.Database, pro
     assert any("GROUP BY" in text for text in texts) == has_groups
 
 
-def test_are_all_formed_by_the_text_of_a_plan(matrices: se.Database) -> None:
+def test_the_sql_of_a_plan_forms_all_groups(matrices: se.Database) -> None:
     plan = relational(matrices, PRODUCT)
     assert "GROUP BY" in plan.sql()
     assert "GROUP BY" in plan.sql("staged")
 
 
-def test_are_formed_by_a_plan_once_a_key_no_longer_says_the_others(matrices: se.Database) -> None:
+def test_a_plan_forms_groups_once_the_dependency_ends(matrices: se.Database) -> None:
     plan = relational(matrices, PRODUCT)
     table = matrices.tensors()["D"].relation
     changed = D.copy()

@@ -37,11 +37,13 @@ class TestVectors:
 
     def test_vectors_of_a_product_for_8_workers(self) -> None:
         """Section 8.2 lists 8 of them; [2, 4, 4, 1] and [1, 4, 4, 2] are missing there."""
-        found = {pieces_of(tiles, (8, 8, 8)) for tiles in viable_choices((8, 8, 8), 8)}
-        assert found == {(a, b, c) for a in (1, 2, 4, 8) for b in (1, 2, 4, 8) for c in (1, 2, 4, 8) if a * b * c == 8}
-        assert len(found) == 10
+        vectors = {pieces_of(tiles, (8, 8, 8)) for tiles in viable_choices((8, 8, 8), 8)}
+        assert vectors == {
+            (a, b, c) for a in (1, 2, 4, 8) for b in (1, 2, 4, 8) for c in (1, 2, 4, 8) if a * b * c == 8
+        }
+        assert len(vectors) == 10
 
-    def test_pieces_that_really_arise(self) -> None:
+    def test_pieces_that_arise(self) -> None:
         assert viable_choices((10, 1), 8) == ((2, 0),)
         assert pieces_of((2, 0), (10, 1)) == (5, 1)
 
@@ -51,11 +53,11 @@ class TestVectors:
                 pieces <= bound for pieces, bound in zip(pieces_of(tiles, (3, 100, 1)), (3, 100, 1), strict=True)
             )
 
-    def test_where_bounds_are_too_small_for_all_workers_most_of_them_work(self) -> None:
+    def test_small_bounds_keep_most_workers_busy(self) -> None:
         assert viable_choices((2, 3), 64) == ((1, 2),)
         assert viable_choices((), 64) == ((),)
 
-    def test_pieces_given_for_some_labels(self) -> None:
+    def test_pieces_pinned_for_some_labels(self) -> None:
         assert {pieces_of(tiles, (8, 64)) for tiles in viable_choices((8, 64), 32, {0: 16})} == {(8, 4)}
         assert {pieces_of(tiles, (64, 64)) for tiles in viable_choices((64, 64), 8, {1: 8})} == {(1, 8)}
 
@@ -63,7 +65,7 @@ class TestVectors:
         for bound in (2, 1024):
             vectors = viable_choices((bound,) * 30, 1024)
             assert 1000 < len(vectors) <= 3003
-            assert {math.prod(pieces_of(each, (bound,) * 30)) for each in vectors} == {1024}
+            assert {math.prod(pieces_of(tiles, (bound,) * 30)) for tiles in vectors} == {1024}
 
     def test_even_vectors(self) -> None:
         assert pieces_of(even_choice((8, 8, 8), 64), (8, 8, 8)) == (4, 4, 4)
@@ -94,30 +96,30 @@ class TestFloatsMoved:
         task = task_of(TWO_PRODUCTS, 16, SQUARE)
         vectors = {"Z": tiles_of(task, "Z", i=2, j=2, k=4), "W": tiles_of(task, "W", i=4, l=4)}
         first, second = task.model.graph.einsums
-        own = sum(task.model.moved(each, vectors[each.output.tensor]).floats for each in (first, second))
+        own = sum(task.model.moved(einsum, vectors[einsum.output.tensor]).floats for einsum in (first, second))
         assert task.floats(vectors) - own == 128 + 192
 
-    def test_every_vector_of_a_program_costs_what_the_paper_says(self) -> None:
+    def test_every_vector_of_a_program_has_the_papers_cost(self) -> None:
         shapes = {"A": (16, 8), "B": (8, 32), "C": (16, 4), "D": (4, 64), "E": (64, 32)}
         task = task_of(CHAIN, 4, shapes)
         for vectors in random.Random(0).sample(list(all_vectors(task)), 300):
             assert task.floats(vectors) == floats_of_paper(task.model.graph, vectors)
 
     def test_ragged_pieces_are_counted_as_they_are(self) -> None:
-        """10 rows in 5 pieces, each with all of Y; the last of 3 pieces of 5 rows each is none."""
+        """10 rows in 5 pieces, each with all of Y; of 3 pieces of 5 rows each the last is empty."""
         task = task_of(PRODUCT, 8, {"X": (10, 6), "Y": (6, 7)})
         moved = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", i=8))
         assert (moved.calls, moved.join) == (5, 10 * 6 + 5 * 6 * 7)
 
     def test_pieces_that_do_not_nest(self) -> None:
-        """Pieces of 3 and of 5 out of 10 meet in 5 places: 3 more than there are pieces of 5."""
+        """Pieces of 3 and of 5 out of 10 overlap in 5 places: 3 more than there are pieces of 5."""
         task = task_of(TWO_PRODUCTS, 4, {"X": (10, 1), "Y": (1, 1), "V": (1, 1)})
-        (found,) = task.model.repartition_table("Z", [(3, 0)], [(5, 0)])
-        assert found == pytest.approx(3 * (5 + 10 / 4) + 2 * 10 / 4)
+        (floats,) = task.model.repartition_table("Z", [(3, 0)], [(5, 0)])
+        assert floats == pytest.approx(3 * (5 + 10 / 4) + 2 * 10 / 4)
 
     def test_sparse_pieces_have_the_floats_of_their_entries(self) -> None:
-        known = Statistics(1000.0, (1000.0, 1000.0), (1024, 1024))
-        task = task_of("Z[i, k] = sum(S[i, j] * Y[j, k])", 8, {"Y": (1024, 16)}, S=known)
+        sparse = Statistics(1000.0, (1000.0, 1000.0), (1024, 1024))
+        task = task_of("Z[i, k] = sum(S[i, j] * Y[j, k])", 8, {"Y": (1024, 16)}, S=sparse)
         by_rows = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", i=8))
         by_columns = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", k=8))
         assert by_rows.join == pytest.approx(1000 + 8 * 1024 * 16)
@@ -125,30 +127,30 @@ class TestFloatsMoved:
 
     def test_partial_results_of_sparse_operands_are_sparse(self) -> None:
         """A call has no more entries of the result than pairs of entries."""
-        known = Statistics(2000.0, (1024.0, 1024.0), (1024, 1024))
-        task = task_of("Z[i, k] = sum(S[i, j] * T[j, k])", 64, {}, S=known, T=known)
+        sparse = Statistics(2000.0, (1024.0, 1024.0), (1024, 1024))
+        task = task_of("Z[i, k] = sum(S[i, j] * T[j, k])", 64, {}, S=sparse, T=sparse)
         moved = task.model.moved(task.model.graph.einsums[0], tiles_of(task, "Z", j=64))
         assert 0 < moved.aggregation <= 2000 * 2000 / 1024
 
     def test_empty_tensors_move_nothing(self) -> None:
         task = task_of(TWO_PRODUCTS, 4, {"X": (0, 8), "Y": (8, 8), "V": (8, 8)})
-        found = search(task)
-        assert found.floats >= 0
-        assert math.isfinite(found.floats)
+        optimum = search(task)
+        assert optimum.floats >= 0
+        assert math.isfinite(optimum.floats)
 
 
 class TestSearch:
     def test_trees_and_graphs_by_brute_force(self) -> None:
-        tried = 0
+        count = 0
         for is_tree in (True, False):
             for task in small_tasks(is_tree, 60, workers=4):
                 best = min(map(task.floats, all_vectors(task)))
-                found = search(task)
-                assert found.is_optimal
-                assert found.floats == pytest.approx(best, rel=1e-9)
-                assert task.floats(found.vectors) == pytest.approx(best, rel=1e-9)
-                tried += 1
-        assert tried > 60
+                optimum = search(task)
+                assert optimum.is_optimal
+                assert optimum.floats == pytest.approx(best, rel=1e-9)
+                assert task.floats(optimum.vectors) == pytest.approx(best, rel=1e-9)
+                count += 1
+        assert count > 60
 
     def test_paths_come_close_on_graphs_in_which_results_are_shared(self) -> None:
         ratios, after = [], []
@@ -161,12 +163,12 @@ class TestSearch:
         assert statistics.median(ratios) < 1.2
         assert statistics.mean(after) < 1.05
 
-    def test_where_tables_grow_too_large_paths_are_improved(self) -> None:
+    def test_paths_are_improved_if_tables_grow_too_large(self) -> None:
         for task in small_tasks(is_tree=False, count=20, workers=8):
-            found = search(task, limit=50)
-            assert set(found.vectors) == {each.output.tensor for each in task.model.graph.einsums}
-            assert found.floats == pytest.approx(task.floats(found.vectors))
-            assert found.floats <= 1.5 * search(task).floats + 1
+            result = search(task, limit=50)
+            assert set(result.vectors) == {einsum.output.tensor for einsum in task.model.graph.einsums}
+            assert result.floats == pytest.approx(task.floats(result.vectors))
+            assert result.floats <= 1.5 * search(task).floats + 1
 
     def test_short_lists_come_close(self) -> None:
         shapes = {"X": (512, 1024), **dict.fromkeys(("WQ", "WK", "WV"), (1024, 16, 64)), "WO": (16, 64, 1024)}
@@ -179,23 +181,23 @@ class TestSearch:
             assert best <= search(short).floats * (1 + 1e-9)
             assert search(short).floats <= most * best
 
-    def test_where_tables_grow_too_large_lists_are_short(self) -> None:
+    def test_lists_are_shortened_if_tables_grow_too_large(self) -> None:
         shapes = {"X": (512, 1024), **dict.fromkeys(("WQ", "WK", "WV"), (1024, 16, 64)), "WO": (16, 64, 1024)}
         task = task_of(MULTI_HEAD_ATTENTION, 256, shapes)
-        found = search(task, limit=300_000)
-        assert not found.is_optimal
-        assert found.floats == pytest.approx(task.floats(found.vectors))
-        assert found.floats == search(shortlist(task, 32)).floats
+        result = search(task, limit=300_000)
+        assert not result.is_optimal
+        assert result.floats == pytest.approx(task.floats(result.vectors))
+        assert result.floats == search(shortlist(task, 32)).floats
 
-    def test_paths_hold_every_einsum_once_the_longest_first(self) -> None:
+    def test_paths_hold_every_einsum_once_with_the_longest_first(self) -> None:
         task = task_of(CHAIN, 2, {"A": (4, 4), "B": (4, 4), "C": (4, 4), "D": (4, 4), "E": (4, 4)})
         paths = list(longest_paths(task.model.graph))
         assert [len(path) for path in paths] == [3, 1]
-        assert sorted(each.output.tensor for path in paths for each in path) == sorted(task.choices)
+        assert sorted(einsum.output.tensor for path in paths for einsum in path) == sorted(task.choices)
 
     def test_squares_are_cut_as_the_three_dimensional_algorithm_cuts_them(self) -> None:
-        found = search(task_of(PRODUCT, 64, {"X": (4096, 4096), "Y": (4096, 4096)}))
-        assert pieces_of(found.vectors["Z"], (4096, 4096, 4096)) == (4, 4, 4)
+        optimum = search(task_of(PRODUCT, 64, {"X": (4096, 4096), "Y": (4096, 4096)}))
+        assert pieces_of(optimum.vectors["Z"], (4096, 4096, 4096)) == (4, 4, 4)
 
     def test_a_long_chain_of_many_workers_is_searched_exactly(self) -> None:
         text = "\n".join(f"R{n + 1}[i, j] = relu(sum(R{n}[i, k] * W[k, j]))" for n in range(12))
@@ -204,7 +206,7 @@ class TestSearch:
 
     def test_small_bounds_use_fewer_workers(self) -> None:
         task = task_of(TWO_PRODUCTS, 1024, {"X": (2, 2), "Y": (2, 2), "V": (2, 4)})
-        found = search(task)
+        optimum = search(task)
         for einsum in task.model.graph.einsums:
             bounds = bounds_of(task.model.graph, einsum)
-            assert pieces_of(found.vectors[einsum.output.tensor], bounds) == tuple(bounds)
+            assert pieces_of(optimum.vectors[einsum.output.tensor], bounds) == tuple(bounds)

@@ -65,29 +65,29 @@ def test_every_decomposition(loaded: se.Database, text: str) -> None:
     for pin in pins:
         plan = loaded.plan(program, pin=pin, layout="any")
         assert promoted(plan, "C") == frozenset(pin["C"])
-        found = loaded.run(plan, progress=False)["C"].to_numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=str(pin))
+        result = loaded.run(plan, progress=False)["C"].to_numpy()
+        np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12, err_msg=str(pin))
 
 
 def test_every_decomposition_of_two_statements(loaded: se.Database) -> None:
     program = se.program("T[i, k] = sum(A[i, j] * B[j, k])\nC[k] = sum(T[i, k] * relu(T[i, k]))")
     expected = evaluate_program(program, program_inputs())["C"]
     for pin in every_pin(program):
-        found = loaded.run(program, pin=pin, progress=False)["C"].to_numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=str(pin))
+        result = loaded.run(program, pin=pin, progress=False)["C"].to_numpy()
+        np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12, err_msg=str(pin))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("labels", ["IJ", "I", "J"])
-def test_large_array_is_taken_apart(shared_db: se.Database, dtype: str, labels: str) -> None:
-    """Where there are many parts, they are counted in the array rather than written out."""
+def test_large_array_is_sliced(shared_db: se.Database, dtype: str, labels: str) -> None:
+    """The SQL counts the parts of a large array by its length, rather than listing them."""
     row, column = (np.random.default_rng(seed).uniform(1, 2, 1500).astype(dtype) for seed in (0, 1))
     shared_db.tensor("row", row)
     shared_db.tensor("column", column)
     text = "P[i, j] = row[i] * column[j]\nR[i] = sum(P[i, j])\nL[j] = R[j] * column[j]"
     plan = shared_db.plan(text, pin={"P": [], "R": labels, "L": "J"}, outputs=["P"])
     assert re.search(r"\b(LEN|CARDINALITY)\(", plan.sql())
-    found = shared_db.run(plan)
+    results = shared_db.run(plan)
     product = np.outer(row, column)
-    np.testing.assert_allclose(found["P"].to_numpy(), product, rtol=1e-12)
-    np.testing.assert_allclose(found["L"].to_numpy(), product.sum(axis=1) * column, rtol=1e-12)
+    np.testing.assert_allclose(results["P"].to_numpy(), product, rtol=1e-12)
+    np.testing.assert_allclose(results["L"].to_numpy(), product.sum(axis=1) * column, rtol=1e-12)

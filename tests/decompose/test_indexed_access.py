@@ -19,11 +19,11 @@ Array = NDArray[Any]
 
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans index wherever they can."""
+    """Plans use indexed access wherever they can."""
     index_wherever_possible(monkeypatch)
 
 
-# EinSums, the labels that are promoted, and the operand that can be read by index then.
+# EinSums, the promoted labels, and the operand that can then be read by index.
 PROGRAMS = {
     "matrix product": ("T[i, m] = sum(A[i, j] * H[j, m])", "ij", 1),
     "the other way round": ("T[i, m] = sum(H[j, m] * A[i, j])", "ij", 0),
@@ -48,7 +48,7 @@ DTYPES = ("float64", "float32", "int64", "complex128", "bool")
 def inputs(dtype: str, fill: float) -> dict[str, Array]:
     """Tensors of which some rows, and many entries, are the fill."""
     rng = np.random.default_rng(3)
-    made = {}
+    arrays = {}
     for name, labels in TENSORS.items():
         shape = tuple(BOUNDS[label] for label in labels)
         values = rng.integers(1, 4, shape).astype(dtype)
@@ -56,8 +56,8 @@ def inputs(dtype: str, fill: float) -> dict[str, Array]:
             values = values + 1j * rng.integers(1, 4, shape)
         values[rng.random(shape) < 0.5] = fill
         values[2] = fill
-        made[name] = values
-    return made
+        arrays[name] = values
+    return arrays
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -78,24 +78,24 @@ def test_results_are_numpys(shared_db: se.Database, name: str, fill: int, dtype:
     if "T" in indexed_steps(plan):
         assert "tensor_row(" in plan.sql()
         assert " ON " not in plan.sql()
-    found = shared_db.run(plan, progress=False)["T"].to_numpy()
+    result = shared_db.run(plan, progress=False)["T"].to_numpy()
     expected = evaluate_program(program, {tensor: arrays[tensor] for tensor in program.inputs})["T"]
-    np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (5, 0), (5, 4)])
-def test_operands_of_nothing(db: se.Database, shape: tuple[int, int], everywhere: None) -> None:
-    """All of an operand absent, or no room in it for anything."""
+def test_empty_operands(db: se.Database, shape: tuple[int, int], everywhere: None) -> None:
+    """All entries of an operand are absent, or an axis has bound 0."""
     a, h = np.ones((3, shape[0])), np.zeros(shape)
     db.tensor("A", a)
     db.tensor("H", scipy.sparse.coo_array(h), promoted=("dim_0",))
     plan = db.plan("T[i, m] = sum(A[i, j] * H[j, m])\nS[i, j, m] = A[i, j] + H[j, m]", pin={"T": "ij", "S": "ij"})
-    found = db.run(plan, progress=False)
-    np.testing.assert_array_equal(found["T"].to_numpy(), a @ h)
-    np.testing.assert_array_equal(found["S"].to_numpy(), a[:, :, None] + h)
+    results = db.run(plan, progress=False)
+    np.testing.assert_array_equal(results["T"].to_numpy(), a @ h)
+    np.testing.assert_array_equal(results["S"].to_numpy(), a[:, :, None] + h)
 
 
-def test_a_row_that_turns_infinite_is_found(db: se.Database, everywhere: None) -> None:
+def test_a_row_that_turns_infinite_is_detected(db: se.Database, everywhere: None) -> None:
     db.tensor("A", np.eye(3))
     db.tensor("H", np.full((3, 2), 1e308))
     text = "T[i, m] = sum(10 * A[i, j] * H[j, m])"
@@ -105,7 +105,7 @@ def test_a_row_that_turns_infinite_is_found(db: se.Database, everywhere: None) -
 
 @pytest.fixture
 def graph(db: se.Database) -> se.Database:
-    """A sparse matrix A, ascending by its rows, and dense ones H, Q and K."""
+    """A sparse matrix A, ordered by rows, and dense matrices H, Q and K."""
     rng = np.random.default_rng(0)
     db.tensor("A", scipy.sparse.random_array((NODES, NODES), density=0.2, rng=rng))
     for name, width in (("H", 16), ("Q", 16), ("K", 16)):
@@ -120,7 +120,7 @@ def test_chosen_where_it_pays(graph: se.Database) -> None:
     assert "T: H is kept in memory as one array and read at j, without a join" in plan.explain()
 
 
-def test_scores_of_sparse_attention_join_nothing(graph: se.Database) -> None:
+def test_scores_of_sparse_attention_need_no_join(graph: se.Database) -> None:
     plan = graph.plan("S[i, j] = sum(A[i, j] * Q[i, k] * K[j, k])")
     assert len(indexed_steps(plan)) == 2
     assert " ON " not in plan.sql()
@@ -132,8 +132,8 @@ def test_baselines_join(graph: se.Database, optimizer: str) -> None:
     assert indexed_steps(plan) == {}
 
 
-def test_what_does_not_fit_into_memory_is_joined(graph: se.Database) -> None:
-    """Every thread may have an array of its own."""
+def test_arrays_beyond_memory_are_joined(graph: se.Database) -> None:
+    """Every thread may hold an array of its own."""
     text = "T[i, m] = sum(A[i, j] * H[j, m])"
     graph.connection.execute("SET memory_limit = '50MB'")
     for threads, indexed in ((2, {"T": 1}), (200, {})):
@@ -151,10 +151,10 @@ def test_a_saved_plan_indexes_again(graph: se.Database, tmp_path: Path) -> None:
 
 def test_the_order_of_rows_is_measured(graph: se.Database) -> None:
     text = "T[{0}, m] = sum(A[i, j] * H[{1}, m])"
-    forth, back = text.format("i", "j"), text.format("j", "i")
+    rows_first, back = text.format("i", "j"), text.format("j", "i")
 
     def costs() -> list[float]:
-        return [graph.plan(each, pin={"T": "ij"}, layout="any").cost for each in (forth, back)]
+        return [graph.plan(program, pin={"T": "ij"}, layout="any").cost for program in (rows_first, back)]
 
     by_rows = costs()
     assert by_rows[0] < by_rows[1]
@@ -182,8 +182,8 @@ def test_rows_are_stored_in_order(db: se.Database, order: tuple[str, ...], promo
         assert ordered == sorted(ordered)
     expected = np.zeros((7, 9))
     expected[tuple(at)] = values
-    found = db.run("T[i, j] = A[i, j] + 0 * A[i, j]")["T"].to_numpy()
-    np.testing.assert_array_equal(found, expected)
+    result = db.run("T[i, j] = A[i, j] + 0 * A[i, j]")["T"].to_numpy()
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_only_keys_order_rows(db: se.Database) -> None:

@@ -55,11 +55,11 @@ class TestMemory:
         )
 
     def test_no_thread_has_more_rows_than_the_engine_takes(self) -> None:
-        known = {"A": dense_statistics((100_000, 10))}
-        model = model_of("B[i, j] = relu(A[i, j])", known)
+        statistics = {"A": dense_statistics((100_000, 10))}
+        model = model_of("B[i, j] = relu(A[i, j])", statistics)
         (einsum,) = model.graph.einsums
-        found = model.footprint(einsum, promoting(einsum, "i")).vector_bytes(TWO_THREADS)
-        assert found == 2 * power_of_two(8 * 2 * VECTOR_ROWS * 10)
+        vector_bytes = model.footprint(einsum, promoting(einsum, "i")).vector_bytes(TWO_THREADS)
+        assert vector_bytes == 2 * power_of_two(8 * 2 * VECTOR_ROWS * 10)
 
     def test_every_thread_has_a_state_of_each_group(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
@@ -75,7 +75,7 @@ class TestMemory:
         (einsum,) = model.graph.einsums
         assert model.footprint(einsum, promoting(einsum, "ijk")).states_bytes(TWO_THREADS) == 0
 
-    def test_limit_excludes_what_needs_more(self) -> None:
+    def test_limit_excludes_plans_that_need_more(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
         (einsum,) = model.graph.einsums
         outer = promoting(einsum, "j")
@@ -85,8 +85,8 @@ class TestMemory:
         assert promoting(einsum, "ijk") in allowed_choices(limited(model, needed - 1), {})["C"]
 
     def test_passes_where_states_need_more(self) -> None:
-        known = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
-        model = model_of(PRODUCT, known)
+        statistics = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
+        model = model_of(PRODUCT, statistics)
         (einsum,) = model.graph.einsums
         choice = promoting(einsum, "ij")
         footprint = model.footprint(einsum, choice)
@@ -101,8 +101,8 @@ class TestMemory:
         assert choice in allowed_choices(limited(model, needed // 10), {})["C"]
 
     def test_operands_are_read_again_in_every_pass(self) -> None:
-        known = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
-        model = model_of(PRODUCT, known)
+        statistics = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
+        model = model_of(PRODUCT, statistics)
         (einsum,) = model.graph.einsums
         choice = promoting(einsum, "ij")
         needed = model.footprint(einsum, choice).needed_bytes(TWO_THREADS)
@@ -113,7 +113,7 @@ class TestMemory:
             again * (50_000 * 300 + 300) + 50_000, again * 300 * (8 * 100 + 8) * REREAD_BYTES + 50_000 * result_bytes
         )
 
-    def test_a_tensor_is_put_together_in_passes(self) -> None:
+    def test_a_tensor_is_stacked_in_passes(self) -> None:
         model = model_of("B[i, j] = 2 * A[i, j]", {"A": dense_statistics((50_000, 300))})
         at_once = model.repartition("A", (1, 1), (1, 0))
         assert at_once.passes is None
@@ -125,13 +125,13 @@ class TestMemory:
         assert states <= 200_000_000 - move.vector_bytes < states * move.passes.count
         assert not limited(model, 200_000_000).repartition("A", (1, 1), (0, 0)).is_possible
 
-    def test_error_tells_the_least_limit_that_will_do(self) -> None:
+    def test_error_names_the_smallest_sufficient_limit(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
         with pytest.raises(PlanError, match=r"C\[.* needs a memory_limit of .* raise memory_limit") as caught:
             allowed_choices(limited(model, 1000), {})
-        found = re.search(r"memory_limit of at least ([\d,]+) bytes", str(caught.value))
-        assert found is not None
-        least = int(found[1].replace(",", ""))
+        match = re.search(r"memory_limit of at least ([\d,]+) bytes", str(caught.value))
+        assert match is not None
+        least = int(match[1].replace(",", ""))
         assert allowed_choices(limited(model, least), {})["C"]
         with pytest.raises(PlanError):
             allowed_choices(limited(model, least - 1), {})

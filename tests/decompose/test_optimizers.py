@@ -22,7 +22,7 @@ from sparseeinsum.statistics.estimate import Statistics
 
 
 class TestTrees:
-    """Where no result is read twice, the dynamic programme is exact."""
+    """The dynamic programme is exact if no result is read twice."""
 
     K = 12
 
@@ -45,16 +45,16 @@ class TestTrees:
             plans = search_by_cover(problem.task, self.K)
             assert [plan.choices for plan in plans] == [plan.choices for plan in problem.all_plans()[: self.K]]
 
-    def test_all_plans_are_found_once_where_so_many_are_asked_for(self) -> None:
+    def test_all_plans_are_found_once_if_k_is_large(self) -> None:
         for problem in drawn(is_tree=True, count=8):
             plans = problem.optimise(k=10 * MOST_PLANS)
             assert len(plans) == len({choices_of(plan) for plan in plans}) == len(problem.all_plans())
             assert [plan.seconds for plan in plans] == pytest.approx(problem.all_costs(), rel=1e-9)
 
-    def test_first_plans_do_not_depend_on_how_many_are_asked_for(self) -> None:
+    def test_first_plans_do_not_depend_on_k(self) -> None:
         for problem in drawn(is_tree=True, count=20):
-            few, many = problem.optimise(k=1), problem.optimise(k=9)
-            assert few[0].seconds == pytest.approx(many[0].seconds, rel=1e-9)
+            few, nine = problem.optimise(k=1), problem.optimise(k=9)
+            assert few[0].seconds == pytest.approx(nine[0].seconds, rel=1e-9)
 
     def test_other_optimizers_find_nothing_better(self) -> None:
         for problem in drawn(is_tree=True, count=20):
@@ -62,19 +62,19 @@ class TestTrees:
             assert all(problem.optimise(name)[0].seconds >= best * (1 - 1e-9) for name in OPTIMIZERS)
 
     def test_delivery_of_a_result_that_is_also_read_counts(self) -> None:
-        """R is wanted in one array: its columns, cheapest for its reader, would have to be stacked, too."""
+        """R is delivered as one array: columns, the cheapest for its reader, would have to be stacked."""
         inputs = {name: (Tensor(name, (Axis("i", 300),)), Statistics(30, (30,), (300,))) for name in ("A", "B", "C")}
         text = "R[i, j] = A[i] * B[j]\nS[j] = sum(R[i, j] * C[i])"
         stored = dict.fromkeys(inputs, Decomposition((DEMOTED,)))
         layouts = {"R": Decomposition((DEMOTED, DEMOTED)), "S": Decomposition((1,))}
         delivered = problem_of(text, inputs, stored, layouts, outputs=("R",))
-        kept = problem_of(text, inputs, stored, layouts)
-        assert kept.optimise()[0].steps[0].promoted == {"j"}
+        not_delivered = problem_of(text, inputs, stored, layouts)
+        assert not_delivered.optimise()[0].steps[0].promoted == {"j"}
         assert delivered.optimise()[0].steps[0].promoted == frozenset()
         assert delivered.optimise()[0].seconds == pytest.approx(delivered.all_costs()[0], rel=1e-9)
 
     def test_inputs_that_are_stored_nowhere_are_free_in_any_decomposition(self) -> None:
-        """The paper's search; the same choice does not come twice for different ways to have an input."""
+        """As in the paper's search; a choice is listed once though an input could have different decompositions."""
         inputs = {"A": (Tensor("A", (Axis("i", 30), Axis("j", 40))), Statistics(100, (30, 40), (30, 40)))}
         problem = problem_of("R[i] = sum(A[i, j])", inputs, {}, {})
         plans = problem.optimise(k=10)
@@ -83,7 +83,7 @@ class TestTrees:
 
 
 class TestSharedResults:
-    """Results that are read more than once are chosen together with all else, so that the best plans are found."""
+    """Choices of shared results are made together with all others, so that the best plans are found."""
 
     K = 12
 
@@ -101,15 +101,15 @@ class TestSharedResults:
             assert [plan.choices for plan in plans] == [plan.choices for plan in expected]
             assert [plan.cost for plan in plans] == pytest.approx([plan.cost for plan in expected], rel=1e-9)
 
-    def test_where_tables_grow_too_large_the_other_searches_answer(self) -> None:
+    def test_other_searches_answer_if_tables_grow_too_large(self) -> None:
         for problem in priced_by_hand(is_tree=False, count=40):
             plans = search_jointly(problem.task, self.K, limit=5)
             others = {*search_by_cover(problem.task, self.K), *search_greedily(problem.task, self.K)}
-            expected = dict.fromkeys(plan.choices for plan in sorted(others))  # each once, though rounded otherwise
+            expected = dict.fromkeys(plan.choices for plan in sorted(others))  # each once, up to rounding
             assert [plan.choices for plan in plans] == list(expected)[: self.K]
 
     def test_infinite_costs_leave_the_order_of_the_others(self) -> None:
-        """As of joins of more pairs than there are numbers for."""
+        """Costs are infinite for joins of more pairs than a float can count."""
         for problem in priced_by_hand(is_tree=False, count=40, endless=0.1):
             expected = [plan for plan in problem.all_plans() if np.isfinite(plan.cost)][: self.K]
             plans = search_jointly(problem.task, self.K)
@@ -123,15 +123,15 @@ class TestSharedResults:
         assert max(ratios) <= 1.5
         assert np.mean(ratios) <= 1.05
 
-    def test_the_cover_finds_more_where_it_keeps_more(self) -> None:
-        """A result is fixed as its first reader likes it, and the other readers pay."""
+    def test_the_cover_finds_better_plans_with_larger_k(self) -> None:
+        """With k = 1 a shared result is fixed as its first reader prefers it, and the other readers pay."""
         problems = list(drawn(is_tree=False, count=60))
         best = [problem.optimise()[0].seconds for problem in problems]
-        one, many = ([problem.optimise("cover", k=k)[0].seconds for problem in problems] for k in (1, 16))
+        one, sixteen = ([problem.optimise("cover", k=k)[0].seconds for problem in problems] for k in (1, 16))
         assert max(np.divide(one, best)) > 1.2
-        assert many == pytest.approx(best, rel=1e-9)
+        assert sixteen == pytest.approx(best, rel=1e-9)
 
-    def test_all_plans_are_found_where_so_many_are_asked_for(self) -> None:
+    def test_all_plans_are_found_if_k_is_large(self) -> None:
         for problem in drawn(is_tree=False, count=8):
             plans = problem.optimise(k=10 * MOST_PLANS)
             assert len(plans) == len({choices_of(plan) for plan in plans}) == len(problem.all_plans())
@@ -147,8 +147,8 @@ class TestSharedResults:
 
 class TestCover:
     def test_rounds_of_the_graph_network(self) -> None:
-        """T1 is read twice: all that leads to its first reader is one tree, what else reads it the next."""
-        names = [[einsum.output.tensor for einsum in each] for each in tree_rounds(unbound(GCN))]
+        """T1 is read twice: its first reader and all that leads there form one tree, the other readers the next."""
+        names = [[einsum.output.tensor for einsum in round_] for round_ in tree_rounds(unbound(GCN))]
         assert names == [["T0", "T1", "T2", "T3", "H"], ["T4", "T5", "Y"]]
 
     def test_a_tree_is_one_round(self) -> None:
@@ -156,34 +156,34 @@ class TestCover:
 
     def test_an_operand_read_twice_by_one_statement_ends_a_round(self) -> None:
         graph = unbound("R[i, j] = exp(A[i, j])\nS[i, k] = sum(R[i, j] * R[j, k])")
-        assert [[einsum.output.tensor for einsum in each] for each in tree_rounds(graph)] == [["R"], ["S"]]
+        assert [[einsum.output.tensor for einsum in round_] for round_ in tree_rounds(graph)] == [["R"], ["S"]]
 
     def test_rounds_are_trees_and_maximal(self) -> None:
         for problem in drawn(is_tree=False, count=40):
             graph = problem.model.graph
             rounds = tree_rounds(graph)
-            known = {name for name in graph.tensors if graph.producer_of(name) is None}
+            available = {name for name in graph.tensors if graph.producer_of(name) is None}
             for number, einsums in enumerate(rounds):
                 here = {einsum.output.tensor for einsum in einsums}
                 read = [operand.tensor for einsum in einsums for operand in einsum.operands if operand.tensor in here]
                 assert len(read) == len(set(read))
                 for later in itertools.chain.from_iterable(rounds[number + 1 :]):
-                    wanted = [operand.tensor for operand in later.operands if operand.tensor not in known]
-                    fits = here.issuperset(wanted) and len({*read, *wanted}) == len(read) + len(wanted)
+                    expected = [operand.tensor for operand in later.operands if operand.tensor not in available]
+                    fits = here.issuperset(expected) and len({*read, *expected}) == len(read) + len(expected)
                     assert not fits, f"{later.output.tensor} could be of this round"
-                known |= here
+                available |= here
             computed = [einsum for einsums in rounds for einsum in einsums]
             assert sorted(computed, key=graph.einsums.index) == list(graph.einsums)
 
 
 def unbound(text: str) -> EinGraph:
-    """A graph without shapes, for what looks only at who reads what."""
+    """A graph without shapes, for code that only follows which EinSum reads which."""
     program = lower_text(text)
     return EinGraph({}, program.einsums, program.outputs)
 
 
 class TestBaselines:
-    def test_greedy_takes_what_is_cheapest_step_by_step(self) -> None:
+    def test_greedy_takes_the_cheapest_choice_at_every_step(self) -> None:
         for problem in drawn(is_tree=True, count=30):
             assert problem.optimise("greedy")[0].seconds == pytest.approx(
                 problem.price(greedy_choices(problem)), rel=1e-9
@@ -197,12 +197,12 @@ class TestBaselines:
         assert min(ratios) >= 1 - 1e-9
         assert max(ratios) > 1.2
 
-    def test_relational_promotes_everything(self) -> None:
+    def test_relational_promotes_all_labels(self) -> None:
         for problem in drawn(is_tree=False, count=20):
             (plan,) = problem.optimise("relational", k=3)
             assert all(step.promoted == frozenset(step.einsum.labels) for step in plan.steps)
 
-    def test_dense_promotes_nothing(self) -> None:
+    def test_dense_promotes_no_label(self) -> None:
         for problem in drawn(is_tree=False, count=20):
             (plan,) = problem.optimise("dense", k=3)
             assert all(step.promoted == frozenset() for step in plan.steps)
@@ -223,7 +223,7 @@ class TestBaselines:
 
 
 class TestManyLabels:
-    """Of more labels than all subsets can be looked at, the large ones are still promoted one by one."""
+    """With too many labels to consider all subsets, large ones are still promoted one by one."""
 
     @pytest.fixture
     def tensors(self, db: se.Database) -> dict[str, NDArray[np.float64]]:
@@ -244,8 +244,8 @@ class TestManyLabels:
                 db.plan(text, optimizer=optimizer, rewrite=False)
             return
         plan = db.plan(text, optimizer=optimizer, rewrite=False)
-        wanted = np.einsum("abcdefghix,xklmno->ao", *tensors.values(), optimize=True)
-        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), wanted)
+        expected = np.einsum("abcdefghix,xklmno->ao", *tensors.values(), optimize=True)
+        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected)
 
     def test_the_largest_labels_are_promoted(self, db: se.Database) -> None:
         entries = (np.vstack([np.zeros((9, 50), int), np.arange(50) * 1999]), np.ones(50))
@@ -255,7 +255,7 @@ class TestManyLabels:
 
 
 def greedy_choices(problem: Problem) -> dict[str, Choice]:
-    """For one EinSum after the other, the choice that is cheapest with all before it fixed."""
+    """For each EinSum in order, the cheapest choice with all earlier choices fixed."""
     model = problem.model
     produced = {name: decomposition.tiles for name, decomposition in problem.stored.items()}
     chosen: dict[str, Choice] = {}
@@ -263,15 +263,15 @@ def greedy_choices(problem: Problem) -> dict[str, Choice]:
     def added(einsum: EinSum, choice: Choice) -> float:
         seconds = model.vertex_cost(einsum, choice).seconds
         for operand in einsum.operands:
-            wanted = reference_tiles(einsum, operand, choice)
-            seconds += model.repartition_cost(operand.tensor, produced.get(operand.tensor, wanted), wanted)
+            expected = reference_tiles(einsum, operand, choice)
+            seconds += model.repartition_cost(operand.tensor, produced.get(operand.tensor, expected), expected)
         name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
         layout = problem.layouts.get(name)
         return seconds + (0 if layout is None else model.repartition_cost(name, tiles, layout.tiles))
 
     for einsum in model.graph.einsums:
-        every = itertools.product((DEMOTED, 1), repeat=len(einsum.labels))
-        best = min(every, key=lambda choice, einsum=einsum: added(einsum, choice))  # type: ignore[misc]  # default binds it
+        choices = itertools.product((DEMOTED, 1), repeat=len(einsum.labels))
+        best = min(choices, key=lambda choice, einsum=einsum: added(einsum, choice))  # type: ignore[misc]  # default binds it
         chosen[einsum.output.tensor] = best
         produced[einsum.output.tensor] = result_tiles(einsum, best)
     return chosen

@@ -26,12 +26,12 @@ NETWORK = {"X": (128, 64), "W1": (64, 32), "W2": (32, 16), "L": (128, 16)}
 
 
 def pieces(task: TransferTask, name: str) -> list[dict[str, int]]:
-    """All vectors that are allowed for a result, by label."""
+    """All vectors that a result may have, by label."""
     graph = task.model.graph
     einsum = graph.producer_of(name)
     assert einsum is not None
     bounds = bounds_of(graph, einsum)
-    return [dict(zip(einsum.labels, pieces_of(each, bounds), strict=True)) for each in task.choices[name]]
+    return [dict(zip(einsum.labels, pieces_of(tiles, bounds), strict=True)) for tiles in task.choices[name]]
 
 
 def with_scheme(task: TransferTask, workers: int, **axes: int | str) -> TransferTask:
@@ -50,15 +50,15 @@ def test_data_parallel_cuts_every_einsum_that_has_the_batch() -> None:
     for name in ("H", "E", "G1", "G2"):
         (vector,) = pieces(task, name)
         assert vector == dict.fromkeys(vector, 1) | {"b": 8}
-    assert len(pieces(task, "V1")) > 1  # says nothing of weights
+    assert len(pieces(task, "V1")) > 1  # does not depend on weights
 
 
 def test_data_parallel_adds_up_gradients() -> None:
     task = with_scheme(task_of(TRAINING, 8, NETWORK), 8, X=0)
-    found = search(task)
+    optimum = search(task)
     gradient = task.model.graph.producer_of("G1")
     assert gradient is not None
-    assert task.model.moved(gradient, found.vectors["G1"]).aggregation == 7 * 64 * 32
+    assert task.model.moved(gradient, optimum.vectors["G1"]).aggregation == 7 * 64 * 32
 
 
 def test_heads_are_cut_where_there_are_heads() -> None:
@@ -67,7 +67,7 @@ def test_heads_are_cut_where_there_are_heads() -> None:
         assert all(vector["h"] == 4 for vector in pieces(task, name))
 
 
-def test_more_workers_than_heads_cut_something_else_too() -> None:
+def test_more_workers_than_heads_cut_another_label_too() -> None:
     task = with_scheme(task_of(MULTI_HEAD_ATTENTION, 32, ATTENTION), 32, WQ=1)
     assert {vector["h"] for vector in pieces(task, "Q")} == {8}
     assert {vector["s"] for vector in pieces(task, "Q")} == {1, 2, 4}
@@ -76,15 +76,15 @@ def test_more_workers_than_heads_cut_something_else_too() -> None:
 def test_sequences_are_cut_along_the_label_of_the_result() -> None:
     """Scores have two labels along the sequence."""
     task = with_scheme(task_of(MULTI_HEAD_ATTENTION, 4, ATTENTION), 4, X="dim_0")
-    scores = next(each for each in task.model.graph.einsums if set(each.output.labels) == {"h", "s", "t"})
-    assert {(each["s"], each["t"]) for each in pieces(task, scores.output.tensor)} == {(4, 1)}
+    scores = next(einsum for einsum in task.model.graph.einsums if set(einsum.output.labels) == {"h", "s", "t"})
+    assert {(vector["s"], vector["t"]) for vector in pieces(task, scores.output.tensor)} == {(4, 1)}
 
 
 def test_of_two_axes_the_first_is_cut() -> None:
     task = task_of(FEED_FORWARD, 4, {"X": (64, 32), "W1": (32, 16), "B1": (16,), "W2": (16, 8), "B2": (8,)})
     first, second = with_scheme(task, 4, X=0, W1=1), with_scheme(task, 4, W1=1, X=0)
-    assert {(each["b"], each["n"]) for each in pieces(first, "H")} == {(4, 1)}
-    assert {(each["b"], each["n"]) for each in pieces(second, "H")} == {(1, 4)}
+    assert {(vector["b"], vector["n"]) for vector in pieces(first, "H")} == {(4, 1)}
+    assert {(vector["b"], vector["n"]) for vector in pieces(second, "H")} == {(1, 4)}
 
 
 def test_no_scheme_moves_fewer_floats_than_the_best_vectors() -> None:
@@ -106,7 +106,7 @@ def test_no_scheme_moves_fewer_floats_than_the_best_vectors() -> None:
         ({"X": "batch"}, "cuts axis 'batch' of X"),
     ],
 )
-def test_axes_that_are_not_there(axes: dict[str, int | str], message: str) -> None:
+def test_missing_axes_are_refused(axes: dict[str, int | str], message: str) -> None:
     graph = task_of(TRAINING, 4, NETWORK).model.graph
     with pytest.raises(se.PlanError, match=message):
         named_scheme(graph, axes)

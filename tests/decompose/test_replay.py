@@ -37,25 +37,25 @@ def as_partitioned(task: TransferTask, vectors: Vectors, workers: int) -> Partit
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_workers_that_execute_a_program_move_what_the_replay_says(name: str) -> None:
+def test_workers_move_what_the_replay_counts(name: str) -> None:
     text, shapes = CASES[name]
-    inputs = {each: np.random.default_rng(0).standard_normal(shape) for each, shape in shapes.items()}
+    inputs = {tensor: np.random.default_rng(0).standard_normal(shape) for tensor, shape in shapes.items()}
     rng = random.Random(0)
     for workers in (1, 2, 4, 8):
         task = task_of(text, workers, shapes)
         expected = evaluate_program(task.model.graph, inputs)
         for vectors in (search(task).vectors, *(drawn(task, rng) for _ in range(5))):
             partitioning = as_partitioned(task, vectors, workers)
-            found = replay(partitioning)
-            cluster = Cluster(partitioning, found.placed, inputs)
+            replayed = replay(partitioning)
+            cluster = Cluster(partitioning, replayed.placed, inputs)
             for result, array in cluster.run().items():
                 np.testing.assert_allclose(array, expected[result], rtol=1e-12, atol=1e-12)
-            assert_moved(found, cluster)
+            assert_moved(replayed, cluster)
 
 
-def assert_moved(found: Replay, cluster: Cluster) -> None:
+def assert_moved(replayed: Replay, cluster: Cluster) -> None:
     for kind in KINDS:
-        traffic = found.traffic[kind]
+        traffic = replayed.traffic[kind]
         sent, received = np.zeros_like(traffic.sent), np.zeros_like(traffic.sent)
         for (of, source, target), floats in cluster.moved.items():
             if of == kind:
@@ -66,57 +66,57 @@ def assert_moved(found: Replay, cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("name", ["chain", "feed forward", "attention"])
-def test_costs_are_upper_bounds_of_what_is_moved(name: str) -> None:
+def test_costs_are_upper_bounds_of_transfers(name: str) -> None:
     text, shapes = CASES[name]
     rng = random.Random(1)
     for workers in (2, 4, 8):
         task = task_of(text, workers, shapes)
         for _ in range(20):
             partitioning = as_partitioned(task, drawn(task, rng), workers)
-            found = replay(partitioning)
-            assert found.traffic["join"].floats <= partitioning.join
-            assert found.traffic["aggregation"].floats == pytest.approx(partitioning.aggregation, rel=1e-12)
-            assert found.traffic["repartition"].floats <= partitioning.repartition * (1 + 1e-12)
+            replayed = replay(partitioning)
+            assert replayed.traffic["join"].floats <= partitioning.join
+            assert replayed.traffic["aggregation"].floats == pytest.approx(partitioning.aggregation, rel=1e-12)
+            assert replayed.traffic["repartition"].floats <= partitioning.repartition * (1 + 1e-12)
 
 
 def test_a_product_by_rows_moves_one_operand_to_all_others() -> None:
     task = task_of("Z[i, k] = sum(X[i, j] * Y[j, k])", 4, {"X": (8, 8), "Y": (8, 8)})
-    found = replay(as_partitioned(task, {"Z": tiles_of(task, "Z", i=4)}, 4))
-    np.testing.assert_array_equal(found.traffic["join"].received, [0, 64, 64, 64])
-    np.testing.assert_array_equal(found.traffic["join"].sent, [192, 0, 0, 0])
-    np.testing.assert_array_equal(found.operations, [128] * 4)
-    assert (found.total.floats, found.total.imbalance, found.imbalance) == (192, 4 / 3, 1)
+    replayed = replay(as_partitioned(task, {"Z": tiles_of(task, "Z", i=4)}, 4))
+    np.testing.assert_array_equal(replayed.traffic["join"].received, [0, 64, 64, 64])
+    np.testing.assert_array_equal(replayed.traffic["join"].sent, [192, 0, 0, 0])
+    np.testing.assert_array_equal(replayed.operations, [128] * 4)
+    assert (replayed.total.floats, replayed.total.imbalance, replayed.imbalance) == (192, 4 / 3, 1)
 
 
-def test_results_that_stay_where_they_are_are_not_moved() -> None:
+def test_results_with_unchanged_partitions_are_not_moved() -> None:
     task = task_of("Z[i, k] = relu(X[i, k])\nW[i, k] = exp(Z[i, k])", 8, {"X": (64, 64)})
     for vectors in all_vectors(task):
-        found = replay(as_partitioned(task, vectors, 8))
-        assert (found.total.floats == 0) == (vectors["Z"] == vectors["W"])
+        replayed = replay(as_partitioned(task, vectors, 8))
+        assert (replayed.total.floats == 0) == (vectors["Z"] == vectors["W"])
 
 
-def test_sparse_tensors_move_what_they_hold() -> None:
+def test_sparse_tensors_move_their_entries() -> None:
     sparse = Statistics(16.0, (8.0, 8.0), (8, 8))
     task = task_of("Z[i, k] = sum(X[i, j] * Y[j, k])\nW[k] = sum(Z[i, k])", 4, {"X": (8, 8)}, Y=sparse)
     partitioning = as_partitioned(task, {"Z": tiles_of(task, "Z", i=4), "W": tiles_of(task, "W", k=4)}, 4)
-    found = replay(partitioning, {"Z": 0.5})
-    assert found.traffic["join"].floats == pytest.approx(3 * 16)
-    assert found.traffic["repartition"].floats == pytest.approx(0.5 * 64 * 3 / 4)
+    replayed = replay(partitioning, {"Z": 0.5})
+    assert replayed.traffic["join"].floats == pytest.approx(3 * 16)
+    assert replayed.traffic["repartition"].floats == pytest.approx(0.5 * 64 * 3 / 4)
 
 
 def test_replays_of_sparse_tensors_keep_to_the_costs() -> None:
     for task in itertools.chain(small_tasks(True, 40, 8), small_tasks(False, 20, 8)):
-        found = partition_graph(task, search(task), 8)
-        moved = replay(found).traffic
-        assert moved["join"].floats <= found.join * (1 + 1e-9)
-        assert moved["aggregation"].floats == pytest.approx(found.aggregation)
+        partitioning = partition_graph(task, search(task), 8)
+        moved = replay(partitioning).traffic
+        assert moved["join"].floats <= partitioning.join * (1 + 1e-9)
+        assert moved["aggregation"].floats == pytest.approx(partitioning.aggregation)
 
 
 def test_a_thousand_workers() -> None:
     task = task_of(MATRIX_CHAIN, 1024, dict.fromkeys("ABCDE", (4096, 4096)))
     partitioning = partition_graph(task, search(task), 1024)
-    found = replay(partitioning)
-    assert len(found.operations) == 1024
-    assert 0 < found.total.floats < partitioning.floats
-    assert found.total.sent.sum() == found.total.received.sum()
-    assert found.imbalance == 1
+    replayed = replay(partitioning)
+    assert len(replayed.operations) == 1024
+    assert 0 < replayed.total.floats < partitioning.floats
+    assert replayed.total.sent.sum() == replayed.total.received.sum()
+    assert replayed.imbalance == 1

@@ -40,7 +40,7 @@ _FENCE = re.compile(r"^( *)```(\w+)([^\n]*)\n(.*?)^\1```$", flags=re.DOTALL | re
 _TITLE = re.compile(r'title="([^"]+)"')
 _SECONDS = re.compile(r"\d+(\.\d+)?(?= ?(s|ms|µs|seconds)\b)")
 _STATEMENT_ENDS = re.compile(r";\s*(--.*)?$")
-_OPERATORS = {"|", ">", ">>", "<", "<<", "&", "&&", "||", ";"}  # of the shell, which runs commands that have them
+_OPERATORS = {"|", ">", ">>", "<", "<<", "&", "&&", "||", ";"}  # shell syntax: commands with these run in a shell
 _TYPED = "sparseeinsum> "
 
 
@@ -56,7 +56,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """What is typed in a shell, lines that it reads then, and what is shown below."""
+    """A command line, the lines that it reads, and the output shown below."""
 
     text: str
     typed: str
@@ -65,7 +65,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and where to run it."""
+    """A page, and the folder to run it in."""
 
     path: Path
     folder: Path
@@ -75,7 +75,7 @@ class Page:
     connection: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
 
     def run(self) -> None:
-        """Run all of its blocks."""
+        """Run all blocks of the page."""
         runners = {
             "python": self._run_python,
             "output": lambda block: self._compare(block.text, self.printed.getvalue(), block.line),
@@ -102,20 +102,20 @@ class Page:
             before = len(self.printed.getvalue())
             code = compile(ast.Module([statement], []), str(self.path), "exec")
             with contextlib.redirect_stdout(self.printed):
-                exec(code, self.names)  # the page is ours
-            shown = _comment_behind_print(statement, lines[(statement.end_lineno or 0) - block.line - 1])
-            if shown:
-                self._compare(shown, self.printed.getvalue()[before:], statement.lineno)
+                exec(code, self.names)  # pages are part of the project
+            output = _comment_behind_print(statement, lines[(statement.end_lineno or 0) - block.line - 1])
+            if output:
+                self._compare(output, self.printed.getvalue()[before:], statement.lineno)
 
     def _run_console(self, block: Block) -> None:
         for command in commands_of(block.text):
             printed, status = self._shell(command)
             self._compare(command.shown, printed, block.line)
-            if command.shown.strip() == "..." and status != 0:  # of which an error would be anything, too
+            if command.shown.strip() == "..." and status != 0:  # an error would match any text, too
                 pytest.fail(f"{self.path}:{block.line} shows {command.text}\nwhich fails: {printed}", pytrace=False)
 
     def _shell(self, command: Command) -> tuple[str, int]:
-        """What a command prints, and its status; ours alone run in this process, which saves the start of another."""
+        """Output and exit status of a command; commands of this package run in this process, which is faster."""
         words = list(shlex.shlex(command.text, posix=True, punctuation_chars=True))
         if words[0] == "sparseeinsum" and not _OPERATORS & set(words):
             printed = io.StringIO()
@@ -140,20 +140,20 @@ class Page:
         return finished.stdout, finished.returncode
 
     def _run_sql(self, block: Block) -> None:
-        for statement, shown in statements_of(block.text):
+        for statement, output in statements_of(block.text):
             relation = self.connection.sql(statement)
-            self._compare(shown, str(relation) if relation is not None and shown else "", block.line)
+            self._compare(output, str(relation) if relation is not None and output else "", block.line)
 
     def _run_postgresql(self, block: Block) -> None:
         lines = [line for line in block.text.splitlines() if not line.startswith("\\")]
         commands = "\n".join(line for line in lines if not line.startswith("--"))
-        shown = "\n".join(line.removeprefix("--").removeprefix(" ") for line in lines if line.startswith("--"))
+        output = "\n".join(line.removeprefix("--").removeprefix(" ") for line in lines if line.startswith("--"))
         assert self.psql is not None
         printed = re.sub(r"^\(\d+ rows?\)\n+", "", self.psql(commands), flags=re.MULTILINE)
-        self._compare(shown, printed, block.line)
+        self._compare(output, printed, block.line)
 
-    def _compare(self, shown: str, printed: str, line: int) -> None:
-        expected, actual = _plain(shown), _plain(printed)
+    def _compare(self, output: str, printed: str, line: int) -> None:
+        expected, actual = _plain(output), _plain(printed)
         if not doctest.OutputChecker().check_output(expected, actual, doctest.ELLIPSIS):
             pytest.fail(f"{self.path}:{line} shows\n{expected}\nwhere there is\n{actual}", pytrace=False)
 
@@ -175,7 +175,7 @@ def commands_of(text: str) -> Iterator[Command]:
     while lines:
         first = lines.pop(0)
         assert first.startswith("$ "), f"{first!r} follows no command"
-        command, typed, shown = first.removeprefix("$ "), "", ""
+        command, typed, output = first.removeprefix("$ "), "", ""
         while lines and (_is_open(command) or lines[0].startswith("> ")):
             command += "\n" + lines.pop(0).removeprefix("> ")
         while lines and not lines[0].startswith("$ "):
@@ -183,24 +183,24 @@ def commands_of(text: str) -> Iterator[Command]:
             if line.startswith(_TYPED):
                 typed += line.removeprefix(_TYPED) + "\n"
             else:
-                shown += line + "\n"
-        yield Command(command, typed, shown)
+                output += line + "\n"
+        yield Command(command, typed, output)
 
 
 def statements_of(text: str) -> Iterator[tuple[str, str]]:
-    """Statements of SQL, each with the comments right below it."""
+    """SQL statements, each with the comments directly below it."""
     lines = text.splitlines()
     while any(line.strip() for line in lines):
-        statement, shown = "", ""
+        statement, output = "", ""
         while not _STATEMENT_ENDS.search(statement):
             statement += "\n" + lines.pop(0)
         while lines and lines[0].startswith("-- "):
-            shown += lines.pop(0).removeprefix("-- ") + "\n"
-        yield statement, shown
+            output += lines.pop(0).removeprefix("-- ") + "\n"
+        yield statement, output
 
 
 def _is_open(command: str) -> bool:
-    """Whether a quote goes on in the next line."""
+    """Whether a quotation continues on the next line."""
     try:
         shlex.split(command)
     except ValueError:
@@ -224,6 +224,6 @@ def _check_commands(block: Block) -> None:
 
 
 def _plain(text: str) -> str:
-    """Without spaces at ends of lines and empty lines at the end; seconds are all the same."""
+    """The text without trailing spaces and empty lines; all durations are replaced by one."""
     lines = [line.rstrip() for line in _SECONDS.sub("0", text).splitlines()]
     return "\n".join(lines).strip("\n") + "\n"

@@ -15,14 +15,14 @@ from postgres_server import PostgresServer
 import sparseeinsum as se
 from sparseeinsum import assets
 
-DATABASE = "graph"  # that pages about PostgreSQL are in
+DATABASE = "graph"  # in pages about PostgreSQL
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """In an empty folder, with commands of this installation on the path; on PostgreSQL in an empty database."""
+    """Runs in an empty folder with the installed commands on the path; on PostgreSQL in an empty database."""
     monkeypatch.chdir(tmp_path)
     programs = [Path(sys.executable).parent]
     psql = None
@@ -61,7 +61,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("page", WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_found(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_output_is_detected(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "page.md").write_text(page)
     with pytest.raises((pytest.fail.Exception, se.ParseError, SystemExit)):
@@ -86,12 +86,12 @@ two words
 """
 
 
-def test_what_is_right_passes(tmp_path: Path) -> None:
+def test_right_output_passes(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text(RIGHT)
     Page(tmp_path / "page.md", tmp_path, None).run()
 
 
-def test_tables_are_those_of_the_records() -> None:
+def test_tables_equal_the_records() -> None:
     """`python docs/tables.py` writes them."""
     tables = runpy.run_path(str(assets.ROOT / "docs" / "tables.py"))
     page = tables["PAGE"].read_text(encoding="utf-8")

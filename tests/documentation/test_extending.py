@@ -14,7 +14,7 @@ from sparseeinsum import assets
 pytestmark = pytest.mark.engines("duckdb", reason="records are the same for every engine")
 
 PAGES = assets.ROOT / "docs" / "extending"
-# Where the blocks of a page go, in order: the file, and the text that they stand before.
+# For the blocks of a page in order: the file, and the text before which they are inserted.
 FUNCTION = ("sparseeinsum/operators/elementary.py", ")\n\nROUNDING = (")
 AGGREGATE = ("sparseeinsum/operators/aggregates.py", ")\n\nAGGREGATES: dict")
 SCAN = ("sparseeinsum/operators/scans.py", ")\n\nSCANS: dict")
@@ -66,7 +66,7 @@ RUNS = {
     ),
 }
 
-# Pages whose blocks name their file: new files, and changes of files that are there.
+# Pages whose blocks name their file: new files, and changes of existing files.
 CHANGES = ("engines.md", "layouts.md", "rewrites.md")
 
 
@@ -78,7 +78,7 @@ def page(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def copy(page: str, tmp_path: Path) -> Path:
-    """The project with the records of a page typed in."""
+    """A copy of the project with the records of a page added."""
     copy_project(tmp_path)
     blocks = re.findall(r"```py\n(.*?)```", (PAGES / page).read_text(encoding="utf-8"), re.DOTALL)
     for block, (name, before) in zip(blocks, PLACES[page], strict=True):
@@ -95,7 +95,7 @@ def copy_project(folder: Path) -> None:
 
 
 def run(copy: Path, program: str, timeout: float) -> None:
-    """A program of Python on the copy."""
+    """Run a Python program on the copy."""
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(copy)!r})\n{program}"]
     finished = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=timeout, check=False)
     assert finished.returncode == 0, finished.stderr[-3000:]
@@ -109,7 +109,7 @@ def test_records_as_typed(page: str, copy: Path) -> None:
 
 
 def test_records_in_a_database(page: str, copy: Path) -> None:
-    """Once kernels are compiled with them."""
+    """After kernels are compiled with the records."""
     text, expected = RUNS[page]
     program = f"""
 db = se.connect()

@@ -14,7 +14,7 @@ from sparseeinsum import assets
 
 PACKAGE = Path(se.__file__).parent
 
-# What every room may use; these use nothing but each other.
+# Modules that every room may import; these import only each other.
 FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras")
 
 ROOMS = (
@@ -36,14 +36,14 @@ ROOMS = (
     "dbt_project",
     "api",
     "server_functions",  # which databases name
-    "sparseeinsum",  # the public face, __init__.py
+    "sparseeinsum",  # the public names, __init__.py
     "dbt_plugin",
     "cli",
 )
 
 # Packages that only extras install, or that take long to import and few programs need: imported where they are used.
 OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray", "scipy"}
-DOORS = {"sparseeinsum", "sparseeinsum.extras"}  # import by name: what is public, and what extras bring
+DOORS = {"sparseeinsum", "sparseeinsum.extras"}  # import by name: public names, and packages of extras
 
 # What the files of udfs/ may import, so that a host without this package can run them.
 KERNEL_IMPORTS = {"numba", "numpy", "math", "collections", "types"}
@@ -74,11 +74,11 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 def own_imports(module: str) -> set[str]:
     """Modules of the package that a module imports."""
-    found = set()
+    modules = set()
     for name in imported(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if name.split(".")[0] == PACKAGE.name:
-            found.add(name if name in MODULES else name.rpartition(".")[0])
-    return found | late_imports(module)
+            modules.add(name if name in MODULES else name.rpartition(".")[0])
+    return modules | late_imports(module)
 
 
 def late_imports(module: str) -> set[str]:
@@ -103,12 +103,12 @@ def test_modules_are_found() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_module_is_of_a_room(module: str) -> None:
+def test_every_module_belongs_to_a_room(module: str) -> None:
     assert room_of(module) in FOUNDATIONS + ROOMS, f"say in ROOMS where {module} stands"
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_nothing_is_imported_from_further_right(module: str) -> None:
+def test_no_room_imports_a_later_room(module: str) -> None:
     room = room_of(module)
     allowed = {*FOUNDATIONS} if room in FOUNDATIONS else {*FOUNDATIONS, *ROOMS[: ROOMS.index(room) + 1]}
     assert {name for name in own_imports(module) if room_of(name) not in allowed} == set()
@@ -130,7 +130,7 @@ def test_imports_stand_at_the_top(module: str) -> None:
 
 
 @pytest.mark.parametrize("folder", ["udfs", "stats", "sql"])
-def test_what_the_database_needs_does_not_need_the_package(folder: str) -> None:
+def test_database_modules_do_not_import_the_package(folder: str) -> None:
     paths = list(assets.path(folder).rglob("*"))
     assert paths
     for path in paths:
@@ -140,7 +140,7 @@ def test_what_the_database_needs_does_not_need_the_package(folder: str) -> None:
 
 
 def test_import_is_light(db: se.Database) -> None:
-    """No compiler, no frame library; and before a public name is used hardly anything, even with a database open."""
+    """Importing loads no compiler and no data frame library, and before first use hardly any module."""
     assert db.connection is not None
     heavy = sorted({"numba", "llvmlite", "egglog", *OPTIONAL})
     early = sorted({"numpy", "pyarrow", "sqlglot", "lark", "rich", "sparseeinsum.pipeline.planning", *heavy})

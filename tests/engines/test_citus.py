@@ -39,21 +39,29 @@ PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 
 @pytest.fixture
 def db(citus: se.Database) -> se.Database:
-    """A database of the cluster, in which tensors of tests take the places of others."""
+    """A database of the cluster; tensors of one test replace those of others."""
     return citus
 
 
 @pytest.fixture
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tensors of a few numbers are distributed as large ones are, for which tables are cheap."""
+    """Distribute small tensors like large ones, for which creating tables costs little."""
     monkeypatch.setattr(tensor_placement, "SMALL_BYTES", -1)
     monkeypatch.setattr(tensor_placement, "TransferCosts", partial(TransferCosts, small_bytes=-1, table_seconds=0.0))
 
 
 def filling_queries(plan: se.Plan) -> list[str]:
-    """What fills tables of a run on all machines."""
-    spread = [each for each in plan.data.statements.for_run if each.stage is not None and each.distribution is not None]
-    return [write_sql(each.query, each.dialect) for each in spread if each.distribution and each.distribution.column]
+    """Queries that fill distributed tables of a run."""
+    spread = [
+        statement
+        for statement in plan.data.statements.for_run
+        if statement.stage is not None and statement.distribution is not None
+    ]
+    return [
+        write_sql(statement.query, statement.dialect)
+        for statement in spread
+        if statement.distribution and statement.distribution.column
+    ]
 
 
 def explained(db: se.Database, query: str) -> str:
@@ -62,12 +70,12 @@ def explained(db: se.Database, query: str) -> str:
 
 
 class TestExtension:
-    def test_it_reaches_all_machines(self, cluster: Cluster, citus_url: str) -> None:
+    def test_functions_are_on_all_nodes(self, cluster: Cluster, citus_url: str) -> None:
         for server in (cluster.coordinator, *cluster.workers):
             with server.connect(__name__) as connection:
                 assert connection.execute("SELECT tensor_dot(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])").fetchone() == (11.0,)
 
-    def test_a_machine_without_it_is_named(self, cluster: Cluster) -> None:
+    def test_a_node_without_functions_is_named(self, cluster: Cluster) -> None:
         url = cluster.create_database("half")
         with cluster.workers[1].connect("half") as connection:
             connection.execute("SET citus.enable_ddl_propagation = off; DROP EXTENSION sparseeinsum")
@@ -75,7 +83,7 @@ class TestExtension:
             se.connect(url)
 
     def test_aggregates_are_computed_in_two_phases(self, db: se.Database) -> None:
-        """What groups have on each machine is put together there before it is sent."""
+        """Each site aggregates its tuples before it sends the partial results."""
         db.tensor("A", np.arange(60.0).reshape(20, 3), distribute="dim_0")
         query = "SELECT tensor_sum(val) AS val FROM a"
         assert db.connection.execute(query).fetchone() == (list(np.arange(60.0).reshape(20, 3).sum(axis=0)),)
@@ -84,7 +92,7 @@ class TestExtension:
 
 
 class TestPlaces:
-    def test_tensors_are_where_users_say(self, db: se.Database) -> None:
+    def test_tensors_are_distributed_as_users_say(self, db: se.Database) -> None:
         matrix = sp.csr_array(np.arange(12.0).reshape(3, 4))
         for given_place, place in (("dim_0", Hashed(0)), ("dim_1", Hashed(1)), ("replicated", Replicated())):
             stored = db.tensor("A", matrix, distribute=given_place)
@@ -118,12 +126,12 @@ class TestPlaces:
         db.connection.execute("INSERT INTO spread VALUES (0, 'a', 1), (1, 'b', 3), (2, 'c', 5)")
         db.tensor_from_table("L", "local", ["i"], "v", shape=(3,))
         db.tensor_from_table("S", "spread", ["i"], "v", shape=(3,))
-        found = db.run("T[i] = L[i] + S[i]\nd[] = sum(L[i] * S[i])")
-        assert found["T"].to_numpy().tolist() == [3.0, 3.0, 9.0]
-        assert found["d"].to_numpy() == 22.0
+        results = db.run("T[i] = L[i] + S[i]\nd[] = sum(L[i] * S[i])")
+        assert results["T"].to_numpy().tolist() == [3.0, 3.0, 9.0]
+        assert results["d"].to_numpy() == 22.0
         db.connection.execute("DROP TABLE local, spread")
 
-    def test_statistics_are_those_of_one_machine(self, db: se.Database) -> None:
+    def test_statistics_equal_those_of_one_server(self, db: se.Database) -> None:
         rng = np.random.default_rng(0)
         sparse, dense = sp.csr_array(sp.random_array((40, 30), density=0.1, rng=rng)), rng.integers(0, 3, (8, 5, 4))
         with se.connect() as other:
@@ -137,7 +145,7 @@ class TestPlaces:
 class TestRuns:
     @pytest.mark.usefixtures("nothing_is_small")
     def test_joins_and_aggregates_run_where_the_rows_are(self, db: se.Database) -> None:
-        """Whole joins are sent to every shard; nothing comes to the coordinator on the way but what it broadcasts."""
+        """Whole joins are sent to every shard; the coordinator gets only what it broadcasts."""
         db.tensor(
             "A", sp.csr_array(sp.random_array((50, 40), density=0.2, rng=np.random.default_rng(0))), distribute="dim_0"
         )
@@ -150,22 +158,22 @@ class TestRuns:
             db.connection.execute("SET LOCAL citus.enable_local_execution = off")
             for command in text.split(";\n"):
                 if command.strip().startswith("INSERT"):
-                    shown = explained(db, command)
-                    assert shown.count("Distributed Subplan") == shown.count('  Seq Scan on "B_by_dim_0_1"')
-                    assert "pull to coordinator" not in shown
-                    assert "Task Count: 8" in shown
+                    explanation = explained(db, command)
+                    assert explanation.count("Distributed Subplan") == explanation.count('  Seq Scan on "B_by_dim_0_1"')
+                    assert "pull to coordinator" not in explanation
+                    assert "Task Count: 8" in explanation
                 if command.strip():
                     db.connection.execute(command)
 
     @pytest.mark.parametrize("columns", [100, 1500])
     def test_arrays_are_broadcast_as_bytes(self, db: se.Database, columns: int) -> None:
-        """Eight of each number, also where arrays are laid into rows before the join."""
+        """Numbers take eight bytes each, also if arrays are unnested to rows before the join."""
         rng = np.random.default_rng(0)
         left, right = sp.csr_array(sp.random_array((300, 80), density=0.5, rng=rng)), rng.normal(size=(80, columns))
         db.tensor("A", left, distribute="dim_0")
         db.tensor("B", right, distribute="dim_0")
         plan = db.plan(PRODUCT, pin={"C": "ij"})
-        gathering, filling = (each for each in plan.data.statements.for_run if each.stage is not None)
+        gathering, filling = (statement for statement in plan.data.statements.for_run if statement.stage is not None)
         with db.connection.transaction(force_rollback=True):
             assert engine_of(db).stage(gathering) == 80
             query = f"EXPLAIN (ANALYZE) {write_sql(filling.query, filling.dialect)}"
@@ -177,19 +185,19 @@ class TestRuns:
 
     @pytest.mark.parametrize("place", ["dim_0", "replicated"])
     def test_arrays_beyond_a_page_are_fetched_once(self, db: se.Database, place: str) -> None:
-        """They are laid into rows before the join, on the machines."""
+        """Arrays are unnested to rows on the workers before the join."""
         rng = np.random.default_rng(0)
         left, right = sp.csr_array(sp.random_array((30, 12), density=0.5, rng=rng)), rng.normal(size=(12, 1500))
         db.tensor("A", left, distribute="dim_1" if place == "dim_0" else "dim_0")
         db.tensor("B", right, distribute=place)
         plan = db.plan("C[j, i, k] = A[i, j] * B[j, k]", pin={"C": "ij"})
         (query,) = filling_queries(plan)
-        shown = explained(db, query)
-        assert "Subplan" not in shown
-        assert "Task Count: 8" in shown
-        assert "Subquery Scan on v" in shown
-        found = db.run(plan)["C"].to_numpy()
-        np.testing.assert_array_equal(found, left.toarray().T[:, :, None] * right[:, None, :])
+        explanation = explained(db, query)
+        assert "Subplan" not in explanation
+        assert "Task Count: 8" in explanation
+        assert "Subquery Scan on v" in explanation
+        result = db.run(plan)["C"].to_numpy()
+        np.testing.assert_array_equal(result, left.toarray().T[:, :, None] * right[:, None, :])
 
     @pytest.mark.parametrize(
         ("left", "right"), list(itertools.product(["dim_0", "dim_1", "replicated"], ["dim_0", "replicated"]))
@@ -200,12 +208,12 @@ class TestRuns:
         db.tensor("A", first, distribute=left)
         db.tensor("B", second, distribute=right)
         for pin in ("i", "ij", "ijk"):
-            found = db.run(PRODUCT, pin={"C": pin})["C"].to_numpy()
-            np.testing.assert_allclose(found, np.asarray(first @ second), rtol=1e-12, atol=1e-12)
+            result = db.run(PRODUCT, pin={"C": pin})["C"].to_numpy()
+            np.testing.assert_allclose(result, np.asarray(first @ second), rtol=1e-12, atol=1e-12)
 
     @pytest.mark.parametrize("text", ["C[i, k] = sum(A[i, j] * B[j, k])", "C[k] = sum(tanh(A[i, j] * B[j, k]))"])
-    def test_all_ways(self, db: se.Database, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each computes the same; what fills tables is left to the machines, unless the coordinator gathers parts."""
+    def test_all_strategies(self, db: se.Database, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each strategy gives the same result; workers fill tables unless the coordinator gathers partial results."""
         rng = np.random.default_rng(0)
         left, right = rng.normal(size=(12, 20)), rng.normal(size=(20, 30))
         db.tensor("A", left, promoted={"dim_0": 4, "dim_1": 5}, distribute="dim_0")
@@ -213,26 +221,28 @@ class TestRuns:
         expected = np.tanh(left[:, :, None] * right).sum(axis=(0, 1)) if "tanh" in text else left @ right
         planned = partial(db.plan, text, pin={"C": {"i": 4, "j": 5, "k": 6}}, rewrite=False)
         (step,) = planned().data.decomposed.steps
-        seen = set()
-        ways = contraction_strategies(step.einsum, step.choice, step.absence.join)
-        for way in (each for each in ways if Scattered() not in each.operands):  # as nothing lies here
+        kinds = set()
+        strategies = contraction_strategies(step.einsum, step.choice, step.absence.join)
+        for strategy in (
+            candidate for candidate in strategies if Scattered() not in candidate.operands
+        ):  # no operand is scattered here
             with monkeypatch.context() as patched:
-                patched.setattr(cluster_tasks, "contraction_strategies", lambda *_, only=way: [only])
+                patched.setattr(cluster_tasks, "contraction_strategies", lambda *_, only=strategy: [only])
                 plan = planned()
             assert plan.data.decomposed.cluster_plan is not None
-            assert plan.data.decomposed.cluster_plan.strategies == {"C": way}
+            assert plan.data.decomposed.cluster_plan.strategies == {"C": strategy}
             np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), expected, rtol=1e-12, atol=1e-12)
             with db.connection.transaction(force_rollback=True):
                 for command in plan.sql("staged").split(";\n"):
-                    if command.strip().startswith("INSERT") and not way.gathers and not way.runs_on_one_site:
+                    if command.strip().startswith("INSERT") and not strategy.gathers and not strategy.runs_on_one_site:
                         assert "pull to coordinator" not in explained(db, command)
                     db.connection.execute(command)
-            seen.add((way.gathers, way.parts_by))
-        assert seen == {(False, None), (True, None), (False, "j")} | ({(False, "i")} if "tanh" in text else set())
+            kinds.add((strategy.gathers, strategy.parts_by))
+        assert kinds == {(False, None), (True, None), (False, "j")} | ({(False, "i")} if "tanh" in text else set())
 
     @pytest.mark.parametrize("place", ["dim_0", "dim_1"])
     def test_diagonals(self, db: se.Database, place: str) -> None:
-        """Of two keys that are equal, rows may be distributed by either."""
+        """Rows may be distributed by either of two equal keys."""
         rng = np.random.default_rng(0)
         left, right = sp.csr_array(sp.random_array((40, 40), density=0.5, rng=rng)), rng.normal(size=(40, 6))
         db.tensor("A", left, distribute=place)
@@ -243,7 +253,7 @@ class TestRuns:
             np.testing.assert_allclose(db.run(text)["C"].to_numpy(), wanted, rtol=1e-12, atol=1e-12)
 
     def test_groups_of_whole_operands_in_tiles(self, db: se.Database) -> None:
-        """Keys come from whichever operand has a tuple, and say how long the last arrays are."""
+        """Keys come from either operand that has a tuple, and give the extents of the last arrays."""
         rng = np.random.default_rng(0)
         left, right = (np.where(rng.random((3, 3, 2)) < 0.5, 1.0, rng.normal(size=(3, 3, 2))) for _ in range(2))
         db.tensor("A", left, fill=1.0, distribute="dim_0")
@@ -253,13 +263,13 @@ class TestRuns:
         np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), (left * right).sum(axis=1), rtol=1e-12)
 
     def test_a_label_that_a_tensor_has_twice(self, db: se.Database) -> None:
-        """Rows are joined by the first of two equal keys, and the machine that has them by the second."""
+        """Rows are joined by the first of two equal keys, although the second distributes them."""
         cube = np.random.default_rng(0).random((3, 3, 2)) < 0.8
         expected = (cube[:, :, :, None] & np.einsum("jjl->jl", cube)[None, :, None, :]).all(axis=(1, 3))
         for place in ("dim_0", "dim_1", "dim_2"):
             db.tensor("B", cube, promoted=["dim_0", "dim_1", "dim_2"], distribute=place)
-            found = db.run("T[i, k] = prod(B[i, j, k] and B[j, j, l])", optimizer="relational")
-            np.testing.assert_array_equal(found["T"].to_numpy(), expected)
+            results = db.run("T[i, k] = prod(B[i, j, k] and B[j, j, l])", optimizer="relational")
+            np.testing.assert_array_equal(results["T"].to_numpy(), expected)
 
     @pytest.mark.usefixtures("nothing_is_small")
     def test_gcn(self, db: se.Database) -> None:
@@ -274,9 +284,9 @@ class TestRuns:
         inputs = attention_inputs(citation_graph(), width=64)
         for name, matrix in inputs.items():
             db.tensor(name, matrix)
-        found = db.run(attention_program(64)).popitem()[1].to_scipy()
+        result = db.run(attention_program(64)).popitem()[1].to_scipy()
         expected = attention_reference(inputs)
-        np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(result.toarray(), expected.toarray(), rtol=1e-8, atol=1e-12)
 
     @pytest.mark.usefixtures("nothing_is_small")
     def test_matrix_chain(self, db: se.Database) -> None:
@@ -303,7 +313,7 @@ class TestRuns:
             batches = list(results["Y"])
         assert sorted(value for batch in batches for value in batch["val"].to_pylist()) == [2.0, 4.0, 6.0, 8.0, 10.0]
 
-    def test_explain_tells_of_transfer(self, db: se.Database) -> None:
+    def test_explain_reports_transfers(self, db: se.Database) -> None:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         db.tensor("B", np.ones((5, 2)), distribute="dim_0")
         plan = db.plan(PRODUCT)
@@ -311,8 +321,8 @@ class TestRuns:
         assert " between machines; planned in " in plan.explain(analyze=True)
 
     @pytest.mark.usefixtures("nothing_is_small")
-    def test_a_slow_network_is_spared(self, db: se.Database) -> None:
-        """What users say of the network counts: what the coordinator would compute sooner is left where it is."""
+    def test_a_slow_network_is_used_less(self, db: se.Database) -> None:
+        """The user's network speed is part of the cost: on a slow network plans transfer less."""
         rng = np.random.default_rng(0)
         db.tensor("A", rng.normal(size=(400, 50)), distribute="dim_0")
         db.tensor("B", rng.normal(size=(50, 20)), distribute="replicated")
@@ -325,7 +335,7 @@ class TestRuns:
         with pytest.raises(se.EngineError, match="is 'fast'; it must be a number above 0, such as 10"):
             db.plan(PRODUCT)
 
-    def test_explain_tells_where_everything_lies(self, db: se.Database) -> None:
+    def test_explain_reports_placements(self, db: se.Database) -> None:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         db.tensor("B", np.ones((5, 2)), distribute="replicated")
         plan = db.plan(PRODUCT, pin={"C": "ij"})
@@ -335,7 +345,7 @@ class TestRuns:
         assert "A by i, B everywhere" in plan.explain()
 
     @pytest.mark.usefixtures("nothing_is_small")
-    def test_sql_is_of_several_statements(self, db: se.Database) -> None:
+    def test_sql_has_several_statements(self, db: se.Database) -> None:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")
         plan = db.plan("Y[i] = sum(A[i, j])")
         assert "create_distributed_table('\"Y\"', 'i')" in plan.sql("staged")

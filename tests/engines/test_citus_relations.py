@@ -39,40 +39,40 @@ NOT_IN_SQL = ("several sizes", "concatenated in SQL")
 
 
 def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Placement]:
-    """The inputs of a problem, each somewhere on the cluster."""
+    """Store the inputs of a problem with random distributions on the cluster."""
     placements = {}
-    for each in (each for each in topological_order(problem.expression) if isinstance(each, Input)):
-        keys, bound = each.type.frontier, each.type.bound
+    for node in (candidate for candidate in topological_order(problem.expression) if isinstance(candidate, Input)):
+        keys, bound = node.type.frontier, node.type.bound
         array = np.zeros((*keys, *bound))
-        for key, block in problem.inputs[each.name].items():
+        for key, block in problem.inputs[node.name].items():
             array[key] = block
         axes = [f"dim_{at}" for at in range(len(keys))]
         place = data.draw(st.sampled_from(["replicated", *axes]))
-        stored = db.tensor(each.name, array, promoted=dict.fromkeys(axes, 1), fill=99, distribute=place)
-        placements[each.name] = placement_of(distribution_of(stored, engine_of(db)), stored.decomposition)
+        stored = db.tensor(node.name, array, promoted=dict.fromkeys(axes, 1), fill=99, distribute=place)
+        placements[node.name] = placement_of(distribution_of(stored, engine_of(db)), stored.decomposition)
     return placements
 
 
 def test_random_expressions_and_plans(citus: se.Database) -> None:
-    """The plan that is found, and plans that rules lead to, of random expressions."""
+    """The plan that the search returns and other plans that the rules reach give the result of the expression."""
     computed = 0
 
     @random_runs(12, "citus")
     @given(problems(5), st.data())
     def run(problem: Problem, data: st.DataObject) -> None:
         nonlocal computed
-        wanted = evaluate(problem.expression, problem.inputs)
-        if not wanted:
+        expected = evaluate(problem.expression, problem.inputs)
+        if not expected:
             return
         placements = load(citus, problem, data)
-        arity, tolerance = problem.expression.type.arity, scale_of(wanted) * 1e-9
+        arity, tolerance = problem.expression.type.arity, scale_of(expected) * 1e-9
 
         def check(result: se.TensorResult) -> None:
             nonlocal computed
-            found = relation_in(result, arity)
-            assert found.keys() == wanted.keys()
-            for key, array in wanted.items():
-                np.testing.assert_allclose(found[key], array, rtol=0, atol=tolerance)
+            actual = relation_in(result, arity)
+            assert actual.keys() == expected.keys()
+            for key, array in expected.items():
+                np.testing.assert_allclose(actual[key], array, rtol=0, atol=tolerance)
             computed += 1
 
         try:
@@ -80,7 +80,9 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
             plan = table1_plan(problem.expression, placements)
             for _ in range(data.draw(st.integers(0, 2))):
                 check(*compute_plans([plan], engine_of(citus)))
-                others = [each for each in rewritten_plans(plan, SQL_RULES) if each.placement.pending is None]
+                others = [
+                    rewritten for rewritten in rewritten_plans(plan, SQL_RULES) if rewritten.placement.pending is None
+                ]
                 plan = data.draw(st.sampled_from(others)) if others else plan
         except se.AlgebraError as error:
             assert any(text in str(error) for text in NOT_IN_SQL), str(error)
@@ -90,13 +92,13 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
 
 
 def blocks_of(matrix: np.ndarray, rows: int, columns: int) -> dict[str, int]:
-    """Tiles that cut a matrix into so many blocks."""
+    """Tiles that cut a matrix into this number of blocks."""
     return {"dim_0": matrix.shape[0] // rows, "dim_1": matrix.shape[1] // columns}
 
 
 @pytest.fixture
 def product(citus: se.Database) -> tuple[Product, np.ndarray]:
-    """Two matrices in blocks, X by rows and Y by columns, and their product."""
+    """Two matrices in blocks, X by rows and Y by columns, with their product."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(12, 16)), rng.normal(size=(16, 9))
     citus.tensor("X", x, promoted=blocks_of(x, 4, 8), distribute="dim_0")
@@ -108,7 +110,7 @@ def product(citus: se.Database) -> tuple[Product, np.ndarray]:
 
 
 def ways_of(product: Product) -> Mapping[str, SitePlan]:
-    """The paper's three ways, and those that add up what each machine has before it is sent."""
+    """The paper's three plans, and plans that aggregate on each site before they send partial results."""
     left, right = product.left, product.right
     by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)
     parts = LocalAggregation(by_inner, (0, 2), SUM)
@@ -126,25 +128,25 @@ def ways_of(product: Product) -> Mapping[str, SitePlan]:
     "name", ["BMM", "BMM where pairs are", "CMM", "CMM in two phases", "CMM in two phases, everywhere", "RMM"]
 )
 def test_products(citus: se.Database, product: tuple[Product, np.ndarray], name: str) -> None:
-    ways, expected = product
-    (found,) = compute_plans([ways_of(ways)[name]], engine_of(citus))
-    np.testing.assert_allclose(found.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
+    plans, expected = product
+    (result,) = compute_plans([ways_of(plans)[name]], engine_of(citus))
+    np.testing.assert_allclose(result.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
 
 
-def test_several_plans_share_what_they_have_in_common(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
-    ways, expected = product
-    first = ways.cross()
+def test_plans_share_common_subplans(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
+    plans, expected = product
+    first = plans.cross()
     second = LocalAggregation(first, (0,), SUM)
-    found, summed = compute_plans([first, second], engine_of(citus))
-    np.testing.assert_allclose(found.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
+    result, summed = compute_plans([first, second], engine_of(citus))
+    np.testing.assert_allclose(result.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
     np.testing.assert_allclose(summed.to_numpy().sum(), expected.sum(), rtol=1e-9)
 
 
 def test_a_broadcast_is_sent_once(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
-    """With the statement that reads it; where several do, or every machine works alone, all of them keep it."""
-    ways, expected = product
-    broadcast = Broadcast(ways.left)
-    pairs = LocalJoin(broadcast, ways.right, (1,), (0,), MATRIX_PRODUCT)
+    """A broadcast is part of the statement that reads it; if several statements read it, every node stores it."""
+    plans, expected = product
+    broadcast = Broadcast(plans.left)
+    pairs = LocalJoin(broadcast, plans.right, (1,), (0,), MATRIX_PRODUCT)
     first, second = LocalAggregation(pairs, (0, 2), SUM), LocalAggregation(broadcast, (0,), SUM)
     engine = engine_of(citus)
     assert not plan_query([first], engine).has_reference_tables
@@ -152,10 +154,10 @@ def test_a_broadcast_is_sent_once(citus: se.Database, product: tuple[Product, np
     assert plan_query([first, second], engine).has_reference_tables
     for transaction in (nullcontext(), citus.connection.transaction()):
         with transaction:
-            found, summed = compute_plans([first, second], engine)
+            result, summed = compute_plans([first, second], engine)
             (alone,) = compute_plans([first], engine)
-        for each in (found, alone):
-            np.testing.assert_allclose(each.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
+        for tensor in (result, alone):
+            np.testing.assert_allclose(tensor.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
         assert summed.to_numpy().shape == (4, 3, 2)
 
 
@@ -177,7 +179,7 @@ def test_the_sql_of_a_relation_fills_tables_first(citus: se.Database) -> None:
     np.testing.assert_allclose([value for _, _, value in sorted(rows)], computed.reshape(9, 4))
 
 
-def test_keys_that_are_made_twice_are_refused(citus: se.Database) -> None:
+def test_duplicate_keys_are_refused(citus: se.Database) -> None:
     sparse = np.zeros((4, 4))
     sparse[[0, 1, 3], [1, 1, 0]] = [1.0, 2.0, 3.0]
     citus.tensor("S", sparse, promoted=["dim_0", "dim_1"], distribute="dim_0")

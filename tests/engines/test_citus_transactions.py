@@ -25,8 +25,8 @@ def db(citus: se.Database) -> se.Database:
 
 
 class TestTransactions:
-    def test_shards_of_a_machine_have_connections_of_their_own(self, cluster: Cluster, citus_url: str) -> None:
-        """But in a transaction of the user's, which may have written what only one of them would see."""
+    def test_shards_of_a_node_have_their_own_connections(self, cluster: Cluster, citus_url: str) -> None:
+        """Except in a user's transaction, whose uncommitted rows only one connection would see."""
         query = f"SELECT COUNT(*) FROM pg_stat_activity WHERE datname = '{__name__}' AND state = 'idle in transaction'"
         text = f"{PRODUCT}\nY[i, k] = C[i, k] * 2\nZ[k] = sum(Y[i, k])"
         with se.connect(citus_url) as db, cluster.workers[0].connect(__name__) as worker:
@@ -38,20 +38,20 @@ class TestTransactions:
             for transaction in (nullcontext(), db.connection.transaction(force_rollback=True)):
                 with transaction, db.stream(plan) as results:
                     counted.append(worker.execute(query).fetchone())
-                    assert sorted(value for each in results["Z"] for value in each["val"].to_pylist()) == [4900, 5000]
+                    assert sorted(value for batch in results["Z"] for value in batch["val"].to_pylist()) == [4900, 5000]
             assert counted == [(4,), (1,)]
             for name in db.tensors():
                 db.drop_tensor(name)
 
-    def test_shards_of_a_machine_share_its_memory(self, db: se.Database) -> None:
+    def test_shards_of_a_node_share_its_memory(self, db: se.Database) -> None:
         db.connection.execute("SET effective_cache_size = '6400MB'")
         for pool, share in ((16, 4), (2, 2)):
             db.connection.execute(f"SET citus.max_adaptive_executor_pool_size = {pool}")
             with engine_of(db).transaction():
                 assert db.connection.execute("SHOW work_mem").fetchone() == (f"{400 // share}MB",)
 
-    def test_settings_of_a_run_are_those_of_all_machines(self, db: se.Database) -> None:
-        """In a transaction of the user's until it is over; and nobody asks for them one by one."""
+    def test_settings_of_a_run_apply_on_all_nodes(self, db: se.Database) -> None:
+        """They apply until the run ends, in a user's transaction too."""
         query = "SELECT DISTINCT current_setting('enable_sort'), current_setting('work_mem'), val IS NULL FROM a"
         db.tensor("A", np.eye(5), distribute="dim_0")
         db.connection.execute("SET effective_cache_size = '6400MB'")
@@ -63,7 +63,7 @@ class TestTransactions:
                     assert db.connection.execute(query).fetchall() == [("off", "100MB", False)]
                 assert db.connection.execute(query).fetchall() == [before]
 
-    def test_a_run_on_what_a_transaction_of_the_users_wrote(self, db: se.Database) -> None:
+    def test_a_run_reads_uncommitted_rows_of_its_transaction(self, db: se.Database) -> None:
         rng = np.random.default_rng(0)
         left, right = sp.csr_array(sp.random_array((30, 40), density=0.2, rng=rng)), rng.normal(size=(40, 5))
         with db.connection.transaction(force_rollback=True):
@@ -71,8 +71,8 @@ class TestTransactions:
             db.tensor("B", right, distribute="replicated")
             db.tensor("D", right, distribute="dim_0")
             for text in (PRODUCT, PRODUCT.replace("B", "D")):
-                found = db.run(text)["C"].to_numpy()
-                np.testing.assert_allclose(found, np.asarray(left @ right), rtol=1e-12, atol=1e-12)
+                result = db.run(text)["C"].to_numpy()
+                np.testing.assert_allclose(result, np.asarray(left @ right), rtol=1e-12, atol=1e-12)
         assert db.tensors() == {}
 
     def test_a_run_in_a_transaction_of_the_users(self, db: se.Database) -> None:
@@ -83,7 +83,7 @@ class TestTransactions:
 
 
 def test_runs_beside_writers_see_one_state(db: se.Database, citus_url: str) -> None:
-    """Machines have no common snapshot: nobody writes to what is read until the run ends."""
+    """Nodes have no common snapshot: the tables that a run reads are locked against writers until it ends."""
     db.connection.execute("CREATE TABLE x (i BIGINT, v FLOAT8)")
     db.connection.execute(f"INSERT INTO x SELECT i, 1 FROM generate_series(0, {SIZE - 1}) AS t(i)")
     db.connection.execute("SELECT create_distributed_table('x', 'i')")
@@ -108,7 +108,7 @@ class TestFailures:
         assert contents(db) == before
         assert db.connection.execute(TABLES).fetchall() == []
 
-    def test_a_lost_worker_is_told_and_nothing_is_left(self, postgres: PostgresServer) -> None:
+    def test_a_lost_worker_is_reported_and_nothing_is_left(self, postgres: PostgresServer) -> None:
         reason = missing(postgres)
         if reason:
             pytest.skip(reason)

@@ -20,7 +20,7 @@ ROUNDS = 24
 
 @pytest.fixture
 def execute(db: se.Database, engine: str, postgres_urls: dict[str, str]) -> Iterator[Execute]:
-    """Runs statements beside the database's own connection."""
+    """Runs statements on a second connection."""
     if engine == "duckdb":
         with db.connection.cursor() as cursor:
             yield cursor.execute
@@ -53,13 +53,13 @@ ONES = f"INSERT INTO x SELECT i, 1 FROM generate_series(0, {SIZE - 1}) AS t(i)"
 @pytest.mark.parametrize("is_planned", [False, True])
 def test_runs_see_one_state(x: se.Database, engine: str, execute: Execute, changes: str, is_planned: bool) -> None:
     plan = x.plan(STATISTICS) if is_planned else STATISTICS
-    transactions = [each.format(ones=ONES) for each in CHANGES[changes]]
+    transactions = [transaction.format(ones=ONES) for transaction in CHANGES[changes]]
     refused = 0
     with writing(execute, *transactions) as written:
         for _ in range(ROUNDS):
             try:
                 check_consistent(x.run(plan))
-            except se.SparseEinsumError as error:  # what is true at that time
+            except se.SparseEinsumError as error:  # the state at that time
                 refused += 1
                 assert re.search("in an earlier row|again|can no longer be read", str(error)), error
         assert written() > 1
@@ -79,7 +79,7 @@ def test_streams_see_one_state(x: se.Database, execute: Execute) -> None:
 
 @ENGINES
 def test_loading_and_keeping_beside_writers(x: se.Database, execute: Execute) -> None:
-    """Of rows that change, each tensor and each table that is filled holds one state."""
+    """While rows change, each stored tensor and each filled table holds one state."""
     with writing(execute, "UPDATE x SET v = v + 1"):
         for number in range(ROUNDS // 4):
             x.tensor("C", "x", index=["i"], value="v")
@@ -92,7 +92,7 @@ def test_loading_and_keeping_beside_writers(x: se.Database, execute: Execute) ->
 
 
 class TestTransactionsOfTheUser:
-    """On PostgreSQL; a user of DuckDB has none open while a program runs."""
+    """On PostgreSQL; in DuckDB, no transaction of a user is open while a program runs."""
 
     pytestmark = pytest.mark.engines("postgresql", reason="DuckDB refuses to run in a transaction of the user's")
 
@@ -112,7 +112,7 @@ class TestTransactionsOfTheUser:
                 time.sleep(0.01)
             check_consistent(x.run(STATISTICS))
 
-    def test_what_cannot_be_locked_is_refused(self, x: se.Database) -> None:
+    def test_tables_that_cannot_be_locked_are_refused(self, x: se.Database) -> None:
         connection = x.connection
         connection.execute("CREATE ROLE reader; GRANT SELECT ON x TO reader; GRANT USAGE ON SCHEMA main TO reader")
         x.grant("reader")

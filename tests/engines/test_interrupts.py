@@ -34,7 +34,7 @@ with se.connect() as db:
 
 @pytest.fixture(autouse=True)
 def interrupted_as_in_the_foreground() -> Iterator[None]:
-    """What a shell runs in the background ignores SIGINT, and so do processes that it starts."""
+    """Restore SIGINT's default handler, as background processes of a shell ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -47,24 +47,24 @@ def test_a_run_is_interrupted() -> None:
     assert (finished.stdout, finished.stderr) == ("['X'] False 30000.0\n" * 2, "")
 
 
-def test_a_signal_stops_nothing_that_begins_after_it() -> None:
-    """Also where the thread that hears of it comes to run only then."""
-    told: list[bool] = []
+def test_a_signal_does_not_stop_later_work() -> None:
+    """Also if the thread that handles the signal runs only afterwards."""
+    signals: list[bool] = []
     interval = sys.getswitchinterval()
     sys.setswitchinterval(100)  # other threads wait until this one does
     try:
-        with pytest.raises(KeyboardInterrupt), interruptible(lambda stop: None):
+        with pytest.raises(KeyboardInterrupt), interruptible(lambda interrupt: None):
             os.kill(os.getpid(), signal.SIGINT)
             while True:
                 pass
-        with interruptible(told.append):
+        with interruptible(signals.append):
             time.sleep(0.2)
     finally:
         sys.setswitchinterval(interval)
-    assert told == [False]
+    assert signals == [False]
 
 
-# DuckDB looks for signals where the main thread works for it, which it may or may not.
+# DuckDB handles signals only if the main thread takes part in the work, which is not certain.
 SCANS = """
 import os, signal, threading, time
 import sparseeinsum as se
@@ -94,22 +94,22 @@ with se.connect() as db:
 def test_scans_are_interrupted() -> None:
     finished = subprocess.run([sys.executable, "-c", SCANS], capture_output=True, text=True, timeout=200, check=False)
     assert finished.stderr == ""
-    found = dict(line.split() for line in finished.stdout.splitlines())
-    assert list(found) == ["run", "plan", "statistics", "table"]
-    assert all(int(seconds) <= AT_MOST_SECONDS for seconds in found.values()), found
+    seconds_of = dict(line.split() for line in finished.stdout.splitlines())
+    assert list(seconds_of) == ["run", "plan", "statistics", "table"]
+    assert all(int(seconds) <= AT_MOST_SECONDS for seconds in seconds_of.values()), seconds_of
 
 
-# Single calls that take from 20 s to minutes, as both engines have them.
+# Single calls that take from 20 s to minutes, in the SQL of both engines.
 LONG_CALLS = {
     "expression": "tensor_reduce('sum', 'exp(u * v)', 'i,j->', {vector}, {vector}, {extents})",
     "lines": "tensor_einsum('ij,jk->ik', {whole}, {whole}, {edges})",
     "gemm": "tensor_einsum('ij,jk->ik', {matrix}, {matrix}, {long_edges})",
 }
-AT_MOST_SECONDS = 3  # after Ctrl-C, of which these kernels need a twentieth; the machine may be busy
+AT_MOST_SECONDS = 3  # after Ctrl-C; the kernels need a twentieth of it, but the machine may be busy
 
 
 def written(call: str, dialect: str) -> str:
-    """A call in the words of an engine."""
+    """A call in the SQL of an engine."""
     array, number = ("[{}]", "DOUBLE") if dialect == "duckdb" else ("ARRAY[{}]", "FLOAT8")
     return call.format(
         vector=f"tensor_fill(200000, 0.5::{number})",
@@ -166,20 +166,20 @@ def test_a_kernel_is_interrupted_in_postgresql(postgres_urls: dict[str, str], ca
         assert connection.execute("SELECT tensor_sum(ARRAY[1.0::FLOAT8])").fetchall() == [([1.0],)]
 
 
-def test_handlers_of_others_are_as_they_were() -> None:
-    """An event loop's hears of signals while a run takes them, and after it."""
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    before = signal.set_wakeup_fd(ours.fileno())
+def test_other_signal_handlers_are_restored() -> None:
+    """An event loop's wakeup descriptor gets signals during a run and is restored after it."""
+    reader, writer = socket.socketpair()
+    reader.setblocking(False)
+    before = signal.set_wakeup_fd(reader.fileno())
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with interruptible(lambda _: None), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-            time.sleep(1)  # the handler comes before it ends
-        assert theirs.recv(8) == bytes([signal.SIGINT])
-        assert signal.set_wakeup_fd(ours.fileno()) == ours.fileno()
+            time.sleep(1)  # the handler runs before it ends
+        assert writer.recv(8) == bytes([signal.SIGINT])
+        assert signal.set_wakeup_fd(reader.fileno()) == reader.fileno()
     finally:
         signal.signal(signal.SIGINT, handler)
         signal.set_wakeup_fd(before)
-        ours.close()
-        theirs.close()
+        reader.close()
+        writer.close()

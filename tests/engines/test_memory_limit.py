@@ -30,7 +30,7 @@ GROUPED = {"C": {"i": 1, "j": 1}}
 
 
 def least_limit(db: se.Database, text: str, **options: Any) -> int:  # noqa: ANN401  # as Database.plan has them
-    """A limit for which there is a plan, where for a quarter of it there is none."""
+    """A limit for which there is a plan, although there is none for a quarter of it."""
     planned = 1 << 22
     while True:
         try:
@@ -42,7 +42,7 @@ def least_limit(db: se.Database, text: str, **options: Any) -> int:  # noqa: ANN
 
 @pytest.fixture
 def sparse_times_dense(db: se.Database) -> se.Database:
-    """Rows of B are added up for many groups."""
+    """A product for which many groups each add up rows of B."""
     rng = np.random.default_rng(0)
     db.tensor("A", scipy.sparse.csr_array(scipy.sparse.random_array((900, 300), density=0.05, rng=rng)))
     db.tensor("B", rng.random((300, 200)))
@@ -69,11 +69,11 @@ class TestPasses:
         expected = sparse_times_dense.run(PRODUCT)["C"].to_numpy()
         for planned in (8e6, 5e6):
             limit = limit_for(sparse_times_dense, planned)
-            found = sparse_times_dense.run(PRODUCT, pin=GROUPED, layout="any", memory_limit=limit)["C"].to_numpy()
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            result = sparse_times_dense.run(PRODUCT, pin=GROUPED, layout="any", memory_limit=limit)["C"].to_numpy()
+            np.testing.assert_allclose(result, expected, rtol=1e-12)
 
     def test_compete_with_tiles(self, sparse_times_dense: se.Database) -> None:
-        """The cheaper of what fits is taken, whichever it is."""
+        """The cheaper of the plans that fit is taken: tiles or passes."""
         best, *others = sparse_times_dense.plan(
             PRODUCT, memory_limit=limit_for(sparse_times_dense, 6e6), layout="any", top=40
         )
@@ -109,11 +109,14 @@ class TestPasses:
         (step,) = plan.data.decomposed.steps
         assert step.passes is not None
         in_passes = ("C", step.passes.count - 1)
-        assert [(each.name, len(each.passes)) for each in staged] == [in_passes, in_passes]  # of the run, and alone
+        assert [(statement.name, len(statement.passes)) for statement in staged] == [
+            in_passes,
+            in_passes,
+        ]  # of the run, and of the statement alone
 
     @pytest.mark.engines("duckdb", "postgresql")
-    def test_operands_are_put_together_in_passes(self, db: se.Database) -> None:
-        """Rows are put together from entries, for which the memory is too small at once."""
+    def test_operands_are_stacked_in_passes(self, db: se.Database) -> None:
+        """Rows are stacked from entries in passes, as memory does not hold all of them at once."""
         array = np.random.default_rng(0).random((3000, 60))
         db.tensor("A", array, promoted=["dim_0", "dim_1"])
         plan = db.plan("Y[i] = max(A[i, j])", pin={"Y": {"i": 1}}, memory_limit=limit_for(db, 4.5e6))
@@ -123,7 +126,7 @@ class TestPasses:
         np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), array.max(axis=1))
 
     @pytest.mark.engines("duckdb", "postgresql")
-    def test_what_passes_read_is_computed_once(self, db: se.Database) -> None:
+    def test_results_that_passes_read_are_computed_once(self, db: se.Database) -> None:
         rng = np.random.default_rng(0)
         inputs = {"A": rng.random((8000, 400)), "B": rng.random((400, 90))}
         for name, array in inputs.items():
@@ -139,7 +142,7 @@ class TestPasses:
 
 @pytest.mark.engines("duckdb", "postgresql")
 def test_random_programs_in_little_memory(shared_db: se.Database, engine: str) -> None:
-    """Programs are planned for about the least memory that is enough, where many EinSums take passes."""
+    """Programs run within about the smallest sufficient limit, where many EinSums need passes."""
 
     @random_runs(10, engine)
     @given(st.sampled_from(["float64", "int64", "mixed"]).flatmap(lambda family: cases(family, "dp")))
@@ -219,7 +222,7 @@ class TestSettings:
 
 
 class TestSettingsOfOthers:
-    """What else changes settings, or has streams open, while a run keeps to a limit."""
+    """Others change settings, or have streams open, while a run keeps to a limit."""
 
     TEXT = "C[i, k] = sum(A[i, j] * B[j, k])"
 
@@ -240,7 +243,7 @@ class TestSettingsOfOthers:
             pass
         assert TestSettings.of(product) == before
 
-    def test_threads_that_a_process_has_lent_are_kept(self, product: se.Database) -> None:
+    def test_external_threads_stay(self, product: se.Database) -> None:
         product.connection.execute("SET threads = 4")
         product.connection.execute("SET external_threads = 2")
         product.run(self.TEXT, into={"C": "product"}, memory_limit="64MB")
@@ -252,24 +255,24 @@ class TestSettingsOfOthers:
         plan = product.plan(self.TEXT, memory_limit="200MB")
         product.connection.execute("SET threads = 1")
         engine = open_duckdb(product.connection)
-        seen: list[int] = []
+        thread_counts: list[int] = []
         with product.stream(plan):
-            seen.append(engine.threads())
-        assert seen == [1]
+            thread_counts.append(engine.threads())
+        assert thread_counts == [1]
 
     def test_a_stream_may_be_closed_by_another_thread(self, product: se.Database) -> None:
         stream = product.stream(self.TEXT, deterministic=True)
         closing = threading.Thread(target=stream.close)
         closing.start()
         closing.join()
-        found: list[Any] = []
-        running = threading.Thread(target=lambda: found.append(product.run("s[] = sum(A[i, j])", deterministic=True)))
+        results: list[Any] = []
+        running = threading.Thread(target=lambda: results.append(product.run("s[] = sum(A[i, j])", deterministic=True)))
         running.start()
         running.join(timeout=30)
-        assert len(found) == 1
+        assert len(results) == 1
 
-    def test_what_a_stream_reads_has_room_of_its_own(self, product: se.Database) -> None:
-        """Not that of the statement before."""
+    def test_each_result_of_a_stream_has_its_own_limit(self, product: se.Database) -> None:
+        """The limit of the statement before does not count."""
         text = f"{self.TEXT}\ny[i] = max(C[i, k])\nz[k] = min(C[i, k])"
         plan = product.plan(text, memory_limit="100MB")
         limits = []
@@ -282,7 +285,7 @@ class TestSettingsOfOthers:
         assert len(plan.sql("staged").split("CREATE TEMPORARY")) > 1
 
     def test_a_plan_for_the_rest_keeps_to_the_limit(self, product: se.Database) -> None:
-        """As a run does that is planned anew on the way: what it lowered itself is no reason to leave it."""
+        """So does a run that is planned again halfway: the limit that the run itself lowered does not stop it."""
         plan = product.plan(f"{self.TEXT}\ny[i] = max(C[i, k])", memory_limit="100MB")
         engine = open_duckdb(product.connection)
         with memory_guard(engine, ()) as guard:
@@ -296,7 +299,7 @@ class TestSettingsOfOthers:
         assert limits[:2] == limits[2:]
 
     def test_more_memory_is_never_refused_where_less_is_enough(self, db: se.Database) -> None:
-        """Though it is enough for more threads, which read more at once."""
+        """More memory allows more threads, which read more at once."""
         db.tensor("A", np.ones((2048, 2000)))
         db.connection.execute("SET threads = 8")
         accepted = []
@@ -310,17 +313,17 @@ class TestSettingsOfOthers:
         assert accepted[4]  # with 100 MB
 
 
-def test_what_cannot_spill_names_the_limit(db: se.Database) -> None:
-    """Where the database itself runs out of memory, the error speaks of the limit that the user gave."""
+def test_errors_without_spilling_name_the_limit(db: se.Database) -> None:
+    """Where DuckDB itself runs out of memory, the error names the limit that the user gave."""
     engine = open_duckdb(db.connection)
-    told = r"memory_limit leaves DuckDB 24,000,000 bytes .* raise memory_limit"
-    with pytest.raises(se.EngineError, match=told), limited_memory(engine, 1):
+    message = r"memory_limit leaves DuckDB 24,000,000 bytes .* raise memory_limit"
+    with pytest.raises(se.EngineError, match=message), limited_memory(engine, 1):
         engine.execute("SELECT LIST(range) FROM range(100_000_000)")
     assert engine.rows("SELECT 1") == [(1,)]
 
 
 class TestRunningOutOfMemory:
-    """A statement that takes more than was expected is planned anew for less."""
+    """A statement that needs more memory than expected is planned again for less."""
 
     @pytest.fixture
     def limited(self, db: se.Database, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -343,13 +346,13 @@ class TestRunningOutOfMemory:
     TEXT = f"{PRODUCT}\ny[i] = max(C[i, k])"
 
     def test_programs_and_plans(self, db: se.Database, limited: list[int]) -> None:
-        found = db.run(self.TEXT, **self.OPTIONS)["y"].to_numpy()
+        result = db.run(self.TEXT, **self.OPTIONS)["y"].to_numpy()
         assert max(limited[1:]) > limited[0]
         plan = db.plan(self.TEXT, **self.OPTIONS)
         limited.clear()
-        np.testing.assert_array_equal(db.run(plan)["y"].to_numpy(), found)
+        np.testing.assert_array_equal(db.run(plan)["y"].to_numpy(), result)
         assert max(limited[1:]) > limited[0]
-        np.testing.assert_allclose(found, db.run(self.TEXT)["y"].to_numpy(), rtol=1e-12)
+        np.testing.assert_allclose(result, db.run(self.TEXT)["y"].to_numpy(), rtol=1e-12)
 
     def test_streams(self, db: se.Database, limited: list[int]) -> None:
         plan = db.plan(self.TEXT, **self.OPTIONS)
@@ -360,7 +363,7 @@ class TestRunningOutOfMemory:
             assert total == 20_000
             assert max(limited[1:]) > limited[0]
 
-    def test_what_no_plan_helps_says_so(self, db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failures_of_every_plan_are_reported(self, db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             DuckDBEngine, "stage", lambda engine, _: engine.execute("SELECT LIST(range) FROM range(100_000_000)")
         )
@@ -412,12 +415,12 @@ print(json.dumps([resident_bytes("VmHWM") - before, total]))
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_peak_stays_below_the_limit() -> None:
-    """Measured in processes of their own, planning and run: resident memory at the peak less that at rest."""
+    """Planning and running in processes of their own: peak resident memory less that at rest."""
 
     def run(limit: int | None) -> tuple[int, float]:
         command = [sys.executable, "-c", MEASURED, json.dumps(limit)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        peak, total = json.loads(done.stdout.splitlines()[-1])  # DuckDB may draw a bar before
+        peak, total = json.loads(done.stdout.splitlines()[-1])  # DuckDB may print a progress bar before
         return peak, total
 
     without = run(None)

@@ -17,7 +17,7 @@ import sparseeinsum as se
 
 SIZE = 300
 A = np.random.default_rng(0).integers(-3, 4, (SIZE, SIZE)).astype(float)
-# Two results of one product, which a table keeps: millions of pairs of numbers, so that there is time.
+# Two results read one product, which is materialised: millions of pairs, so that there is time to kill the process.
 PROGRAM = "C[i, k] = sum(A[i, j] * A[j, k])\nR[i] = sum(C[i, k])\nS[k] = sum(C[i, k])"
 RUN = f"""import sys, sparseeinsum as se
 se.connect(sys.argv[1]).run({PROGRAM!r}, optimizer="relational", into={{"R": "r"}})"""
@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 120
 
 @pytest.fixture(scope="module")
 def url(postgres: PostgresServer) -> str:
-    """A database of the module's own that holds A, and a table that runs are to replace."""
+    """A database of the module that holds A, and a table that runs are to replace."""
     with postgres.connect() as maintenance:
         maintenance.execute("CREATE DATABASE crashes")
     with postgres.connect("crashes") as connection:
@@ -50,14 +50,14 @@ def run(url: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def processes_filling_a_table(url: str) -> list[int]:
-    """Of the server, those that run such a statement."""
+    """Server processes that run such a statement."""
     with psycopg.connect(url) as connection:
         sessions = "SELECT pid FROM pg_stat_activity WHERE datname = 'crashes' AND backend_type = 'client backend'"
         return [pid for (pid,) in connection.execute(f"{sessions} AND query LIKE 'CREATE %TABLE%'").fetchall()]
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Ask again and again, for a while."""
+    """Poll a condition until it holds or time is over."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not holds():
         assert time.monotonic() < end
@@ -78,11 +78,11 @@ def found_in(url: str) -> dict[str, list[tuple[object, ...]]]:
 
 
 def check_goes_on(url: str, before: dict[str, list[tuple[object, ...]]]) -> None:
-    """All is as before, and another run is right."""
+    """Assert that the database is as before and that another run is right."""
     assert found_in(url) == before
     with se.connect(url) as db:
-        found = db.run(PROGRAM)
-    np.testing.assert_array_equal(found["R"].to_numpy(), (A @ A).sum(axis=1))
+        results = db.run(PROGRAM)
+    np.testing.assert_array_equal(results["R"].to_numpy(), (A @ A).sum(axis=1))
 
 
 def test_client_killed(url: str, run: subprocess.Popen[str]) -> None:

@@ -53,15 +53,15 @@ class TestTables:
             ("boolean", "bool"),
         ],
     )
-    def test_dtype_is_that_of_the_column_or_as_given(self, db: se.Database, sql_type: str, dtype: str) -> None:
+    def test_dtype_is_that_of_the_column_or_the_argument(self, db: se.Database, sql_type: str, dtype: str) -> None:
         make_edges(
             db,
             *(f"({i}, CAST({i % 2} AS {'int' if dtype == 'bool' else sql_type})::{sql_type})" for i in range(4)),
             columns=f"i BIGINT, v {sql_type}",
         )
-        for wanted in (None, "bool") if dtype == "bool" else (None, "float64", "float32", "int64", "bool"):
-            stored = db.tensor_from_table("E", "edges", ["i"], "v", dtype=wanted)
-            assert stored.tensor.dtype == (wanted or dtype)
+        for expected in (None, "bool") if dtype == "bool" else (None, "float64", "float32", "int64", "bool"):
+            stored = db.tensor_from_table("E", "edges", ["i"], "v", dtype=expected)
+            assert stored.tensor.dtype == (expected or dtype)
             np.testing.assert_array_equal(read_back(db, "E"), [0, 1, 0, 1])
 
     @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ class TestTables:
             db.tensor_from_table("E", "edges", ["i", "j"], "v", shape=(3, 3))
         assert_usable(db)
 
-    def test_truth_is_no_number(self, db: se.Database) -> None:
+    def test_booleans_are_no_numbers(self, db: se.Database) -> None:
         make_edges(db, "(0, TRUE)", columns="i INTEGER, v BOOLEAN")
         with pytest.raises(se.DataError, match=r"column v of edges has type BOOLEAN.*no numbers.*read it as bool, or"):
             db.tensor_from_table("E", "edges", ["i"], "v", dtype="float64")
@@ -147,8 +147,8 @@ class TestResults:
     def test_names_of_any_length_and_keywords(self, db: se.Database) -> None:
         rows, columns = "a" * 70 + "1", "a" * 70 + "2"
         db.tensor("user", A, axes=["order", "end"])
-        found = db.run(f"T{'t' * 70}[{rows}, {columns}] = user[{rows}, {columns}] * 2")
-        (result,) = found.values()
+        results = db.run(f"T{'t' * 70}[{rows}, {columns}] = user[{rows}, {columns}] * 2")
+        (result,) = results.values()
         np.testing.assert_array_equal(result.to_numpy(), 2 * A)
         assert result.df().columns.tolist() == [rows, columns, "val"]
 
@@ -169,7 +169,7 @@ class TestResults:
         assert_usable(db)
 
     @pytest.mark.parametrize("rows", [1, 5000])
-    def test_that_fail_on_the_way_leave_the_connection_usable(self, db: se.Database, rows: int) -> None:
+    def test_failures_while_reading_leave_the_connection_usable(self, db: se.Database, rows: int) -> None:
         engine = engine_of(db)
         with pytest.raises(se.EngineError, match="division by zero"):
             engine.arrow(f"SELECT i, 1 / ({rows} - i) AS v FROM generate_series(1, 2 * {rows}) AS i")
@@ -178,7 +178,7 @@ class TestResults:
                 rows - least + 1
             )
 
-    def test_whose_rows_look_like_the_end_of_all(self, db: se.Database) -> None:
+    def test_rows_that_look_like_the_end_of_data(self, db: se.Database) -> None:
         ends = engine_of(db).arrow("SELECT (-1)::SMALLINT AS i FROM generate_series(1, 3000) AS t").column("i")
         np.testing.assert_array_equal(ends.to_numpy(), np.full(3000, -1))
 
@@ -208,7 +208,7 @@ class TestTransactions:
             np.testing.assert_allclose(db.run(PRODUCT)["C"].to_numpy(), A @ B)
         assert db.connection.execute("SELECT * FROM kept").fetchall() == [(1,)]
 
-    def test_a_connection_that_commits_by_hand(self, postgres_urls: dict[str, str], operands: se.Database) -> None:
+    def test_a_connection_without_autocommit(self, postgres_urls: dict[str, str], operands: se.Database) -> None:
         with psycopg.connect(postgres_urls["db"]) as connection:
             connection.execute("SET search_path = main, public")
             connection.commit()
@@ -235,7 +235,7 @@ class TestConnecting:
         with pytest.raises(se.EngineError, match="cannot connect: "):
             se.connect("postgresql://nobody@/nothing?host=/nowhere")
 
-    def test_a_connection_of_its_own_loads_no_compiler(self, db: se.Database) -> None:
+    def test_connections_disable_jit(self, db: se.Database) -> None:
         assert db.connection.execute("SELECT current_setting('jit')").fetchone() == ("off",)
 
     def test_a_database_without_the_extension(self, postgres_urls: dict[str, str]) -> None:
@@ -263,9 +263,9 @@ def tables(draw: st.DrawFn) -> pa.Table:
 @given(table=tables())
 def test_rows_are_read_as_they_were_written(table: pa.Table) -> None:
     data = b"".join(copy_format.encode(table))
-    found = copy_format.decode(data, table.column_names, [copy_format.sql_type(kind) for kind in table.schema.types])
+    decoded = copy_format.decode(data, table.column_names, [copy_format.sql_type(kind) for kind in table.schema.types])
     for name in table.column_names:
-        assert repr(found.column(name).to_pylist()) == repr(table.column(name).to_pylist())
+        assert repr(decoded.column(name).to_pylist()) == repr(table.column(name).to_pylist())
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ def test_rows_are_read_as_they_were_written(table: pa.Table) -> None:
     ],
 )
 def test_arrays_of_any_shape_are_read(db: se.Database, query: str, rows: list[list[float]]) -> None:
-    found = db._engine.arrow(query)
-    assert found.column(1).to_pylist() == rows
+    read = db._engine.arrow(query)
+    assert read.column(1).to_pylist() == rows
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_arrays_of_any_shape_are_read(db: se.Database, query: str, rows: list[li
         ("SELECT '1 day'::interval AS name", "the column name of a result has the type INTERVAL, which no tensor has"),
     ],
 )
-def test_what_is_no_number_is_refused(db: se.Database, query: str, message: str) -> None:
+def test_values_that_are_no_numbers_are_refused(db: se.Database, query: str, message: str) -> None:
     with pytest.raises(se.EngineError, match=message):
         db._engine.arrow(query)
     assert_usable(db)

@@ -18,23 +18,23 @@ CALLS = 24
 
 
 def scaled(db: se.Database, number: int) -> list[float]:
-    """One of several kinds of call."""
+    """Row sums of a tensor times a number, by one of several kinds of call."""
     if number % 4 == 1:
         db.tensor(f"T{number}", A * number)
-        found = db.run(f"Y[i] = sum(T{number}[i, j])")["Y"]
+        result = db.run(f"Y[i] = sum(T{number}[i, j])")["Y"]
         db.drop_tensor(f"T{number}")
     elif number % 4 == 2:
         plan = db.plan(f"Y[i] = {number} * sum(A[i, j])")
         assert "actual" in plan.explain(analyze=True)
-        found = db.run(plan)["Y"]
+        result = db.run(plan)["Y"]
     elif number % 4 == 3:
         with pytest.raises(se.CatalogueError, match="no tensor Missing"):
             db.run("Y[i] = Missing[i]")
         assert "A" in db.tensors()
-        found = db.run(f"T[i, j] = {number} * A[i, j]\nY[i] = sum(T[i, j])")["Y"]
+        result = db.run(f"T[i, j] = {number} * A[i, j]\nY[i] = sum(T[i, j])")["Y"]
     else:
-        found = db.run(f"Y[i] = {number} * sum(A[i, j])")["Y"]
-    values: list[float] = found.to_numpy().tolist()
+        result = db.run(f"Y[i] = {number} * sum(A[i, j])")["Y"]
+    values: list[float] = result.to_numpy().tolist()
     return values
 
 
@@ -52,8 +52,8 @@ def test_threads_share_a_database(db: se.Database) -> None:
 def test_databases_of_one_connection(db: se.Database) -> None:
     db.tensor("A", A)
     with ThreadPoolExecutor(6) as threads:
-        found = threads.map(lambda number: scaled(se.connect(db.connection), number), range(CALLS))
-        assert list(found) == EXPECTED
+        results = threads.map(lambda number: scaled(se.connect(db.connection), number), range(CALLS))
+        assert list(results) == EXPECTED
 
 
 @ENGINES
@@ -68,8 +68,8 @@ def test_asyncio(db: se.Database) -> None:
 
 def _of_file(path: str, number: int) -> list[float]:
     with se.connect(path, read_only=True) as db:
-        found: list[float] = db.run(f"T[i, j] = {number} * A[i, j]\nY[i] = sum(T[i, j])")["Y"].to_numpy().tolist()
-        return found
+        values: list[float] = db.run(f"T[i, j] = {number} * A[i, j]\nY[i] = sum(T[i, j])")["Y"].to_numpy().tolist()
+        return values
 
 
 def test_processes_read_one_file(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_processes_read_one_file(tmp_path: Path) -> None:
         assert list(processes.map(_of_file, [str(path)] * 4, range(4))) == EXPECTED[:4]
 
 
-def test_for_reading_alone(tmp_path: Path, postgres_urls: dict[str, str]) -> None:
+def test_read_only_databases(tmp_path: Path, postgres_urls: dict[str, str]) -> None:
     path = tmp_path / "a.duckdb"
     with pytest.raises(se.EngineError, match="cannot open"):
         se.connect(path, read_only=True)

@@ -17,26 +17,26 @@ from pathlib import Path
 
 from fuzzing.targets import Target, target_of
 
-ATTACKS = {"programs": 6.0, "calls": 3.0, "names": 2.0, "kills": 4.0}  # seconds of each in turn
-CORPUS = Path(__file__).with_name("corpus.txt")  # lines of an attack, an engine and a number
-_LONGEST_SECONDS = 180  # of a process
+ATTACKS = {"programs": 6.0, "calls": 3.0, "names": 2.0, "kills": 4.0}  # seconds of each attack in turn
+CORPUS = Path(__file__).with_name("corpus.txt")  # each line has an attack, an engine and a number
+_LONGEST_SECONDS = 180  # per process
 
 
 def main() -> int:
-    """Returns how many numbers failed, at most 1."""
+    """Attack; return the number of failures, at most 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--engine", choices=("duckdb", "postgresql"), default="duckdb")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4)))
     parser.add_argument("--attack", choices=ATTACKS, action="append", help="only this one (default: all in turn)")
     parser.add_argument("--process", nargs=4, metavar=("ATTACK", "NUMBER", "SECONDS", "PLACE"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.process:
-        name, number, seconds, place = asked.process
-        return _attack(name, int(number), float(seconds), Target(asked.engine, place))
-    print(f"seed {asked.seed} on {asked.engine}", flush=True)
-    with tempfile.TemporaryDirectory() as folder, target_of(asked.engine, Path(folder)) as target:
-        failed = _run(target, asked.seed, asked.attack or list(ATTACKS), 60 * asked.minutes)
+    arguments = parser.parse_args()
+    if arguments.process:
+        name, number, seconds, place = arguments.process
+        return _attack(name, int(number), float(seconds), Target(arguments.engine, place))
+    print(f"seed {arguments.seed} on {arguments.engine}", flush=True)
+    with tempfile.TemporaryDirectory() as folder, target_of(arguments.engine, Path(folder)) as target:
+        failed = _run(target, arguments.seed, arguments.attack or list(ATTACKS), 60 * arguments.minutes)
     return int(failed > 0)
 
 
@@ -58,7 +58,7 @@ def _run(target: Target, seed: int, attacks: list[str], seconds: float) -> int:
 
 
 def _numbers(target: Target, seed: int, attacks: list[str]) -> Iterator[tuple[str, int, float]]:
-    """What to run: attack, first number, seconds; of the corpus single numbers."""
+    """Attacks to run: name, first number and seconds; for the corpus, single numbers."""
     for line in CORPUS.read_text().splitlines():
         name, engine, past = line.split()
         if engine == target.engine and name in attacks:

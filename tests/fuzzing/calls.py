@@ -13,8 +13,8 @@ from sparseeinsum.kernels.array_functions import (
     array_functions_of_postgresql,
 )
 
-CALLS = 40  # of a number
-# Either small, or so large that nothing is allocated: what lies between would take all memory.
+CALLS = 40  # per number
+# Either small, or too large to be allocated: sizes in between would take all memory.
 INTEGERS = (*range(6), 17, -1, (1 << 40) + 1, (1 << 62), (1 << 63) - 1, -(1 << 63))
 NUMBERS = ("0", "1", "-1.5", "'NaN'", "'Infinity'", "'-Infinity'", "1e300", "5e-324", "NULL")
 TEXTS = (
@@ -32,10 +32,13 @@ def attack(number: int, target: Target) -> int:
         AssertionError: The database broke, or said so.
     """
     chance = random.Random(number)
-    known = [*array_functions(), *(array_functions_of_postgresql() if target.engine == "postgresql" else ())]
+    callable_functions = [
+        *array_functions(),
+        *(array_functions_of_postgresql() if target.engine == "postgresql" else ()),
+    ]
     with target.database() as db:
         for _ in range(CALLS):
-            call = _call(chance, chance.choice(known), target.engine == "duckdb")
+            call = _call(chance, chance.choice(callable_functions), target.engine == "duckdb")
             query = f"SELECT {call} FROM {_rows(chance, target)}"
             try:
                 db.connection.execute(query).fetchall()

@@ -12,7 +12,7 @@ import sparseeinsum as se
 from fuzzing.targets import Target
 
 LONGEST_SECONDS = 1.5
-# Every tensor is of equal values in each of its states.
+# Every state of a tensor has equal values.
 WRITES = """
 import sys
 import numpy as np

@@ -9,8 +9,8 @@ from reading import rows_of
 import sparseeinsum as se
 from fuzzing.targets import Target
 
-NAMES = 6  # of a number
-_LONGEST_COLUMN = 63  # of PostgreSQL; a longer one is written with its hash, and goes by that in SQL
+NAMES = 6  # per number
+_LONGEST_COLUMN = 63  # PostgreSQL's limit; a longer name is shortened and ends in its hash
 PIECES = (
     *(
         "a",
@@ -68,7 +68,7 @@ def attack(number: int, target: Target) -> int:
 
 def _keys(chance: random.Random, db: se.Database) -> None:
     drawn = dict.fromkeys(_name(chance) for _ in range(8))
-    keys = [key for key in drawn if "\ud800" not in key]  # of which pandas makes no column
+    keys = [key for key in drawn if "\ud800" not in key]  # pandas makes no column of such keys
     frame = pd.DataFrame({"k": keys, "v": np.arange(1.0, len(keys) + 1)})
     try:
         db.tensor("K", frame, keys={"k": "names"})

@@ -7,7 +7,7 @@ from random_programs import FAMILIES, Case, cases, check
 
 from fuzzing.targets import Target
 
-EXAMPLES = 10  # of a number: hypothesis begins with the simplest
+EXAMPLES = 10  # per number: hypothesis begins with the simplest
 
 
 def attack(number: int, target: Target) -> int:
@@ -43,6 +43,6 @@ def attack(number: int, target: Target) -> int:
 
 
 def _is_settled(case: Case) -> bool:
-    """Whether all complex numbers are finite: of others, which part is NaN and which infinite is nowhere agreed on."""
+    """Whether all complex numbers are finite: for others, libraries disagree on which part is NaN or infinite."""
     arrays = (*case.inputs.values(), *case.expected.values())
     return all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "c")

@@ -16,14 +16,14 @@ MEMORY_LIMIT = "2GB"
 
 @dataclass(frozen=True)
 class Target:
-    """A database: of PostgreSQL its URL, of DuckDB a folder for files."""
+    """A database: a URL for PostgreSQL, a folder of files for DuckDB."""
 
     engine: str
     place: str
 
     @contextmanager
     def database(self) -> Iterator[se.Database]:
-        """An empty one."""
+        """An empty database."""
         if self.engine == "duckdb":
             with se.connect() as db:
                 db.connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
@@ -36,7 +36,7 @@ class Target:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether an error of a driver is one that a user may get, and not one of a broken database."""
+    """Whether an error of a driver may occur for a user, and does not mean that the database is broken."""
     if isinstance(error, psycopg.Error):
         is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
         return not is_lost and not str(error.sqlstate).startswith("XX")
@@ -45,7 +45,7 @@ def is_refusal(error: Exception) -> bool:
 
 @contextmanager
 def target_of(engine: str, folder: Path) -> Iterator[Target]:
-    """A database to attack, gone afterwards."""
+    """A database to attack, which is removed afterwards."""
     if engine == "duckdb":
         yield Target(engine, str(folder))
         return

@@ -17,10 +17,10 @@ Shape = tuple[int, ...]
 
 
 def task_of(text: str, workers: int, shapes: Mapping[str, Shape], **sparse: Statistics) -> TransferTask:
-    """All vectors of a program on dense inputs, and sparse ones of which statistics are given."""
-    known = {name: dense_statistics(shape) for name, shape in shapes.items()} | sparse
-    graph, evaluations = evaluated(text, known)
-    model = TransferModel(graph, estimate(graph, known, evaluations), evaluations)
+    """The search task of a program with dense inputs, and sparse inputs of the given statistics."""
+    statistics = {name: dense_statistics(shape) for name, shape in shapes.items()} | sparse
+    graph, evaluations = evaluated(text, statistics)
+    model = TransferModel(graph, estimate(graph, statistics, evaluations), evaluations)
     return task_of_model(model, workers)
 
 
@@ -39,17 +39,17 @@ def bounds_of(graph: EinGraph, einsum: EinSum) -> list[int]:
 
 
 def tiles_of(task: TransferTask, name: str, **pieces: int) -> tuple[int, ...]:
-    """The choice that cuts labels into so many pieces."""
+    """The choice that cuts labels into these numbers of pieces."""
     graph = task.model.graph
     einsum = graph.producer_of(name)
     assert einsum is not None
     bounds = bounds_of(graph, einsum)
-    asked = [pieces.get(label, 1) for label in einsum.labels]
-    return tuple(-(-bound // count) if count > 1 else 0 for bound, count in zip(bounds, asked, strict=True))
+    counts = [pieces.get(label, 1) for label in einsum.labels]
+    return tuple(-(-bound // count) if count > 1 else 0 for bound, count in zip(bounds, counts, strict=True))
 
 
 def small_tasks(is_tree: bool, count: int, workers: int, most: int = 3000) -> Iterator[TransferTask]:
-    """Random programs on sparse inputs, each with few enough vectors to try all of them together."""
+    """Random programs on sparse inputs with few enough vectors to try all combinations."""
     for problem in drawn(is_tree, count):
         model = TransferModel(problem.model.graph, problem.model.statistics, problem.model.evaluations)
         task = task_of_model(model, workers)

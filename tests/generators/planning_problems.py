@@ -25,8 +25,8 @@ from sparseeinsum.statistics.estimate import Statistics, estimate
 
 UNLIMITED = 1 << 62
 LABELS = "ijk"
-MOST_PLANS = 512  # of a graph that is priced in every way
-# An operator's is a thousandth of what is measured, so that tensors of a few numbers are worth planning.
+MOST_PLANS = 512  # in a graph all of whose plans are priced
+# An operator costs a thousandth of its measured time, so that plans of small tensors differ.
 CONSTANTS = CostConstants(
     fixed_seconds_per_tuple=1e-8,
     transfer_seconds_per_byte=4e-10,
@@ -40,7 +40,7 @@ CONSTANTS = CostConstants(
 
 @dataclass(frozen=True)
 class Problem:
-    """A graph with its cost model, and how its inputs are stored and its outputs wanted."""
+    """A graph with its cost model, the decompositions of its inputs, and the layouts of its outputs."""
 
     model: CostModel
     stored: Mapping[str, Decomposition]
@@ -60,9 +60,9 @@ class Problem:
     def all_plans(self) -> list[dict[str, Choice]]:
         """Every way to promote labels, by brute force."""
         einsums = self.model.graph.einsums
-        every = [itertools.product((DEMOTED, 1), repeat=len(einsum.labels)) for einsum in einsums]
+        choices_by_einsum = [itertools.product((DEMOTED, 1), repeat=len(einsum.labels)) for einsum in einsums]
         names = [einsum.output.tensor for einsum in einsums]
-        return [dict(zip(names, choices, strict=True)) for choices in itertools.product(*every)]
+        return [dict(zip(names, choices, strict=True)) for choices in itertools.product(*choices_by_einsum)]
 
     def all_costs(self) -> list[float]:
         return sorted(self.price(choices) for choices in self.all_plans())
@@ -88,7 +88,7 @@ def problem_of(
 
 
 class Drawing:
-    """Draws a random program, its inputs and how they are stored; the same for the same seed."""
+    """Draws a random program with its inputs and their storage; a seed determines all."""
 
     def __init__(self, seed: int, is_tree: bool) -> None:
         self.rng = random.Random(seed)
@@ -124,7 +124,7 @@ class Drawing:
         return f"{name}[{', '.join(result_labels)}] = {body if len(result_labels) == len(used) else f'sum({body})'}"
 
     def _operand(self) -> tuple[str, list[str]]:
-        """A tensor to read: mostly a result, which in a tree nothing else may read."""
+        """A tensor to read: mostly a result; in a tree, no result is read twice."""
         candidates = self.unread if self.is_tree else list(self.results)
         if candidates and self.rng.random() < 0.75:
             name = self.rng.choice(candidates)
@@ -144,7 +144,7 @@ class Drawing:
 
 
 def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
-    """So many random problems, each small enough to be priced in every way."""
+    """Random problems, each with few enough plans to price all."""
     accepted = 0
     for seed in itertools.count():
         problem = Drawing(seed, is_tree).problem()
@@ -160,10 +160,10 @@ def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class PricedByHand(CostModel):
-    """Random costs, without regard to sizes: of every choice, and of every change from some tiles to others.
+    """Random costs, independent of sizes: of every choice, and of every change of tiles.
 
     Attributes:
-        seed: The same costs for the same seed.
+        seed: Determines the costs.
         endless: The share of the costs that are infinite.
     """
 
@@ -181,7 +181,7 @@ class PricedByHand(CostModel):
         return tiles
 
     def _draw(self, *of: object) -> float:
-        """The same number between 0 and 1, or infinity, whenever it is asked for the same."""
+        """A number between 0 and 1, or infinity; the same for the same arguments."""
         drawn = random.Random(f"{self.seed} {of}").random()
         return math.inf if drawn < self.endless else drawn
 
@@ -191,7 +191,7 @@ TILES = (DEMOTED, 1, 4)
 
 @dataclass(frozen=True)
 class Priced:
-    """What to search for, priced by hand, in tiles of every kind."""
+    """A search problem with random prices, in tiles of every kind."""
 
     task: SearchTask
 
@@ -210,21 +210,21 @@ class Priced:
 
     def all_plans(self) -> list[Candidate]:
         """Every plan there is, cheapest first."""
-        every = itertools.product(*self.task.choices.values())
-        plans = (dict(zip(self.task.choices, choices, strict=True)) for choices in every)
+        combinations = itertools.product(*self.task.choices.values())
+        plans = (dict(zip(self.task.choices, choices, strict=True)) for choices in combinations)
         return sorted(Candidate(self.price(plan), tuple(sorted(plan.items()))) for plan in plans)
 
 
 def priced_by_hand(is_tree: bool, count: int, endless: float = 0) -> Iterator[Priced]:
-    """So many random problems with choices of tiles of every kind, each small enough to be priced in every way."""
+    """Random problems with choices of tiles of every kind, each with few enough plans to price all."""
     for seed, problem in enumerate(drawn(is_tree, count)):
         rng = random.Random(seed)
         graph = problem.model.graph
         most = round(MOST_PLANS ** (1 / len(graph.einsums)))
         choices = {}
         for einsum in graph.einsums:
-            every = list(itertools.product(TILES, repeat=len(einsum.labels)))
-            choices[einsum.output.tensor] = rng.sample(every, min(len(every), rng.randint(1, most)))
+            all_choices = list(itertools.product(TILES, repeat=len(einsum.labels)))
+            choices[einsum.output.tensor] = rng.sample(all_choices, min(len(all_choices), rng.randint(1, most)))
         computed = {einsum.output.tensor for einsum in graph.einsums}
         tiles = {name: tuple(rng.choice(TILES) for _ in tensor.axes) for name, tensor in graph.tensors.items()}
         stored = {name: tiles[name] for name in tiles if name not in computed and rng.random() < 0.7}

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-# Under the labels i and j.
+# Matrices with the labels i and j.
 LEAVES = ("X[i, j]", "Y[i, j]", "X[j, i]", "u[i]", "v[j]", "2", "sum[k](X[i, k] * Y[k, j])")
 SHAPES = {"X": (3, 3), "Y": (3, 3), "u": (3,), "v": (3,)}
 
@@ -18,7 +18,7 @@ def expressions(draw: st.DrawFn, depth: int = 3, leaves: Sequence[str] = LEAVES)
     return operator, draw(expressions(depth - 1, leaves)), draw(expressions(depth - 1, leaves))
 
 
-# Of T, a result that others read, under labels in this order and that.
+# References to T, a shared result, with its labels in both orders.
 LEAVES_OF_RESULTS = (
     *LEAVES,
     "T[i, j]",
@@ -31,7 +31,7 @@ LEAVES_OF_RESULTS = (
 
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """Programs of results that read one another."""
+    """Programs of results that read each other."""
     first, second, third = draw(expressions(2)), *draw(st.tuples(*[expressions(2, LEAVES_OF_RESULTS)] * 2))
     return (
         f"tensor X[a: 3, b: 3]\nT[i, j] = {written(first)} + 0 * X[i, j]\n"

@@ -132,12 +132,12 @@ SCANS = {
     "c": ("cumsum", "cumprod"),
 }
 _TRUTH = ("<", ">", "==", "!=", " and ", " or ", "not ")
-LARGEST = 1e6  # of what is compared; sums of larger values cancel too many digits
+LARGEST = 1e6  # of compared values; sums of larger values cancel too many digits
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program, its inputs and results, and how it is to be stored, planned and run."""
+    """A program, its inputs and results, and its storage and options."""
 
     text: str
     inputs: dict[str, Array]
@@ -170,7 +170,7 @@ class Case:
 
     @property
     def turns_nonfinite(self) -> bool:
-        """Whether a result has NaN or an infinity."""
+        """Whether a result contains NaN or an infinity."""
         return any(not np.isfinite(array).all() for array in self.expected.values())
 
     def expect(self, name: str, actual: Array) -> None:
@@ -187,9 +187,9 @@ class Case:
         np.testing.assert_allclose(actual, expected, rtol=0, atol=self._tolerance(name), err_msg=name)
 
     def _tolerance(self, name: str) -> float:
-        """Of float64, or of float32 where that is anywhere; relative to the largest value, which sums cancel.
+        """The tolerance of float64, or of float32 if any array has it, relative to the largest value, as sums cancel.
 
-        Functions of truth values are float32. Whole numbers and truth values are exact.
+        Functions of booleans are float32. Integers and booleans are exact.
         """
         if self.expected[name].dtype.kind in "bi":
             return 0.0
@@ -215,7 +215,7 @@ def graph_of(text: str, inputs: dict[str, Array]) -> EinGraph:
 
 
 def check(db: se.Database, case: Case) -> se.Plan | None:
-    """Run it, and compare with what numpy says; its plan, or None where it is refused."""
+    """Run a case and compare with numpy; return its plan, or None if the program is refused."""
     case.load(db)
     try:
         plan = case.plan(db)
@@ -236,7 +236,7 @@ def may_be_refused(case: Case, error: Exception) -> bool:
     if case.nonfinite == "allow" or "turned NaN or infinite" not in str(error):
         return False
     is_of_part = re.search(r"T\d_\d+ turned", str(error)) is not None
-    is_of_scan = re.search(r"T\d_[a-z]+ turned", str(error)) is not None  # of whose values one may be picked
+    is_of_scan = re.search(r"T\d_[a-z]+ turned", str(error)) is not None  # one of whose values may be picked
     return case.turns_nonfinite or is_of_scan or (is_of_part and may_hide(case))
 
 
@@ -259,7 +259,7 @@ def must_be_refused(case: Case) -> bool:
 
 @dataclass
 class Draft:
-    """A program while it grows, with the value of everything that a statement may read."""
+    """A program under construction, with the value of every tensor that a statement may read."""
 
     values: dict[str, Array]
     inputs: int = 0
@@ -269,8 +269,8 @@ class Draft:
     def add_statement(self, draw: st.DrawFn) -> None:
         """One to three references, the first of them often to the result before."""
         target = f"T{len(self.lines)}"
-        known = list(self.values)
-        names = [draw(st.sampled_from([known[-1], *known])), *(draw(st.sampled_from(known)) for _ in range(2))]
+        tensors = list(self.values)
+        names = [draw(st.sampled_from([tensors[-1], *tensors])), *(draw(st.sampled_from(tensors)) for _ in range(2))]
         names = names[: draw(st.sampled_from([1, 2, 2, 2, 3]))]
         sizes: dict[str, int] = {}
         operands = [f"{name}[{', '.join(self._reference(draw, name, sizes))}]" for name in names]
@@ -332,7 +332,7 @@ class Draft:
 
 @st.composite
 def arrays(draw: st.DrawFn, shape: tuple[int, ...], dtype: str, fill: Any) -> Array:  # noqa: ANN401  # a number
-    """An array of which a random share holds the fill, and often a whole slice."""
+    """An array in which a random share of entries, and often a whole slice, is the fill."""
     density = draw(st.sampled_from([0.0, 0.1, 0.4, 0.4, 1.0]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     values: Array
@@ -385,7 +385,7 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
         {
             name: {label: draw(st.sampled_from([1, 1, 2, 3, 4])) for label in labels if draw(st.booleans())}
             for name, labels in draft.labels.items()
-            if optimizer in ("dp", "greedy") and draw(seldom)  # the others promote as they do
+            if optimizer in ("dp", "greedy") and draw(seldom)  # the others choose labels themselves
         },
         optimizer,
         draw(st.sampled_from(["entries", "any"])),
@@ -395,7 +395,7 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
 
 
 def _spoil(draw: st.DrawFn, inputs: dict[str, Array]) -> None:
-    """Put NaN or an infinity somewhere into an array of floating point."""
+    """Put NaN or an infinity somewhere into a floating-point array."""
     for array in inputs.values():
         if array.dtype.kind == "f" and array.size:
             array.flat[draw(st.integers(0, array.size - 1))] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))

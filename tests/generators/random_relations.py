@@ -59,9 +59,9 @@ class Drawn:
     """An expression while it grows.
 
     Attributes:
-        draw: From hypothesis.
+        draw: Hypothesis' function of this name.
         inputs: Relations by name.
-        placements: Where they lie.
+        placements: Their placements.
     """
 
     draw: st.DrawFn
@@ -90,7 +90,7 @@ class Drawn:
         return self.draw(st.sampled_from(placements))
 
     def grown(self, expression: Expression) -> Expression:
-        """One operator more, if one drawn can be."""
+        """The expression with one more operator, if a drawn one is possible."""
         kinds = (self.aggregation, self.join, self.rekey, self.filter, self.transform, self.tile, self.concat)
         grown: Expression | None = self.choose(kinds)(expression)
         if grown is None or grown.type.key_count > MOST_TUPLES or grown.type.key_count * grown.type.size > MOST_NUMBERS:
@@ -176,7 +176,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Problem:
-    """An expression, its inputs and where they lie."""
+    """An expression, its inputs and their placements."""
 
     expression: Expression
     inputs: dict[str, Relation]
@@ -185,7 +185,7 @@ class Problem:
 
 @st.composite
 def problems(draw: st.DrawFn, most: int = 5) -> Problem:
-    """Random expressions of up to so many operators."""
+    """Random expressions of at most this many operators."""
     drawn = Drawn(draw)
     expression: Expression = drawn.leaf()
     for _ in range(draw(st.integers(1, most))):

@@ -4,11 +4,11 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-_SHARE_OF_POSTGRESQL = 4  # a program takes several times as long there
+_SHARE_OF_POSTGRESQL = 4  # a program takes several times as long on PostgreSQL
 
 
 def random_runs(number: int, engine: str = "duckdb") -> settings:
-    """Run a test of random programs so often, in PostgreSQL a quarter of that; those that fail are not made smaller."""
+    """Run a test this many times, on PostgreSQL a quarter as often; failing programs are not shrunk."""
     examples = int(os.environ.get("EXAMPLES", number))
     share = _SHARE_OF_POSTGRESQL if engine == "postgresql" else 1
     return settings(

@@ -38,14 +38,14 @@ KERNELS = (
 
 
 def test_operators_come_first() -> None:
-    """So their symbols count as the codes of functions do."""
+    """Therefore their symbols have the same codes as the functions."""
     has_symbol = [bool(function.symbol) for function in built_in()]
     assert has_symbol == sorted(has_symbol, reverse=True)
 
 
 @pytest.mark.parametrize("dtype", ["i64", "f64", "f32", "c128", "c64"])
 def test_kernels_refuse_unknown_functions(dtype: str) -> None:
-    """What is neither of a record nor an address computes nothing, and calls nothing."""
+    """A code that is neither of a record nor an address computes nothing and calls nothing."""
     numbers = arithmetic_of(dtype)
     values = np.ones(4, str(numbers.dtype))
     blocks = np.zeros(numbers.block * 16, values.dtype)
@@ -62,13 +62,17 @@ def test_every_scalar_function_is_one_in_sql(shared_db: se.Database, name: str) 
     operands = (Operand(0), Operand(1), Literal(0.5))[: FUNCTIONS[name].operands]
     call = write(Call(name, operands))
     query = "SELECT tensor_reduce('prod', $1, ',->', [2.5], [1.5], [])"
-    ((found,),) = shared_db.connection.execute(query, [call]).fetchall()
-    assert found == [pytest.approx(float(evaluate(Call(name, operands), (2.5, 1.5))), nan_ok=True)]
+    ((result,),) = shared_db.connection.execute(query, [call]).fetchall()
+    assert result == [pytest.approx(float(evaluate(Call(name, operands), (2.5, 1.5))), nan_ok=True)]
 
 
 def test_messages_and_descriptions_list_every_operator() -> None:
     unknown = MESSAGES_BY_CODE[load_kernels("expression").UNKNOWN_NAME]
-    (described,) = (each.description for each in array_functions() if each.name == "tensor_map" and "[" in each.example)
+    (described,) = (
+        listed_function.description
+        for listed_function in array_functions()
+        if listed_function.name == "tensor_map" and "[" in listed_function.example
+    )
     for function in built_in():
         assert function.display_name in described
         assert function.symbol or function.name in unknown
@@ -98,12 +102,12 @@ def test_every_error_code_has_a_message_of_its_own() -> None:
     ]
     assert sorted(codes) == sorted(MESSAGES_BY_CODE)
     for message in MESSAGES_BY_CODE.values():
-        shown = re.findall(r"%lld|%\.\*s", message)  # a number, or a text, which takes its length and its address
-        assert len(re.findall("%", message)) == len(shown)
-        assert sum(1 if each == "%lld" else 2 for each in shown) <= descriptors.MESSAGE_WORDS
+        placeholders = re.findall(r"%lld|%\.\*s", message)  # a number, or a text by its length and address
+        assert len(re.findall("%", message)) == len(placeholders)
+        assert sum(1 if placeholder == "%lld" else 2 for placeholder in placeholders) <= descriptors.MESSAGE_WORDS
 
 
-def test_every_function_has_kernels_and_no_kernel_is_idle() -> None:
+def test_every_function_has_kernels_and_every_kernel_is_used() -> None:
     kernels = row_kernels(arithmetic_of("f32"))
     computing = [function for function in array_functions() if function.kind != FunctionKind.VIEW]
     assert {function.kernel for function in computing} == set(kernels)

@@ -19,18 +19,18 @@ print(str(llvm.parse_bitcode(compile_group("matrix_products"))).count("call void
 
 
 def traps(is_checked: bool) -> int:
-    """How many there are in the kernels of matrix products."""
+    """The number of traps in the kernels of matrix products."""
     environment = os.environ | {VARIABLE: str(int(is_checked))}
     command = [sys.executable, "-c", COUNTED]
     return int(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
 
-def test_indices_are_checked_where_that_is_asked_for() -> None:
+def test_indices_are_checked_if_asked() -> None:
     assert traps(is_checked=True) > 10
     assert traps(is_checked=False) == 0
 
 
-def test_checked_kernels_are_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checked_kernels_are_cached_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     digest_of_sources.cache_clear()
     plain = (digest_of_bitcode("f64"), digest_of_sources())

@@ -24,7 +24,7 @@ HERE = Target(this_platform(), best_level(this_platform()))
 ADD = "import sparseeinsum as se; print(se.connect().connection.execute('SELECT tensor_add([1], [2])').fetchall())"
 SUM = "[([3],)]\n"
 
-# Compiling takes from a folder what there is, and tells of what it took.
+# The compiler copies existing files from a folder and reports them.
 COPYING = """
 import shutil, sys
 from sparseeinsum.kernels.building import compiling
@@ -33,7 +33,7 @@ def copy(groups, targets, folder, finish):
     for name in groups:
         for path in compiling.files_of(compiling.GROUPS[name], targets, folder):
             if compiling.read_cached(path) is None:
-                shutil.copy2(f"{kept}/{{path.name}}", path)
+                shutil.copy2(f"{cache}/{{path.name}}", path)
                 sys.stderr.write(f"compiled {{path.name}}\\n")
             finish(path.name)
 
@@ -43,8 +43,8 @@ compiling._run_worker = copy
 
 
 def run(program: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """A program in a process of its own, which takes from the cache of the tests what it would compile."""
-    whole = COPYING.format(kept=cache_folder()) + program
+    """Run a program in a process of its own, with the tests' cache."""
+    whole = COPYING.format(cache=cache_folder()) + program
     command = [sys.executable, "-c", whole]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=300)
 
@@ -56,7 +56,7 @@ def compiled_in(process: "subprocess.CompletedProcess[str]") -> list[str]:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    """A cache of its own that holds the kernels for this machine alone."""
+    """A new cache with kernels for this machine only."""
     library = cache_library(HERE.processor)
     folder = tmp_path / "sparseeinsum"
     folder.mkdir()
@@ -67,7 +67,7 @@ def cache(tmp_path: Path) -> Path:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file but that of the lock: when it was written, and what it holds."""
+    """Time of change and content of every file, except for the lock's."""
     files = sorted(file for file in folder.iterdir() if file.name != "lock")
     return {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in files}
 
@@ -81,23 +81,25 @@ def test_a_second_process_compiles_nothing(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["object-f64-*", "bitcode-duckdb-*", "*.sha256", "*"])
-def test_what_is_lost_is_compiled_anew_by_one_of_two_processes(cache: Path, lost: str) -> None:
-    """The other one waits for it."""
+def test_what_is_lost_is_compiled_by_one_of_two_processes(cache: Path, lost: str) -> None:
+    """The other process waits."""
     before = {name: content for name, (_, content) in snapshot(cache).items()}
     victims = [file.name for file in cache.glob(lost)]
     for name in victims:
         (cache / name).unlink()
     for library in cache.glob("duckdb-*.duckdb_extension"):
         library.unlink()
-    program = COPYING.format(kept=cache_folder()) + ADD
+    program = COPYING.format(cache=cache_folder()) + ADD
     command, environment = [sys.executable, "-c", program], os.environ | {"XDG_CACHE_HOME": str(cache.parent)}
     processes = [
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    told = [process.communicate() for process in processes]
-    assert [output for output, _ in told] == [SUM] * 2, told
-    compiled = [line.split()[1] for _, errors in told for line in errors.splitlines() if line.startswith("compiled ")]
+    outputs = [process.communicate() for process in processes]
+    assert [output for output, _ in outputs] == [SUM] * 2, outputs
+    compiled = [
+        line.split()[1] for _, errors in outputs for line in errors.splitlines() if line.startswith("compiled ")
+    ]
     assert sorted(compiled) == sorted(name for name in victims if name.startswith(("object-", "bitcode-")))
     assert {name: content for name, (_, content) in snapshot(cache).items()} == before
 
@@ -112,7 +114,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_compiled_anew(cache: Path, damage: str) -> None:
+def test_a_damaged_file_is_compiled_again(cache: Path, damage: str) -> None:
     before = {name: content for name, (_, content) in snapshot(cache).items()}
     victims = [*cache.glob("object-measures-*"), *cache.glob("bitcode-c64-*")]
     for file in (*victims, *cache.glob("duckdb-*.duckdb_extension")):
@@ -143,8 +145,8 @@ def test_a_user_without_a_home(tmp_path: Path) -> None:
     assert len(compiled_in(run(nobody + ADD, XDG_CACHE_HOME="", HOME=""))) == 2 * (len(GROUPS) - 1)
 
 
-def test_older_files_go(cache: Path) -> None:
-    """But for the newest few, which another checkout of this user may need."""
+def test_older_files_are_removed(cache: Path) -> None:
+    """The newest few stay, as another checkout of this user may need them."""
     (newest,) = cache.glob("object-f64-*")
     olds = [cache / f"object-f64-{HERE.platform.name}-{HERE.processor}-{number:024}.o" for number in range(9)]
     for number, old in enumerate(olds):
@@ -160,7 +162,7 @@ def test_older_files_go(cache: Path) -> None:
 
 @pytest.fixture
 def own_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Copies of udfs/, and of this package's kernels, that digests are taken of."""
+    """Copies of udfs/ and of this package's kernels, from which digests are computed."""
     shutil.copytree(assets.path("udfs"), tmp_path / "udfs")
     shutil.copytree(Path(assets.__file__).parent / "kernels", tmp_path / "sparseeinsum" / "kernels")
     monkeypatch.setattr(assets, "ROOT", tmp_path)
@@ -184,7 +186,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edited", EDITS)
-def test_an_edit_compiles_what_depends_on_it(own_sources: Path, edited: str) -> None:
+def test_an_edit_compiles_dependent_kernels(own_sources: Path, edited: str) -> None:
     def digests() -> dict[str, str]:
         for cached in (source_digests._sources_of, source_digests._imported):
             cached.cache_clear()
@@ -211,8 +213,8 @@ except OSError as error:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limits of files")
-def test_a_full_disk_keeps_nothing_of_a_file(tmp_path: Path) -> None:
-    """As a disk is full to a process that may write no more of a file."""
+def test_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
+    """A limit on the file size makes the disk seem full to a process."""
     (tmp_path / "library.so").write_bytes(b"old")
     done = subprocess.run(
         [sys.executable, "-c", WRITE_TOO_MUCH], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -82,7 +82,7 @@ AGGREGATES: dict[str, Oracle] = {
     "tensor_complex_nnz_along(u, 1, [2, 3], [0, 0])": lambda r: np.count_nonzero(r.u.reshape(-1, 2, 3), axis=(0, 1)),
 }
 
-# Relations of rows, of which {t} is the table and {type} the type of parts.
+# Relations of rows; {t} is the table and {type} the type of real and imaginary parts.
 SOURCES = {
     **{name: sql_rows.SOURCES[name] for name in ("table", "filter", "join")},
     "at odd places": "(SELECT i, ([9.0] || u)[2:] AS u, ([9.0] || v)[2:] AS v, s FROM {t})",
@@ -109,23 +109,23 @@ def connection(shared_db: se.Database) -> Connection:
 
 def flat(value: object) -> list[float]:
     """Numbers of nested lists, in order."""
-    return [number for each in value for number in flat(each)] if isinstance(value, list) else [float(value)]  # type: ignore[arg-type]  # a number
+    return [number for element in value for number in flat(element)] if isinstance(value, list) else [float(value)]  # type: ignore[arg-type]  # a number
 
 
-def as_oracle_gives(found: object, expected: Array) -> Array:
-    """What a query found, as complex numbers where the oracle has them."""
-    numbers = np.array(flat(found))
+def as_oracle_gives(result: object, expected: Array) -> Array:
+    """The result of a query as complex numbers, if the oracle's are complex."""
+    numbers = np.array(flat(result))
     return numbers.view(np.complex128) if np.iscomplexobj(expected) else numbers
 
 
-def expect_equal(found: object, expected: Array, dtype: str) -> None:
+def expect_equal(result: object, expected: Array, dtype: str) -> None:
     tolerance = TOLERANCES[dtype]
-    np.testing.assert_allclose(as_oracle_gives(found, expected), expected.ravel(), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(as_oracle_gives(result, expected), expected.ravel(), rtol=tolerance, atol=tolerance)
 
 
 def read_rows(connection: Connection, relation: str, dtype: str, call: str) -> tuple[Rows, list[object]]:
-    found = connection.execute(f"SELECT i, u, v, s, {call} FROM {relation} ORDER BY i").fetchall()
-    i, u, v, s, w = zip(*found, strict=True)
+    records = connection.execute(f"SELECT i, u, v, s, {call} FROM {relation} ORDER BY i").fetchall()
+    i, u, v, s, w = zip(*records, strict=True)
     part = {"complex128": np.float64, "complex64": np.float32}[dtype]
     arrays = [np.array(column, part).view(dtype) for column in (u, v, s)]
     return Rows(arrays[0], arrays[1], arrays[2][:, 0], np.array(i)), list(w)
@@ -141,18 +141,18 @@ def test_every_function_is_tested_here() -> None:
 @pytest.mark.parametrize("call", SCALARS)
 def test_scalar_over_rows(connection: Connection, call: str, source: str, dtype: str) -> None:
     relation = SOURCES[source].format(t=f"rows_{dtype}", type=SQL_TYPES[dtype])
-    rows, found = read_rows(connection, relation, dtype, call)
+    rows, results = read_rows(connection, relation, dtype, call)
     assert len(rows.i) > 300
     with np.errstate(all="ignore"):
-        expect_equal(found, SCALARS[call](rows), dtype)
+        expect_equal(results, SCALARS[call](rows), dtype)
 
 
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 @pytest.mark.parametrize("call", AGGREGATES)
 def test_aggregate(on_four_threads: Connection, call: str, dtype: str) -> None:
     rows, _ = read_rows(on_four_threads, f"rows_{dtype}", dtype, "1")
-    ((found,),) = on_four_threads.execute(f"SELECT {call} FROM rows_{dtype}").fetchall()
-    expect_equal(found, AGGREGATES[call](rows), dtype)
+    ((result,),) = on_four_threads.execute(f"SELECT {call} FROM rows_{dtype}").fetchall()
+    expect_equal(result, AGGREGATES[call](rows), dtype)
     if "2501" not in call:
         for group, value in on_four_threads.execute(f"SELECT i % 300, {call} FROM rows_{dtype} GROUP BY 1").fetchall():
             expect_equal(value, AGGREGATES[call](rows[rows.i % 300 == group]), dtype)
@@ -160,33 +160,33 @@ def test_aggregate(on_four_threads: Connection, call: str, dtype: str) -> None:
 
 def test_aggregates_of_many_rows_on_threads(on_four_threads: Connection) -> None:
     results = "tensor_complex_sum([i, 1]), tensor_complex_sum_scaled([0, 1], [i, 2])"
-    (found,) = on_four_threads.execute(f"SELECT {results} FROM range(400000) AS t(i)").fetchall()
+    (row,) = on_four_threads.execute(f"SELECT {results} FROM range(400000) AS t(i)").fetchall()
     total = 400_000 * 399_999 / 2
-    assert found == ([total, 400_000.0], [-800_000.0, total])
+    assert row == ([total, 400_000.0], [-800_000.0, total])
 
 
-def test_stack_on_threads_keeps_what_equals_the_fill_in_one_part(on_four_threads: Connection) -> None:
-    """States merge by what differs from the fill: a number that shares one part with it does."""
+def test_stack_on_threads_keeps_numbers_that_share_a_part_with_the_fill(on_four_threads: Connection) -> None:
+    """States merge entries that differ from the fill; a number may share its real or imaginary part."""
     fill = "[1.0, 2.0]"
     values = "CASE i % 3 WHEN 0 THEN [1.0, 5.0] WHEN 1 THEN [5.0, 2.0] ELSE [1.0, 2.0] END"
     query = f"SELECT tensor_complex_stack({values}, i, 300001, 1, {fill}) FROM range(300000) AS t(i)"
-    ((found,),) = on_four_threads.execute(query).fetchall()
+    ((result,),) = on_four_threads.execute(query).fetchall()
     expected = [*np.tile([1.0, 5.0, 5.0, 2.0, 1.0, 2.0], 100_000).tolist(), 1.0, 2.0]
-    assert found == expected
+    assert result == expected
 
 
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 def test_large_matrices(connection: Connection, dtype: str) -> None:
-    """Through BLAS, whose sums have another order."""
+    """Products by BLAS, which adds up in another order."""
     rng = np.random.default_rng(1)
     u, v = (rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in ((60, 50), (50, 70)))
     kind = SQL_TYPES[dtype]
     call = f"SELECT tensor_complex_matmul($1::{kind}[], $2::{kind}[], [60, 50, 70])"
-    ((found,),) = connection.execute(call, [interleave(u.ravel()), interleave(v.ravel())]).fetchall()
-    expect_equal(found, u @ v, "complex64" if dtype == "complex64" else "complex128")
+    ((result,),) = connection.execute(call, [interleave(u.ravel()), interleave(v.ravel())]).fetchall()
+    expect_equal(result, u @ v, "complex64" if dtype == "complex64" else "complex128")
     call = f"SELECT tensor_complex_einsum('ij,kj->ki', $1::{kind}[], $2::{kind}[], [60, 50, 70])"
-    ((found,),) = connection.execute(call, [interleave(u.ravel()), interleave(v.T.ravel())]).fetchall()
-    expect_equal(found, (u @ v).T, "complex64" if dtype == "complex64" else "complex128")
+    ((result,),) = connection.execute(call, [interleave(u.ravel()), interleave(v.T.ravel())]).fetchall()
+    expect_equal(result, (u @ v).T, "complex64" if dtype == "complex64" else "complex128")
 
 
 PARTS = (0.0, 1.0, -1.0, 0.5, -2.5, 1e-8, 3e5, 600.0)
@@ -224,14 +224,14 @@ UNARY: dict[str, Callable[[Array], Array]] = {
 
 @pytest.mark.parametrize("expression", UNARY)
 @pytest.mark.parametrize("dtype", SQL_TYPES)
-def test_expressions_of_one(connection: Connection, expression: str, dtype: str) -> None:
+def test_expressions_of_one_operand(connection: Connection, expression: str, dtype: str) -> None:
     values = np.array(FINITE, dtype)
     values = values[(np.abs(values) < 1e3) | (dtype == "complex128")]
     with np.errstate(all="ignore"):
         expected = UNARY[expression](values).astype(dtype)
     call = f"SELECT tensor_complex_map($1, $2::{SQL_TYPES[dtype]}[])"
-    ((found,),) = connection.execute(call, [expression, interleave(values)]).fetchall()
-    numbers = np.array(found).view(np.complex128)
+    ((result,),) = connection.execute(call, [expression, interleave(values)]).fetchall()
+    numbers = np.array(result).view(np.complex128)
     finite = np.isfinite(expected)
     assert not np.isfinite(numbers[~finite]).any()
     numbers, expected = numbers[finite], expected[finite]
@@ -239,14 +239,14 @@ def test_expressions_of_one(connection: Connection, expression: str, dtype: str)
 
 
 @pytest.mark.parametrize("expression", ["exp(u)", "log(u)", "sqrt(u)", "tanh(u)", "sign(u)", "conj(u)", "u + 2j", "-u"])
-def test_what_is_not_finite(connection: Connection, expression: str) -> None:
+def test_values_that_are_not_finite(connection: Connection, expression: str) -> None:
     values = np.array(ENDS)
     with np.errstate(all="ignore"):
         expected = UNARY[expression](values)
-    ((found,),) = connection.execute(
+    ((result,),) = connection.execute(
         "SELECT tensor_complex_map($1, $2::DOUBLE[])", [expression, interleave(values)]
     ).fetchall()
-    np.testing.assert_allclose(np.array(found), expected.view(float), rtol=1e-14)
+    np.testing.assert_allclose(np.array(result), expected.view(float), rtol=1e-14)
 
 
 def test_numbers_at_the_ends_of_the_range(connection: Connection) -> None:
@@ -256,9 +256,9 @@ def test_numbers_at_the_ends_of_the_range(connection: Connection) -> None:
         with np.errstate(all="ignore"):
             expected = function(values) if function else np.exp(values / 1e4)
         call = "SELECT tensor_complex_map($1, $2::DOUBLE[])"
-        ((found,),) = connection.execute(call, [expression, interleave(values)]).fetchall()
-        kept = np.isfinite(expected)
-        np.testing.assert_allclose(np.array(found).view(complex)[kept], expected[kept], rtol=1e-13)
+        ((result,),) = connection.execute(call, [expression, interleave(values)]).fetchall()
+        is_finite = np.isfinite(expected)
+        np.testing.assert_allclose(np.array(result).view(complex)[is_finite], expected[is_finite], rtol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +293,8 @@ def test_numbers_at_the_ends_of_the_range(connection: Connection) -> None:
     ],
 )
 def test_literals(connection: Connection, call: str, expected: object) -> None:
-    ((found,),) = connection.execute(f"SELECT {call}").fetchall()
-    assert repr(found) == repr(expected)
+    ((result,),) = connection.execute(f"SELECT {call}").fetchall()
+    assert repr(result) == repr(expected)
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_errors(connection: Connection, call: str, words: tuple[str, ...]) -> No
     expect_error(connection, f"SELECT {call}", call.split("(")[0], *words)
 
 
-def test_an_error_in_a_single_one_of_many_rows(connection: Connection) -> None:
+def test_an_error_in_one_of_many_rows(connection: Connection) -> None:
     odd = "(SELECT CASE WHEN i = 4321 THEN [1.0] ELSE [1.0, i] END AS u FROM range(6000) AS t(i))"
     for call in ("tensor_complex_add(u, u)", "tensor_complex_sum(u)", "tensor_complex_split(u, [0], [1])"):
         expect_error(connection, f"SELECT {call} FROM {odd}", "argument 1 has 1 elements, an odd number")
@@ -372,7 +372,7 @@ JUMPS: dict[str, Callable[..., Array]] = {"sqrt": np.sqrt, "sign": np.sign, "not
 @settings(max_examples=150)
 @given(data=st.data())
 def test_random_expressions(connection: Connection, data: st.DataObject) -> None:
-    """Expressions as trees of text and of what numpy makes of it, over numbers that stay in range."""
+    """Expressions as trees of text and numpy's values, over numbers that stay in range."""
     numbers = st.sampled_from([0, 1, -1, 2, 0.5, -1.5])
     size = data.draw(st.sampled_from([1, 3, 300]))
     seed = np.random.default_rng(data.draw(st.integers(0, 99)))
@@ -408,6 +408,6 @@ def test_random_expressions(connection: Connection, data: st.DataObject) -> None
         text, value = draw(3)
         expected = np.broadcast_to(value, (size,))
     call = "SELECT tensor_complex_reduce('sum', $1, 'i,i->i', $2::DOUBLE[], $3::DOUBLE[], $4::BIGINT[])"
-    ((found,),) = connection.execute(call, [text, interleave(u), interleave(v), [size]]).fetchall()
-    kept = np.isfinite(expected) & (np.abs(expected) < 1e6)
-    np.testing.assert_allclose(np.array(found).view(complex)[kept], expected[kept], rtol=1e-8, atol=1e-8)
+    ((result,),) = connection.execute(call, [text, interleave(u), interleave(v), [size]]).fetchall()
+    is_compared = np.isfinite(expected) & (np.abs(expected) < 1e6)
+    np.testing.assert_allclose(np.array(result).view(complex)[is_compared], expected[is_compared], rtol=1e-8, atol=1e-8)

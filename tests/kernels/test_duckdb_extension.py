@@ -23,7 +23,7 @@ def test_functions_of_users_are_refused(shell: Shell) -> None:
     assert "only in the Python process that compiled them" in message
 
 
-def test_the_footer_says_what_the_file_is_for(shell: Shell) -> None:
+def test_the_footer_names_version_and_platform(shell: Shell) -> None:
     content = shell.extension.read_bytes()
     head, magic, signature = content[-534:-512], content[-512:-256], content[-256:]
     assert head == b"\x00\x93\x04\x10duckdb_signature\x80\x04"
@@ -63,7 +63,7 @@ def test_installed_in_a_folder(shell: Shell, tmp_path: Path) -> None:
     assert finished.stdout == "5.0\n"
 
 
-def test_loading_it_where_the_functions_are_changes_nothing(shell: Shell) -> None:
+def test_loading_beside_the_package_changes_nothing(shell: Shell) -> None:
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.execute(f"LOAD '{shell.extension}'")
         assert connection.execute("SELECT tensor_add([1], [2])").fetchall() == [([3],)]
@@ -95,8 +95,8 @@ duckdb.connect()
 """
 
 
-def test_a_function_that_is_there_already_is_named() -> None:
-    """An extension whose functions another one has is refused, not half of its functions taken for all."""
+def test_a_function_that_exists_is_named() -> None:
+    """If another extension has some functions, loading fails rather than mixing the two."""
     refused = subprocess.run(
         [sys.executable, "-c", REGISTERS_TWICE], capture_output=True, text=True, timeout=60, check=False
     )
@@ -109,31 +109,31 @@ GetApi = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
 
 
 class Access(ctypes.Structure):
-    """What DuckDB hands to an extension's entry point."""
+    """The interface that DuckDB passes to an extension's entry point."""
 
     _fields_ = (("set_error", SetError), ("get_database", GetDatabase), ("get_api", GetApi))
 
 
-def test_what_duckdb_does_not_give_is_an_error(shell: Shell) -> None:
-    """No table of functions, of which DuckDB tells itself; no database; another DuckDB's table in the same process."""
+def test_missing_parts_of_duckdbs_interface_are_errors(shell: Shell) -> None:
+    """No table of functions, which DuckDB reports itself; no database; or another DuckDB's table in the process."""
     enter = ctypes.CDLL(str(shell.extension)).sparseeinsum_init_c_api
     enter.restype = ctypes.c_bool
-    asked: list[bytes] = []
-    told: list[bytes] = []
+    versions: list[bytes] = []
+    messages: list[bytes] = []
 
     def loads(table: ctypes.Array[ctypes.c_int64] | None) -> bool:
         def get_api(_: object, version: bytes) -> int | None:
-            asked.append(version)
+            versions.append(version)
             return None if table is None else ctypes.addressof(table)
 
-        set_error = SetError(lambda _, message: told.append(message))
+        set_error = SetError(lambda _, message: messages.append(message))
         access = Access(set_error, GetDatabase(lambda _: None), GetApi(get_api))
         return bool(enter(None, ctypes.byref(access)))
 
     one, another = ((ctypes.c_int64 * 1000)(number) for number in (1, 2))
     assert [loads(table) for table in (None, one, another, one)] == [False] * 4
-    assert set(asked) == {b"v1.5.6"}
-    assert [re.findall("no connection|another DuckDB", message.decode()) for message in told] == [
+    assert set(versions) == {b"v1.5.6"}
+    assert [re.findall("no connection|another DuckDB", message.decode()) for message in messages] == [
         ["no connection"],
         ["another DuckDB"],
         ["no connection"],
@@ -142,7 +142,7 @@ def test_what_duckdb_does_not_give_is_an_error(shell: Shell) -> None:
 
 @pytest.mark.skipif(not this_platform().is_x86, reason="this processor has no levels")
 def test_a_file_for_another_processor_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
+    """Loading fails with an error, before an unknown instruction crashes the process."""
     monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
     monkeypatch.setattr(processors, "features", lambda target: frozenset(("sse3", "reserved")))
     assert main(["build", "duckdb", "--output", str(tmp_path)]) == 0
@@ -150,7 +150,7 @@ def test_a_file_for_another_processor_is_refused(tmp_path: Path, monkeypatch: py
     assert "another processor" in refused.stderr
 
 
-def test_what_cannot_be_built_is_said(
+def test_what_cannot_be_built_is_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build = ["build", "duckdb", "--output", str(tmp_path)]

@@ -53,19 +53,19 @@ def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
 
 
 def examples() -> list[str]:
-    """A query for the example of every function that works without Python, which gives true."""
-    found = []
-    for function in (each for each in array_functions() if not each.is_embedded):
+    """A query for the example of every function that works without Python; each returns true."""
+    queries = []
+    for function in (listed for listed in array_functions() if not listed.is_embedded):
         if function.returns == ValueType.RESIDENT:
             rows = "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)"
-            found.append(f"SELECT {function.example} > 0 AS holds FROM {rows}")
+            queries.append(f"SELECT {function.example} > 0 AS holds FROM {rows}")
         elif function.is_aggregate:
             rows, expected = EXAMPLE_ROWS[function.example]
             close = f"list_sum(list_transform(list_zip(val, {expected}), lambda p: abs(p[1] - p[2]))) < 1e-12"
-            found.append(f"SELECT {close} AS holds FROM (SELECT {function.example} AS val FROM {rows})")
+            queries.append(f"SELECT {close} AS holds FROM (SELECT {function.example} AS val FROM {rows})")
         else:
-            found.append(f"SELECT {function.example} AS holds")
-    return found
+            queries.append(f"SELECT {function.example} AS holds")
+    return queries
 
 
 def test_examples_in_the_shell(shell: Shell) -> None:
@@ -80,7 +80,7 @@ def test_examples_in_python_alone(shell: Shell) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_functions_against_numpy(shell: Shell, tmp_path: Path, dtype: str) -> None:
-    """Thousands of rows, some of them NULL, through every function at once."""
+    """Every function on thousands of rows, some of them NULL."""
     database = tmp_path / "rows.duckdb"
     with new_database(database) as connection:
         create_rows(connection)
@@ -95,22 +95,22 @@ def test_functions_against_numpy(shell: Shell, tmp_path: Path, dtype: str) -> No
     i, u, v, s = (read_column(table[name]) for name in "iuvs")
     rows = Rows(u, v, s[:, 0], i[:, 0])
     for index, call in enumerate(calls):
-        found = read_column(pq.read_table(folder / f"{index}.parquet")["w"])
+        results = read_column(pq.read_table(folder / f"{index}.parquet")["w"])
         with np.errstate(divide="ignore", invalid="ignore"):
             expected = (SCALARS | AGGREGATES)[call](rows)
-        expect_equal(found, expected, dtype)
+        expect_equal(results, expected, dtype)
 
 
 def test_malformed_calls_are_errors(shell: Shell) -> None:
-    found = shell.errors(f"SELECT {call}" for call, _ in MALFORMED)
-    assert len(found) == len(MALFORMED)
-    for (call, words), message in zip(MALFORMED, found, strict=True):
+    messages = shell.errors(f"SELECT {call}" for call, _ in MALFORMED)
+    assert len(messages) == len(MALFORMED)
+    for (call, words), message in zip(MALFORMED, messages, strict=True):
         for word in (call.split("(")[0], *words):
             assert re.search(rf"(?<![\w-]){re.escape(str(word))}(?!\w)", message), message
 
 
 def test_large_products_on_several_threads(shell: Shell) -> None:
-    """Every thread multiplies in memory of its own; sums of integers are exact in any order."""
+    """Every thread multiplies in its own memory; integer sums are exact in any order."""
     statements = [
         "SET threads = 4",
         "CREATE TABLE t AS SELECT i, list_transform(range(9000), lambda k: ((k * 7 + i) % 11)::DOUBLE) AS u "
@@ -127,15 +127,15 @@ def test_large_products_on_several_threads(shell: Shell) -> None:
 
 
 def test_resident_arrays(shell: Shell) -> None:
-    """Read where DuckDB keeps them, from version 2 on; an earlier one says what to do."""
+    """DuckDB 2 and later runs them; earlier versions get an error that names the remedy."""
     statements = [
         "CREATE TABLE x AS SELECT j, [j, j * 10]::DOUBLE[] AS val FROM range(3000) AS t(j) WHERE j <> 7",
         "WITH v AS (SELECT tensor_resident(val, j, 3000, -1::DOUBLE) AS handle FROM x) "
         "SELECT tensor_sum(tensor_row(v.handle, n * 7919 % 3000, 2, -1::DOUBLE)) AS total FROM range(30000) AS t(n), v",
     ]
     total = 10 * (np.arange(3000).sum() - 7)
-    _, ((found,),) = rows_in_python(shell.extension, statements)
-    assert found == [total - 10, 10 * total - 10]
+    _, ((totals,),) = rows_in_python(shell.extension, statements)
+    assert totals == [total - 10, 10 * total - 10]
     ((row,),) = shell.rows(["SELECT version() AS version"])
     if row["version"].startswith("v1."):
         (message,) = shell.errors([";\n".join(statements)])
@@ -153,7 +153,7 @@ def product_inputs() -> tuple[Matrices, NDArray[Any]]:
     return {"A": left, "B": right}, np.asarray(left @ right)
 
 
-SMALL = (300, 1200, 150, 6000)  # nodes, edges, features and how many of these are not 0
+SMALL = (300, 1200, 150, 6000)  # nodes, edges, features and nonzero features
 
 
 def gcn() -> tuple[Matrices, NDArray[Any]]:
@@ -167,7 +167,7 @@ def attention() -> tuple[Matrices, NDArray[Any]]:
 
 
 def entries(rows: list[dict[str, Any]], filled: Array) -> Array:
-    """The rows of a result put into an array; complex values are pairs."""
+    """The array of a result's rows; complex values are pairs."""
     for row in rows:
         *keys, value = row.values()
         filled[tuple(keys)] = complex(*value) if filled.dtype.kind == "c" else value
@@ -191,7 +191,7 @@ def test_compiled_programs(
     inputs: Callable[[], tuple[Matrices, NDArray[Any]]],
     style: str,
 ) -> None:
-    """What the command line compiles for a file gives the right result there without Python."""
+    """Programs compiled by the command line for a file give right results there without Python."""
     database, text = tmp_path / "graph.duckdb", tmp_path / "program.sql"
     tensors, expected = inputs()
     with new_database(database) as connection, se.connect(connection) as db:
@@ -228,8 +228,8 @@ def test_random_programs(shell: Shell, tmp_path: Path, family: str) -> None:
                 return
         for name, rows in zip(plan.outputs, shell.rows([plan.sql(style)], str(database)), strict=True):
             wanted = case.expected[name]
-            found = entries(rows, np.full_like(wanted, expected[name].fill))
-            case.expect(name, found)
+            result = entries(rows, np.full_like(wanted, expected[name].fill))
+            case.expect(name, result)
 
     run()
 

@@ -89,34 +89,34 @@ def flat(value: object) -> list[int]:
     if not isinstance(value, list):
         assert isinstance(value, int)
         return [value]
-    return [number for each in value for number in flat(each)]
+    return [number for element in value for number in flat(element)]
 
 
 def test_every_function_of_int64_is_tested_here() -> None:
     called = {re.split(r"\W", call)[0] for call in (*SCALARS, *AGGREGATES)}
     tested = (
         function for function in array_functions() if not function.uses_resident_arrays
-    )  # test_resident_arrays.py has those
+    )  # test_resident_arrays.py tests those
     assert called == {function.name for function in tested if "i64" in function.dtypes}
 
 
 @pytest.mark.parametrize("call", SCALARS)
 def test_scalar_over_rows(connection: Connection, rows: Rows, call: str) -> None:
-    found = connection.execute(f"SELECT {call} FROM whole ORDER BY i").fetchall()
-    assert flat([value for (value,) in found]) == SCALARS[call](rows).ravel().tolist()
+    records = connection.execute(f"SELECT {call} FROM whole ORDER BY i").fetchall()
+    assert flat([value for (value,) in records]) == SCALARS[call](rows).ravel().tolist()
 
 
 @pytest.mark.parametrize("call", SCALARS)
 def test_scalar_of_a_filtered_relation(connection: Connection, rows: Rows, call: str) -> None:
-    """Rows that lie apart go one by one."""
-    found = connection.execute(f"SELECT {call} FROM whole WHERE i % 3 = 1 ORDER BY i").fetchall()
-    assert flat([value for (value,) in found]) == SCALARS[call](rows[rows.i % 3 == 1]).ravel().tolist()
+    """Rows that are not adjacent are computed one by one."""
+    records = connection.execute(f"SELECT {call} FROM whole WHERE i % 3 = 1 ORDER BY i").fetchall()
+    assert flat([value for (value,) in records]) == SCALARS[call](rows[rows.i % 3 == 1]).ravel().tolist()
 
 
 @pytest.mark.parametrize("call", AGGREGATES)
 def test_aggregate(connection: Connection, rows: Rows, call: str) -> None:
-    ((found,),) = connection.execute(f"SELECT {call} FROM whole").fetchall()
-    assert found == AGGREGATES[call](rows).ravel().tolist()
+    ((result,),) = connection.execute(f"SELECT {call} FROM whole").fetchall()
+    assert result == AGGREGATES[call](rows).ravel().tolist()
     if "2501" not in call:
         grouped = connection.execute(f"SELECT i % 700 AS g, {call} FROM whole GROUP BY g").fetchall()
         for group, value in grouped:
@@ -125,10 +125,10 @@ def test_aggregate(connection: Connection, rows: Rows, call: str) -> None:
 
 def test_aggregates_of_many_rows_on_threads(on_four_threads: Connection) -> None:
     results = "tensor_sum(u), tensor_max(u), tensor_min(u), tensor_sum_scaled(2, u), tensor_any(u), tensor_all(u)"
-    (found,) = on_four_threads.execute(f"SELECT {results} FROM many").fetchall()
+    (row,) = on_four_threads.execute(f"SELECT {results} FROM many").fetchall()
     total, last = MANY_ROWS * (MANY_ROWS - 1) // 2, MANY_ROWS - 1
     sums = [total, MANY_ROWS, -total]
-    assert found == (sums, [last, 1, 0], [0, 1, -last], [2 * each for each in sums], [1, 1, 1], [0, 1, 0])
+    assert row == (sums, [last, 1, 0], [0, 1, -last], [2 * number for number in sums], [1, 1, 1], [0, 1, 0])
 
 
 # Results at the ends of the range, which float64 cannot hold.
@@ -227,14 +227,14 @@ def test_overflow_is_an_error(connection: Connection, call: str) -> None:
         "tensor_einsum_sum('i,j->ij', [x, 0], [y, 1], [2, 2])",
     ],
 )
-def test_overflow_in_a_single_one_of_many_rows(connection: Connection, call: str) -> None:
-    """The others are computed in batches."""
+def test_overflow_in_one_of_many_rows(connection: Connection, call: str) -> None:
+    """The other rows are computed in batches."""
     relation = "(SELECT CASE WHEN i = 4321 THEN 9223372036854775807 ELSE i % 2 END AS x, 1 + i % 2 AS y"
     relation += " FROM range(6000) AS t(i))"
     expect_error(connection, f"SELECT {call} FROM {relation}", f"{call.split('(')[0]}: int64 overflow")
 
 
-# The parts that threads, or segments of a window's frames, compute all fit; what they merge to does not.
+# States of threads, or of segments of a window's frames, fit into int64; the merged state does not.
 MERGED = {
     "tensor_sum([x])": GREATEST // 300_000,
     "tensor_sum_scaled(x, [1])": GREATEST // 300_000,
@@ -247,8 +247,8 @@ def test_overflow_of_merged_states(on_four_threads: Connection, call: str) -> No
     relation = f"(SELECT {MERGED[call]} AS x FROM many)"
     expect_error(on_four_threads, f"SELECT {call} FROM {relation}", f"{call.split('(')[0]}: int64 overflow")
     fits = f"(SELECT {GREATEST // MANY_ROWS} AS x FROM many)"
-    ((found,),) = on_four_threads.execute(f"SELECT {call} FROM {fits}").fetchall()
-    assert found == [GREATEST // MANY_ROWS * MANY_ROWS]
+    ((result,),) = on_four_threads.execute(f"SELECT {call} FROM {fits}").fetchall()
+    assert result == [GREATEST // MANY_ROWS * MANY_ROWS]
 
 
 @pytest.mark.parametrize(
@@ -265,8 +265,8 @@ def test_overflow_in_frames_of_windows(connection: Connection, call: str, factor
     window = "OVER (ORDER BY i ROWS BETWEEN 200 PRECEDING AND CURRENT ROW)"
     expect_error(connection, f"SELECT {call} {window} FROM {values}", f"{call.split('(')[0]}: int64 overflow")
     small = f"(SELECT i, CASE WHEN i % 500 = 0 THEN {factor} ELSE 1 END AS x FROM range(501) t(i))"
-    found = connection.execute(f"SELECT {call} {window} FROM {small}").fetchall()
-    assert found[300] == ([1 if "prod" in call else 201],)
+    frames = connection.execute(f"SELECT {call} {window} FROM {small}").fetchall()
+    assert frames[300] == ([1 if "prod" in call else 201],)
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_overflow_in_frames_of_windows(connection: Connection, call: str, factor
         ("tensor_map('u ^ -2', 1)", ("exponent is negative",)),
     ],
 )
-def test_what_int64_has_not(connection: Connection, call: str, words: tuple[str, ...]) -> None:
+def test_functions_that_int64_lacks(connection: Connection, call: str, words: tuple[str, ...]) -> None:
     expect_error(connection, f"SELECT {call}", call.split("(")[0], *words)
 
 
@@ -338,9 +338,9 @@ def test_what_int64_has_not(connection: Connection, call: str, words: tuple[str,
     ],
 )
 def test_types_of_literals_choose_the_dtype(connection: Connection, call: str, kind: str, expected: object) -> None:
-    """Whole numbers stay whole, and no call is ambiguous."""
-    ((found, found_kind),) = connection.execute(f"SELECT w, typeof(w) FROM (SELECT {call} AS w)").fetchall()
-    assert (repr(found), found_kind) == (repr(expected), kind)
+    """Integers stay integers, and no call is ambiguous."""
+    ((literal, found_kind),) = connection.execute(f"SELECT w, typeof(w) FROM (SELECT {call} AS w)").fetchall()
+    assert (repr(literal), found_kind) == (repr(expected), kind)
 
 
 def test_parameters_choose_the_dtype(connection: Connection) -> None:

@@ -59,10 +59,10 @@ def evaluate(expression: Scalar, operands: tuple[int, int]) -> int:
             assert isinstance(value, int)
             return value
         case Call(name, arguments):
-            found = FUNCTIONS[name](*(evaluate(argument, operands) for argument in arguments))
-            if not LEAST <= found <= GREATEST:
+            integer = FUNCTIONS[name](*(evaluate(argument, operands) for argument in arguments))
+            if not LEAST <= integer <= GREATEST:
                 raise NoInt64Error
-            return found
+            return integer
     raise AssertionError(expression)
 
 
@@ -110,5 +110,5 @@ def test_random_contractions(shared_db: se.Database, data: st.DataObject) -> Non
     expected = np.einsum(spec, np.array(u, int).reshape(shapes[0]), np.array(v, int).reshape(shapes[1]))
     order = list(dict.fromkeys("".join(first) + "".join(second)))
     call = "SELECT tensor_einsum($1, $2::BIGINT[], $3::BIGINT[], $4::BIGINT[])"
-    ((found,),) = shared_db.connection.execute(call, [spec, u, v, [extent[label] for label in order]]).fetchall()
-    assert found == expected.ravel().tolist()
+    ((product,),) = shared_db.connection.execute(call, [spec, u, v, [extent[label] for label in order]]).fetchall()
+    assert product == expected.ravel().tolist()

@@ -34,7 +34,7 @@ from sparseeinsum.kernels.duckdb import library
 make.can_link = lambda platform: False
 library.libraries_for_duckdb = lambda: iter(())
 """
-# Small gaps 4 GiB apart, as large libraries leave them in the space of addresses.
+# Small gaps 4 GiB apart, as large libraries leave them in address space.
 GAPS = """
 import ctypes, mmap
 libc = ctypes.CDLL(None)
@@ -56,7 +56,7 @@ for gap in gaps:
 
 
 def run(program: str, processor: str = "", **more: str) -> str:
-    """What a program prints in a process of its own, which asks for a processor."""
+    """Output of a program that runs in a process of its own for a processor level."""
     environment = os.environ | {VARIABLE: processor} | more
     command = [sys.executable, "-c", program]
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
@@ -74,14 +74,14 @@ def test_a_library_for_each_processor(processor: str) -> None:
     assert run(ROW_SUMS, processor) == f"{processor} [3. 7.]\n"
 
 
-def test_without_a_wish_the_best_there_is(tmp_path: Path) -> None:
+def test_the_best_level_is_the_default(tmp_path: Path) -> None:
     cache_library(None)
     assert run(ROW_SUMS).split()[0] in (best_level(PLATFORM), NATIVE)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reserves address space as Linux does")
 def test_without_a_linker_object_files_are_loaded(tmp_path: Path) -> None:
-    """By LLVM, which must not tear apart code and constants of a kernel where address space has gaps."""
+    """LLVM loads them, and must keep code and constants of a kernel together if address space has gaps."""
     cache_library(None)
     assert run(GAPS + WITHOUT_A_LINKER + ROW_SUMS) == f"{best_level(PLATFORM)} [3. 7.]\n"
 
@@ -112,7 +112,7 @@ for code in (*pieces.objects, object_for_duckdb(pieces)):
 
 @pytest.mark.parametrize("processor", [*LEVELS, NATIVE])
 def test_every_object_file_loads_alone(processor: str) -> None:
-    """LLVM's loader ended the process where an object had calls, but no writable section."""
+    """LLVM's loader ended the process if an object had calls but no writable section."""
     cache_library(processor)
     command = [sys.executable, "-c", LOADED_ALONE, processor]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
@@ -136,12 +136,12 @@ def test_the_demo_on_each_processor(processor: str) -> None:
     assert "scipy, the same steps" in run(program, processor)
 
 
-def test_a_processor_that_there_is_not() -> None:
+def test_unknown_processors_are_refused() -> None:
     program = "import sparseeinsum as se\ntry:\n    se.connect()\nexcept se.KernelsError as error:\n    print(error)"
     assert run(program, "i386") == f"{VARIABLE} is 'i386', which is none of {', '.join(PLATFORM.processors)}\n"
 
 
-# What Python's own DuckDB, opened without a word of this package, says of a program that it does not know.
+# Functions of a plain DuckDB connection, and the error of `se.connect()`.
 PLAIN = """
 import duckdb, sparseeinsum as se
 connection = duckdb.connect()
@@ -162,8 +162,8 @@ FAILURES: Mapping[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_where_kernels_cannot_be_had_duckdb_works(failure: str, tmp_path: Path) -> None:
-    """`import` and `duckdb.connect()` are as if the package were not there; `se.connect()` says what is wrong."""
+def test_duckdb_works_without_kernels(failure: str, tmp_path: Path) -> None:
+    """`import` and `duckdb.connect()` work as without the package; `se.connect()` explains what is wrong."""
     cause, message = FAILURES[failure]
     printed = run(f"{cause}\n{PLAIN}", XDG_CACHE_HOME=str(tmp_path))
     functions, _, said = printed.partition("\n")
@@ -177,8 +177,8 @@ def test_a_plain_connection_compiles_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_a_library_that_the_system_refuses_is_compiled_anew(tmp_path: Path) -> None:
-    """As a file that was cut off, or that a disk damaged."""
+def test_a_library_that_the_system_refuses_is_compiled_again(tmp_path: Path) -> None:
+    """The library is truncated or damaged."""
     library = cache_library(None)
     shutil.copytree(cache_folder(), tmp_path / "sparseeinsum")
     victim, whole = tmp_path / "sparseeinsum" / library.name, library.read_bytes()
@@ -188,7 +188,7 @@ def test_a_library_that_the_system_refuses_is_compiled_anew(tmp_path: Path) -> N
         assert victim.read_bytes() == whole
 
 
-# DuckDB throws where it finds no memory for a list, through the code of a kernel that asks for it.
+# DuckDB throws an exception through a kernel that asks for a list without enough memory.
 TOO_LARGE = "SELECT i % 3, tensor_sum(tensor_fill(2000, i::DOUBLE)) FROM range(3000) AS t(i) GROUP BY ALL"
 THROWS = f"""
 import duckdb, sparseeinsum as se
@@ -203,13 +203,13 @@ for _ in range(20):
 
 
 @pytest.mark.parametrize("preparation", ["", WITHOUT_A_LINKER])
-def test_what_duckdb_throws_passes_through_kernels(preparation: str) -> None:
-    """The library tells how to unwind its stack; without that, the process ends."""
+def test_exceptions_of_duckdb_pass_through_kernels(preparation: str) -> None:
+    """The library has unwind tables; without them, an exception would end the process."""
     cache_library(None)
     assert run(preparation + THROWS) == "caught\n" * 20
 
 
-def test_what_duckdb_throws_passes_through_the_extension_file(shell: Shell) -> None:
+def test_exceptions_of_duckdb_pass_through_the_extension_file(shell: Shell) -> None:
     finished = shell.run("-csv", "-noheader", script=f"SET memory_limit = '8MB';\n{TOO_LARGE};\nSELECT 'goes on';\n")
     assert finished.stdout == "goes on\n"
     assert "Out of Memory" in finished.stderr

@@ -23,12 +23,12 @@ def connection(shared_db: se.Database) -> Connection:
         ("ij,jk->ik", (16, 32, 64), None, [16, 64, 32]),
         ("ij,kj->ki", (16, 32, 64), None, [16, 64, 32]),
         ("ij,jk->ik", (8, 8, 8), None, None),  # too small
-        ("i,j->ij", (64, 64), None, None),  # sums nothing up
+        ("i,j->ij", (64, 64), None, None),  # has no summed label
         ("aij,ajk->aik", (99, 16, 32, 64), None, [16, 64, 32]),
         ("aij,ajk->ik", (99, 16, 32, 64), None, [16, 64, 32]),  # a is longest, but its elements lie far apart
         # Batches: the rows of a table are one label more.
         ("ij,jk->ik", (16, 32, 64), (512, 2048, 0), [16, 64, 32]),  # summed over the rows
-        ("i,j->ij", (16, 64), (16, 64, 0), [16, 64, 2048]),  # where the rows are what is summed over
+        ("i,j->ij", (16, 64), (16, 64, 0), [16, 64, 2048]),  # where the rows are summed over
         ("ij,jk->ik", (1, 32, 64), (32, 0, 64), [2048, 64, 32]),  # one matrix by all rows of the other
         ("ij,jk->ik", (16, 32, 64), (512, 2048, 1024), [16, 64, 32]),
     ],
@@ -36,7 +36,7 @@ def connection(shared_db: se.Database) -> Connection:
 def test_labels(
     spec: str, extents: tuple[int, ...], batch: tuple[int, int, int] | None, expected: list[int] | None
 ) -> None:
-    """Extents of the rows, the columns and what is summed over; batch: the distances between rows in u, v and w."""
+    """Extents of rows, columns and the summed label; batch: the strides of the batch in u, v and w."""
     plan = np.zeros(contraction_plan.PLAN_SIZE, np.int64)
     letters = np.frombuffer(spec.encode(), np.uint8)
     assert contraction_plan.plan_contraction(letters, np.array(extents), 2, plan) == 0
@@ -45,8 +45,8 @@ def test_labels(
         contraction_plan.add_label(plan, 2048, *batch)
         contraction_plan.simplify_plan(plan)
     labels = contraction._matrix_labels(plan)
-    found = [int(plan[contraction_plan.PLAN_HEADER + 4 * label]) for label in labels]
-    assert (None if labels == (-1, -1, -1) else found) == expected
+    indices = [int(plan[contraction_plan.PLAN_HEADER + 4 * label]) for label in labels]
+    assert (None if labels == (-1, -1, -1) else indices) == expected
 
 
 @pytest.mark.parametrize("spec", ["ij,jk->ik", "ij,jk->ki", "ji,kj->ik", "ij,kj->ik", "i,k->ik", "aij,ajk->ik"])
@@ -57,6 +57,6 @@ def test_sums_over_rows(connection: Connection, spec: str) -> None:
     extents = [bounds[label] for label in dict.fromkeys("".join(terms))]
     columns = "unnest($1::DOUBLE[][]) AS u, unnest($2::DOUBLE[][]) AS v"
     query = f"SELECT tensor_einsum_sum('{spec}', u, v, {extents}) FROM (SELECT {columns})"
-    ((found,),) = connection.execute(query, [u.reshape(300, -1).tolist(), v.reshape(300, -1).tolist()]).fetchall()
+    ((result,),) = connection.execute(query, [u.reshape(300, -1).tolist(), v.reshape(300, -1).tolist()]).fetchall()
     batched = "r" + spec.replace(",", ",r")
-    np.testing.assert_array_equal(found, np.einsum(batched, u, v).ravel())
+    np.testing.assert_array_equal(result, np.einsum(batched, u, v).ravel())

@@ -21,7 +21,7 @@ FUNCTIONS = tuple(supported_functions())
 
 @pytest.fixture(scope="module")
 def connection(postgres_connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """The connection that all errors of this module happen on; it stays the same process."""
+    """One connection for all errors of this module; its process survives them."""
     ((before,),) = postgres_connection.execute("SELECT pg_backend_pid()").fetchall()
     yield postgres_connection
     assert postgres_connection.execute("SELECT pg_backend_pid()").fetchall() == [(before,)]
@@ -34,7 +34,7 @@ def error_of(connection: psycopg.Connection, query: str) -> psycopg.Error:
     return caught.value
 
 
-# Calls that PostgreSQL has other words for, or other functions.
+# Calls with other messages or functions in PostgreSQL.
 _OTHERWISE = re.compile(r"range\(|chr\(0\)|ä")
 MEANT_OTHERWISE = {"tensor_split([], [1], [0, 1099511627776])", "tensor_split_tiles([], [1, 0], [1099511627776, 0])"}
 
@@ -102,7 +102,7 @@ STORAGES = [(storage, size) for storage in ("MAIN", "EXTERNAL", "EXTENDED") for 
 
 
 @pytest.mark.parametrize(("storage", "size"), [("PLAIN", 10), ("PLAIN", 400), *STORAGES])
-def test_arrays_stored_in_any_way(connection: psycopg.Connection, storage: str, size: int) -> None:
+def test_arrays_of_every_kind_of_storage(connection: psycopg.Connection, storage: str, size: int) -> None:
     connection.execute("CREATE TEMP TABLE stored (i int, u float8[], v float4[])")
     connection.execute(f"ALTER TABLE stored ALTER u SET STORAGE {storage}, ALTER v SET STORAGE {storage}")
     ramp = f"ARRAY(SELECT n % 7 FROM generate_series(1, {size}) AS n)"
@@ -125,19 +125,21 @@ def test_elements_in_a_domain(connection: psycopg.Connection) -> None:
 
 
 def test_sets(connection: psycopg.Connection) -> None:
-    """In FROM, with numbers of rows, of many rows, stopped early, and of nothing."""
+    """In FROM: with ordinality, of many rows, with LIMIT, and of no rows."""
     query = "SELECT n, p FROM tensor_split(ARRAY[1, 2, 3, 4], ARRAY[1], ARRAY[2, 2]) WITH ORDINALITY AS t(p, n)"
     assert connection.execute(query).fetchall() == [(1, [1, 3]), (2, [2, 4])]
-    many = "generate_series(1, 2000) AS i, tensor_split(ARRAY[i, 1], ARRAY[0], ARRAY[2]) AS p"
-    assert connection.execute(f"SELECT count(*), sum(p[1]) FROM {many}").fetchall() == [(4000, 2000 * 2001 / 2 + 2000)]
+    relation = "generate_series(1, 2000) AS i, tensor_split(ARRAY[i, 1], ARRAY[0], ARRAY[2]) AS p"
+    assert connection.execute(f"SELECT count(*), sum(p[1]) FROM {relation}").fetchall() == [
+        (4000, 2000 * 2001 / 2 + 2000)
+    ]
     stopped = "SELECT tensor_split(tensor_fill(9, i), ARRAY[0], ARRAY[9]) FROM generate_series(1, 5) AS i LIMIT 11"
     assert len(connection.execute(stopped).fetchall()) == 11
     for nothing in ("NULL::float8[], ARRAY[0], ARRAY[2]", "'{}'::float8[], ARRAY[0], ARRAY[0, 3]"):
         assert connection.execute(f"SELECT * FROM tensor_split({nothing})").fetchall() == []
 
 
-def test_what_superusers_declare_wrongly(connection: psycopg.Connection) -> None:
-    """The library checks what SQL says of its functions as far as it can."""
+def test_wrong_declarations_of_superusers(connection: psycopg.Connection) -> None:
+    """The library checks what SQL declares of its functions as far as possible."""
     ((library, symbol),) = connection.execute(
         "SELECT probin, prosrc FROM pg_proc WHERE oid = 'tensor_add(float8[], float8[])'::regprocedure"
     ).fetchall()
@@ -161,7 +163,7 @@ def test_what_superusers_declare_wrongly(connection: psycopg.Connection) -> None
     ],
 )
 def test_damaged_states(connection: psycopg.Connection, initial: str, kind: type[psycopg.Error]) -> None:
-    """Aggregates of users may begin with any state."""
+    """User-defined aggregates may begin with any state."""
     connection.execute(
         "CREATE OR REPLACE AGGREGATE damaged(float8, bigint, bigint, float8) ("
         "SFUNC = sparseeinsum_stack_numbers_float64_transition, STYPE = bytea, "
@@ -182,7 +184,7 @@ def test_states_of_arrays_that_do_not_fit(connection: psycopg.Connection) -> Non
         assert isinstance(error_of(connection, "SELECT begun('{1,2}')"), kind)
 
 
-# What random arguments are made of, by type, each for some dtype.
+# Values of random arguments, by type, each for some dtype.
 _WORDS: dict[ValueType, list[str]] = {
     ValueType.TEXT: [
         "''",
@@ -241,13 +243,13 @@ END $$"""
 
 
 def test_ten_thousand_malformed_calls(connection: psycopg.Connection) -> None:
-    """Calls out of odd arguments; those that happen to be well formed are not counted."""
+    """Calls with odd arguments; well-formed ones among them do not count."""
     rng, states = random.Random(0), Counter[str]()
     connection.execute(_TRY_CALLS)
     while states.total() - states[""] < 10_000:
         calls = [random_call(rng, rng.choice(FUNCTIONS)) for _ in range(1000)]
-        found = connection.execute("SELECT pg_temp.sqlstate_of(call) FROM unnest(%s::text[]) AS call", [calls])
-        states.update(state for (state,) in found.fetchall())
+        rows = connection.execute("SELECT pg_temp.sqlstate_of(call) FROM unnest(%s::text[]) AS call", [calls])
+        states.update(state for (state,) in rows.fetchall())
     assert set(states) <= {"", "22023", "22004", "22003", "54000"}, states
     assert connection.execute("SELECT tensor_add(ARRAY[1], ARRAY[2])").fetchall() == [([3],)]
 
@@ -261,7 +263,7 @@ def test_a_long_product_can_be_cancelled(connection: psycopg.Connection) -> None
 
 
 def test_arrays_in_variables(connection: psycopg.Connection) -> None:
-    """PL/pgSQL keeps arrays in a form of its own, and updates them in place."""
+    """PL/pgSQL holds arrays in expanded form, and updates them in place."""
     connection.execute("""
         CREATE FUNCTION grow(n int) RETURNS float8[] LANGUAGE plpgsql AS $$
         DECLARE u float8[] := '{}'; v float8[];
@@ -278,8 +280,8 @@ def test_arrays_in_variables(connection: psycopg.Connection) -> None:
         expected.append(float(i))
         u = np.array(expected)
         expected[-1] = u @ u - (u + 1) @ (u + 1)
-    ((found,),) = connection.execute("SELECT grow(500)").fetchall()
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    ((result,),) = connection.execute("SELECT grow(500)").fetchall()
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
 
 
 def test_indexes_and_generated_columns(connection: psycopg.Connection) -> None:

@@ -35,7 +35,7 @@ OLDER = "0.0.9"
 
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
-    """An empty database of one test's own."""
+    """A new empty database for one test."""
     with postgres.connect() as maintenance:
         maintenance.execute("CREATE DATABASE of_one_test")
     try:
@@ -48,7 +48,7 @@ def database(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def older(postgres: PostgresServer) -> Iterator[None]:
-    """An older version of the extension is installed in place of this one."""
+    """An older version of the extension is installed instead of this one."""
     server = find_server(postgres.pg_config)
     present = set(server.extension_folder.iterdir())
     for file in server.extension_folder.glob("sparseeinsum--*.sql"):
@@ -62,17 +62,17 @@ def older(postgres: PostgresServer) -> Iterator[None]:
         install_extension(server, se.__version__)
 
 
-def test_every_function_is_there_and_commented(database: psycopg.Connection) -> None:
+def test_every_function_exists_and_has_a_comment(database: psycopg.Connection) -> None:
     database.execute("CREATE EXTENSION sparseeinsum")
     query = """
         SELECT p.proname, p.prokind, p.provolatile, p.proparallel, p.proisstrict, obj_description(p.oid, 'pg_proc')
         FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
         WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sparseeinsum')"""
-    found = database.execute(query).fetchall()
-    assert len(found) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
-    named = {name for name, *_ in found if name.startswith("tensor_")}
+    listed = database.execute(query).fetchall()
+    assert len(listed) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
+    named = {name for name, *_ in listed if name.startswith("tensor_")}
     assert named == {function.name for function in (*supported_functions(), *array_functions_of_postgresql())}
-    for name, kind, volatility, parallel, is_strict, comment in found:
+    for name, kind, volatility, parallel, is_strict, comment in listed:
         assert (volatility, parallel) == ("i", "s")
         assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name
         assert comment.endswith(".") or "Example: " in comment
@@ -82,10 +82,12 @@ def test_every_function_is_there_and_commented(database: psycopg.Connection) -> 
 
 def test_symbols_are_unique() -> None:
     symbols = [function.symbol for function in (*scalar_functions(), *conversions())] + [
-        each.transition.symbol for each in aggregates()
+        aggregate.transition.symbol for aggregate in aggregates()
     ]
     assert len(set(symbols)) == len(symbols)
-    signatures = [(each.name, tuple(parameter.type for parameter in each.parameters)) for each in c_functions()]
+    signatures = [
+        (function.name, tuple(parameter.type for parameter in function.parameters)) for function in c_functions()
+    ]
     assert len(set(signatures)) == len(signatures)
 
 
@@ -100,16 +102,16 @@ def test_any_schema_and_dropped_again(database: psycopg.Connection) -> None:
 
 
 def test_update(postgres: PostgresServer, older: None, database: psycopg.Connection) -> None:
-    """Views go on, functions of the older version that are no more go, and until then the library refuses them."""
+    """Views stay valid, dropped functions disappear, and before the update the library refuses them."""
     database.execute("CREATE EXTENSION sparseeinsum")
     assert database.execute("SELECT sparseeinsum_version()").fetchall() == [(OLDER,)]
     database.execute("CREATE TABLE stored AS SELECT tensor_fill(2, i) AS u FROM generate_series(1, 3) AS i")
     database.execute("CREATE VIEW summed AS SELECT tensor_norm(tensor_sum(u)) FROM stored")
-    for name, arguments, known in (
+    for name, arguments, signature in (
         ("gone", "float8[]", "tensor_norm(float8[])"),
         ("gone_transition", "float8[], float8[]", "sparseeinsum_sum_float64_transition(float8[], float8[])"),
     ):
-        query = f"SELECT prosrc FROM pg_proc WHERE oid = '{known}'::regprocedure"
+        query = f"SELECT prosrc FROM pg_proc WHERE oid = '{signature}'::regprocedure"
         ((symbol,),) = database.execute(query).fetchall()
         declared = f"FUNCTION {name}({arguments}) RETURNS float8[] AS '$libdir/sparseeinsum', '{symbol}' LANGUAGE C"
         database.execute(f"CREATE {declared}")
@@ -154,7 +156,7 @@ def test_build_for_every_version(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert magic in (folder / "sparseeinsum.so").read_bytes()
 
 
-def test_what_cannot_be_built_is_said(
+def test_what_cannot_be_built_is_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*arguments: str) -> str:
@@ -187,7 +189,7 @@ def test_several_servers_are_not_chosen_between(tmp_path: Path, monkeypatch: pyt
 def test_a_library_for_another_processor_is_refused(
     postgres: PostgresServer, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error when it is loaded, not a crash when it meets an instruction that the processor does not know."""
+    """Loading fails with an error, before an unknown instruction crashes the server."""
     server = find_server(postgres.pg_config)
     monkeypatch.setitem(processors._BITS[(1, "ecx")], "reserved", 16)  # a bit that no processor sets
     monkeypatch.setattr(processors, "features", lambda target: frozenset(("sse3", "reserved")))

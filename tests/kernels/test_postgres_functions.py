@@ -62,7 +62,7 @@ def make_rows(dtype: str) -> Rows:
 
 
 def as_stored(value: Array) -> Any:  # noqa: ANN401  # a number, or numbers
-    """A number or array as the database holds it: complex ones as re, im, ..."""
+    """A number or an array as the database stores it: complex numbers as re, im, ..."""
     if np.iscomplexobj(value):
         return np.atleast_1d(value).view(value.real.dtype).tolist()
     return value.tolist()
@@ -84,26 +84,26 @@ def create_rows(connection: psycopg.Connection) -> None:
             for i in range(ROWS):
                 copy.write_row((i, *(as_stored(values[i]) for values in (rows.u, rows.v, rows.s))))
         columns = ", ".join(
-            f"CASE WHEN i % {every} > 0 THEN {name} END AS {name}" for name, every in NULL_EVERY.items()
+            f"CASE WHEN i % {distance} > 0 THEN {name} END AS {name}" for name, distance in NULL_EVERY.items()
         )
         connection.execute(f"CREATE VIEW nulls_{dtype} AS SELECT i, {columns} FROM rows_{dtype}")
 
 
-def expect_numbers(found: object, expected: Array, dtype: str) -> None:
+def expect_numbers(result: object, expected: Array, dtype: str) -> None:
     """Compare a result's numbers with an oracle's, up to the rounding of a dtype."""
-    given = np.array(numbers(found))
+    actual = np.array(numbers(result))
     flat = np.ascontiguousarray(expected).ravel()
     if np.iscomplexobj(flat):
         flat = flat.view(flat.real.dtype)
-    np.testing.assert_allclose(given, flat, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype])
+    np.testing.assert_allclose(actual, flat, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype])
 
 
 @pytest.mark.parametrize(("call", "dtype"), SCALARS)
 def test_scalar_over_rows(connection: psycopg.Connection, call: str, dtype: str) -> None:
-    found = connection.execute(f"SELECT {in_postgres(call)} FROM rows_{dtype} ORDER BY i").fetchall()
+    rows = connection.execute(f"SELECT {in_postgres(call)} FROM rows_{dtype} ORDER BY i").fetchall()
     with np.errstate(all="ignore"):
         expected = oracle_of(call, dtype)(make_rows(dtype))
-    expect_numbers([value for (value,) in found], expected, dtype)
+    expect_numbers([value for (value,) in rows], expected, dtype)
 
 
 @pytest.mark.parametrize(("call", "dtype"), SCALARS)
@@ -116,20 +116,20 @@ def test_null_in_null_out(connection: psycopg.Connection, call: str, dtype: str)
 
 @pytest.mark.parametrize(("call", "dtype"), AGGREGATES)
 def test_aggregate_of_all_rows(connection: psycopg.Connection, call: str, dtype: str) -> None:
-    """On one process, and in parts that parallel workers merge."""
+    """In one process, and in parts that parallel workers merge."""
     call_here, expected = in_postgres(call), oracle_of(call, dtype)(make_rows(dtype))
     for workers in (0, 2):
         force_workers(connection, workers)
         query = f"SELECT {call_here} FROM rows_{dtype}"
         plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {query}").fetchall())
         assert ("Partial Aggregate" in plan) == (workers > 0)
-        ((found,),) = connection.execute(query).fetchall()
-        expect_numbers(found, expected, dtype)
+        ((result,),) = connection.execute(query).fetchall()
+        expect_numbers(result, expected, dtype)
     force_workers(connection, 0)
 
 
 def force_workers(connection: psycopg.Connection, workers: int) -> None:
-    """Let PostgreSQL use that many workers for any query, however small."""
+    """Make PostgreSQL use this many workers for any query, however small."""
     for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
         connection.execute(f"SET {setting} = 0")
     connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
@@ -142,9 +142,9 @@ def test_aggregate_of_groups_skips_rows_with_null(connection: psycopg.Connection
     rows = make_rows(dtype)
     present = [rows.i % NULL_EVERY[name] > 0 for name in arguments_of(call) if name in NULL_EVERY]
     query = f"SELECT i % 4, {in_postgres(call)} FROM nulls_{dtype} GROUP BY 1"
-    found = connection.execute(query).fetchall()
-    assert len(found) == 4
-    for group, value in found:
+    results = connection.execute(query).fetchall()
+    assert len(results) == 4
+    for group, value in results:
         own = rows[np.logical_and.reduce([*present, rows.i % 4 == group])]
         expect_numbers(value, oracle_of(call, dtype)(own), dtype)
 
@@ -163,7 +163,7 @@ def test_aggregate_over_windows(connection: psycopg.Connection, call: str, dtype
 
 
 @pytest.mark.parametrize("call", test_sql_aggregates.AGGREGATES)
-def test_aggregate_of_nothing(connection: psycopg.Connection, call: str) -> None:
+def test_aggregate_of_no_rows(connection: psycopg.Connection, call: str) -> None:
     for relation in ("rows_float64 WHERE i < 0", "nulls_float64 WHERE i % 105 = 0"):
         assert connection.execute(f"SELECT {in_postgres(call)} FROM {relation}").fetchall() == [(None,)]
 
@@ -173,12 +173,12 @@ def test_examples_run(connection: psycopg.Connection, function: ArrayFunction) -
     if function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]
         query = in_postgres(f"SELECT {function.example} FROM {relation}")
-        ((found,),) = connection.execute(query).fetchall()
-        assert found == expected
+        ((result,),) = connection.execute(query).fetchall()
+        assert result == expected
         return
     call, _, expected_text = function.example.partition(" = ")
-    ((found,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
-    assert numbers(found) == numbers(ast.literal_eval(expected_text))
+    ((result,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
+    assert numbers(result) == numbers(ast.literal_eval(expected_text))
 
 
 LITERALS = [
@@ -190,8 +190,8 @@ LITERALS = [
 
 @pytest.mark.parametrize(("call", "expected"), LITERALS)
 def test_literals(connection: psycopg.Connection, call: str, expected: object) -> None:
-    ((found,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
-    np.testing.assert_array_equal(np.array(numbers(found), float), np.array(numbers(expected), float))
+    ((result,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
+    np.testing.assert_array_equal(np.array(numbers(result), float), np.array(numbers(expected), float))
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ from sparseeinsum.engines.postgresql import installed_functions
 from sparseeinsum.kernels.array_functions import ArrayFunction, array_functions_of_postgresql
 
 ROWS = 12  # few, since functions are slow, but enough to meet 0
-IN_PARTS = ("float32",)  # dtypes of aggregates that parallel workers compute, too
+IN_PARTS = ("float32",)  # dtypes of aggregates that are also computed in parallel
 REFUSED = [function for function in FUNCTIONS if function.name.startswith("tensor_complex_")]
 COMPUTED = [function for function in FUNCTIONS if function not in REFUSED]
 SCALARS_COMPUTED, AGGREGATES_COMPUTED = (
@@ -50,7 +50,7 @@ USER = "a_user"  # without any rights
 
 @pytest.fixture(scope="module")
 def url(postgres: PostgresServer) -> str:
-    """Of an empty database that belongs to a user who may not do anything else."""
+    """An empty database of a user without further rights."""
     with postgres.connect() as maintenance:
         maintenance.execute(f"CREATE ROLE {USER} LOGIN")
         maintenance.execute(f"CREATE DATABASE portable OWNER {USER}")
@@ -59,7 +59,7 @@ def url(postgres: PostgresServer) -> str:
 
 @pytest.fixture(scope="module")
 def installed(url: str) -> str:
-    """Of the same with the portable functions."""
+    """The same database with the portable functions."""
     assert cli.main(["install", "postgres", "--portable", url]) == 0
     return url
 
@@ -90,15 +90,17 @@ SIGNATURES = """
     WHERE p.proname LIKE 'tensor\\_%' OR p.proname = 'sparseeinsum_version'"""
 
 
-def test_the_functions_of_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
-    """Names, arguments, results, volatility and parallel safety; but for what serves clusters, which refuse these."""
-    found = set(connection.execute(SIGNATURES).fetchall())
-    assert len(found) > 300
-    of_clusters = {each.name for each in array_functions_of_postgresql()}
-    assert found == {each for each in extension.execute(SIGNATURES).fetchall() if each[0] not in of_clusters}
+def test_functions_equal_those_of_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
+    """Names, arguments, results, volatility and parallel safety; functions for clusters are left out."""
+    signatures = set(connection.execute(SIGNATURES).fetchall())
+    assert len(signatures) > 300
+    of_clusters = {function.name for function in array_functions_of_postgresql()}
+    assert signatures == {
+        signature for signature in extension.execute(SIGNATURES).fetchall() if signature[0] not in of_clusters
+    }
 
 
-def test_comments_tell_that_they_are_slower(connection: psycopg.Connection) -> None:
+def test_comments_say_that_they_are_slower(connection: psycopg.Connection) -> None:
     query = "SELECT obj_description(oid, 'pg_proc') FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
     comments = [comment for (comment,) in connection.execute(query).fetchall()]
     assert all("slower than the extension" in comment for comment in comments)
@@ -107,10 +109,10 @@ def test_comments_tell_that_they_are_slower(connection: psycopg.Connection) -> N
 @pytest.mark.parametrize(("call", "dtype"), SCALARS_COMPUTED)
 def test_scalar_over_rows(connection: psycopg.Connection, call: str, dtype: str) -> None:
     query = f"SELECT {in_postgres(call)} FROM rows_{dtype} WHERE i < {ROWS} ORDER BY i"
-    found = connection.execute(query).fetchall()
+    rows = connection.execute(query).fetchall()
     with np.errstate(all="ignore"):
         expected = oracle_of(call, dtype)(make_rows(dtype)[np.arange(ROWS)])
-    expect_numbers([value for (value,) in found], expected, dtype)
+    expect_numbers([value for (value,) in rows], expected, dtype)
 
 
 @pytest.mark.parametrize(("call", "dtype"), AGGREGATES_COMPUTED)
@@ -119,12 +121,12 @@ def test_aggregate_of_all_rows(connection: psycopg.Connection, call: str, dtype:
     expected = oracle_of(call, dtype)(rows)
     for workers in (0, 2) if dtype in IN_PARTS else (0,):
         force_workers(connection, workers)
-        ((found,),) = connection.execute(f"SELECT {in_postgres(call)} FROM rows_{dtype}").fetchall()
-        expect_numbers(found, expected, dtype)
+        ((result,),) = connection.execute(f"SELECT {in_postgres(call)} FROM rows_{dtype}").fetchall()
+        expect_numbers(result, expected, dtype)
     force_workers(connection, 0)
 
 
-@pytest.mark.parametrize(("call", "dtype"), [each for each in AGGREGATES if each[1] == "int64"])
+@pytest.mark.parametrize(("call", "dtype"), [case for case in AGGREGATES if case[1] == "int64"])
 def test_aggregate_of_groups_skips_rows_with_null(connection: psycopg.Connection, call: str, dtype: str) -> None:
     rows = make_rows(dtype)
     present = [rows.i % NULL_EVERY[name] > 0 for name in arguments_of(call) if name in NULL_EVERY]
@@ -137,12 +139,12 @@ def test_aggregate_of_groups_skips_rows_with_null(connection: psycopg.Connection
 def test_examples_run(connection: psycopg.Connection, function: ArrayFunction) -> None:
     if function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]
-        ((found,),) = connection.execute(in_postgres(f"SELECT {function.example} FROM {relation}")).fetchall()
-        assert found == expected
+        ((result,),) = connection.execute(in_postgres(f"SELECT {function.example} FROM {relation}")).fetchall()
+        assert result == expected
         return
     call, _, expected_text = function.example.partition(" = ")
-    ((found,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
-    assert numbers(found) == numbers(ast.literal_eval(expected_text))
+    ((result,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
+    assert numbers(result) == numbers(ast.literal_eval(expected_text))
 
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.example)
@@ -156,8 +158,8 @@ def test_complex_numbers_are_refused(connection: psycopg.Connection, function: A
         connection.execute(in_postgres(query)).fetchall()
 
 
-def test_programs_of_what_is_not_available(installed: str) -> None:
-    """They say so, and give no wrong result."""
+def test_unavailable_functions_are_refused(installed: str) -> None:
+    """The error says that they need the library."""
     with se.connect(installed) as db:
         db.connection.execute("CREATE SCHEMA refused; SET search_path = refused, public")
         db.tensor("X", np.array([0.5, 1.5]))
@@ -170,7 +172,7 @@ def test_programs_of_what_is_not_available(installed: str) -> None:
 
 @pytest.mark.parametrize(
     ("call", "words"),
-    [each for each in MALFORMED if "complex" not in each[0]],
+    [case for case in MALFORMED if "complex" not in case[0]],
     ids=[call for call, _ in MALFORMED if "complex" not in call],
 )
 def test_message(connection: psycopg.Connection, call: str, words: tuple[object, ...]) -> None:
@@ -228,18 +230,18 @@ EXPRESSIONS = [
 
 
 def test_random_calls_as_in_the_extension(connection: psycopg.Connection, extension: psycopg.Connection) -> None:
-    """Odd and ordinary arguments; of several errors in a call, either may be told. Hashes are of each variant's own."""
+    """Odd and ordinary arguments; of several errors in a call, either is right. Hashes differ between variants."""
     rng = random.Random(0)
-    known = [function for function in COMPUTED if function.name != "tensor_hash"]
-    calls = [random_call(rng, rng.choice(known)) for _ in range(1000)]
+    candidates = [function for function in COMPUTED if function.name != "tensor_hash"]
+    calls = [random_call(rng, rng.choice(candidates)) for _ in range(1000)]
     calls += [call.format(expression) for call in WELL_FORMED for expression in EXPRESSIONS]
-    found, expected = (_results(each, calls) for each in (connection, extension))
-    for call, result, wanted in zip(calls, found, expected, strict=True):
+    results, expected = (_results(session, calls) for session in (connection, extension))
+    for call, result, wanted in zip(calls, results, expected, strict=True):
         if "error" in wanted or "nothing" in wanted or result == wanted:
             assert result.split()[:1] == wanted.split()[:1], (call, result, wanted)
             continue
         tolerance = TOLERANCES["float32" if "float4" in call or "real" in call else "float64"]
-        given_numbers, wanted_numbers = (np.array(re.findall(r"[\w.+-]+", each), float) for each in (result, wanted))
+        given_numbers, wanted_numbers = (np.array(re.findall(r"[\w.+-]+", text), float) for text in (result, wanted))
         np.testing.assert_allclose(given_numbers, wanted_numbers, rtol=tolerance, err_msg=call)
 
 
@@ -251,7 +253,7 @@ def _results(connection: psycopg.Connection, calls: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES if family not in ("complex", "mixed")])
-def test_programs_give_what_numpy_gives(installed: str, family: str) -> None:
+def test_programs_give_numpys_results(installed: str, family: str) -> None:
     with se.connect(installed) as database:
         database.connection.execute("CREATE SCHEMA programs; SET search_path = programs, public")
 
@@ -269,12 +271,12 @@ def test_programs_give_what_numpy_gives(installed: str, family: str) -> None:
 def test_arrays_of_any_form_are_flat(connection: psycopg.Connection) -> None:
     for value in ("{1,2,3}", "[5:7]={1,2,3}", "{{1},{2},{3}}", "[2:4][-1:-1]={{1},{2},{3}}"):
         call = "tensor_add(u, ARRAY[10, 20, 30]), tensor_sum(u), tensor_norm(u)"
-        found = connection.execute(f"SELECT {call} FROM (SELECT '{value}'::float8[] AS u) AS t GROUP BY u").fetchall()
-        assert found == [([11, 22, 33], [1, 2, 3], np.sqrt(14))]
+        rows = connection.execute(f"SELECT {call} FROM (SELECT '{value}'::float8[] AS u) AS t GROUP BY u").fetchall()
+        assert rows == [([11, 22, 33], [1, 2, 3], np.sqrt(14))]
 
 
 def test_any_search_path(connection: psycopg.Connection) -> None:
-    """Functions find their parts wherever they are called from, and nobody else's."""
+    """Functions call the portable functions for any search_path, and no others of the same name."""
     connection.execute("CREATE SCHEMA elsewhere")
     decoy = "CREATE FUNCTION elsewhere.sparseeinsum_mul(float8, float8) RETURNS float8 LANGUAGE sql RETURN 666"
     connection.execute(decoy)
@@ -286,7 +288,7 @@ def test_any_search_path(connection: psycopg.Connection) -> None:
 
 @pytest.fixture
 def empty(postgres: PostgresServer) -> Iterator[str]:
-    """The URL of an empty database of one test's own."""
+    """The URL of a new empty database for one test."""
     with postgres.connect() as maintenance:
         maintenance.execute("CREATE DATABASE of_one_portable")
     yield postgres.url("of_one_portable")
@@ -295,7 +297,7 @@ def empty(postgres: PostgresServer) -> Iterator[str]:
 
 
 def test_installed_again_and_removed(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Views go on, what only an earlier version had goes, and an engine of another version says what to run."""
+    """Views stay valid, functions of earlier versions go, and another version of the package names the remedy."""
     monkeypatch.setattr(installed_functions, "__version__", "0.0.9")
     assert installed_functions.install_portable(empty) == "public"
     monkeypatch.undo()

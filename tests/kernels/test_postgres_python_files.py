@@ -57,7 +57,7 @@ def test_a_python_that_does_not_fit(
     assert "sparseeinsum install postgres --python" in (caught.value.diag.message_hint or "")
 
 
-def test_the_catalogue_is_no_part_of_it(postgres_python: PostgresServer, fresh: psycopg.Connection) -> None:
+def test_the_catalogue_does_not_belong_to_it(postgres_python: PostgresServer, fresh: psycopg.Connection) -> None:
     fresh.execute("CREATE EXTENSION sparseeinsum")
     se.connect(fresh).tensor("A", A)
     for _ in range(2):
@@ -84,7 +84,7 @@ def test_updates(postgres_python: PostgresServer, fresh: psycopg.Connection) -> 
 def test_by_the_command(
     postgres_python: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(extensions, "install_extension", lambda *_: ())  # it is there, and takes a while
+    monkeypatch.setattr(extensions, "install_extension", lambda *_: ())  # it exists, and takes a while
     assert cli.main(["install", "postgres", "--pg-config", postgres_python.pg_config, "--python"]) == 0
     printed = capsys.readouterr().out
     assert "sparseeinsum_python.control" in printed

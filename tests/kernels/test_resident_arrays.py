@@ -33,7 +33,7 @@ def row_of(table: str, position: str, size: int = WIDTH) -> str:
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """A relation x of rows j, of which one is absent, and 10,000 edges that read them."""
+    """A relation x of rows j, one of them absent, and 10,000 edges that read x."""
     connection: Connection = shared_db.connection
     elements = f"list_transform(range({WIDTH}), lambda k: j * 10 + k)"
     connection.execute(
@@ -47,7 +47,7 @@ def connection(shared_db: se.Database) -> Connection:
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """Whatever happens, no array outlives its statement."""
+    """Assert that no array outlives its statement."""
     yield
     assert require_library().count_residents() == 0
 
@@ -60,13 +60,13 @@ def expected_rows(dtype: type = np.float64) -> NDArray[Any]:
 
 @pytest.mark.parametrize("sql_type", TYPES)
 def test_rows_are_those_of_the_array(connection: Connection, sql_type: str) -> None:
-    found = connection.execute(
+    columns = connection.execute(
         f"WITH v AS (SELECT tensor_resident(val::{sql_type}[], j, {ROWS}, -1::{sql_type}) AS handle FROM x) "
         f"SELECT u.j, tensor_row(v.handle, u.j, {WIDTH}, -1::{sql_type}) AS val FROM edges AS u CROSS JOIN v"
     ).fetchnumpy()
-    rows = np.array(list(found["val"]))
+    rows = np.array(list(columns["val"]))
     assert rows.dtype == TYPES[sql_type]
-    np.testing.assert_array_equal(rows, expected_rows(TYPES[sql_type])[found["j"]])
+    np.testing.assert_array_equal(rows, expected_rows(TYPES[sql_type])[columns["j"]])
 
 
 @pytest.mark.parametrize("materialized", ["", "MATERIALIZED", "NOT MATERIALIZED"])
@@ -78,26 +78,26 @@ def test_sums_over_groups(connection: Connection, materialized: str, threads: in
         GROUP BY u.i ORDER BY u.i"""
     connection.execute(f"SET threads = {threads}")
     try:
-        found = np.array([val for _, val in connection.execute(query).fetchall()])
+        result = np.array([val for _, val in connection.execute(query).fetchall()])
     finally:
         connection.execute("RESET threads")
     i, j, w = np.array(connection.execute("SELECT i, j, w FROM edges").fetchall()).T
     i, j = i.astype(int), j.astype(int)
     expected = np.zeros((211, WIDTH))
     np.add.at(expected, i, w[:, None] * expected_rows()[j])
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 def test_many_threads_fill_one_array(connection: Connection) -> None:
-    """More row groups than one, so that states are merged."""
+    """There are several row groups, so that states are merged."""
     connection.execute("SET threads = 4")
-    found = connection.execute(
+    row = connection.execute(
         "WITH x AS (SELECT j, [j, -j]::DOUBLE[] AS val FROM range(300000) AS t(j)), "
         "v AS (SELECT tensor_resident(val, j, 300000, 0::DOUBLE) AS handle FROM x) "
         "SELECT COUNT(*) FROM x AS u CROSS JOIN v WHERE tensor_row(v.handle, u.j, 2, 0::DOUBLE) = u.val"
     ).fetchone()
     connection.execute("RESET threads")
-    assert found == (300000,)
+    assert row == (300000,)
 
 
 @pytest.mark.parametrize(
@@ -114,17 +114,17 @@ def test_many_threads_fill_one_array(connection: Connection) -> None:
 def test_statements_of_every_shape(connection: Connection, shape: str) -> None:
     plain = f"WITH v AS ({SHARED}) SELECT u.j, {row_of('v', 'u.j')} AS val FROM edges AS u CROSS JOIN v"
     connection.execute(shape.format(query=plain))
-    found = connection.execute(f"SELECT j, val FROM {shape.split()[5]}").fetchnumpy()
-    assert len(found["j"]) >= 500
-    np.testing.assert_array_equal(np.array(list(found["val"])), expected_rows()[found["j"]])
+    columns = connection.execute(f"SELECT j, val FROM {shape.split()[5]}").fetchnumpy()
+    assert len(columns["j"]) >= 500
+    np.testing.assert_array_equal(np.array(list(columns["val"])), expected_rows()[columns["j"]])
 
 
 def test_a_scalar_subquery_and_a_correlated_one(connection: Connection) -> None:
     scalar = f"SELECT j, tensor_row(({SHARED}), j, {WIDTH}, -1::DOUBLE) AS val FROM edges"
     lateral = f"SELECT u.j, r.val FROM edges AS u, ({SHARED}) AS v, LATERAL (SELECT {row_of('v', 'u.j')} AS val) AS r"
     for query in (scalar, lateral):
-        found = connection.execute(query).fetchnumpy()
-        np.testing.assert_array_equal(np.array(list(found["val"])), expected_rows()[found["j"]])
+        columns = connection.execute(query).fetchnumpy()
+        np.testing.assert_array_equal(np.array(list(columns["val"])), expected_rows()[columns["j"]])
 
 
 def test_functions_that_build_lists_leave_the_array_alone(connection: Connection) -> None:
@@ -149,17 +149,17 @@ def test_rows_of_several_arrays_in_one_chunk(connection: Connection) -> None:
         WITH v AS (SELECT j % 3 AS part, tensor_resident(val, j, {ROWS}, 0::DOUBLE) AS handle FROM x GROUP BY part)
         SELECT u.j, v.part, tensor_row(v.handle, u.j, {WIDTH}, 0::DOUBLE) AS val FROM edges AS u JOIN v ON v.part < 3"""
     try:
-        found = connection.execute(query).fetchall()
+        records = connection.execute(query).fetchall()
     except duckdb.InvalidInputException as error:  # the engine may give up groups once it has their results
         assert "no array is resident" in str(error)
         return
     expected = expected_rows()
     expected[ABSENT] = 0
-    for j, part, val in found:
+    for j, part, val in records:
         assert val == list(expected[j] if j % 3 == part else np.zeros(WIDTH))
 
 
-def test_nothing_put_in_is_all_fill(connection: Connection) -> None:
+def test_an_array_without_rows_is_all_fill(connection: Connection) -> None:
     query = f"WITH v AS ({SHARED} WHERE false) SELECT DISTINCT {row_of('v', 'u.j')} FROM edges AS u CROSS JOIN v"
     assert connection.execute(query).fetchall() == [([-1.0] * WIDTH,)]
     assert connection.execute("SELECT tensor_row(NULL, 3, 0, 0.5)").fetchall() == [([],)]
@@ -200,7 +200,7 @@ def test_null_arguments_give_null(connection: Connection) -> None:
         ("tensor_row(NULL, 1, 1099511627776, 0::DOUBLE)", ("bytes",)),
     ],
 )
-def test_what_cannot_be_read_is_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
+def test_invalid_reads_are_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
     expect_error(connection, f"WITH v AS ({SHARED}) SELECT {call} FROM edges CROSS JOIN v", "tensor_row", *words)
 
 
@@ -215,7 +215,7 @@ def test_what_cannot_be_read_is_refused(connection: Connection, call: str, words
         ("tensor_resident([1], 0, n, 0) FROM (VALUES (1), (2)) AS t(n)", ("row",)),
     ],
 )
-def test_what_cannot_be_kept_is_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
+def test_invalid_arrays_are_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
     expect_error(connection, f"SELECT {call}", "tensor_resident", *words)
 
 
@@ -226,7 +226,7 @@ def test_a_handle_ends_with_its_statement(connection: Connection) -> None:
 
 @contextmanager
 def interrupting(connection: Connection) -> Iterator[None]:
-    """Interrupts again and again, since one that comes before a statement has begun does nothing."""
+    """Interrupt repeatedly, since an interrupt before a statement begins has no effect."""
     is_over = threading.Event()
 
     def interrupt() -> None:
@@ -273,15 +273,15 @@ def test_invented_handles_are_refused(connection: Connection, handle: int, posit
         connection.execute(query, [handle, position, size]).fetchall()
 
 
-def test_arrays_that_are_given_up_while_others_read_them(connection: Connection) -> None:
-    """One thread keeps a handle alive for a moment, others read by it: right rows, or an error that says it is gone."""
+def test_arrays_that_end_while_others_read_them(connection: Connection) -> None:
+    """One thread holds a handle for a moment, others read by it: they get right rows, or an error."""
     expected, problems, refused, right = expected_rows(), [], [0], [0]
     handles: list[int] = []
-    stop = threading.Event()
+    is_done = threading.Event()
 
     def read() -> None:
         with connection.cursor() as cursor:
-            while not stop.is_set():
+            while not is_done.is_set():
                 if not handles:
                     continue
                 query = f"SELECT j, tensor_row({handles[-1]}, j, {WIDTH}, 0::DOUBLE) FROM edges"
@@ -305,7 +305,7 @@ def test_arrays_that_are_given_up_while_others_read_them(connection: Connection)
             first = batches.fetchmany(1)
             handles.append(first[0][0])
             time.sleep(0.01)
-    stop.set()
+    is_done.set()
     for reader in readers:
         reader.join()
     assert not problems

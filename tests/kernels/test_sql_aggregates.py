@@ -73,10 +73,12 @@ def test_aggregate_skips_rows_with_null(connection: Connection, call: str, dtype
 @pytest.mark.parametrize("call", AGGREGATES)
 def test_aggregate_of_many_groups_on_many_threads(on_four_threads: Connection, call: str, dtype: str) -> None:
     grouped = call.replace(", i,", ", i // 500,").replace("2501", "5")
-    found = on_four_threads.execute(f"SELECT i % 500, {grouped} FROM rows_{dtype} GROUP BY ALL ORDER BY ALL").fetchall()
+    records = on_four_threads.execute(
+        f"SELECT i % 500, {grouped} FROM rows_{dtype} GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
     rows, _ = read_rows(on_four_threads, f"rows_{dtype}")
-    assert [group for group, _ in found] == list(range(500))
-    for group, result in found:
+    assert [group for group, _ in records] == list(range(500))
+    for group, result in records:
         own = rows[rows.i % 500 == group]
         full = AGGREGATES[call](own)
         if "2501" in call:
@@ -91,10 +93,10 @@ def test_aggregate_over_windows(connection: Connection, call: str, dtype: str) -
     short = call.replace("2501", "300")
     relation = f"(SELECT * FROM rows_{dtype} WHERE i < 300)"
     window = "OVER (ORDER BY i ROWS BETWEEN 40 PRECEDING AND 3 FOLLOWING)"
-    found = connection.execute(f"SELECT i, {short} {window} FROM {relation} ORDER BY i").fetchall()
+    records = connection.execute(f"SELECT i, {short} {window} FROM {relation} ORDER BY i").fetchall()
     rows, _ = read_rows(connection, relation)
     rows = rows[np.argsort(rows.i)]
-    for i, result in found:
+    for i, result in records:
         own = rows[np.arange(max(i - 40, 0), min(i + 4, 300))]
         expected = AGGREGATES[call](own)
         if "2501" in call:
@@ -116,7 +118,7 @@ def test_aggregate_with_clauses(connection: Connection, call: str) -> None:
 
 
 @pytest.mark.parametrize("call", AGGREGATES)
-def test_aggregate_of_nothing(connection: Connection, call: str) -> None:
+def test_aggregate_of_no_rows(connection: Connection, call: str) -> None:
     assert fetch_array(connection, call, "(SELECT * FROM rows_float64 WHERE i < 0)") is None
     assert connection.execute(f"SELECT i, {call} FROM rows_float64 WHERE i < 0 GROUP BY i").fetchall() == []
     assert fetch_array(connection, call, "(SELECT * FROM nulls_float64 WHERE i % 105 = 0)") is None
@@ -143,14 +145,14 @@ def test_order_by_says_which_row_a_position_keeps(connection: Connection) -> Non
 @pytest.mark.parametrize("fill", ["nan", "inf", "-0.0", "0.0", "1.0"])
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
 def test_threads_merge_stacks_bit_by_bit(on_four_threads: Connection, kind: str, fill: str) -> None:
-    """Whatever the fill, no thread's fill covers another thread's value."""
+    """Whatever the fill, a thread's fill never replaces another thread's value."""
     values = f"(SELECT i, (CASE i % 3 WHEN 0 THEN '-0.0' WHEN 1 THEN '1.0' ELSE '0.0' END)::{kind} AS x FROM t)"
     tables = "(SELECT * FROM range(0, 300000, 2) UNION ALL SELECT * FROM range(1, 300000, 2)) AS t(i)"
     query = f"WITH t AS (FROM {tables}) SELECT tensor_stack(x, i, 300001, '{fill}'::{kind}) FROM {values}"
-    (found,) = on_four_threads.execute(query).fetchall()
+    (row,) = on_four_threads.execute(query).fetchall()
     expected = np.append(np.tile([-0.0, 1.0, 0.0], 100_000), float(fill))
-    np.testing.assert_array_equal(np.signbit(found[0]), np.signbit(expected))
-    np.testing.assert_array_equal(found[0], expected)
+    np.testing.assert_array_equal(np.signbit(row[0]), np.signbit(expected))
+    np.testing.assert_array_equal(row[0], expected)
 
 
 @pytest.mark.parametrize("fill", ["nan", "-0.0", "2.0"])
@@ -165,11 +167,11 @@ def test_windows_merge_stacks_bit_by_bit(connection: Connection, fill: str) -> N
 
 def test_many_rows_on_many_threads(on_four_threads: Connection) -> None:
     results = "tensor_sum([i, 1]), tensor_max([i]), tensor_min([i, -i]), tensor_sum_scaled(2, [i])"
-    (found,) = on_four_threads.execute(f"SELECT {results} FROM range(400000) AS t(i)").fetchall()
+    (row,) = on_four_threads.execute(f"SELECT {results} FROM range(400000) AS t(i)").fetchall()
     groups = "SELECT tensor_sum([i, 1]) AS w FROM range(400000) AS t(i) GROUP BY i % 100000"
     (grouped,) = on_four_threads.execute(f"SELECT count(*), sum(w[1]), min(w[2]), max(w[2]) FROM ({groups})").fetchall()
     total = 400_000 * 399_999 / 2
-    assert found == ([total, 400_000.0], [399_999.0], [0.0, -399_999.0], [2 * total])
+    assert row == ([total, 400_000.0], [399_999.0], [0.0, -399_999.0], [2 * total])
     assert grouped == (100_000, total, 4.0, 4.0)
 
 
@@ -197,13 +199,13 @@ SPECIAL = [
 def test_special_numbers(connection: Connection, name: str, dtype: str) -> None:
     values = np.array(SPECIAL, dtype)
     relation = f"(SELECT unnest($1::{SQL_TYPES[dtype]}[][]) AS u)"
-    (found,) = connection.execute(f"SELECT tensor_{name}(u) FROM {relation}", [values.T.tolist()]).fetchone() or ()
+    (row,) = connection.execute(f"SELECT tensor_{name}(u) FROM {relation}", [values.T.tolist()]).fetchone() or ()
     with np.errstate(all="ignore"):
         expected = AGGREGATES_OF_LANGUAGE[name].numpy(values, axis=(1,))
-    np.testing.assert_allclose(found, expected.astype(dtype), rtol=1e-6)
+    np.testing.assert_allclose(row, expected.astype(dtype), rtol=1e-6)
 
 
 def test_logsumexp_of_large_and_small(connection: Connection) -> None:
     relation = "(VALUES ([1000, -1000, 0, 1e308]), ([1000, -1000, -50, -1e308])) AS t(u)"
-    found = fetch_array(connection, "tensor_logsumexp(u::DOUBLE[])", relation)
-    expect_equal(found, np.array([1000 + np.log(2), -1000 + np.log(2), np.exp(-50), 1e308]), "float64")
+    result = fetch_array(connection, "tensor_logsumexp(u::DOUBLE[])", relation)
+    expect_equal(result, np.array([1000 + np.log(2), -1000 + np.log(2), np.exp(-50), 1e308]), "float64")

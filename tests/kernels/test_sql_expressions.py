@@ -23,16 +23,16 @@ NUMBERS = (-np.inf, -2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, np.inf, np.nan)
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """The connection that all expressions of this module are computed on."""
+    """One connection for all expressions of this module."""
     return shared_db.connection
 
 
 def compute(connection: Connection, text: str, u: Array, v: Array) -> Array:
-    """An expression of arrays of one length, as tensor_reduce computes it."""
+    """The value of an expression of arrays of equal length, by tensor_reduce."""
     kind = SQL_TYPES[str(u.dtype)]
     query = f"SELECT tensor_reduce('sum', $1, 'i,i->i', $2::{kind}[], $3::{kind}[], [$4::BIGINT])"
-    ((found,),) = connection.execute(query, [text, u, v, u.size]).fetchall()
-    return np.asarray(found, u.dtype)
+    ((result,),) = connection.execute(query, [text, u, v, u.size]).fetchall()
+    return np.asarray(result, u.dtype)
 
 
 EXPRESSIONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -66,7 +66,7 @@ EXPRESSIONS: dict[str, Callable[[Array, Array], Array]] = {
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_all_pairs_of_special_numbers(connection: Connection, text: str, dtype: str) -> None:
-    u, v = (each.ravel() for each in np.meshgrid(np.array(NUMBERS, dtype), np.array(NUMBERS, dtype)))
+    u, v = (grid.ravel() for grid in np.meshgrid(np.array(NUMBERS, dtype), np.array(NUMBERS, dtype)))
     with np.errstate(all="ignore"):
         expected = EXPRESSIONS[text](u, v)
     np.testing.assert_array_equal(compute(connection, text, u, v), expected)
@@ -75,14 +75,14 @@ def test_all_pairs_of_special_numbers(connection: Connection, text: str, dtype: 
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 1000])
 def test_arrays_of_several_blocks(connection: Connection, size: int) -> None:
     u, v = np.random.default_rng(size).normal(size=(2, size))
-    found = compute(connection, "where(u < v and not v > 1, u * v, max(u, v) - 1)", u, v)
-    np.testing.assert_array_equal(found, np.where((u < v) & (v <= 1), u * v, np.maximum(u, v) - 1))
+    result = compute(connection, "where(u < v and not v > 1, u * v, max(u, v) - 1)", u, v)
+    np.testing.assert_array_equal(result, np.where((u < v) & (v <= 1), u * v, np.maximum(u, v) - 1))
 
 
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_aggregates_of_reduce(connection: Connection, name: str, dtype: str) -> None:
-    """Along lines that end in one element, in elements side by side, and in elements apart."""
+    """Along lines that end in one element, over adjacent elements, and over elements with a stride."""
     rows = [
         (1.0, 2.5, -3.0),
         (0.0, -0.0, 0.0),
@@ -95,12 +95,14 @@ def test_aggregates_of_reduce(connection: Connection, name: str, dtype: str) -> 
     kind = SQL_TYPES[dtype]
     for spec, axis in (("ij->i", 1), ("ij->j", 0)):
         query = f"SELECT tensor_reduce($1, 'u', $2, $3::{kind}[], [6, 3])"
-        ((found,),) = connection.execute(query, [name, spec, values.ravel()]).fetchall()
+        ((result,),) = connection.execute(query, [name, spec, values.ravel()]).fetchall()
         with np.errstate(all="ignore"):
             expected = AGGREGATES[name].numpy(values, axis=(axis,)).astype(dtype)
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
-    ((found,),) = connection.execute(f"SELECT tensor_reduce($1, 'u', 'ij->i', []::{kind}[], [2, 0])", [name]).fetchall()
-    assert found == [AGGREGATES[name].identity(dtype)] * 2
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+    ((result,),) = connection.execute(
+        f"SELECT tensor_reduce($1, 'u', 'ij->i', []::{kind}[], [2, 0])", [name]
+    ).fetchall()
+    assert result == [AGGREGATES[name].identity(dtype)] * 2
 
 
 OPERANDS = st.sampled_from((Operand(0), Operand(1)))
@@ -114,7 +116,7 @@ def calls(names: str, *arguments: st.SearchStrategy[Scalar]) -> st.SearchStrateg
 
 
 def numbers(depth: int) -> st.SearchStrategy[Scalar]:
-    """Expressions whose value numpy rounds as IEEE 754 says; divisors are not the zeros of min and max."""
+    """Expressions whose values IEEE 754 determines; divisors are not zeros of min and max."""
     leaves = OPERANDS | LITERALS | calls("add sub mul", OPERANDS, INTEGERS)
     if depth == 0:
         return leaves
@@ -130,7 +132,7 @@ def numbers(depth: int) -> st.SearchStrategy[Scalar]:
 
 
 def conditions(depth: int) -> st.SearchStrategy[Scalar]:
-    """Expressions that are true or false."""
+    """Boolean expressions."""
     part = numbers(depth)
     compared = calls("lt le gt ge eq ne", part, part) | st.booleans().map(Literal) | calls("and or", part, part)
     if depth == 0:
@@ -140,7 +142,7 @@ def conditions(depth: int) -> st.SearchStrategy[Scalar]:
 
 
 def curves(depth: int) -> st.SearchStrategy[Scalar]:
-    """Expressions that are rounded otherwise here and there, but a little only."""
+    """Expressions whose rounding differs slightly between libraries."""
     curve = calls("exp log sigmoid tanh", numbers(depth))
     return curve | calls("mul", curve, curve) | calls("neg abs sqrt", curve)
 
@@ -148,21 +150,21 @@ def curves(depth: int) -> st.SearchStrategy[Scalar]:
 @settings(max_examples=500)
 @given(numbers(3) | conditions(3))
 def test_random_expressions_of_the_language(connection: Connection, expression: Scalar) -> None:
-    u, v = (each.ravel() for each in np.meshgrid(NUMBERS, NUMBERS))
-    found = compute(connection, write(expression), u, v)
-    np.testing.assert_array_equal(found, np.broadcast_to(evaluate(expression, (u, v)), u.shape))
+    u, v = (grid.ravel() for grid in np.meshgrid(NUMBERS, NUMBERS))
+    result = compute(connection, write(expression), u, v)
+    np.testing.assert_array_equal(result, np.broadcast_to(evaluate(expression, (u, v)), u.shape))
 
 
 @settings(max_examples=200)
 @given(curves(2))
 def test_random_curves_of_the_language(connection: Connection, expression: Scalar) -> None:
-    u, v = (each.ravel() for each in np.meshgrid(NUMBERS, NUMBERS))
-    found = compute(connection, write(expression), u, v)
+    u, v = (grid.ravel() for grid in np.meshgrid(NUMBERS, NUMBERS))
+    result = compute(connection, write(expression), u, v)
     expected = np.broadcast_to(evaluate(expression, (u, v)), u.shape)
-    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(result, expected, rtol=1e-13, atol=1e-300)
 
 
-# What is called, and what the message must hold besides the function's name.
+# Calls, and words that their message contains besides the function's name.
 MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_map('sine', [1])", ("unknown function", "tanh")),
     ("tensor_map('exp2(u)', [1])", ("unknown function",)),
@@ -264,17 +266,17 @@ PYTHON = {
 @settings(max_examples=600)
 @given(st.lists(st.sampled_from(TOKENS), max_size=9).map("".join))
 def test_random_text(connection: Connection, text: str) -> None:
-    """What is taken for an expression is one, and has the value that Python gives it."""
+    """Text that is accepted as an expression has the value that Python gives it."""
     try:
-        ((found,),) = connection.execute("SELECT tensor_map($1, 3)", [text]).fetchall()
+        ((result,),) = connection.execute("SELECT tensor_map($1, 3)", [text]).fetchall()
     except duckdb.Error as error:
         assert "tensor_map: the expression" in str(error)
     else:
-        assert found == pytest.approx(value_by_python(text), nan_ok=True)
+        assert result == pytest.approx(value_by_python(text), nan_ok=True)
 
 
 def value_by_python(text: str) -> float:
-    """An expression of u = 3 by Python, all numbers as numpy's."""
+    """The value of an expression of u = 3 by Python with numpy's numbers."""
     if text == "relu":
         return 3.0
     numbers = re.sub(r"(\d+\.?\d*|\.\d+)(e\d+)?", r"f('\g<0>')", text.strip())

@@ -13,11 +13,11 @@ Connection = duckdb.DuckDBPyConnection
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """The connection that all errors of this module happen on."""
+    """One connection for all errors of this module."""
     return shared_db.connection
 
 
-# What is called, and what the message must hold besides the function's name.
+# Calls, and words that their message contains besides the function's name.
 MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     # Lengths
     ("tensor_add([1, 2], [3])", (2, 1)),
@@ -212,7 +212,7 @@ def test_message(connection: Connection, call: str, words: tuple[object, ...]) -
     ],
 )
 def test_wrong_types(connection: Connection, call: str) -> None:
-    """DuckDB refuses them itself, and lists what the function takes or shows where it stands."""
+    """DuckDB refuses them itself, and lists the function's types or marks the position."""
     expect_error(connection, f"SELECT {call}", call.split("(")[0])
 
 
@@ -278,7 +278,7 @@ def test_wrong_types(connection: Connection, call: str) -> None:
         ("SELECT tensor_sum(DISTINCT u[1:1 + i % 2]) FROM t", ("tensor_sum",)),
     ],
 )
-def test_one_bad_row_among_many(connection: Connection, query: str, words: tuple[object, ...]) -> None:
+def test_one_bad_row_of_many(connection: Connection, query: str, words: tuple[object, ...]) -> None:
     with_table = f"WITH t AS (SELECT i, [i, 1]::DOUBLE[] AS u FROM range(5000) AS t(i)) {query}"
     if words:
         expect_error(connection, with_table, *words)
@@ -300,7 +300,7 @@ def test_threads_whose_states_do_not_fit(on_four_threads: Connection, kind: str)
 
 
 def test_result_of_a_chunk_beyond_the_limit(connection: Connection) -> None:
-    """One row would fit, but DuckDB asks for 2,048 at once."""
+    """One row would fit, but DuckDB computes 2,048 at once."""
     query = "SELECT tensor_fill(1000000000 + i, 0::FLOAT) FROM range(2048) AS t(i)"
     expect_error(connection, query, "tensor_fill", "bytes")
 
@@ -324,7 +324,7 @@ def test_null_argument_comes_before_errors(connection: Connection, call: str) ->
     assert connection.execute(f"SELECT {call} FROM range(3)").fetchall()[0] == (None,)
 
 
-def test_failed_statement_changes_nothing(connection: Connection) -> None:
+def test_failed_statement_leaves_the_database_unchanged(connection: Connection) -> None:
     connection.execute("CREATE TABLE kept AS SELECT i, tensor_fill(i % 3, 1) AS u FROM range(5000) AS t(i)")
     expect_error(connection, "CREATE TABLE lost AS SELECT tensor_sum(u) FROM kept", "tensor_sum")
     expect_error(connection, "UPDATE kept SET u = tensor_add(u, [1])", "tensor_add")

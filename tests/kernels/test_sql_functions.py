@@ -99,10 +99,10 @@ def test_null_in_null_out(connection: Connection, call: str, dtype: str) -> None
 @pytest.mark.parametrize("operation", ["add", "sub", "mul", "div"])
 def test_arrays_of_different_lengths_in_one_chunk(connection: Connection, operation: str, dtype: str) -> None:
     table = f"(SELECT i, u[1:i % 7] AS u, v[1:i % 7] AS v FROM rows_{dtype})"
-    found = connection.execute(f"SELECT u, v, tensor_{operation}(u, v) FROM {table}").fetchall()
+    records = connection.execute(f"SELECT u, v, tensor_{operation}(u, v) FROM {table}").fetchall()
     combine = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}[operation]
     with np.errstate(all="ignore"):
-        for u, v, w in found:
+        for u, v, w in records:
             np.testing.assert_array_equal(w, combine(np.array(u, dtype), np.array(v, dtype)))
 
 
@@ -163,16 +163,16 @@ def test_literals(connection: Connection, call: str, expected: list[Any]) -> Non
     assert repr(row[0]) == repr(expected)
 
 
-def test_hashes_tell_arrays_apart(connection: Connection) -> None:
+def test_hashes_of_different_arrays_differ(connection: Connection) -> None:
     arrays = {
         "BIGINT": ["", "0", "0, 0", "1, 2", "2, 1", "1, 3", "-1, 2"],
         "FLOAT": ["", "0", "'-0'", "0, 0", "1, 2", "2, 1", "'nan', '1'", "'inf', '1'"],
         "DOUBLE": ["", "0", "'-0'", "0, 0", "1, 2", "2, 1", "1, 2.0000000000000004", "'nan', '1'", "'inf', '1'"],
     }
-    for kind, known in arrays.items():
-        calls = ", ".join(f"tensor_hash([{each}]::{kind}[])" for each in known)
+    for kind, literals in arrays.items():
+        calls = ", ".join(f"tensor_hash([{literal}]::{kind}[])" for literal in literals)
         (hashes,) = connection.execute(f"SELECT {calls}").fetchall()
-        assert len(set(hashes)) == len(known)
+        assert len(set(hashes)) == len(literals)
 
 
 NUMBER_LITERALS: list[tuple[str, float]] = [
@@ -304,8 +304,8 @@ def test_spec_extents_and_expression_may_be_columns(connection: Connection) -> N
         expect_equal(np.asarray(mapped), maps[expression], "float64")
     summed = "tensor_einsum_sum('ij,jk->ik', u, u, extents)"
     rows = "(SELECT $1 AS u, unnest([[2, 3, 2], [2, 3, 2]]) AS extents)"
-    (found,) = connection.execute(f"SELECT {summed} FROM {rows}", [u]).fetchall()
-    expect_equal(np.asarray(found[0]), 2 * (u.reshape(2, 3) @ u.reshape(3, 2)), "float64")
+    (row,) = connection.execute(f"SELECT {summed} FROM {rows}", [u]).fetchall()
+    expect_equal(np.asarray(row[0]), 2 * (u.reshape(2, 3) @ u.reshape(3, 2)), "float64")
 
 
 @pytest.mark.parametrize(
@@ -343,8 +343,8 @@ def test_results_are_stored_and_read_again(connection: Connection, tmp_path: Pat
     connection.execute("CREATE MACRO length_of(u) AS tensor_norm(u)")
     connection.execute(f"COPY doubled TO '{tmp_path}/doubled.parquet'")
     even, odd = 2 * np.arange(0, 3000, 2).sum(), np.arange(1, 3000, 2).sum()
-    found = connection.execute(f"SELECT u, length_of(u) FROM '{tmp_path}/doubled.parquet' WHERE i = -1").fetchall()
-    assert found == [([2.0 * (even + odd)] * 3, pytest.approx(np.sqrt(3) * 2 * (even + odd)))]
+    records = connection.execute(f"SELECT u, length_of(u) FROM '{tmp_path}/doubled.parquet' WHERE i = -1").fetchall()
+    assert records == [([2.0 * (even + odd)] * 3, pytest.approx(np.sqrt(3) * 2 * (even + odd)))]
     for kind, name in (("MACRO", "length_of"), ("VIEW", "doubled"), ("TABLE", "stored")):
         connection.execute(f"DROP {kind} {name}")
 
@@ -358,16 +358,16 @@ def test_nan_wins_least_and_greatest(connection: Connection, function: str, valu
 
 
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
-def test_finite_gives_what_it_was_given(connection: Connection, kind: str) -> None:
-    """Vectors of every kind pass, beside the same vectors without the check."""
+def test_finite_returns_its_argument(connection: Connection, kind: str) -> None:
+    """Vectors of every kind equal the same vectors without the check."""
     table = f"(SELECT i, CASE WHEN i % 7 > 0 THEN [i, -i]::{kind}[] END AS u FROM range(9000) AS t(i))"
     checked = "tensor_finite('W', u, 0) AS a, tensor_finite('W', tensor_scale(2, u), 0) AS b"
     checked += ", tensor_finite('W', i, 0) AS c, tensor_finite(CASE WHEN i % 5 > 0 THEN 'W' END, u, 0) AS d"
     plain = "u, tensor_scale(2, u), i, CASE WHEN i % 5 > 0 THEN u END"
     query = "SELECT {} FROM {} WHERE i % 3 > 0 ORDER BY i DESC"
-    found = connection.execute(query.format(checked, table)).fetchall()
-    assert found == connection.execute(query.format(plain, table)).fetchall()
-    assert len(found) == 6000
+    records = connection.execute(query.format(checked, table)).fetchall()
+    assert records == connection.execute(query.format(plain, table)).fetchall()
+    assert len(records) == 6000
 
 
 def test_prepared_statement_runs_again(connection: Connection) -> None:

@@ -26,7 +26,7 @@ PATTERNS: dict[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True)
 class Rows:
-    """u holds (2, n) and v (n, 2), n differing from row to row."""
+    """Arrays u of shape (2, n) and v of shape (n, 2); n differs from row to row."""
 
     u: list[Array]
     v: list[Array]
@@ -36,7 +36,7 @@ class Rows:
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """Where the tables of all rows are."""
+    """A connection for the tables of all rows."""
     return shared_db.connection
 
 
@@ -56,7 +56,7 @@ def rows(request: pytest.FixtureRequest, connection: Connection, extents: Array)
         return np.asarray(values[0] + 1j * values[1] if is_complex else values[0], dtype)
 
     u, v = [drawn((2, n)) for n in extents], [drawn((n, 2)) for n in extents]
-    stored = [[each.ravel().view(each.real.dtype).tolist() for each in arrays] for arrays in (u, v)]
+    stored = [[array.ravel().view(array.real.dtype).tolist() for array in arrays] for arrays in (u, v)]
     columns = f"unnest(range({ROWS})) AS i, unnest($1::{kind}[][]) AS u, unnest($2::{kind}[][]) AS v"
     query = f"CREATE OR REPLACE TABLE ragged AS SELECT {columns}, unnest($3::BIGINT[]) AS n"
     connection.execute(query, [*stored, extents.tolist()])
@@ -64,13 +64,13 @@ def rows(request: pytest.FixtureRequest, connection: Connection, extents: Array)
 
 
 def fetch(connection: Connection, rows: Rows, call: str, tail: str = "ORDER BY i") -> list[Array]:
-    """What a call gives; in it `tensor` stands for the beginning of the functions' names."""
-    found = connection.execute(f"SELECT {call.replace('tensor', rows.prefix)} FROM ragged {tail}").fetchall()
+    """Results of a call; in it, `tensor` stands for the prefix of the functions' names."""
+    records = connection.execute(f"SELECT {call.replace('tensor', rows.prefix)} FROM ragged {tail}").fetchall()
     dtype = rows.u[0].dtype
-    return [np.array(value, dtype.type(0).real.dtype).view(dtype) for (value,) in found]
+    return [np.array(value, dtype.type(0).real.dtype).view(dtype) for (value,) in records]
 
 
-# By row, and of a u and a v.
+# Functions of u and v, by row.
 SCALARS: dict[str, Callable[[Array, Array], Array]] = {
     "tensor_einsum('ij,jk->ik', u, v, [2, n, 2])": lambda u, v: u @ v,
     "tensor_einsum('ij,ki->jk', u, v, [2, n, n])": lambda u, v: np.einsum("ij,ki->jk", u, v),
@@ -84,7 +84,7 @@ SCALARS: dict[str, Callable[[Array, Array], Array]] = {
     "tensor_map('1 + u', u)": lambda u, v: 1 + u,
 }
 
-# Of groups, with the results that rows have in common.
+# Aggregates of groups, with the result of one row.
 SUMS: dict[str, Callable[[Array, Array], Array]] = {
     "tensor_einsum_sum('ij,jk->ik', u, v, [2, n, 2])": lambda u, v: u @ v,
     "tensor_einsum_sum('ij,jk->ki', u, v, [2, n, 2])": lambda u, v: (u @ v).T,
@@ -97,38 +97,38 @@ SUMS: dict[str, Callable[[Array, Array], Array]] = {
 @pytest.mark.parametrize("call", SCALARS)
 def test_results_by_row(connection: Connection, rows: Rows, call: str) -> None:
     expected = [SCALARS[call](u, v) for u, v in zip(rows.u, rows.v, strict=True)]
-    for found, result in zip(fetch(connection, rows, call), expected, strict=True):
-        np.testing.assert_array_equal(found, result.ravel())
+    for actual, result in zip(fetch(connection, rows, call), expected, strict=True):
+        np.testing.assert_array_equal(actual, result.ravel())
 
 
 @pytest.mark.parametrize("call", SUMS)
 def test_results_by_group(on_four_threads: Connection, rows: Rows, call: str) -> None:
     results = np.array([SUMS[call](u, v) for u, v in zip(rows.u, rows.v, strict=True)])
-    for found, group in zip(
+    for actual, group in zip(
         fetch(on_four_threads, rows, call, "GROUP BY i % 7 ORDER BY i % 7"), np.unique(rows.groups), strict=True
     ):
-        np.testing.assert_array_equal(found, results[rows.groups == group].sum(axis=0).ravel())
-    (found,) = fetch(on_four_threads, rows, call, "")
-    np.testing.assert_array_equal(found, results.sum(axis=0).ravel())
+        np.testing.assert_array_equal(actual, results[rows.groups == group].sum(axis=0).ravel())
+    (actual,) = fetch(on_four_threads, rows, call, "")
+    np.testing.assert_array_equal(actual, results.sum(axis=0).ravel())
 
 
 def test_fill_by_row(connection: Connection, rows: Rows, extents: Array) -> None:
     value = "[i, 1]::DOUBLE[]" if rows.prefix == "tensor_complex" else f"i::{ELEMENTS[rows.u[0].dtype.name]}"
-    found = fetch(connection, rows, f"tensor_fill(n, {value})")
+    filled_arrays = fetch(connection, rows, f"tensor_fill(n, {value})")
     imaginary = 1j if rows.prefix == "tensor_complex" else 0
-    assert [each.tolist() for each in found] == [[i + imaginary] * int(n) for i, n in enumerate(extents)]
+    assert [array.tolist() for array in filled_arrays] == [[i + imaginary] * int(n) for i, n in enumerate(extents)]
 
 
 @pytest.mark.parametrize("aggregate", ["max", "min", "logsumexp"])
 def test_ordered_aggregates_by_row(connection: Connection, extents: Array, aggregate: str) -> None:
-    """These have no complex numbers; what folding nothing gives is infinite."""
+    """No complex numbers, which have no order; the aggregate of no values is infinite."""
     table = f"(SELECT unnest(range({ROWS})) AS i, unnest($1::BIGINT[]) AS n)"
     call = f"tensor_reduce('{aggregate}', 'u + 1', 'ij->i', tensor_fill(2 * n, i::DOUBLE), [2, n])"
-    found = connection.execute(f"SELECT {call} FROM {table} ORDER BY i", [extents.tolist()]).fetchall()
+    records = connection.execute(f"SELECT {call} FROM {table} ORDER BY i", [extents.tolist()]).fetchall()
     with np.errstate(divide="ignore"):
         shift = np.log(extents) if aggregate == "logsumexp" else np.zeros(ROWS)
     expected = np.where(extents > 0, np.arange(1, ROWS + 1) + shift, np.inf if aggregate == "min" else -np.inf)
-    np.testing.assert_allclose([value for (value,) in found], np.stack([expected] * 2, axis=1), rtol=1e-14)
+    np.testing.assert_allclose([value for (value,) in records], np.stack([expected] * 2, axis=1), rtol=1e-14)
 
 
 # The two shapes of arrays of one length, (2, 3) and (3, 2), in every other row.
@@ -143,13 +143,13 @@ TWO_SHAPES: dict[str, Callable[[Array], Array]] = {
 
 @pytest.mark.parametrize("call", TWO_SHAPES)
 def test_arrays_of_one_length_and_two_shapes(connection: Connection, call: str) -> None:
-    """These lie at even distances in memory, as those do that are computed all at once."""
+    """Such arrays have equal distances in memory, as those that are computed in one batch."""
     is_sum = "_sum(" in call
     shaped = "2 + i % 2 AS a, 3 - i % 2 AS b, [i, 1, 2, 3, 4, 5]::DOUBLE[] AS u"
     relation = f"(SELECT i, {shaped} FROM range({ROWS}) AS t(i))"
-    found = connection.execute(f"SELECT {call} FROM {relation} {'' if is_sum else 'ORDER BY i'}").fetchall()
+    records = connection.execute(f"SELECT {call} FROM {relation} {'' if is_sum else 'ORDER BY i'}").fetchall()
     results = [TWO_SHAPES[call](np.array([i, 1.0, 2, 3, 4, 5]).reshape(2 + i % 2, 3 - i % 2)) for i in range(ROWS)]
     if is_sum:
-        assert found == [([sum(results)],)]
+        assert records == [([sum(results)],)]
     else:
-        assert [value for (value,) in found] == [result.ravel().tolist() for result in results]
+        assert [value for (value,) in records] == [result.ravel().tolist() for result in results]

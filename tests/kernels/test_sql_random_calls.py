@@ -24,18 +24,18 @@ HUGE = (1 << 40) + 1  # more than the elements that any array may have
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """The connection that all calls of this module are made on."""
+    """One connection for all calls of this module."""
     return shared_db.connection
 
 
-# What random arguments are made of: mostly small, else out of all range.
+# Values of random arguments: mostly small, else out of range.
 ODD_INTEGERS = [-1, HUGE, 1 << 62, (1 << 63) - 1, -(1 << 63)]
 Integers = list[int]
-Expected = NDArray[Any] | None  # None: an error
+Expected = NDArray[Any] | None  # None stands for an error
 
 
 def rarely(usual: st.SearchStrategy[Any], odd: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Something odd once in ten times."""
+    """An odd value once in ten times."""
     return st.integers(0, 9).flatmap(lambda choice: odd if choice == 0 else usual)
 
 
@@ -44,7 +44,7 @@ SMALL = rarely(st.integers(0, 3), st.sampled_from(ODD_INTEGERS))
 
 @st.composite
 def arrays(draw: st.DrawFn, size: int) -> list[float | None]:
-    """Mostly of the size wanted, rarely with a NULL."""
+    """An array, mostly of the given size, rarely with a NULL."""
     length = draw(rarely(st.just(size if 0 <= size <= 100 else 0), st.integers(0, 9)))
     values: list[float | None] = [
         float(value) for value in draw(st.lists(st.integers(-4, 4), min_size=length, max_size=length))
@@ -55,7 +55,7 @@ def arrays(draw: st.DrawFn, size: int) -> list[float | None]:
 
 
 def shaped(values: list[float | None], extents: Integers) -> NDArray[Any] | None:
-    """The array with these extents; None where it is no such array."""
+    """The array with these extents, or None if its size differs."""
     if None in values or any(extent not in range(101) for extent in extents) or len(values) != prod(extents):
         return None
     return np.array(values, float).reshape(extents)
@@ -64,7 +64,7 @@ def shaped(values: list[float | None], extents: Integers) -> NDArray[Any] | None
 def check(
     connection: Connection, call: str, arguments: Sequence[object], expected: Expected, *, copies: int = 1
 ) -> None:
-    """A call gives what numpy gives, or an error that names the function where there is no such thing."""
+    """Assert that a call gives numpy's result, or, where there is none, an error that names the function."""
     name = call.split("(")[0]
     try:
         (row,) = connection.execute(f"SELECT {call} FROM range({copies})", arguments).fetchall()[:1]
@@ -79,24 +79,24 @@ def check(
 
 def flat(value: object) -> list[float]:
     """Numbers of nested lists, in order."""
-    return [number for each in value for number in flat(each)] if isinstance(value, list) else [value]  # type: ignore[list-item]  # a number
+    return [number for element in value for number in flat(element)] if isinstance(value, list) else [value]  # type: ignore[list-item]  # a number
 
 
 @st.composite
 def contractions(draw: st.DrawFn) -> tuple[str, list[list[float | None]], Integers]:
-    """A spec, its operands and extents: mostly well formed."""
+    """A spec, its operands and extents; mostly well formed."""
     operands = ["".join(draw(st.lists(st.sampled_from("ijK"), max_size=3))) for _ in range(draw(st.integers(1, 2)))]
     labels = list(dict.fromkeys("".join(operands)))
     output = "".join(label for label in draw(st.permutations(labels)) if draw(st.booleans()))
     spec = draw(rarely(st.just(f"{','.join(operands)}->{output}"), st.text("ijK,-> ", max_size=9)))
     extents = draw(rarely(st.just([draw(SMALL) for _ in labels]), st.lists(SMALL, max_size=4)))
-    known = dict(zip(labels, extents, strict=False))
-    values = [draw(arrays(prod(known.get(label, 1) for label in operand))) for operand in operands]
+    bounds = dict(zip(labels, extents, strict=False))
+    values = [draw(arrays(prod(bounds.get(label, 1) for label in operand))) for operand in operands]
     return spec, values, extents
 
 
 def contract(spec: str, values: list[list[float | None]], extents: Integers) -> Expected:
-    """What numpy.einsum makes of it."""
+    """The result of numpy.einsum."""
     parts = re.fullmatch(r"([ijK]*)(?:,([ijK]*))?->([ijK]*)", spec.replace(" ", ""))
     if parts is None or "- " in spec:
         return None
@@ -104,8 +104,8 @@ def contract(spec: str, values: list[list[float | None]], extents: Integers) -> 
     labels = list(dict.fromkeys("".join(operands) + parts[3]))
     if len(operands) != len(values) or len(labels) != len(extents) or len(set(parts[3])) < len(parts[3]):
         return None
-    known = dict(zip(labels, extents, strict=True))
-    shapes = [[known[label] for label in operand] for operand in operands]
+    bounds = dict(zip(labels, extents, strict=True))
+    shapes = [[bounds[label] for label in operand] for operand in operands]
     inputs = [array for array in map(shaped, values, shapes) if array is not None]
     if len(inputs) < len(values) or not set(parts[3]) <= set("".join(operands)):
         return None
@@ -164,7 +164,7 @@ def test_random_tiles(connection: Connection, data: st.DataObject) -> None:
 
 
 def placed(array: Expected, starts: Integers, sizes: Integers) -> Expected:
-    """An array in a larger one, whose other elements are 0.5."""
+    """A larger array of 0.5 with an array placed in it."""
     if array is None or not len(starts) == len(sizes) == array.ndim:
         return None
     ends = [start + extent for start, extent in zip(starts, array.shape, strict=True)]
@@ -196,7 +196,7 @@ def counts_along(array: Expected, axis: int) -> Expected:
 
 
 def stack(values: list[float | None], position: int, size: int, inner: int) -> Expected:
-    """One array at a position of a new axis; an empty one gives nothing, however long the axis."""
+    """An array at one position of a new axis; an empty array gives an empty result for any extent."""
     if None in values or not 0 <= position < size or inner < 0 or len(values) % max(inner, 1) or (values and not inner):
         return None
     if not values:

@@ -18,7 +18,7 @@ DTYPES = {"float64": "DOUBLE", "float32": "FLOAT", "int64": "BIGINT", "complex12
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """The connection that all calls of this module are made on."""
+    """One connection for all calls of this module."""
     return shared_db.connection
 
 
@@ -42,7 +42,7 @@ class Cut:
 
     @property
     def stored(self) -> list[list[float]]:
-        """As SQL has them: flat, complex numbers as re, im."""
+        """The arrays as SQL stores them: flat, complex numbers as re, im."""
         return [in_sql(array) for array in self.arrays]
 
 
@@ -53,7 +53,7 @@ def in_sql(array: Array) -> list[Any]:
 
 @st.composite
 def cuts(draw: st.DrawFn) -> Cut:
-    """One or a few arrays of up to four axes, of every dtype, with tiles that divide and tiles that do not."""
+    """A few arrays of up to four axes and any dtype, with tiles that divide the axes or do not."""
     shape = draw(st.lists(st.integers(0, 7), max_size=4))
     tiles = [draw(st.integers(0, 9)) for _ in shape]
     dtype, rows = draw(st.sampled_from(list(DTYPES))), draw(st.integers(1, 3))
@@ -65,14 +65,14 @@ def cuts(draw: st.DrawFn) -> Cut:
 @given(cuts())
 def test_blocks_are_those_of_numpy(connection: Connection, cut: Cut) -> None:
     call = f"{cut.function('split_tiles')}(unnest($1::{cut.element}[][]), $2::BIGINT[], $3::BIGINT[])"
-    found = connection.execute(f"SELECT {call}", [cut.stored, cut.tiles, cut.extents]).fetchall()
-    assert found == [([in_sql(block) for _, block in tiles_of(array, cut.tiles)],) for array in cut.arrays]
+    records = connection.execute(f"SELECT {call}", [cut.stored, cut.tiles, cut.extents]).fetchall()
+    assert records == [([in_sql(block) for _, block in tiles_of(array, cut.tiles)],) for array in cut.arrays]
 
 
 @settings(max_examples=300)
 @given(cuts(), st.data())
-def test_blocks_come_together(connection: Connection, cut: Cut, data: st.DataObject) -> None:
-    """Cut and put together again, some blocks left out; another array around them holds the fill."""
+def test_blocks_are_joined(connection: Connection, cut: Cut, data: st.DataObject) -> None:
+    """Arrays are cut and joined again without some blocks; a surrounding array holds the fill."""
     margin = [data.draw(st.tuples(st.integers(0, 2), st.integers(0, 2))) for _ in cut.extents]
     sizes = [extent + sum(ends) for extent, ends in zip(cut.extents, margin, strict=True)]
     fill = np.array(3 - 2j if np.iscomplexobj(cut.arrays) else 3, cut.arrays.dtype)
@@ -92,8 +92,8 @@ def test_blocks_come_together(connection: Connection, cut: Cut, data: st.DataObj
     constant = str(in_sql(fill) if np.iscomplexobj(fill) else fill)
     call = f"{cut.function('place')}(val, starts, extents, $5::BIGINT[], {constant}::{stored_type(cut)})"
     query = f"SELECT i, {call} FROM {relation} GROUP BY i ORDER BY i"
-    found = connection.execute(query, [numbers, starts_of, extents_of, blocks, sizes]).fetchall()
-    assert found == [(row, in_sql(expected[row])) for row in sorted(set(numbers))]
+    records = connection.execute(query, [numbers, starts_of, extents_of, blocks, sizes]).fetchall()
+    assert records == [(row, in_sql(expected[row])) for row in sorted(set(numbers))]
 
 
 def stored_type(cut: Cut) -> str:
@@ -110,17 +110,17 @@ EXTENTS = "[least(3, 5 - 3 * k), least(3, 7 - 3 * l)]"
 def test_round_trip_of_many_rows_on_threads(on_four_threads: Connection) -> None:
     placed = f"tensor_place(val, [3 * k, 3 * l], {EXTENTS}, [5, 7], 0.5)"
     query = f"SELECT i, w, u FROM (SELECT i, {placed} AS w FROM {BLOCKS} GROUP BY i) JOIN {MATRICES} USING (i)"
-    found = on_four_threads.execute(f"SELECT count(*), bool_and(w = u), max(w[35]) FROM ({query})").fetchall()
-    assert found == [(3000, True, 34.0 + 2999)]
+    records = on_four_threads.execute(f"SELECT count(*), bool_and(w = u), max(w[35]) FROM ({query})").fetchall()
+    assert records == [(3000, True, 34.0 + 2999)]
 
 
 def test_one_array_of_many_rows_on_threads(on_four_threads: Connection) -> None:
-    """Every thread places some blocks, and the states are laid over each other; some blocks hold the fill."""
+    """Every thread places some blocks, and states are merged; some blocks hold the fill."""
     placed = "tensor_place([i % 3, i], [i // 500 * 2, i % 500], [2, 1], [1201, 501], 1)"
-    ((found,),) = on_four_threads.execute(f"SELECT {placed} FROM range(299999) AS t(i)").fetchall()
+    ((result,),) = on_four_threads.execute(f"SELECT {placed} FROM range(299999) AS t(i)").fetchall()
     i = np.append(np.arange(299_999), 1).reshape(600, 500)
     pairs = np.stack([np.where(i == 1, 1, i % 3), i], axis=1).reshape(1200, 500)
-    np.testing.assert_array_equal(np.reshape(found, (1201, 501)), np.pad(pairs, (0, 1), constant_values=1))
+    np.testing.assert_array_equal(np.reshape(result, (1201, 501)), np.pad(pairs, (0, 1), constant_values=1))
 
 
 @pytest.mark.parametrize("fill", ["nan", "-0.0", "2.0"])

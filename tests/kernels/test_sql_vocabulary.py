@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_extension.py as
 
 @pytest.fixture(scope="module")
 def connection(shared_db: se.Database) -> Connection:
-    """The connection of an empty database."""
+    """A connection to an empty database."""
     return shared_db.connection
 
 
@@ -28,11 +28,11 @@ def test_every_function_is_tested() -> None:
     others = [
         function for function in array_functions() if "f64" in function.dtypes and not function.uses_resident_arrays
     ]
-    # test_resident_arrays.py and test_users_aggregates.py have the rest
+    # test_resident_arrays.py and test_user_aggregates.py test the rest
     assert called == {function.name for function in others if not function.is_embedded}
 
 
-# What the examples of aggregates read, and what they give.
+# Inputs and results of the examples of aggregates.
 EXAMPLE_ROWS = {
     "tensor_sum(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [4.0, 6.0]),
     "tensor_prod(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [3.0, 8.0]),
@@ -123,7 +123,7 @@ def test_descriptions_are_sentences(function: ArrayFunction) -> None:
     assert set(named) <= {argument.name for argument in function.arguments}
 
 
-# What SQL calls the elements of arrays, by dtype.
+# SQL types of the elements of arrays, by dtype.
 ELEMENTS = {"f64": "DOUBLE", "f32": "FLOAT", "i64": "BIGINT", "c128": "DOUBLE", "c64": "FLOAT"}
 
 
@@ -153,7 +153,7 @@ def test_duckdb_lists_every_function(connection: Connection, function: ArrayFunc
             "aggregate" if function.is_aggregate else "scalar",
         ],
     ).fetchall()
-    is_made = dtype in function.dtypes or ELEMENTS[dtype] in [ELEMENTS[each] for each in function.dtypes]
+    is_made = dtype in function.dtypes or ELEMENTS[dtype] in [ELEMENTS[item] for item in function.dtypes]
     assert listed == [(int(is_made),)]
 
 

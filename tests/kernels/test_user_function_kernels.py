@@ -52,7 +52,7 @@ def huber(x: float, width: float) -> float:
     return width * (abs(x) - width / 2)
 
 
-# Functions, and what they give for arrays.
+# Functions, and their values for arrays.
 FUNCTIONS: dict[str, tuple[Function, Callable[..., Array]]] = {
     "gelu": (gelu, lambda x: 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))),
     "halvings": (halvings, lambda x: np.where((x > 1) & (x < np.inf), np.ceil(np.log2(np.where(x > 1, x, 1))), 0)),
@@ -88,8 +88,8 @@ def connection() -> duckdb.DuckDBPyConnection:
 def compute(connection: duckdb.DuckDBPyConnection, text: str, u: Array, v: Array) -> Array:
     kind = SQL_TYPES[str(u.dtype)]
     query = f"SELECT tensor_reduce('sum', $1, 'i,i->i', $2::{kind}[], $3::{kind}[], [$4::BIGINT])"
-    ((found,),) = connection.execute(query, [text, u, v, u.size]).fetchall()
-    return np.asarray(found)
+    ((result,),) = connection.execute(query, [text, u, v, u.size]).fetchall()
+    return np.asarray(result)
 
 
 def arguments_of(name: str) -> int:
@@ -100,34 +100,34 @@ def arguments_of(name: str) -> int:
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values(connection: duckdb.DuckDBPyConnection, name: str, dtype: str) -> None:
-    u, v = (each.ravel().astype(dtype) for each in np.meshgrid(NUMBERS, NUMBERS))
+    u, v = (grid.ravel().astype(dtype) for grid in np.meshgrid(NUMBERS, NUMBERS))
     operands = (u, v, np.full(u.size, 2.0))[: arguments_of(name)]
     call = f"{name}({', '.join(('u', 'v', '2')[: len(operands)])})"
-    keep = ~np.isnan(operands).any(axis=0)  # what Python's min and max make of NaN depends on its place
-    found = compute(connection, call, u, v)
+    keep = ~np.isnan(operands).any(axis=0)  # Python's min and max of NaN depend on the order
+    result = compute(connection, call, u, v)
     with np.errstate(all="ignore"):
         expected = FUNCTIONS[name][1](*(operand.astype(float) for operand in operands))
-    np.testing.assert_allclose(found[keep], expected[keep].astype(dtype), rtol=1e-15 if dtype == "float64" else 1e-6)
+    np.testing.assert_allclose(result[keep], expected[keep].astype(dtype), rtol=1e-15 if dtype == "float64" else 1e-6)
 
 
 @pytest.mark.parametrize("size", [0, 1, 256, 257, 5000])
 def test_inside_expressions_of_any_length(connection: duckdb.DuckDBPyConnection, size: int) -> None:
     u, v = np.random.default_rng(size).normal(size=(2, size))
-    found = compute(
+    result = compute(
         connection, "1 + fused(gelu(u - v), 2 * v, where(u < v, fused(u, u, u), v)) * hypotenuse(u, v)", u, v
     )
     inner = np.where(u < v, u * u + u, v)
     expected = 1 + (FUNCTIONS["gelu"][1](u - v) * 2 * v + inner) * np.hypot(u, v) if size else u
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
-def test_of_rows_and_numbers_on_many_threads(on_four_threads: duckdb.DuckDBPyConnection) -> None:
+def test_arrays_and_numbers_on_many_threads(on_four_threads: duckdb.DuckDBPyConnection) -> None:
     query = "SELECT sum(tensor_map('inverse', x)), sum(list_sum(tensor_map('inverse(2 * u)', [x, x])))"
-    (found,) = on_four_threads.execute(f"{query} FROM (SELECT i::DOUBLE AS x FROM range(1, 300001) AS t(i))").fetchall()
-    assert found == (pytest.approx(np.sum(1 / np.arange(1, 300_001))),) * 2
+    (row,) = on_four_threads.execute(f"{query} FROM (SELECT i::DOUBLE AS x FROM range(1, 300001) AS t(i))").fetchall()
+    assert row == (pytest.approx(np.sum(1 / np.arange(1, 300_001))),) * 2
 
 
-def test_a_name_alone_is_of_u(connection: duckdb.DuckDBPyConnection) -> None:
+def test_a_name_alone_is_applied_to_u(connection: duckdb.DuckDBPyConnection) -> None:
     assert connection.execute("SELECT tensor_map('compiled', [1.5, 2])").fetchall() == [([3.0, 4.0],)]
     for call in ("tensor_map('fused', 1.0)", "tensor_map('gelu(u, u)', 1.0)", "tensor_map('fused(u, u)', 1.0)"):
         with pytest.raises(duckdb.Error, match="the expression cannot be read"):
@@ -172,7 +172,7 @@ def prime(x: float) -> float:
     return float(PRIMES[int(x)])
 
 
-# What cannot be compiled, and what the message says.
+# Functions that cannot be compiled, and the message.
 REFUSED: list[tuple[Function, str]] = [
     (raises, "may raise an exception"),
     (lambda x: prime(x) + 1, "reads an array"),
@@ -209,7 +209,7 @@ def test_refused(connection: duckdb.DuckDBPyConnection, function: Function, word
 
 
 @pytest.mark.parametrize("name", ["", "2x", "a b", "wärme", "a-b", "x" * 65, "a(u)"])
-def test_names_that_are_none(name: str) -> None:
+def test_invalid_names(name: str) -> None:
     with pytest.raises(SemanticsError, match=re.escape(repr(name))):
         compile_function(name, gelu)
 

@@ -15,7 +15,7 @@ from sparseeinsum.kernels.symbols import EXPORTED_TO_DUCKDB
 LIBRARIES = ROOT / "build" / "libraries"
 BUILT = [name for name in PLATFORMS if (LIBRARIES / name).is_dir()]
 
-# Functions of C, and what systems have beside them.
+# Functions of C, and further ones of each system.
 C = set(
     """atan2 calloc cos exp free getenv hypot log log1p logf malloc memcmp memcpy memmove memset pow powf sin sinh
     strcmp strtod tan tanh tanhf""".split()  # noqa: SIM905
@@ -31,14 +31,14 @@ OWN = {
 }
 SYSTEMS = {
     "linux": {"libc.so.6", "libm.so.6"},
-    "darwin": {"/usr/lib/libSystem.B.dylib", "@rpath/library.so"},  # the second is what the file itself is called
+    "darwin": {"/usr/lib/libSystem.B.dylib", "@rpath/library.so"},  # the second is the name of the file itself
     "win32": {"advapi32.dll", "kernel32.dll", "ucrtbase.dll"},
 }
-HEADERS = {"__dso_handle", "_mh_dylib_header"}  # of every library of macOS
+HEADERS = {"__dso_handle", "_mh_dylib_header"}  # every library of macOS imports it
 
 
 def names_in_c(symbols: Iterable[lief.Symbol]) -> set[str]:
-    """Names without the underscore that macOS puts before them."""
+    """Names without the underscore that macOS prepends."""
     return {str(symbol.name).removeprefix("_") for symbol in symbols}
 
 
@@ -79,7 +79,7 @@ def libraries_of(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", BUILT)
-def test_the_library_for_duckdb_leaves_open_what_every_system_has(name: str) -> None:
+def test_the_library_for_duckdb_imports_only_system_functions(name: str) -> None:
     path, system = LIBRARIES / name / DUCKDB_FILE, PLATFORMS[name].system
     assert exports_of(path) == set(EXPORTED_TO_DUCKDB)
     assert imports_of(path) <= C | OWN[system]
@@ -88,13 +88,13 @@ def test_the_library_for_duckdb_leaves_open_what_every_system_has(name: str) -> 
 
 @pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("name", [name for name in BUILT if PLATFORMS[name].has_postgresql])
-def test_libraries_for_postgresql_leave_open_what_the_one_that_is_tested_does(name: str, major: int) -> None:
-    """That for this machine runs in servers here; others call the same functions of theirs."""
+def test_libraries_for_postgresql_have_the_same_imports(name: str, major: int) -> None:
+    """The library for this machine is tested in servers; those for other systems import the same functions."""
     if "linux_amd64" not in BUILT:
         pytest.skip("there is none to compare with")
     path, tested = (LIBRARIES / platform / postgresql_file(major) for platform in (name, "linux_amd64"))
     system = PLATFORMS[name].system
-    known = C | OWN["linux"] | OWN[system]
-    assert imports_of(path) - known == imports_of(tested) - known
+    allowed = C | OWN["linux"] | OWN[system]
+    assert imports_of(path) - allowed == imports_of(tested) - allowed
     assert exports_of(path) == exports_of(tested)
     assert libraries_of(path) <= SYSTEMS[system]

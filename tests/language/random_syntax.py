@@ -30,14 +30,14 @@ NUMBERS = {
 
 @dataclass(frozen=True)
 class Pair:
-    """The same expression twice; text has all the parentheses that it may need."""
+    """The same expression as text and as a Python expression; the text has all parentheses."""
 
     text: str
     built: Any  # a se.TensorExpression, or a number
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Its free labels, as written."""
+        """Its free labels in order of appearance."""
         if not isinstance(self.built, se.TensorExpression):
             return ()
         spelled = {label.lower(): label for label in LABELS}
@@ -125,7 +125,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Pair:
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[str, dict[str, LabelledExpression]]:
-    """Statements that often read one another; some labels may stand in several scopes, which lowering refuses."""
+    """Statements that read each other; labels that occur in several scopes are refused by lowering."""
     lines: list[str] = []
     built: dict[str, LabelledExpression] = {}
     for name in ("T0", "T1", "A_sum")[: draw(st.integers(1, 3))]:
@@ -134,8 +134,8 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, LabelledExpression]]:
         if lines and reads:
             earlier = draw(st.sampled_from(list(built)))
             labels = built[earlier].labels
-            known = Pair(f"{earlier}[{', '.join(labels)}]", se.tensor(earlier)[labels])
-            pair = Pair(f"({pair.text} * {known.text})", pair.built * known.built)
+            factor = Pair(f"{earlier}[{', '.join(labels)}]", se.tensor(earlier)[labels])
+            pair = Pair(f"({pair.text} * {factor.text})", pair.built * factor.built)
         result_labels: tuple[str, ...] = tuple(draw(st.permutations(pair.labels)))
         folds: bool = draw(st.booleans())
         if result_labels and folds:

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 def meaning(text: str, **inputs: Array) -> Array:
-    """What the oracle computes for C; binding tells the same shape and dtype."""
+    """The oracle's value of C; binding gives the same shape and dtype."""
     program = se.program(text)
     result = evaluate_program(program, inputs)["C"]
     tensors = {
@@ -80,16 +80,16 @@ MEANT: list[tuple[str, Callable[[Array], Array]]] = [
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
 def test_macros_mean_what_numpy_computes(text: str, expected: Callable[[Array], Array], dtype: str) -> None:
     x = (X * 2).astype(dtype)
-    wanted, found = np.asarray(expected(x)), meaning(text, X=x)
-    assert found.shape == wanted.shape
-    assert found.dtype == (
+    wanted, actual = np.asarray(expected(x)), meaning(text, X=x)
+    assert actual.shape == wanted.shape
+    assert actual.dtype == (
         "float32" if dtype == "float32" and not re.search(r"[*+] index|= argm|= count", text) else "float64"
     )
     tolerance = 1e-4 if dtype == "float32" else 1e-12
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
 
 
-# How X is given: its dtype, the fill of half of it (None: of nothing), the axes that are keys, who plans.
+# Storage of X: its dtype, the fill of half of it (None: no fill), the promoted axes; and the optimizer.
 GIVEN: list[tuple[str, float | None, tuple[str, ...], str]] = [
     ("float64", None, ("dim_0",), "dp"),
     ("float64", 0, ("dim_0", "dim_1"), "relational"),
@@ -100,7 +100,7 @@ GIVEN: list[tuple[str, float | None, tuple[str, ...], str]] = [
 
 
 def partly(x: Array, fill: float) -> Array:
-    """The array with the fill in half of its places and in all of one row."""
+    """The array with the fill at half of its positions and in one whole row."""
     spread = np.where(np.random.default_rng(1).random(x.shape) < 0.5, x, fill).astype(x.dtype)
     spread[1] = fill
     return spread
@@ -121,29 +121,29 @@ def test_macros_run(
     if fill is not None:
         x = partly(x, fill)
     shared_db.tensor("X", x, fill=fill or 0, promoted=promoted)
-    found = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
-    wanted, meant = np.asarray(expected(x)), meaning(text, X=x)
-    assert (found.shape, found.dtype) == (wanted.shape, meant.dtype)
+    result = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
+    wanted, evaluated = np.asarray(expected(x)), meaning(text, X=x)
+    assert (result.shape, result.dtype) == (wanted.shape, evaluated.dtype)
     tolerance = 1e-4 if dtype == "float32" else 1e-11
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(result, wanted, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("nonfinite", ["error", "allow"])
 def test_softmax_of_rows_that_lack_values(shared_db: se.Database, optimizer: str, nonfinite: str) -> None:
-    """With the fill -inf what is absent stays so: the graph attention of a graph's edges alone."""
+    """With the fill -inf absent entries stay absent: graph attention over the edges of a graph."""
     x = partly(X, -np.inf)
     shared_db.tensor("X", x, fill=-np.inf)
     with np.errstate(all="ignore"):
-        wanted = np.nan_to_num(softmax(x, 1))
-        logarithms = np.log(wanted)
+        expected = np.nan_to_num(softmax(x, 1))
+        logarithms = np.log(expected)
     results = shared_db.run(
         "C[i, j] = softmax[j](X[i, j])\nL[i, j] = log_softmax[j](X[i, j])", optimizer=optimizer, nonfinite=nonfinite
     )
-    np.testing.assert_allclose(results["C"].to_numpy(), wanted, rtol=1e-12)
+    np.testing.assert_allclose(results["C"].to_numpy(), expected, rtol=1e-12)
     np.testing.assert_allclose(results["L"].to_numpy(), logarithms, rtol=1e-12)
     assert (results["C"].fill, results["L"].fill) == (0, -np.inf)
-    assert results["C"].rows.num_rows == np.count_nonzero(wanted)
+    assert results["C"].rows.num_rows == np.count_nonzero(expected)
 
 
 def test_macros_of_complex_numbers() -> None:
@@ -163,7 +163,7 @@ def test_softmax_of_minus_infinity_is_0() -> None:
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_softmax_of_a_sparse_tensor_is_sparse(name: str) -> None:
-    """Where all is -inf nothing is to be computed."""
+    """Rows of -inf alone need no computation."""
     program = se.program(f"C[i, j] = {name}[j](X[i, j])")
     sparse = Tensor("X", (Axis("a", 3), Axis("b", 4)), "float64", -np.inf)
     graph = bind(program, {"X": sparse})
@@ -181,7 +181,7 @@ def test_expansions() -> None:
     ]
 
 
-def test_what_macros_share_is_computed_once() -> None:
+def test_common_parts_of_macros_are_computed_once() -> None:
     assert lines("Y[i, j] = layer_norm[j](X[i, j])\nM[i] = mean(X[i, j])\nV[i] = var(X[i, j])\nY_sum[i] = M[i]") == [
         "Y_sum2[i] = sum(X[i, j])",
         "Y_mean[i] = Y_sum2[i] / bound(X, 1)",
@@ -208,16 +208,16 @@ def test_labels_of_a_declared_result_alone(
     shared_db: se.Database, dtype: str, right: str, expected: Callable[[Array], Array]
 ) -> None:
     u = np.array([2, 0]).astype(dtype)
-    found = meaning(f"tensor C[j: 3, i: 2, k2: 2]\nC[j, i, k2] = {right}", U=u, X=X[:2])
+    actual = meaning(f"tensor C[j: 3, i: 2, k2: 2]\nC[j, i, k2] = {right}", U=u, X=X[:2])
     wanted = expected(u)
-    assert found.dtype == wanted.dtype
-    np.testing.assert_array_equal(found, np.broadcast_to(wanted[:, None], (3, 2, 2)))
+    assert actual.dtype == wanted.dtype
+    np.testing.assert_array_equal(actual, np.broadcast_to(wanted[:, None], (3, 2, 2)))
     shared_db.tensor("U", u)
     shared_db.tensor("X", X[:2])
     for optimizer in ("dp", "relational", "dense"):
         computed = shared_db.run(f"tensor C[j: 3, i: 2, k2: 2]\nC[j, i, k2] = {right}", optimizer=optimizer)["C"]
         assert computed.to_numpy().dtype == wanted.dtype
-        np.testing.assert_allclose(computed.to_numpy(), found)
+        np.testing.assert_allclose(computed.to_numpy(), actual)
 
 
 def test_spreading_keeps_nan_and_the_fill() -> None:
@@ -240,16 +240,16 @@ RESULTS_OF_NUMBERS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("text", "expected"), RESULTS_OF_NUMBERS, ids=[text for text, _ in RESULTS_OF_NUMBERS])
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
 def test_results_of_no_tensor_run(shared_db: se.Database, text: str, expected: Array, optimizer: str) -> None:
-    found = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_array_equal(found, expected)
+    result = shared_db.run(text, optimizer=optimizer)["C"].to_numpy()
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_results_of_numbers_alone() -> None:
     np.testing.assert_array_equal(meaning("tensor C[i: 2, j: 3]\nC[i, j] = 3"), np.full((2, 3), 3))
     np.testing.assert_array_equal(meaning("tensor C[i: 2]\nC[i] = true"), [True, True])
-    found = meaning("tensor C[i: 2, j: 3]\nC[i, j] = 10 * index(i) + index(j)")
-    np.testing.assert_array_equal(found, [[0, 1, 2], [10, 11, 12]])
+    result = meaning("tensor C[i: 2, j: 3]\nC[i, j] = 10 * index(i) + index(j)")
+    np.testing.assert_array_equal(result, [[0, 1, 2], [10, 11, 12]])
 
 
 def test_one_hot(shared_db: se.Database) -> None:
@@ -269,7 +269,7 @@ def test_one_hot(shared_db: se.Database) -> None:
 
 
 def test_generated_tensors() -> None:
-    """What a program reads though nobody stores it: no name of a user, known bounds, no input."""
+    """Programs read generated tensors that nobody stores: they have bounds, no user's name, and are no inputs."""
     program = se.program(
         "tensor C[i: 2, j: 3]\nindex_k[i] = X[i]\nC[i, j] = sum(index_k[i] == index(k)) * W[k]".replace(
             "sum(index_k[i] == index(k)) * W[k]", "sum((index_k[i] == index(k)) * W[k])"

@@ -82,11 +82,11 @@ tensor = Q.T @ Q
 
 
 def test_labels_and_linear_algebra_mix() -> None:
-    found = evaluate_program(se.program(MIXED), ARRAYS)["tensor"]
+    result = evaluate_program(se.program(MIXED), ARRAYS)["tensor"]
     product = ARRAYS["X"] @ ARRAYS["V"]
     scaled = product / np.linalg.norm(product, axis=1, keepdims=True)
-    wanted = ((scaled - scaled.sum(axis=0)).sum(axis=0) ** 2).sum()
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    expected = ((scaled - scaled.sum(axis=0)).sum(axis=0) ** 2).sum()
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 @pytest.fixture
@@ -96,10 +96,10 @@ def loaded(db: se.Database) -> se.Database:
     return db
 
 
-def test_the_database_knows_what_is_a_vector(loaded: se.Database) -> None:
+def test_the_database_tells_vectors_from_matrices(loaded: se.Database) -> None:
     gradient = "X.T @ (sigmoid(X @ w) - p)"
-    found = loaded.run(f"G = {gradient}; Z = c * G")["Z"]
-    np.testing.assert_allclose(found.to_numpy(), 2.5 * EXPRESSIONS[gradient](ARRAYS), rtol=1e-9)
+    result = loaded.run(f"G = {gradient}; Z = c * G")["Z"]
+    np.testing.assert_allclose(result.to_numpy(), 2.5 * EXPRESSIONS[gradient](ARRAYS), rtol=1e-9)
     assert loaded.program("y = X @ w").outputs == ("y",)
     with pytest.raises(se.ParseError, match=r"(?s)^line 1, column 5: X\[i, j\] @ V\[j, i\] does not fit: .* 4 columns"):
         loaded.run("Y = X @ V.T")
@@ -146,7 +146,7 @@ def test_the_command_line_and_files(file: str, tmp_path: Path, capsys: pytest.Ca
         "2:5: error: X[i, j] @ w[j] does not fit: the first has 4 columns, the second one row",
         "4:12: error: q is a vector, but has 2 labels here",
     ]
-    assert main(["check", str(program)]) == 1  # where w is a matrix, as nobody says that it is none
+    assert main(["check", str(program)]) == 1  # here w is a matrix, as it is not declared as a vector
     assert "4:12" in capsys.readouterr().out
 
 
@@ -162,10 +162,10 @@ def test_the_shell(file: str, capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert "out[i]" in printed
 
 
-def test_the_shell_tells_programs_from_sql() -> None:
+def test_the_shell_distinguishes_programs_from_sql() -> None:
     lines = iter(["Y = X @ (", "U)", "vector w, p", "SELECT a = b FROM t;"])
-    found = list(inputs(lambda _: next(lines, None), "duckdb"))
-    assert found == [
+    entered = list(inputs(lambda _: next(lines, None), "duckdb"))
+    assert entered == [
         ShellInput(InputKind.PROGRAM, "Y = X @ (\nU)"),
         ShellInput(InputKind.PROGRAM, "vector w, p"),
         ShellInput(InputKind.SQL, "SELECT a = b FROM t"),
@@ -210,7 +210,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "column", "problem"), REFUSED)
-def test_what_makes_no_sense_is_refused(text: str, column: int, problem: str) -> None:
+def test_invalid_text_is_refused(text: str, column: int, problem: str) -> None:
     with pytest.raises(se.ParseError) as caught:
         se.program(text)
     assert str(caught.value).startswith(f"line 1, column {column}: {problem}")

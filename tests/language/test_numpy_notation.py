@@ -32,7 +32,7 @@ DTYPES = (
 
 
 def evaluated(*arguments: Any, **keywords: Any) -> Array:  # noqa: ANN401  # whatever einsum takes
-    """What the program of a call means; its dtype is also what later stages are told."""
+    """The value of the program of a call; its dtype is the one that later stages get."""
     call = read_call(arguments, **keywords)
     result = evaluate_program(call.program, call.operands)[RESULT_NAME]
     inputs = {
@@ -89,15 +89,15 @@ def test_whole_numbers_wrap_as_numpys() -> None:
 @settings(max_examples=200)
 @given(calls("aBé", DTYPES))
 def test_meaning_of_any_call(call: tuple[str, list[Array]]) -> None:
-    """Numpy has no letters beyond ASCII, so that it gets another one, which sorts the same."""
+    """Numpy allows only ASCII letters, so that it gets another letter with the same order."""
     subscripts, operands = call
     try:
-        wanted = np.asarray(np.einsum(subscripts.replace("é", "z"), *operands))
+        expected = np.asarray(np.einsum(subscripts.replace("é", "z"), *operands))
     except ValueError:
         with pytest.raises((se.ParseError, se.ShapeError)):
             evaluated(subscripts, *operands)
         return
-    assert_same(evaluated(subscripts, *operands), wanted)
+    assert_same(evaluated(subscripts, *operands), expected)
 
 
 def test_meaning_of_joins() -> None:

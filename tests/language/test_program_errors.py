@@ -270,10 +270,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "line", "column", "problem"), REFUSED, ids=[repr(text) for text, *_ in REFUSED])
 def test_refused(text: str, line: int, column: int, problem: str) -> None:
-    shown = text.split("\n")[line - 1]
+    source_line = text.split("\n")[line - 1]
     with pytest.raises(se.ParseError) as caught:
         se.program(text)
-    assert str(caught.value) == f"line {line}, column {column}: {problem}\n  {shown}\n  {' ' * (column - 1)}^"
+    assert str(caught.value) == f"line {line}, column {column}: {problem}\n  {source_line}\n  {' ' * (column - 1)}^"
 
 
 UNFIT: list[tuple[str, type[se.SparseEinsumError], str]] = [

@@ -19,7 +19,7 @@ H[i] = eta * W[i]
 
 
 def write(folder: Path, **texts: str) -> Path:
-    """Files by their names without ending; the path of the last one."""
+    """Write files by their names without ending; return the path of the last one."""
     for name, text in texts.items():
         path = folder / f"{name}.ein"
         path.parent.mkdir(exist_ok=True, parents=True)
@@ -66,14 +66,14 @@ def test_errors_point_into_the_file(tmp_path: Path) -> None:
         ("include layers", r"main\.ein:1:9: found 'layers', expected"),
     ],
 )
-def test_what_cannot_be_included(text: str, problem: str, tmp_path: Path) -> None:
+def test_files_that_cannot_be_included(text: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "bytes.ein").write_bytes(b"\xff\xfe\x00")
     write(tmp_path, circle='include "main.ein"', twice="Y[i] = B[i]")
     with pytest.raises(se.ParseError, match=problem):
         se.read_program(write(tmp_path, main=text))
 
 
-def test_text_that_is_in_no_file_includes_none(db: se.Database) -> None:
+def test_text_outside_files_cannot_include(db: se.Database) -> None:
     for read in (se.program, db.plan):
         with pytest.raises(se.ParseError, match="outside a file cannot include files"):
             read('include "/etc/passwd"\nA[i] = B[i]')
@@ -86,7 +86,7 @@ def test_words_are_names_beside_brackets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "same", "given"),
+    ("text", "same", "parameters"),
     [
         ("param eta = 0.1\nC[i] = eta * A[i] - eta", "C[i] = 0.1 * A[i] - 0.1", {}),
         ("param eta = 0.1; C[i] = -eta * A[i]", "C[i] = -0.1 * A[i]", {}),
@@ -102,12 +102,12 @@ def test_words_are_names_beside_brackets() -> None:
         ("param n = 3; C[n] = A[n] * n * bound(n)", "C[n] = A[n] * 3 * bound(n)", {}),
     ],
 )
-def test_parameters(text: str, same: str, given: dict[str, float]) -> None:
-    assert se.program(text, **given) == se.program(same)
+def test_parameters(text: str, same: str, parameters: dict[str, float]) -> None:
+    assert se.program(text, **parameters) == se.program(same)
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "error", "problem"),
+    ("text", "parameters", "error", "problem"),
     [
         ("param eta; C[i] = A[i]", {}, se.ParseError, "column 1: the parameter eta has no value; give it one here"),
         ("param eta = 1\nparam Eta = 2; C[i] = A[i]", {}, se.ParseError, "line 2, column 1: the parameter eta is"),
@@ -131,11 +131,11 @@ def test_parameters(text: str, same: str, given: dict[str, float]) -> None:
         ("param eta = 1; C[i] = Eta[i]", {}, se.ParseError, "eta is a parameter; give the tensor Eta another name"),
     ],
 )
-def test_parameters_that_make_no_sense(
-    text: str, given: dict[str, float], error: type[se.SparseEinsumError], problem: str
+def test_invalid_parameters(
+    text: str, parameters: dict[str, float], error: type[se.SparseEinsumError], problem: str
 ) -> None:
     with pytest.raises(error, match=problem):
-        se.program(text, **given)
+        se.program(text, **parameters)
 
 
 def test_parameters_where_programs_are_run(db: se.Database) -> None:
@@ -151,7 +151,7 @@ def test_parameters_where_programs_are_run(db: se.Database) -> None:
 
 @pytest.fixture
 def tables(db: se.Database) -> se.Database:
-    """Edges between three nodes, of which the columns stand in no order, and a tensor of the same name as a table."""
+    """Edges between three nodes, with columns in another order, and a tensor with the name of a table."""
     db.connection.execute("""
         CREATE TABLE edges (note TEXT, w DOUBLE PRECISION, dst INTEGER, src INTEGER);
         INSERT INTO edges VALUES ('a', 2.0, 1, 0), ('b', 3.0, 0, 2)
@@ -185,7 +185,7 @@ def test_tables_that_programs_name(text: str, expected: object, tables: se.Datab
     assert tables.tensors() == {}
 
 
-def test_what_a_program_names_comes_before_what_the_database_knows(tables: se.Database) -> None:
+def test_tables_of_a_program_precede_tensors_of_the_database(tables: se.Database) -> None:
     tables.tensor("A", np.ones((3, 3)))
     text = "tensor A[src: 3, dst: 3] from edges value w; C[i, j] = A[i, j]"
     plan = tables.plan(text)
@@ -253,9 +253,9 @@ def test_the_command_line_gives_parameters(
         db.tensor("W", np.array([1.0, 2.0]))
     write(tmp_path, layers=LAYERS)
     path = str(write(tmp_path, main='include "layers.ein"\nY[] = sum(H[i])'))
-    asked = ["run", "-d", database, path]
+    arguments = ["run", "-d", database, path]
     for more, expected in (([], "1.5"), (["--set", "eta=2"], "6"), (["-s", "eta=1e1"], "30")):
-        assert main([*asked, *more]) == 0
+        assert main([*arguments, *more]) == 0
         assert f" {expected} " in capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO('include "layers.ein"\nY[] = sum(H[i])'))
@@ -266,7 +266,7 @@ def test_the_command_line_gives_parameters(
         (["--set", "eta=many"], "--set 'eta=many' is not NAME=NUMBER"),
         (["--set", "mu=2"], "the program has no parameter mu; it has eta"),
     ):
-        assert main([*asked, *more]) == 1
+        assert main([*arguments, *more]) == 1
         assert problem in capsys.readouterr().err
     assert main(["run", "-d", database, "--plan", "x.json", "--set", "eta=2"]) == 1
     assert "--set is an option of planning" in capsys.readouterr().err

@@ -135,7 +135,7 @@ def test_the_same_aggregate_is_computed_once() -> None:
 
 
 def test_numbers_keep_their_kind() -> None:
-    """A whole number leaves whole numbers whole, where 2.0 does not, and true is no number to add."""
+    """An integer literal keeps integers, 2.0 does not, and true cannot be added."""
     literals = [Literal(2), Literal(2.0), Literal(2 + 0j), Literal(True), Literal(1)]
     assert len(set(literals)) == len(literals)
     (einsum,) = se.program("C[i] = A[i] * 2 + 2.0 * true").einsums
@@ -170,14 +170,14 @@ def test_a_declared_fill_is_a_number_whatever_the_dtype(dtype: str) -> None:
         bind(program, {"A": Tensor("A", (Axis("i", 3),), dtype, 0)})
 
 
-def test_outputs_are_what_no_statement_reads() -> None:
+def test_outputs_are_results_that_no_statement_reads() -> None:
     program = se.program("T[i] = exp(A[i])\nX[i] = T[i] * B[i]\nY[] = sum(T[i])")
     assert program.inputs == ("A", "B")
     assert program.outputs == ("X", "Y")
 
 
 def test_graph() -> None:
-    """The whole of what later stages see."""
+    """The complete EinGraph of a program."""
     program = se.program("""
         tensor A[i: 3, j: 4] fill 0 dtype float32
         S[i] = sum(A[i, j] * B[j])   # shared
@@ -241,8 +241,8 @@ def test_a_declaration_may_leave_the_dtype_open(db: se.Database) -> None:
     assert db.run("tensor f[i: 3]\nC[i] = f[i]")["C"].to_numpy().dtype == np.float32
 
 
-def test_names_meet_only_in_the_text(shared_db: se.Database) -> None:
-    """Labels may be named like tensors, operands, columns and aliases of the SQL."""
+def test_names_may_coincide(shared_db: se.Database) -> None:
+    """Labels may have the names of tensors, operands, columns and aliases of the SQL."""
     array = np.arange(6.0).reshape(2, 3)
     shared_db.tensor("u", array)
     shared_db.tensor("v", np.array([1.0, 2.0, 3.0]))
@@ -271,8 +271,8 @@ def scalars() -> st.SearchStrategy[Scalar]:
 
 
 @given(scalars())
-def test_expressions_read_as_they_are_written(scalar: Scalar) -> None:
-    """What plans show is text that means the same program."""
+def test_written_expressions_are_parsed_back(scalar: Scalar) -> None:
+    """Plans show text that means the same program."""
     join = Call("add", (PRODUCT, scalar))  # so that U is the first operand
     (einsum,) = se.program(f"W[i] = {write(join, ['A[i]', 'B[i]'])}").einsums
     assert repr(einsum.join) == repr(join)  # which tells -0.0 from 0.0, too

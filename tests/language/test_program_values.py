@@ -97,6 +97,6 @@ def test_upper_case_label_on_the_left_is_a_key_column(shared_db: se.Database) ->
     assert "[J, i]" in repr(result)
 
 
-def test_a_sum_over_nothing(db: se.Database) -> None:
+def test_a_sum_over_no_indices(db: se.Database) -> None:
     db.tensor("A", np.ones((3, 0)))
     np.testing.assert_array_equal(db.run("C[i] = sum(A[i, j])")["C"].to_numpy(), np.zeros(3))

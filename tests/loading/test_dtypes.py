@@ -38,7 +38,7 @@ def value_type(db: se.Database, table: str) -> str:
 
 
 def assert_stored(db: se.Database, expected: NDArray[Any]) -> None:
-    """The tensor A is this array, to the dtype and the bit."""
+    """Assert that the tensor A equals this array in dtype and every bit."""
     stored = db.tensors()["A"].tensor
     result = stored_result(db, "A").to_numpy()
     assert stored.dtype == result.dtype.name == expected.dtype.name
@@ -125,28 +125,30 @@ def test_number_keeps_its_dtype(shared_db: se.Database, number: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted"),
+    ("source_dtype", "expected"),
     [
         *((dtype, "int64") for dtype in ("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64", ">i4")),
         ("float16", "float32"),
         *((dtype, dtype) for dtype in DTYPES),
     ],
 )
-def test_dtype_by_default(shared_db: se.Database, found: str, wanted: str) -> None:
-    array = MATRIX.astype(found)
+def test_dtype_by_default(shared_db: se.Database, source_dtype: str, expected: str) -> None:
+    array = MATRIX.astype(source_dtype)
     sources: list[Any] = [array, (np.indices((2, 3)).reshape(2, 6), array.reshape(-1))]
-    sources += [sp.coo_array(array)] if found not in ("float16", ">i4") else []
+    sources += [sp.coo_array(array)] if source_dtype not in ("float16", ">i4") else []
     for data in sources:
         shared_db.tensor("A", data)
-        assert_stored(shared_db, array.astype(wanted))
+        assert_stored(shared_db, array.astype(expected))
 
 
-@pytest.mark.parametrize("wanted", DTYPES)
-@pytest.mark.parametrize("found", ["int8", "int64", "uint64", "bool", "float16", "float32", "longdouble", "complex64"])
-def test_numbers_become_the_dtype_asked_for(shared_db: se.Database, found: str, wanted: str) -> None:
-    array = MATRIX.astype(found)
-    shared_db.tensor("A", array, dtype=wanted)
-    assert_stored(shared_db, MATRIX.astype(wanted))
+@pytest.mark.parametrize("expected", DTYPES)
+@pytest.mark.parametrize(
+    "source_dtype", ["int8", "int64", "uint64", "bool", "float16", "float32", "longdouble", "complex64"]
+)
+def test_numbers_become_the_dtype_asked_for(shared_db: se.Database, source_dtype: str, expected: str) -> None:
+    array = MATRIX.astype(source_dtype)
+    shared_db.tensor("A", array, dtype=expected)
+    assert_stored(shared_db, MATRIX.astype(expected))
 
 
 @pytest.mark.parametrize("dtype", [float, np.float32, int, bool, complex, np.dtype("complex64")])
@@ -156,7 +158,7 @@ def test_dtype_may_be_a_type(shared_db: se.Database, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "dtype", "wanted"),
+    ("number", "dtype", "expected"),
     [
         (2**53 + 1, "int64", "float64"),
         (2**63 - 1, "int64", "float64"),
@@ -186,19 +188,21 @@ def test_dtype_may_be_a_type(shared_db: se.Database, dtype: str) -> None:
         (2, "complex128", "bool"),
     ],
 )
-def test_number_that_the_dtype_lacks_is_named(shared_db: se.Database, number: object, dtype: str, wanted: str) -> None:
+def test_number_that_the_dtype_lacks_is_named(
+    shared_db: se.Database, number: object, dtype: str, expected: str
+) -> None:
     values = np.array([0, 1, number], dtype)
     before = contents(shared_db)
     for data in (values, ([[0, 1, 2]], values)):
-        with pytest.raises(se.DataError, match=rf"tensor A, row 2 \(counted from 0\): .* is no {wanted}; .*dtype='"):
-            shared_db.tensor("A", data, dtype=wanted)
-    with pytest.raises(se.DataError, match=rf"tensor A, element \(2, 0\): .* is no {wanted}"):
-        shared_db.tensor("A", values[:, None], dtype=wanted)
+        with pytest.raises(se.DataError, match=rf"tensor A, row 2 \(counted from 0\): .* is no {expected}; .*dtype='"):
+            shared_db.tensor("A", data, dtype=expected)
+    with pytest.raises(se.DataError, match=rf"tensor A, element \(2, 0\): .* is no {expected}"):
+        shared_db.tensor("A", values[:, None], dtype=expected)
     assert contents(shared_db) == before
 
 
 @pytest.mark.parametrize(
-    ("number", "dtype", "wanted"),
+    ("number", "dtype", "expected"),
     [
         (2**53, "int64", "float64"),
         (2**63, "uint64", "float64"),
@@ -212,9 +216,9 @@ def test_number_that_the_dtype_lacks_is_named(shared_db: se.Database, number: ob
         (-3, "complex64", "int64"),
     ],
 )
-def test_number_that_the_dtype_holds(shared_db: se.Database, number: object, dtype: str, wanted: str) -> None:
-    shared_db.tensor("A", np.array([0, 1, number], dtype), dtype=wanted)
-    assert_stored(shared_db, np.array([0, 1, number]).astype(wanted))
+def test_number_that_the_dtype_holds(shared_db: se.Database, number: object, dtype: str, expected: str) -> None:
+    shared_db.tensor("A", np.array([0, 1, number], dtype), dtype=expected)
+    assert_stored(shared_db, np.array([0, 1, number]).astype(expected))
 
 
 def test_unsigned_numbers_beyond_int64_are_refused_by_default(shared_db: se.Database) -> None:
@@ -248,7 +252,7 @@ def test_values_of_a_frame(shared_db: se.Database, values: pa.Array, expected: N
 
 
 @pytest.mark.parametrize(
-    ("number", "kind", "wanted", "message"),
+    ("number", "kind", "expected", "message"),
     [
         (Decimal(2**63), pa.decimal128(38, 0), None, "is no int64"),
         (Decimal(2**70 + 1), pa.decimal128(38, 0), "float64", "is no float64"),
@@ -260,11 +264,11 @@ def test_values_of_a_frame(shared_db: se.Database, values: pa.Array, expected: N
     ],
 )
 def test_value_of_a_frame_that_the_dtype_lacks(
-    shared_db: se.Database, number: object, kind: pa.DataType, wanted: str | None, message: str
+    shared_db: se.Database, number: object, kind: pa.DataType, expected: str | None, message: str
 ) -> None:
     frame = pa.table({"i": [0, 1], "v": pa.array([1, number], kind)})
     with pytest.raises(se.DataError, match=rf"tensor A, row 1 \(counted from 0\): .*{message}"):
-        shared_db.tensor("A", frame, dtype=wanted)
+        shared_db.tensor("A", frame, dtype=expected)
 
 
 def test_decimals_that_float64_holds(shared_db: se.Database) -> None:
@@ -305,13 +309,13 @@ def test_sums_within_int64_of_parts_beyond_it(shared_db: se.Database) -> None:
     assert_stored(shared_db, np.array([2**63 - 3]))
 
 
-def test_summing_nothing_gives_nothing(shared_db: se.Database) -> None:
+def test_summing_no_entries_gives_no_entries(shared_db: se.Database) -> None:
     shared_db.tensor("A", pd.DataFrame({"v": np.array([], float)}), fill=3, duplicates="sum")
     assert_stored(shared_db, np.array(3.0))
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr", "lil", "dok"])
-def test_what_a_sparse_matrix_lacks_holds_the_fill(shared_db: se.Database, layout: str) -> None:
+def test_absent_entries_of_a_sparse_matrix_hold_the_fill(shared_db: se.Database, layout: str) -> None:
     shared_db.tensor("A", getattr(sp, f"{layout}_array")(MATRIX.astype(float)), fill=np.inf)
     stored = sp.coo_array(getattr(sp, f"{layout}_array")(MATRIX.astype(float)))
     expected = np.full(MATRIX.shape, np.inf)

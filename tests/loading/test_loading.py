@@ -162,7 +162,7 @@ def test_frame_of_values_alone_is_a_number(shared_db: se.Database) -> None:
 
 
 @pytest.mark.engines("postgresql", reason="in DuckDB an entry takes a third of what it takes there")
-def test_large_sparse_matrices_lie_in_arrays_where_those_take_less(db: se.Database) -> None:
+def test_large_sparse_matrices_are_stored_in_arrays_if_smaller(db: se.Database) -> None:
     matrix = sp.csr_array(sp.random_array((800, 1000), density=0.5, rng=np.random.default_rng(0)))
     assert db.tensor("A", matrix, fill=np.inf).decomposition.tiles == (1, 0)
     expected = np.where(matrix.toarray() == 0, np.inf, matrix.toarray())
@@ -173,7 +173,7 @@ def test_large_sparse_matrices_lie_in_arrays_where_those_take_less(db: se.Databa
 
 
 class TestLongArrays:
-    """DuckDB reads the arrays of 2,048 rows at once: longer ones are cut."""
+    """DuckDB reads the arrays of 2,048 rows at once, so long arrays are cut."""
 
     @pytest.mark.engines("duckdb", reason="PostgreSQL reads a row at a time")
     @pytest.mark.parametrize(
@@ -191,8 +191,8 @@ class TestLongArrays:
         array = np.random.default_rng(0).random(shape)
         assert db.tensor("A", array).decomposition.tiles == tiles
         labels = "ijkl"[: len(shape)]
-        found = db.run(f"y[{labels[0]}] = sum(A[{', '.join(labels)}])")["y"].to_numpy()
-        np.testing.assert_allclose(found, array.reshape(shape[0], -1).sum(axis=1))
+        result = db.run(f"y[{labels[0]}] = sum(A[{', '.join(labels)}])")["y"].to_numpy()
+        np.testing.assert_allclose(result, array.reshape(shape[0], -1).sum(axis=1))
 
     @pytest.mark.engines("duckdb", "postgresql")
     @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_, np.complex128])
@@ -242,7 +242,7 @@ def test_duplicates_are_summed(shared_db: se.Database) -> None:
     np.testing.assert_array_equal(read_back(shared_db, "A"), [2, 13, 0])
 
 
-def test_columns_of_every_source_are_named_alike(shared_db: se.Database) -> None:
+def test_columns_of_every_source_have_the_same_names(shared_db: se.Database) -> None:
     sources: list[object] = [MATRIX, sp.csr_array(MATRIX), (np.array(np.nonzero(MATRIX)), MATRIX[MATRIX != 0])]
     for data in sources:
         stored = shared_db.tensor("A", data, axes="ij", shape=(2, 3))
@@ -250,7 +250,7 @@ def test_columns_of_every_source_are_named_alike(shared_db: se.Database) -> None
         np.testing.assert_array_equal(read_back(shared_db, "A"), MATRIX)
 
 
-def test_tensor_gives_way_to_another(shared_db: se.Database) -> None:
+def test_tensors_are_replaced(shared_db: se.Database) -> None:
     for data in (CUBE, sp.csr_array(MATRIX), MATRIX.astype(np.float32), 5.0, CUBE):
         shared_db.tensor("A", data)
         expected = data.toarray() if sp.issparse(data) else np.asarray(data)
@@ -263,6 +263,6 @@ def test_dense_data_have_no_duplicates_to_add(db: se.Database) -> None:
     np.testing.assert_array_equal(db.run("C[i, j] = A[i, j]")["C"].to_numpy(), array)
 
 
-def test_unknown_way_with_duplicates(shared_db: se.Database) -> None:
+def test_unknown_treatment_of_duplicates(shared_db: se.Database) -> None:
     with pytest.raises(ValueError, match="duplicates 'mean' is neither 'error' nor 'sum'"):
         shared_db.tensor("A", MATRIX, duplicates="mean")

@@ -21,7 +21,7 @@ ROWS = {"src": [0, 1, 1], "dst": [1, 0, 2], "weight": [1.5, 2.0, -3.0]}  # MATRI
 
 @dataclass(frozen=True)
 class Refused:
-    """Data that are no tensor, the error that they get, and what it says."""
+    """Data that are no tensor, the type of the error, and its message."""
 
     data: object
     error: type[se.SparseEinsumError]
@@ -213,7 +213,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
-def test_bad_data_are_refused_and_nothing_changes(shared_db: se.Database, case: Refused) -> None:
+def test_bad_data_are_refused_without_a_change(shared_db: se.Database, case: Refused) -> None:
     shared_db.tensor("A", MATRIX)
     before = contents(shared_db)
     with pytest.raises(case.error, match=case.message) as caught:

@@ -110,7 +110,7 @@ def test_stream(shared_db: se.Database, make: Callable[[], object]) -> None:
     np.testing.assert_array_equal(read_back(shared_db, "A"), MATRIX)
 
 
-def test_stream_takes_all_that_tables_take(shared_db: se.Database) -> None:
+def test_stream_takes_the_arguments_of_tables(shared_db: se.Database) -> None:
     reader = pa.table({"n": [9, 9, 9], **ROWS}).to_reader(2)
     stored = shared_db.tensor(
         "A", reader, ["x", "y"], (4, 5), 7, "float32", {"x": 2, "y": 2}, index=["src", "dst"], value="weight"
@@ -161,7 +161,7 @@ def test_stream_is_as_its_table(
         ({"i": [1, 1, 1], "v": [2**62, 5, 2**62]}, r"add up to 9.*no int64", {"duplicates": "sum"}),
     ],
 )
-def test_bad_streams_are_refused_and_nothing_changes(
+def test_bad_streams_are_refused_without_a_change(
     shared_db: se.Database, rows: dict[str, list[Any]], message: str, options: dict[str, Any]
 ) -> None:
     shared_db.tensor("A", MATRIX)
@@ -172,7 +172,7 @@ def test_bad_streams_are_refused_and_nothing_changes(
     np.testing.assert_array_equal(read_back(shared_db, "A"), MATRIX)
 
 
-def test_what_ends_a_stream_is_told(shared_db: se.Database) -> None:
+def test_errors_of_a_stream_are_reported(shared_db: se.Database) -> None:
     def broken() -> Iterator[pa.RecordBatch]:
         yield from batches(2)
         raise RuntimeError("the source is gone")
@@ -199,7 +199,7 @@ def test_table_is_copied(edges: se.Database, relation: str) -> None:
     np.testing.assert_array_equal(read_back(edges, "A"), [[0, 1.5, 0], [0, 0, 0], [2.5, -1, 0]])
 
 
-def test_rows_of_the_table_that_gives_way(edges: se.Database) -> None:
+def test_rows_of_the_table_that_is_replaced(edges: se.Database) -> None:
     edges.tensor("A", "edges", shape=(3, 3))
     edges.tensor("A", "A", index=["DST", "src"], value="val", shape=(3, 3))
     np.testing.assert_array_equal(read_back(edges, "A"), [[0, 0, 2.5], [1.5, 0, -1], [0, 0, 0]])
@@ -341,13 +341,13 @@ def test_memory_map(shared_db: se.Database, tmp_path: Path) -> None:
 
 
 class Convertible:
-    """What can become an array, as those of other libraries do."""
+    """An object with numpy's array interface, as those of other libraries."""
 
     def __array__(self, dtype: object = None, copy: object = None) -> NDArray[np.float64]:
         return MATRIX
 
 
-def test_what_can_become_an_array(shared_db: se.Database) -> None:
+def test_array_interfaces_are_arrays(shared_db: se.Database) -> None:
     shared_db.tensor("A", Convertible())
     np.testing.assert_array_equal(read_back(shared_db, "A"), MATRIX)
 

@@ -30,13 +30,13 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> Scalar:
         return draw(st.sampled_from(leaves))
     name = draw(st.sampled_from(CALLABLE))
     call = Call(name, tuple(draw(expressions(depth - 1)) for _ in range(FUNCTIONS[name].operands)))
-    # numpy computes functions of truth values in float16
+    # numpy computes functions of booleans in float16
     return Call("mul", (call, Literal(1.0))) if FUNCTIONS[name].precedence in range(1, 5) else call
 
 
 @st.composite
 def operands(draw: st.DrawFn) -> tuple[Range, np.ndarray[Any, Any]]:
-    """A range, and values in it: its ends and some between."""
+    """A range and values in it: its ends and some values between them."""
     low, high = sorted((draw(NUMBERS) + 0.0, draw(NUMBERS) + 0.0))
     nan = draw(st.integers(0, 5)) == 0
     inside = [draw(st.floats(low, high)) for _ in range(3)]
@@ -45,12 +45,12 @@ def operands(draw: st.DrawFn) -> tuple[Range, np.ndarray[Any, Any]]:
     return Range(low, high, nan, exact), values
 
 
-def assert_in(values: np.ndarray[Any, Any], found: Range) -> None:
+def assert_in(values: np.ndarray[Any, Any], bounds: Range) -> None:
     numbers = values[~np.isnan(values)]
-    assert found.may_be_nan or numbers.size == values.size
-    assert np.all(found.low <= numbers) and np.all(numbers <= found.high)
-    if found.exact is not None:
-        np.testing.assert_allclose(values.astype(float), float(found.exact.real), rtol=1e-12)
+    assert bounds.may_be_nan or numbers.size == values.size
+    assert np.all(bounds.low <= numbers) and np.all(numbers <= bounds.high)
+    if bounds.exact is not None:
+        np.testing.assert_allclose(values.astype(float), float(bounds.exact.real), rtol=1e-12)
 
 
 @given(expressions(), operands(), operands())
@@ -67,13 +67,13 @@ def test_expressions_stay_in_their_ranges(
 
 @given(operands(), st.sampled_from(list(AGGREGATES)), st.integers(1, 5))
 def test_aggregates_stay_in_their_ranges(terms: tuple[Range, np.ndarray[Any, Any]], aggregate: str, times: int) -> None:
-    known, values = terms
-    found = aggregate_range(aggregate, known, times, "float64")
+    operand_range, values = terms
+    result_range = aggregate_range(aggregate, operand_range, times, "float64")
     rng = np.random.default_rng(0)
     for count in range(1, times + 1):
         with np.errstate(all="ignore"):
             folded = AGGREGATES[aggregate].numpy(rng.choice(values, (20, count)), axis=(1,))
-        assert_in(np.asarray(folded, dtype=float), found)
+        assert_in(np.asarray(folded, dtype=float), result_range)
 
 
 FINITE = Range(-9.0, 9.0)
@@ -146,34 +146,34 @@ def test_complex_numbers() -> None:
     assert not range_of(Call("exp", (U,)), [FINITE], "complex128").is_finite
 
 
-def test_nothing_is_in_every_range() -> None:
+def test_no_values_are_in_every_range() -> None:
     assert EMPTY_RANGE.union(FINITE) == FINITE == FINITE.union(EMPTY_RANGE)
     assert range_of(Call("add", (U, V)), [EMPTY_RANGE, FINITE], "float64") == EMPTY_RANGE
     assert aggregate_range("max", exact_range(2.0), 0, "float64").exact == -math.inf
 
 
-def test_whole_ends_beyond_floats_stay_as_they_are() -> None:
+def test_integer_ends_beyond_float64_stay_exact() -> None:
     large = 2**53
     between = Call("clip", (U, Literal(large + 3), Literal(large + 5)))
     for name in ("floor", "ceil", "round"):
-        found = range_of(Call(name, (between,)), [Range(-(2**60), 2**60)], "int64")
-        assert (found.low, found.high, found.exact) == (large + 3, large + 5, None)
+        whole_range = range_of(Call(name, (between,)), [Range(-(2**60), 2**60)], "int64")
+        assert (whole_range.low, whole_range.high, whole_range.exact) == (large + 3, large + 5, None)
 
 
-def test_what_float32_rounds_to_0() -> None:
+def test_values_that_float32_rounds_to_0() -> None:
     small = range_of(Call("exp", (U,)), [Range(-200.0, -190.0)], "float32")
     assert small.low == 0 < small.high
     assert range_of(Call("neg", (Call("exp", (U,)),)), [Range(-200.0, -190.0)], "float32").high == 0
 
 
-def test_parts_that_cancel_have_room() -> None:
+def test_ranges_of_cancelling_sums_allow_for_rounding() -> None:
     half = -0.6931472
-    found = range_of(Call("logaddexp", (U, V)), [Range(half, 0.0), Range(half, 0.0)], "float32")
-    assert np.logaddexp(np.float32(half), np.float32(half)) in found
+    sum_range = range_of(Call("logaddexp", (U, V)), [Range(half, 0.0), Range(half, 0.0)], "float32")
+    assert np.logaddexp(np.float32(half), np.float32(half)) in sum_range
 
 
-def test_asking_what_functions_keep_warns_of_nothing() -> None:
+def test_keeping_zero_is_determined_without_warnings() -> None:
     with np.errstate(all="raise"):
-        kept = {name for name, function in FUNCTIONS.items() if function.keeps_zero}
-    assert {"sqrt", "abs", "relu", "tanh", "sign", "conj", "sin", "floor"} <= kept
-    assert kept.isdisjoint(("exp", "log", "cos", "not", "sigmoid", "acos"))
+        zero_keeping = {name for name, function in FUNCTIONS.items() if function.keeps_zero}
+    assert {"sqrt", "abs", "relu", "tanh", "sign", "conj", "sin", "floor"} <= zero_keeping
+    assert zero_keeping.isdisjoint(("exp", "log", "cos", "not", "sigmoid", "acos"))

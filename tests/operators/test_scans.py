@@ -28,10 +28,10 @@ def values(dtype: str, fill: Any) -> Array:  # noqa: ANN401  # a number
     numbers: Array = rng.integers(-2, 3, (4, 5, 3)) + (0.5 if np.dtype(dtype).kind in "fc" else 0)
     if np.dtype(dtype).kind == "c":
         numbers = numbers * 1j
-    found: Array = np.where(rng.random((4, 5, 3)) < 0.3, numbers, fill).astype(dtype)
-    found[1] = fill  # a slice of nothing else
-    found[:, 2] = fill
-    return found
+    array: Array = np.where(rng.random((4, 5, 3)) < 0.3, numbers, fill).astype(dtype)
+    array[1] = fill  # a slice of nothing else
+    array[:, 2] = fill
+    return array
 
 
 @pytest.mark.parametrize("fill", [0, 1, 2])
@@ -45,9 +45,9 @@ def test_scans_are_numpys(db: se.Database, dtype: str, fill: int) -> None:
         scan, label = name.split("_")
         wanted = array.astype(np.float64) if scan == "logcumsumexp" and array.dtype.kind in "ib" else array
         expected = ORACLES[scan](wanted, axis="ijk".index(label))
-        found = result.to_numpy()
-        assert found.dtype == expected.dtype, name
-        np.testing.assert_allclose(found, expected, rtol=1e-4 if array.dtype.itemsize == 4 else 1e-12, err_msg=name)
+        actual = result.to_numpy()
+        assert actual.dtype == expected.dtype, name
+        np.testing.assert_allclose(actual, expected, rtol=1e-4 if array.dtype.itemsize == 4 else 1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize("promoted", [{}, {"dim_0": 1}, {"dim_1": 2}, {"dim_0": 3, "dim_2": 2}])
@@ -56,12 +56,12 @@ def test_storage_and_plans_do_not_matter(db: se.Database, promoted: dict[str, in
     array = values("float64", 0)
     db.tensor("A", array, promoted=promoted)
     text = "P[k] = sum(cumsum[j](A[i, j, k] * A[i, j, k]))\nQ[j, i, l] = cummax[j](A[i, j, l]) - 1"
-    found = db.run(text, optimizer=optimizer, tiles=(2,))
-    np.testing.assert_allclose(found["P"].to_numpy(), np.cumsum(array * array, axis=1).sum(axis=(0, 1)))
-    np.testing.assert_allclose(found["Q"].to_numpy(), np.maximum.accumulate(array, axis=1).transpose(1, 0, 2) - 1)
+    results = db.run(text, optimizer=optimizer, tiles=(2,))
+    np.testing.assert_allclose(results["P"].to_numpy(), np.cumsum(array * array, axis=1).sum(axis=(0, 1)))
+    np.testing.assert_allclose(results["Q"].to_numpy(), np.maximum.accumulate(array, axis=1).transpose(1, 0, 2) - 1)
 
 
-def test_what_is_absent_stays_absent(db: se.Database) -> None:
+def test_absent_entries_before_the_first_stay_absent(db: se.Database) -> None:
     db.tensor("A", ([[0, 900], [3, 5]], [2.0, 7.0]), shape=(1000, 10))
     plan = db.plan("C[i, j] = cumsum[j](A[i, j])")
     result = db.run(plan)["C"]
@@ -71,23 +71,23 @@ def test_what_is_absent_stays_absent(db: se.Database) -> None:
     assert result.to_numpy()[900].tolist() == [0] * 5 + [7] * 5
 
 
-def test_what_is_absent_counts_where_it_changes_the_result(db: se.Database) -> None:
+def test_absent_entries_count_where_they_change_the_result(db: se.Database) -> None:
     db.tensor("A", ([[1], [3]], [5.0]), shape=(3, 4), fill=1)
     expected = np.ones((3, 4))
     expected[1, 3] = 5
-    found = db.run("C[i, j] = cumsum[j](A[i, j])\nD[i, j] = cumprod[j](A[i, j])")
-    assert found["C"].to_numpy().tolist() == np.cumsum(expected, axis=1).tolist()
-    assert found["D"].fill == 1
-    assert found["D"].to_numpy().tolist() == expected.tolist()
+    results = db.run("C[i, j] = cumsum[j](A[i, j])\nD[i, j] = cumprod[j](A[i, j])")
+    assert results["C"].to_numpy().tolist() == np.cumsum(expected, axis=1).tolist()
+    assert results["D"].fill == 1
+    assert results["D"].to_numpy().tolist() == expected.tolist()
 
 
 def test_nan_and_infinity(db: se.Database) -> None:
     array = np.array([1.0, -np.inf, 2.0, np.nan, 3.0])
     db.tensor("A", array)
     for name, oracle in ORACLES.items():
-        found = db.run(f"C[i] = {name}[i](A[i])", nonfinite="allow")["C"].to_numpy()
+        result = db.run(f"C[i] = {name}[i](A[i])", nonfinite="allow")["C"].to_numpy()
         with np.errstate(invalid="ignore"):
-            np.testing.assert_array_equal(found, oracle(array), err_msg=name)
+            np.testing.assert_array_equal(result, oracle(array), err_msg=name)
 
 
 def test_values_that_turn_infinite_are_refused(db: se.Database) -> None:
@@ -102,18 +102,18 @@ def test_int64_that_overflows_is_refused(db: se.Database) -> None:
         db.run("C[i] = cumsum[i](A[i])")
 
 
-def test_truth_is_counted(db: se.Database) -> None:
+def test_booleans_are_counted(db: se.Database) -> None:
     db.tensor("A", np.array([3.0, 0.0, 2.0, 5.0]))
-    found = db.run("C[i] = cumsum[i](A[i] > 2)")["C"].to_numpy()
-    assert found.dtype == np.int64
-    assert found.tolist() == [1, 1, 1, 2]
+    result = db.run("C[i] = cumsum[i](A[i] > 2)")["C"].to_numpy()
+    assert result.dtype == np.int64
+    assert result.tolist() == [1, 1, 1, 2]
 
 
-def test_of_nothing(db: se.Database) -> None:
+def test_empty_tensors(db: se.Database) -> None:
     db.tensor("A", np.zeros((0, 3)))
-    found = db.run("C[i, j] = cumsum[i](A[i, j])\nD[i, j] = cumprod[j](A[i, j])\nE[j] = max(cumsum[i](A[i, j]))")
-    assert found["C"].to_numpy().shape == found["D"].to_numpy().shape == (0, 3)
-    assert found["E"].to_numpy().tolist() == [-np.inf] * 3
+    results = db.run("C[i, j] = cumsum[i](A[i, j])\nD[i, j] = cumprod[j](A[i, j])\nE[j] = max(cumsum[i](A[i, j]))")
+    assert results["C"].to_numpy().shape == results["D"].to_numpy().shape == (0, 3)
+    assert results["E"].to_numpy().tolist() == [-np.inf] * 3
 
 
 def test_scans_in_expressions_and_of_scans(db: se.Database) -> None:
@@ -128,10 +128,10 @@ def test_scans_in_expressions_and_of_scans(db: se.Database) -> None:
 def test_a_diagonal_and_a_broadcast(db: se.Database) -> None:
     array = np.arange(9.0).reshape(3, 3)
     db.tensor("A", array)
-    found = db.run("C[i] = cumsum[i](A[i, i])\ntensor D[k: 2, i: 3]\nD[k, i] = cumsum[i](A[i, i])")
+    results = db.run("C[i] = cumsum[i](A[i, i])\ntensor D[k: 2, i: 3]\nD[k, i] = cumsum[i](A[i, i])")
     expected = np.cumsum(np.diagonal(array))
-    assert found["C"].to_numpy().tolist() == expected.tolist()
-    assert found["D"].to_numpy().tolist() == [expected.tolist()] * 2
+    assert results["C"].to_numpy().tolist() == expected.tolist()
+    assert results["D"].to_numpy().tolist() == [expected.tolist()] * 2
 
 
 def test_python_writes_them_as_text_does() -> None:
@@ -143,8 +143,8 @@ def test_python_writes_them_as_text_does() -> None:
 def test_a_plan_comes_back_from_its_file(db: se.Database, tmp_path: Any) -> None:  # noqa: ANN401  # a path
     db.tensor("A", np.arange(6.0).reshape(2, 3))
     db.plan("C[i, j] = cummax[i](A[i, j] - 2)").save(tmp_path / "plan.json")
-    found = db.run(db.load_plan(tmp_path / "plan.json"))["C"].to_numpy()
-    assert found.tolist() == (np.arange(6.0).reshape(2, 3) - 2).tolist()
+    result = db.run(db.load_plan(tmp_path / "plan.json"))["C"].to_numpy()
+    assert result.tolist() == (np.arange(6.0).reshape(2, 3) - 2).tolist()
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_plan_comes_back_from_its_file(db: se.Database, tmp_path: Any) -> None
         ("C = cumsum(A)", "cumsum needs to know a label"),
     ],
 )
-def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
+def test_invalid_scans_are_refused(text: str, message: str) -> None:
     with pytest.raises(se.ParseError, match=re.escape(message)):
         se.program(text)
 
@@ -179,15 +179,15 @@ def test_first_and_last(db: se.Database, dtype: str, optimizer: str, fill: int) 
     """
     program = se.program(text)
     assert se.program(str(program)) == program
-    found = db.run(program, optimizer=optimizer)
+    results = db.run(program, optimizer=optimizer)
     expected = {"F": array[:, 0], "L": array[-1].T, "Z": array[:, -1, 0], "S": (array[..., -1] * 2).sum(axis=0)}
     for name, wanted in expected.items():
-        result = found[name].to_numpy()
+        result = results[name].to_numpy()
         assert result.dtype == wanted.dtype, name
         np.testing.assert_allclose(result, wanted, err_msg=name)
 
 
-def test_the_first_of_nothing_is_refused(db: se.Database) -> None:
+def test_the_first_of_an_empty_axis_is_refused(db: se.Database) -> None:
     db.tensor("A", np.zeros((2, 0)))
     with pytest.raises(se.SemanticsError, match="Y: first of no values is not defined"):
         db.run("Y[i] = first[j](A[i, j])")
@@ -207,7 +207,7 @@ def test_the_label_of_a_scan_is_not_promoted(db: se.Database) -> None:
     assert db.run(plan)["C"].to_numpy().tolist() == [[1, 2, 3]] * 2
 
 
-def test_complex_numbers_have_no_greatest_so_far(db: se.Database) -> None:
+def test_complex_numbers_have_no_cumulative_maximum(db: se.Database) -> None:
     db.tensor("A", np.ones(3, complex))
     with pytest.raises(se.SemanticsError, match="order"):
         db.run("C[i] = cummax[i](A[i])")

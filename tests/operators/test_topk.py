@@ -13,7 +13,7 @@ X = np.array([[0.0, 3, -1, 3], [-2, -3, 0, -1], [0, 0, 0, 0], [np.nan, 5, np.nan
 
 
 def sorted_indices(x: NDArray[np.float64], least: bool) -> NDArray[np.int64]:
-    """By numpy, row by row: NaN first, then by value, then by index."""
+    """Indices sorted by numpy, row by row: NaN first, then by value, then by index."""
     orders = [np.lexsort((row if least else -row, ~np.isnan(row))) for row in x]  # which is stable
     return np.array(orders, np.int64).reshape(x.shape)
 
@@ -63,7 +63,7 @@ def test_dtypes_and_axes(db: se.Database, dtype: str) -> None:
     assert (values.shape, indices.shape) == ((1,), (1,))
 
 
-def test_what_makes_no_sense(db: se.Database) -> None:
+def test_invalid_calls(db: se.Database) -> None:
     db.tensor("X", X)
     result = db.run("Y[i, j] = X[i, j]", nonfinite="allow")["Y"]
     for count in (0, 5):

@@ -52,9 +52,9 @@ def remainder(x: float) -> float:
 
 
 def by_numpy(python: Callable[..., Any], *arrays: Any) -> NDArray[Any]:  # noqa: ANN401  # arrays and numbers
-    """What a function gives, number by number, in float32 where all arrays are."""
-    found: NDArray[Any] = np.vectorize(python, otypes=[float])(*arrays)
-    return found.astype(np.result_type(np.float32, *arrays))
+    """Values of a function for every number, in float32 if all arrays have it."""
+    result: NDArray[Any] = np.vectorize(python, otypes=[float])(*arrays)
+    return result.astype(np.result_type(np.float32, *arrays))
 
 
 RNG = np.random.default_rng(0)
@@ -99,10 +99,10 @@ def test_programs_run(
     se.function(python)
     for name, array in INPUTS.items():
         shared_db.tensor(name, array, fill=FILLS.get(name, 0), promoted=STORED.get(name))
-    found, wanted = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy(), np.asarray(expected())
-    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    result, wanted = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy(), np.asarray(expected())
+    assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
     tolerance = 1e-6 if wanted.dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(result, wanted, rtol=tolerance, atol=tolerance)
 
 
 def test_a_database_that_was_open_before_and_sql_by_hand(db: se.Database) -> None:
@@ -127,7 +127,7 @@ def test_values_that_turn_nan_or_infinite(db: se.Database) -> None:
     np.testing.assert_array_equal(db.run("Y[i] = root(A[i])", nonfinite="allow")["Y"].to_numpy(), [2, math.nan, 0])
 
 
-def test_registered_before_anything_else_is_imported(tmp_path: Path) -> None:
+def test_registered_before_any_other_import(tmp_path: Path) -> None:
     script = tmp_path / "first.py"
     script.write_text(
         "import sparseeinsum as se\n"
@@ -142,13 +142,13 @@ def test_registered_before_anything_else_is_imported(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("[0.5 1.5]\n", "")
 
 
-def test_functions_that_nobody_registered() -> None:
+def test_unregistered_functions() -> None:
     with pytest.raises(se.ParseError, match=r"line 1, column 8: .*gelu"):
         se.program("Y[i] = gelu(A[i])")
 
 
 def test_functions_that_cannot_be_compiled(db: se.Database) -> None:
-    """They are refused when a program with them is planned."""
+    """Planning a program that calls them fails."""
 
     @se.function
     def spelled(x: float) -> float:
@@ -175,8 +175,8 @@ def test_programs_name_registered_functions() -> None:
     assert se.program({"C": (registered(left, 0.1) * right).sum("j")["i"]}) == program
     assert se.program(str(program)) == program
     a, b = np.array([[-1.0, 2.0], [3.0, -4.0]]), np.array([1.0, 10.0])
-    found = evaluate_program(program, {"A": a, "B": b})["C"]
-    np.testing.assert_allclose(found, np.where(a > 0, a, 0.1 * a) @ b)
+    result = evaluate_program(program, {"A": a, "B": b})["C"]
+    np.testing.assert_allclose(result, np.where(a > 0, a, 0.1 * a) @ b)
     assert FUNCTIONS["leaky"].python is leaky
     assert FUNCTIONS["leaky"].operands == 2
 
@@ -201,7 +201,7 @@ def make_stepped(step: float) -> Callable[..., Any]:
 
 
 def test_registering_again() -> None:
-    """The same, as a notebook's cell that runs twice, changes nothing; another one replaces it."""
+    """Registering the same function again, as a notebook's cell may, changes nothing; another one replaces it."""
     se.function(make_stepped(1.0))
     first = FUNCTIONS["stepped"]
     se.function(make_stepped(1.0))
@@ -210,8 +210,8 @@ def test_registering_again() -> None:
     assert FUNCTIONS["stepped"] is not first
 
 
-def test_plans_keep_to_the_functions_that_they_were_made_with(db: se.Database) -> None:
-    """What is absent has another value under another function, and plans count on that."""
+def test_plans_keep_their_functions(db: se.Database) -> None:
+    """Another function maps the fill to another value, on which a plan depends."""
     db.tensor("S", np.array([0.0, 0.0, 3.0]))
     se.function(make_stepped(0.0))
     plan = db.plan("Y[] = sum(stepped(S[i]))")
@@ -225,7 +225,7 @@ def test_plans_keep_to_the_functions_that_they_were_made_with(db: se.Database) -
     assert db.run(db.load_plan(plan.to_json()))["Y"].to_numpy() == 6
 
 
-def test_names_that_are_taken_or_none() -> None:
+def test_names_that_are_taken_or_invalid() -> None:
     def softmax(x: Any) -> Any:  # noqa: ANN401  # any number
         return x
 
@@ -264,13 +264,13 @@ def test_functions_that_are_not_of_numbers() -> None:
             se.function(python)
 
 
-@pytest.mark.parametrize(("returned", "shown"), [("text", "'text'"), (None, "None"), (1j, "1j"), ((1, 2), r"\(1, 2\)")])
-def test_functions_that_return_no_number(returned: object, shown: str) -> None:
+@pytest.mark.parametrize(("returned", "text"), [("text", "'text'"), (None, "None"), (1j, "1j"), ((1, 2), r"\(1, 2\)")])
+def test_functions_that_return_no_number(returned: object, text: str) -> None:
     @se.function
     def strange(x: Any) -> Any:  # noqa: ANN401  # any number
         return returned
 
-    with pytest.raises(se.SemanticsError, match=f"strange returns {shown}, which is not a real number"):
+    with pytest.raises(se.SemanticsError, match=f"strange returns {text}, which is not a real number"):
         bind(se.program("C[i] = strange(A[i])"), {"A": Tensor("A", (Axis("i", 3),))})
 
 

@@ -26,10 +26,10 @@ PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 OPERANDS = {"A": Statistics(500, (100, 200), (100, 200)), "B": Statistics(800, (160, 50), (200, 50))}
 
 
-def model_of(text: str, known: Mapping[str, Statistics], accounting: Accounting = DISTRIBUTED) -> CostModel:
-    """The cost model of a program on inputs of these statistics."""
-    graph, evaluations = evaluated(text, known)
-    statistics = estimate(graph, known, evaluations)
+def model_of(text: str, inputs: Mapping[str, Statistics], accounting: Accounting = DISTRIBUTED) -> CostModel:
+    """The cost model of a program on inputs with these statistics."""
+    graph, evaluations = evaluated(text, inputs)
+    statistics = estimate(graph, inputs, evaluations)
     return CostModel(graph, statistics, evaluations, CONSTANTS, accounting)
 
 

@@ -13,16 +13,16 @@ from sparseeinsum.statistics.estimate import Statistics
 Evaluations = Mapping[str, Evaluation]
 
 
-def evaluated(text: str, known: Mapping[str, Statistics]) -> tuple[EinGraph, Evaluations]:
-    """The graph of a program on inputs of these shapes, whose fill is 0, and how it is evaluated exactly."""
+def evaluated(text: str, statistics: Mapping[str, Statistics]) -> tuple[EinGraph, Evaluations]:
+    """The graph of a program on inputs of these shapes with fill 0, and its exact evaluation."""
     tensors = {
         name: Tensor(name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(array.shape)))
-        for name, array in known.items()
+        for name, array in statistics.items()
     }
     graph = bind(lower_text(text), tensors)
     return graph, evaluations_of(graph, tensors)
 
 
 def evaluations_of(graph: EinGraph, inputs: Iterable[str]) -> Evaluations:
-    """How a graph is evaluated exactly whose inputs are sparse and have small numbers."""
+    """The exact evaluation of a graph whose inputs are sparse and have small numbers."""
     return decide_evaluations(graph, dict.fromkeys(inputs, ValueFacts(Range(-9, 9), has_fill=True))).evaluations

@@ -21,10 +21,10 @@ def counted(array: NDArray[np.float64]) -> Statistics:
     return Statistics(float(is_entry.sum()), distinct, array.shape)
 
 
-def estimated(text: str, **known: Statistics) -> dict[str, Statistics]:
-    """Statistics of all tensors of a program; of its inputs they are given."""
-    graph, evaluations = evaluated(text, known)
-    return estimate(graph, known, evaluations)
+def estimated(text: str, **statistics: Statistics) -> dict[str, Statistics]:
+    """Estimated statistics of all tensors of a program, from those of its inputs."""
+    graph, evaluations = evaluated(text, statistics)
+    return estimate(graph, statistics, evaluations)
 
 
 def subsets(rank: int) -> list[tuple[int, ...]]:

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 DTYPES = ("float64", "float32", "int64", "bool", "complex128", "complex64")
 TOLERANCES = {"float16": 1e-2, "float32": 2e-5, "complex64": 2e-5}
 
-# Subscripts and the shapes of what they describe.
+# Subscripts and the shapes of their operands.
 FORMS: list[tuple[str, list[tuple[int, ...]]]] = [
     # Sums, views and diagonals of one operand
     ("i->", [(7,)]),
@@ -69,7 +69,7 @@ FORMS: list[tuple[str, list[tuple[int, ...]]]] = [
     ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
     ("ij,jk,kl,lm,mn->in", [(2, 3), (3, 2), (2, 4), (4, 2), (2, 3)]),
     ("ibj,bk,bkj->bi", [(2, 3, 4), (3, 2), (3, 2, 4)]),
-    # The result's labels by the alphabet, capitals first: those that stand once
+    # Implicit results have the labels that occur once, in alphabetical order, capitals first
     ("ba", [(2, 3)]),
     ("bA", [(2, 3)]),
     ("ij,jk", [(2, 3), (3, 4)]),
@@ -170,7 +170,7 @@ def filled(*shape: int, dtype: str = "float64", seed: int = 0) -> Array:
 
 
 def stored_with(array: Array, fill: float) -> scipy.sparse.coo_array:
-    """A sparse matrix that stores what is not the fill."""
+    """A sparse matrix that stores all entries other than the fill."""
     coordinates = np.nonzero(array != fill)
     return scipy.sparse.coo_array((array[coordinates], coordinates), shape=array.shape)
 
@@ -187,14 +187,14 @@ def assert_same(actual: Array, expected: Any) -> None:  # noqa: ANN401  # an arr
 
 
 def check(*arguments: Any, optimizer: str = "dp") -> None:  # noqa: ANN401  # whatever numpy.einsum takes
-    """The same as numpy, which contracts longer products pair by pair to be done in time."""
+    """Assert that the result is numpy's, which contracts longer products pair by pair to be fast enough."""
     with np.errstate(all="ignore"):
         expected = np.asarray(np.einsum(*map(dense, arguments), optimize=len(arguments) > 5))
     assert_same(se.einsum(*arguments, optimizer=optimizer), expected)
 
 
 def einsum_in(db: se.Database, *arguments: Any, optimizer: str = "dp", **keywords: Any) -> Array:  # noqa: ANN401  # as einsum
-    """`se.einsum` in a database that is open already, which is faster."""
+    """`se.einsum` in an open database, which is faster."""
     call = read_call(arguments, **keywords)
     for name, data in call.operands.items():
         db.tensor(name, data, fill=keywords.get("fill", 0) if scipy.sparse.issparse(data) else 0)
@@ -204,7 +204,7 @@ def einsum_in(db: se.Database, *arguments: Any, optimizer: str = "dp", **keyword
 
 @st.composite
 def calls(draw: st.DrawFn, labels: str, dtypes: tuple[str, ...], sparse: bool = False) -> tuple[str, list[Any]]:
-    """Subscripts with ellipses and operands that fit, of any number and dtype, and sparse if wished."""
+    """Subscripts, maybe with ellipses, and fitting operands of any number and dtype, sparse on request."""
     sizes = {label: draw(st.integers(0, 4)) for label in f"{labels}0123"}
     operands, terms = [], []
     for at in range(draw(st.integers(1, 4))):

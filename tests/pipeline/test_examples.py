@@ -69,7 +69,7 @@ def test_any_plan_computes_attention(db: se.Database) -> None:
 
 
 def test_arrays_out_of_a_join_are_unnested(db: se.Database) -> None:
-    """DuckDB 2.0.0 stops for good where columns that come out of a hash join as dictionaries turn constant."""
+    """DuckDB 2.0.0 hangs if dictionary columns of a hash join become constant columns."""
     inputs = attention_inputs(citation_graph(600, 3000, 300, 12000, seed=1), width=128)
     for name, matrix in inputs.items():
         db.tensor(name, matrix)
@@ -100,12 +100,12 @@ def test_dense_examples(
         axes = [f"dim_{axis}" for axis in range(array.ndim)]
         chosen = {None: None, "first": axes[:1], "last": axes[-1:], "all": axes, "none": []}[promoted]
         shared_db.tensor(name, array, promoted=chosen)
-    found = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy()
-    np.testing.assert_allclose(found, reference(inputs), rtol=1e-12, atol=1e-12)
+    result = shared_db.run(text, optimizer=optimizer)["Y"].to_numpy()
+    np.testing.assert_allclose(result, reference(inputs), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("text", "inputs", "reference"), DENSE, ids=["attention", "feed_forward", "chain"])
-def test_dense_examples_mean_what_numpy_computes(text: str, inputs: Any, reference: Any) -> None:  # noqa: ANN401  # as DENSE
+def test_the_oracle_agrees_with_numpy_for_dense_examples(text: str, inputs: Any, reference: Any) -> None:  # noqa: ANN401  # as DENSE
     program = se.program(text)
     assert program.outputs == ("Y",)
     assert se.program(str(program)) == program

@@ -17,13 +17,13 @@ COUNTED: Counter[str] = Counter()  # programs run, by kind; conftest.py prints t
 
 
 @pytest.mark.engines("duckdb", reason="PostgreSQL runs fewer programs, below")
-@pytest.mark.usefixtures("operators_are_free")  # or hardly a sum would be taken apart
+@pytest.mark.usefixtures("operators_are_free")  # or hardly any sum would be split
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational", "dense"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_results_are_numpys(
     shared_db: se.Database, family: str, optimizer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if optimizer == "greedy":  # the others weigh what it costs
+    if optimizer == "greedy":  # the others compare costs
         index_wherever_possible(monkeypatch)
 
     @random_runs(50)

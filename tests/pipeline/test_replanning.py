@@ -31,7 +31,7 @@ Z[i, f] = sum(Y[i, k] * D[k, f])
 
 
 def masked(db: se.Database, size: int, share: float) -> dict[str, sp.coo_array]:
-    """Two matrices with entries at the same indices, which no counts by row and by column tell."""
+    """Two matrices with entries at the same indices, which counts by row and by column do not show."""
     rng = np.random.default_rng(0)
     first = sp.random_array((size, size), density=share, rng=rng).tocoo()
     second = first.copy()
@@ -46,7 +46,7 @@ def masked(db: se.Database, size: int, share: float) -> dict[str, sp.coo_array]:
 
 @pytest.fixture(autouse=True)
 def quick_planning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What planning takes is measured, and decides; here it takes a millisecond, on any machine."""
+    """Planning is said to take a millisecond on any machine, as its measured time affects replanning."""
     monkeypatch.setattr(replanning, "_expected_planning_seconds", lambda *_: 1e-3)
 
 
@@ -55,7 +55,7 @@ def executed(db: se.Database, plan: se.Plan, replans: bool = True) -> Execution:
 
 
 def be_eager(patch: pytest.MonkeyPatch) -> None:
-    """Look at every result, and take what was found last for the rest, whatever it costs."""
+    """Replan at every result, and take the last plan found for the rest, whatever it costs."""
     patch.setattr(
         plan_statements, "replanning_points", lambda plan, *_: tuple(step.einsum.output.tensor for step in plan.steps)
     )
@@ -66,9 +66,7 @@ def be_eager(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_results_are_numpys_however_often_the_rest_is_planned_anew(
-    shared_db: se.Database, engine: str, family: str
-) -> None:
+def test_results_are_numpys_however_often_a_run_replans(shared_db: se.Database, engine: str, family: str) -> None:
     @random_runs(10, engine)
     @given(st.data())
     def run(data: st.DataObject) -> None:
@@ -79,8 +77,8 @@ def test_results_are_numpys_however_often_the_rest_is_planned_anew(
         run()
 
 
-def test_the_rest_counts_what_it_reads_exactly(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not all that was read before: A is not, once its sign and whether any of it is true are there."""
+def test_replanning_counts_the_tensors_that_the_rest_reads(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest does not read A, once the sign of A and whether any entry is true are computed."""
     be_eager(monkeypatch)
     db.tensor("A", ([[1, 3]], [2.0, 3.0]), shape=(5,), fill=1.0)
     text = "S[j] = sign(A[j]) * any[k](A[k])\nM[j] = max[k](S[k]) * S[j]"
@@ -88,39 +86,39 @@ def test_the_rest_counts_what_it_reads_exactly(db: se.Database, monkeypatch: pyt
     np.testing.assert_array_equal(executed(db, plan).results["M"].to_numpy(), np.ones(5))
 
 
-def test_what_turns_out_larger_is_planned_anew(db: se.Database) -> None:
+def test_larger_results_than_expected_cause_replanning(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)
-    (told,) = executed(db, plan).replannings
-    assert (told.name, told.tuples) == ("M", inputs["A"].nnz)
-    assert told.expected < told.tuples / 5
-    assert told.is_better
-    assert told.seconds < 0.9 * told.kept_seconds
+    (event,) = executed(db, plan).replannings
+    assert (event.name, event.tuples) == ("M", inputs["A"].nnz)
+    assert event.expected < event.tuples / 5
+    assert event.is_better
+    assert event.seconds < 0.9 * event.kept_seconds
     product = (inputs["A"] * inputs["B"]).toarray()
-    wanted = product @ inputs["C"].toarray() @ db.run("W[i, f] = D[i, f]")["W"].to_numpy()
+    expected = product @ inputs["C"].toarray() @ db.run("W[i, f] = D[i, f]")["W"].to_numpy()
     for replan in (True, False):
-        np.testing.assert_allclose(db.run(plan, replan=replan)["Z"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(db.run(plan, replan=replan)["Z"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_the_rest_is_as_if_it_had_been_planned_with_the_actual_sizes(db: se.Database) -> None:
+def test_replanning_gives_the_plan_for_the_actual_sizes(db: se.Database) -> None:
     masked(db, 900, 0.1)
     statements = [run.statement for run in executed(db, db.plan(MASKED, rewrite=False)).runs]
-    known = db.plan(MASKED, estimator="exact", rewrite=False)
-    rest = known.notation()[1:]
+    exact_plan = db.plan(MASKED, estimator="exact", rewrite=False)
+    rest = exact_plan.notation()[1:]
     assert [line in str(statements[-1].query.sql("duckdb")) for line in rest] == [True, True]
-    assert executed(db, known).replannings == ()
+    assert executed(db, exact_plan).replannings == ()
 
 
-def test_plans_that_are_kept_to_look_at_nothing(db: se.Database) -> None:
+def test_runs_without_replanning_have_no_checkpoints(db: se.Database) -> None:
     masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)
     assert [statement.name for statement in plan.data.statements.for_run_with_checkpoints] == ["M", "Z"]
-    kept = executed(db, plan, replans=False)
-    assert [run.statement.name for run in kept.runs] == ["Z"]
-    assert kept.replannings == ()
+    execution = executed(db, plan, replans=False)
+    assert [run.statement.name for run in execution.runs] == ["Z"]
+    assert execution.replannings == ()
 
 
-def test_explain_tells_what_happened(db: se.Database) -> None:
+def test_explain_reports_replanning(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
     before = contents(db)
     text = db.plan(MASKED, rewrite=False).explain(analyze=True)
@@ -129,7 +127,7 @@ def test_explain_tells_what_happened(db: se.Database) -> None:
     assert contents(db) == before
 
 
-def test_what_would_take_too_much_memory_is_computed_in_passes(db: se.Database) -> None:
+def test_results_beyond_memory_are_computed_in_passes(db: se.Database) -> None:
     rng = np.random.default_rng(0)
     first = sp.random_array((900, 900), density=0.1, rng=rng).tocoo()
     db.tensor("A", first)
@@ -148,12 +146,12 @@ def test_what_would_take_too_much_memory_is_computed_in_passes(db: se.Database) 
         ("Y", True),
         ("Y", False),
     ]
-    wanted = (first.toarray() ** 2)[:, :, None, None] * factor
-    np.testing.assert_allclose(execution.results["Y"].to_numpy(), wanted.max(axis=2))
+    expected = (first.toarray() ** 2)[:, :, None, None] * factor
+    np.testing.assert_allclose(execution.results["Y"].to_numpy(), expected.max(axis=2))
 
 
 def test_products_are_contracted_in_another_order(db: se.Database) -> None:
-    """A product of three masks is far larger than expected: it is not what to multiply the sparse matrices by last."""
+    """A product of three masks is far larger than expected, so the sparse matrices are not multiplied by it last."""
     masked(db, 1000, 0.1)
     rng = np.random.default_rng(1)
     for name in "EFG":
@@ -163,19 +161,19 @@ def test_products_are_contracted_in_another_order(db: se.Database) -> None:
         be_eager(patch)
         results = db.run(text)
         execution = executed(db, db.plan(text))
-    assert any(told.is_better for told in execution.replannings)
-    wanted = db.run(text, replan=False)["Y"].to_numpy()
-    np.testing.assert_allclose(results["Y"].to_numpy(), wanted, rtol=1e-9, atol=1e-12)
+    assert any(event.is_better for event in execution.replannings)
+    expected = db.run(text, replan=False)["Y"].to_numpy()
+    np.testing.assert_allclose(results["Y"].to_numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_outputs_that_are_computed_by_then_are_delivered_in_order(db: se.Database) -> None:
+def test_outputs_computed_before_replanning_are_delivered_in_order(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
     results = db.run(MASKED, outputs=["M", "Y"])
     assert list(results) == ["M", "Y", "Z"]
     product = (inputs["A"] * inputs["B"]).toarray()
     np.testing.assert_allclose(results["M"].to_numpy(), product)
     np.testing.assert_allclose(results["Y"].to_numpy(), product @ inputs["C"].toarray(), rtol=1e-9, atol=1e-9)
-    assert any(told.is_better for told in executed(db, db.plan(MASKED, outputs=["M", "Y"])).replannings)
+    assert any(event.is_better for event in executed(db, db.plan(MASKED, outputs=["M", "Y"])).replannings)
 
 
 def test_results_go_into_tables(db: se.Database) -> None:
@@ -187,7 +185,7 @@ def test_results_go_into_tables(db: se.Database) -> None:
     assert (scores, products) == (900 * 16, 81_000)
 
 
-def test_a_plan_runs_again_after_the_rest_of_it_was_planned_anew(db: se.Database) -> None:
+def test_a_plan_runs_again_after_replanning(db: se.Database) -> None:
     masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)
     notation = plan.notation()
@@ -196,7 +194,7 @@ def test_a_plan_runs_again_after_the_rest_of_it_was_planned_anew(db: se.Database
     assert plan.notation() == notation
 
 
-def test_a_run_that_fails_after_the_rest_was_planned_anew_leaves_nothing(db: se.Database) -> None:
+def test_a_run_that_fails_after_replanning_leaves_nothing(db: se.Database) -> None:
     masked(db, 900, 0.1)
     before = contents(db)
     with pytest.raises(EngineError, match="Z turned NaN or infinite"):
@@ -205,7 +203,9 @@ def test_a_run_that_fails_after_the_rest_was_planned_anew_leaves_nothing(db: se.
     assert_usable(db)
 
 
-def test_a_run_that_is_stopped_while_it_plans_leaves_nothing(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_interrupted_while_it_replans_leaves_nothing(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     masked(db, 900, 0.1)
     before = contents(db)
 
@@ -219,8 +219,8 @@ def test_a_run_that_is_stopped_while_it_plans_leaves_nothing(db: se.Database, mo
     assert_usable(db)
 
 
-def test_a_plan_goes_on_where_no_other_fits_into_memory(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Choices that fitted by the sizes expected may not by those that there are."""
+def test_a_plan_continues_if_no_other_fits_into_memory(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choices that fit with the expected sizes may not fit with the actual ones."""
     masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)
 
@@ -228,21 +228,21 @@ def test_a_plan_goes_on_where_no_other_fits_into_memory(db: se.Database, monkeyp
         raise PlanError("needs a memory_limit of more")
 
     monkeypatch.setattr(Alternatives, "best", none_fits)
-    (told,) = executed(db, plan).replannings
-    assert not told.is_better
-    assert told.seconds == told.kept_seconds
+    (replanning_,) = executed(db, plan).replannings
+    assert not replanning_.is_better
+    assert replanning_.seconds == replanning_.kept_seconds
 
 
-def test_bench_compares_both_ways() -> None:
-    found = bench.run("masked", bench.MASKED_PRODUCT, bench.masked(300, 0.1, 0.05), repeat=1)
-    assert found.error == pytest.approx(10, rel=0.2)  # of M, which has ten times as many entries
-    assert min(found.kept, found.replanned) > 0
-    assert found.ratio == pytest.approx(found.kept / found.replanned)
+def test_bench_compares_both_plans() -> None:
+    comparison = bench.run("masked", bench.MASKED_PRODUCT, bench.masked(300, 0.1, 0.05), repeat=1)
+    assert comparison.error == pytest.approx(10, rel=0.2)  # of M, which has ten times as many entries
+    assert min(comparison.kept, comparison.replanned) > 0
+    assert comparison.ratio == pytest.approx(comparison.kept / comparison.replanned)
 
 
 @pytest.mark.parametrize("name", ["GCN", "attention"])
-def test_networks_have_no_results_to_look_at(db: se.Database, name: str) -> None:
-    """Products with dense operands, and with diagonal ones, are as large as statistics of the inputs tell."""
+def test_networks_have_no_checkpoints(db: se.Database, name: str) -> None:
+    """Sizes of products with dense operands and with diagonal ones follow from statistics of the inputs."""
     graph = citation_graph(300, 1500, 60, 2000, seed=1)
     text = GCN if name == "GCN" else attention_program(32)
     load(db, gcn_inputs(graph, hidden=16) if name == "GCN" else attention_inputs(graph, 32))
@@ -258,19 +258,17 @@ def test_networks_have_no_results_to_look_at(db: se.Database, name: str) -> None
         ("Y[i, f] = sum(A[i, j] * D[j, f])", {}),
         ("Y[i, j] = A[i, j] + B[i, j]", {}),
         ("Y[i, j] = A[i, j] * B[i, j]", {"Y": 10.0}),  # at most as many as A has
-        ("Y[i, f] = sum(C[i, j] * A[j, f])", {"Y": 1.33}),  # where no two pairs meet in a cell
+        ("Y[i, f] = sum(C[i, j] * A[j, f])", {"Y": 1.33}),  # if no two pairs have the same cell
         ("T[i, j] = A[i, j] * B[i, j]\nY[i, f] = sum(T[i, j] * D[j, f])", {"T": 10.0, "Y": 1.05}),
     ],
 )
-def test_how_many_times_more_there_may_be(db: se.Database, text: str, times: dict[str, float]) -> None:
+def test_possible_factors_of_estimates(db: se.Database, text: str, times: dict[str, float]) -> None:
     masked(db, 300, 0.1)
-    found = possible_times(db.plan(text, estimator="uniform").data.alternatives.model)
-    assert found == pytest.approx(times, rel=0.03)
+    times_more = possible_times(db.plan(text, estimator="uniform").data.alternatives.model)
+    assert times_more == pytest.approx(times, rel=0.03)
 
 
-def test_tables_are_worth_it_where_they_cost_less_than_may_be_gained(
-    db: se.Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checkpoints_are_set_where_they_may_pay(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     masked(db, 300, 0.1)
     plan = db.plan("T[i, j] = A[i, j] * B[i, j]\nY[i] = sum(T[i, j])", rewrite=False)
     model = plan.data.alternatives.model

@@ -18,7 +18,7 @@ import sparseeinsum as se
 
 @pytest.fixture
 def unchanging(shared_db: se.Database) -> se.Database:
-    """A database with both matrices, for tests that change nothing."""
+    """A database with both matrices, for tests that change no table."""
     return two_matrices.load(shared_db)
 
 
@@ -33,7 +33,7 @@ LAYOUTS = {
 @pytest.mark.parametrize(("program", "options"), LAYOUTS.values(), ids=LAYOUTS.keys())
 def test_forms_of_a_result(unchanging: se.Database, program: str, options: Mapping[str, str]) -> None:
     result = unchanging.run(program, **options)["Y"]  # type: ignore[arg-type]  # options by name
-    rows = [(0, 0, 5.0), (1, 0, 6.0), (1, 1, 24.0)]  # what is not the fill
+    rows = [(0, 0, 5.0), (1, 0, 6.0), (1, 1, 24.0)]  # entries that differ from the fill
     np.testing.assert_array_equal(result.to_numpy(), A @ B)
     assert isinstance(result.to_scipy(), sp.csr_array)
     np.testing.assert_array_equal(result.to_scipy().toarray(), A @ B)
@@ -62,9 +62,7 @@ def test_columns_are_labels_in_the_order_of_the_left_side(unchanging: se.Databas
         ("Y[] = sum(A[i, j])", {}, "<Y[] scalar float64, 1 rows>"),
     ],
 )
-def test_result_says_what_it_is(
-    unchanging: se.Database, program: str, options: Mapping[str, str], expected: str
-) -> None:
+def test_repr_of_results(unchanging: se.Database, program: str, options: Mapping[str, str], expected: str) -> None:
     result = unchanging.run(program, **options)["Y"]  # type: ignore[arg-type]  # options by name
     assert repr(result).startswith(expected)
     assert result.notation == expected[1 : expected.index("]") + 1]
@@ -97,7 +95,7 @@ def test_result_without_entries(unchanging: se.Database) -> None:
     np.testing.assert_array_equal(result.to_numpy(), np.zeros((2, 2)))
 
 
-def test_results_are_what_nothing_reads(unchanging: se.Database) -> None:
+def test_outputs_are_results_that_no_statement_reads(unchanging: se.Database) -> None:
     assert list(unchanging.run(SHARED)) == ["Y", "Z"]
 
 
@@ -161,7 +159,7 @@ def test_best_plans_come_first(unchanging: se.Database) -> None:
         ({"memory_limit": "-1GB"}, "more than the -1,000,000,000 given"),
     ],
 )
-def test_plans_that_there_are_not(unchanging: se.Database, options: Mapping[str, object], message: str) -> None:
+def test_invalid_options_of_plans(unchanging: se.Database, options: Mapping[str, object], message: str) -> None:
     with pytest.raises(se.PlanError, match=message):
         unchanging.plan(PRODUCT, **options)  # type: ignore[call-overload]  # options by name
     with pytest.raises(se.PlanError, match=message):
@@ -174,8 +172,8 @@ def test_at_least_one_plan(unchanging: se.Database, top: int) -> None:
         unchanging.plan(PRODUCT, top=top)
 
 
-def test_memory_limit_is_kept(shared_db: se.Database) -> None:
-    """The limits that errors ask for end in one that is enough, and a byte less is not."""
+def test_memory_limit_is_sufficient(shared_db: se.Database) -> None:
+    """The limits that errors suggest end in a sufficient one, and a byte less is not sufficient."""
     square = np.ones((64, 64))
     shared_db.tensor("A", square)
     program = "Y[i, k] = sum(A[i, j] * A[j, k])"
@@ -189,15 +187,15 @@ def test_memory_limit_is_kept(shared_db: se.Database) -> None:
 
 
 def _asked_limit(db: se.Database, program: str, limit: int) -> int | None:
-    """The limit that the error asks for which a plan of whole arrays ends in; None where there is such a plan."""
+    """The sufficient limit that errors suggest for a plan of whole arrays; None if the limit suffices."""
     try:
         db.plan(program, optimizer="dense", memory_limit=limit)
     except se.PlanError as error:
-        found = re.search(
+        match = re.search(
             r"a memory_limit of (?:at least )?([\d,]+) bytes.*raise memory_limit or promote more", str(error)
         )
-        assert found is not None
-        return int(found[1].replace(",", ""))
+        assert match is not None
+        return int(match[1].replace(",", ""))
     return None
 
 

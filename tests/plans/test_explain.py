@@ -38,9 +38,11 @@ def rows_of(text: str, title: str) -> list[list[str]]:
 def test_runners_up_are_the_next_best(chain: se.Database) -> None:
     first, *others = chain.plan(CHAIN, top=4)
     rows = rows_of(first.explain(), "Runners-up")
-    told = [row for row in rows if row[0]]
-    assert [row[0] for row in told] == [write_seconds(other.cost) for other in others]
-    assert [float(row[1]) for row in told] == pytest.approx([other.cost / first.cost for other in others], abs=0.006)
+    runners_up = [row for row in rows if row[0]]
+    assert [row[0] for row in runners_up] == [write_seconds(other.cost) for other in others]
+    assert [float(row[1]) for row in runners_up] == pytest.approx(
+        [other.cost / first.cost for other in others], abs=0.006
+    )
     differing = [
         [line for line, chosen in zip(other.notation(), first.notation(), strict=True) if line != chosen]
         for other in others
@@ -48,16 +50,16 @@ def test_runners_up_are_the_next_best(chain: se.Database) -> None:
     assert [row[2] for row in rows] == [line for lines in differing for line in lines]
 
 
-def test_as_many_runners_up_as_asked(chain: se.Database) -> None:
+def test_number_of_runners_up(chain: se.Database) -> None:
     plan = chain.plan(CHAIN)
-    told = [row for row in rows_of(plan.explain(top=3), "Runners-up") if row[0]]
-    assert len(told) == 2
+    runners_up = [row for row in rows_of(plan.explain(top=3), "Runners-up") if row[0]]
+    assert len(runners_up) == 2
     assert "Runners-up" not in plan.explain(top=1)
     pinned = chain.plan("Y[i] = sum(A[i, j])", pin={"Y": "i"})
     assert "No other plan keeps to what is asked." in pinned.explain()
 
 
-def test_plans_that_lost_are_compared_with_the_best(chain: se.Database) -> None:
+def test_other_plans_are_compared_with_the_best(chain: se.Database) -> None:
     first, second, *_ = chain.plan(CHAIN, top=3)
     rows = rows_of(second.explain(), "Other plans, of which some are cheaper")
     assert rows[0][0] == write_seconds(first.cost)
@@ -68,14 +70,16 @@ def test_plans_that_lost_are_compared_with_the_best(chain: se.Database) -> None:
 def test_alternatives_differ_in_one_einsum(chain: se.Database) -> None:
     plan = chain.plan(CHAIN)
     taken = choices_of(plan.data.decomposed)
-    found = plan.data.alternatives.variants_by_result(plan.data.decomposed, 100)
-    assert {name: len(others) for name, others in found.items()} == {"T": 7, "R": 3, "Y": 7, "Z": 3}
-    for name, others in found.items():
+    variants = plan.data.alternatives.variants_by_result(plan.data.decomposed, 100)
+    assert {name: len(others) for name, others in variants.items()} == {"T": 7, "R": 3, "Y": 7, "Z": 3}
+    for name, others in variants.items():
         seconds = [other.seconds for other in others]
         assert seconds == sorted(seconds)
         assert min(seconds) >= plan.cost * (1 - 1e-9)
         for other in others:
-            assert {each for each, choice in choices_of(other).items() if choice != taken[each]} == {name}
+            assert {
+                einsum_name for einsum_name, choice in choices_of(other).items() if choice != taken[einsum_name]
+            } == {name}
     assert all(
         len(others) == 2 for others in plan.data.alternatives.variants_by_result(plan.data.decomposed, 2).values()
     )
@@ -90,10 +94,10 @@ def test_actual_sizes_and_times(chain: se.Database) -> None:
     tuples = int(np.count_nonzero(expected))
     assert rows["T"][3] == f"{tuples:,}"
     assert rows["T"][5] == write_bytes(24 * tuples)
-    # Of R, which keeps no tuple that is all 0 as it is stacked from those of T
-    kept = int(np.count_nonzero((expected != 0).any(axis=1)))
-    assert rows["R"][3] == f"{kept:,}"
-    assert rows["R"][5] == write_bytes((8 + 80) * kept)
+    # Tuples of R: stacking the tuples of T leaves out those that are all 0
+    row_count = int(np.count_nonzero((expected != 0).any(axis=1)))
+    assert rows["R"][3] == f"{row_count:,}"
+    assert rows["R"][5] == write_bytes((8 + 80) * row_count)
     assert rows["Z"][3] == "1"
     for row in rows.values():
         assert re.fullmatch(r"[\d.e-]+ m?s", row[7])

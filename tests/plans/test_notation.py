@@ -84,7 +84,7 @@ def test_attention_is_table_7(attention: se.Database) -> None:
 
 
 def test_graph_network_with_dense_features_is_table_8(db: se.Database) -> None:
-    """A third of the features set, as in the graphs of Amazon, and 602 of them, as in CitationFull.CiteSeer."""
+    """A third of the features is set, as for Amazon's graphs; there are 602, as in CitationFull.CiteSeer."""
     dense = citation_graph(nodes=1000, edges=3000, features=602, entries=200_000)
     assert written(load(db, gcn_inputs(dense)).plan(GCN, memory_limit=LIMIT, rewrite=False)) == TABLE_8
 
@@ -101,7 +101,7 @@ def test_table_8_costs_more_with_sparse_features(gcn: se.Database) -> None:
 
 @pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational"])
 def test_planning_is_a_pure_function(gcn: se.Database, optimizer: str) -> None:
-    """The same plan, cost and SQL each time, and whatever was planned in between."""
+    """The plan, cost and SQL are the same each time, whatever else was planned before."""
     program = se.program(GCN)
     first = gcn.plan(program, optimizer=optimizer)
     gcn.plan(program, pin={"T4": "I"}, top=5)

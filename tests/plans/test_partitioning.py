@@ -11,41 +11,45 @@ SQUARES = {"A": (4096, 4096), "B": (4096, 4096)}
 
 
 def test_a_product_of_squares() -> None:
-    found = se.partition(PRODUCT, 64, SQUARES)
-    assert found.vectors == {"C": {"i": 4, "k": 4, "j": 4}}
-    assert found.workers == 64
-    assert found.floats == 64 * 2 * 1024**2 + 16 * 3 * 1024**2
+    partitioning = se.partition(PRODUCT, 64, SQUARES)
+    assert partitioning.vectors == {"C": {"i": 4, "k": 4, "j": 4}}
+    assert partitioning.workers == 64
+    assert partitioning.floats == 64 * 2 * 1024**2 + 16 * 3 * 1024**2
 
 
 def test_explanation_has_vectors_floats_and_other_partitions() -> None:
-    found = se.partition(MATRIX_CHAIN, 16, dict.fromkeys("ABCDE", (4096, 4096)))
-    text = found.explain({"rows": {"A": "i"}, "columns": {"E": 1}})
-    assert text == str(found.explain({"rows": {"A": "i"}, "columns": {"E": 1}}))
+    optimum = se.partition(MATRIX_CHAIN, 16, dict.fromkeys("ABCDE", (4096, 4096)))
+    text = optimum.explain({"rows": {"A": "i"}, "columns": {"E": 1}})
+    assert text == str(optimum.explain({"rows": {"A": "i"}, "columns": {"E": 1}}))
     assert "EinSums cut among 16 workers; no other vectors move fewer floats" in text
     assert "Y_sum[i, k] = sum(A[i, j] * B[j, k])       │ i 4, k 4 │    16 │ 134,217,728 │" in text
     rows = {line.split("│")[1].strip(): line.split("│")[2:-1] for line in text.splitlines() if line.startswith("│")}
-    assert rows["this"][0].strip() == f"{round(found.floats):,}"
-    for name, partitioning in {"even": found.even(), "rows": found.along({"A": 0})}.items():
+    assert rows["this"][0].strip() == f"{round(optimum.floats):,}"
+    for name, partitioning in {"even": optimum.even(), "rows": optimum.along({"A": 0})}.items():
         assert rows[name][0].strip() == f"{round(partitioning.floats):,}"
-        assert rows[name][1].strip() == f"{partitioning.floats / found.floats:.2f}"
-    assert repr(found) == found.explain()
+        assert rows[name][1].strip() == f"{partitioning.floats / optimum.floats:.2f}"
+    assert repr(optimum) == optimum.explain()
 
 
 def test_kinds_of_floats_add_up() -> None:
-    found = se.partition(MATRIX_CHAIN, 16, dict.fromkeys("ABCDE", (64, 64)))
-    for each in (found.best, found.even(), found.along({"D": "m"})):
-        assert each.floats == each.join + each.aggregation + each.repartition == sum(step.floats for step in each.steps)
+    partitioning = se.partition(MATRIX_CHAIN, 16, dict.fromkeys("ABCDE", (64, 64)))
+    for alternative in (partitioning.best, partitioning.even(), partitioning.along({"D": "m"})):
+        assert (
+            alternative.floats
+            == alternative.join + alternative.aggregation + alternative.repartition
+            == sum(step.floats for step in alternative.steps)
+        )
 
 
 def test_declared_shapes_and_programs_that_were_read_before() -> None:
     text = f"tensor A[row: 64, column: 32]\ntensor B[column: 32, class: 8]\n{PRODUCT}"
-    found = se.partition(se.program(text), 4)
-    assert found.vectors == se.partition(PRODUCT, 4, {"A": (64, 32), "B": (32, 8)}).vectors
-    assert found.along({"A": "row"}).steps[0].pieces == (("i", 4), ("k", 1), ("j", 1))
+    partitioning = se.partition(se.program(text), 4)
+    assert partitioning.vectors == se.partition(PRODUCT, 4, {"A": (64, 32), "B": (32, 8)}).vectors
+    assert partitioning.along({"A": "row"}).steps[0].pieces == (("i", 4), ("k", 1), ("j", 1))
 
 
-def test_sparse_tensors_are_cut_otherwise() -> None:
-    """A matrix of few entries goes to all workers, rather than one that is full."""
+def test_sparse_tensors_get_other_partitions() -> None:
+    """A matrix of few entries is replicated rather than a dense one."""
     dense = se.partition(PRODUCT, 16, {"A": (4096, 4096), "B": (4096, 512)})
     sparse = se.partition(PRODUCT, 16, {"A": (4096, 4096), "B": (4096, 512)}, entries={"A": 4096})
     assert dense.vectors["C"] == {"i": 8, "k": 2, "j": 1} or dense.vectors["C"]["i"] > dense.vectors["C"]["k"]
@@ -55,27 +59,27 @@ def test_sparse_tensors_are_cut_otherwise() -> None:
 
 def test_graph_convolutions() -> None:
     shapes = {"A": (2708, 2708), "D": (2708, 2708), "X": (2708, 1433), "W1": (1433, 256), "W2": (256, 16)}
-    found = se.partition(GCN, 8, shapes, entries={"A": 13264, "D": 2708, "X": 49216})
-    assert set(found.vectors) >= {"T0", "T1", "H", "Y"}
-    assert found.floats < se.partition(GCN, 8, shapes).floats / 5
-    assert 0 < found.replay().total.floats < found.floats
+    partitioning = se.partition(GCN, 8, shapes, entries={"A": 13264, "D": 2708, "X": 49216})
+    assert set(partitioning.vectors) >= {"T0", "T1", "H", "Y"}
+    assert partitioning.floats < se.partition(GCN, 8, shapes).floats / 5
+    assert 0 < partitioning.replay().total.floats < partitioning.floats
 
 
-def test_attention_of_many_workers() -> None:
+def test_attention_for_several_workers() -> None:
     shapes = {"X": (512, 512), **dict.fromkeys(("WQ", "WK", "WV"), (512, 8, 64)), "WO": (8, 64, 512)}
-    found = se.partition(MULTI_HEAD_ATTENTION, 8, shapes)
-    heads, sequence = found.along({"WQ": "h"}), found.along({"X": "s"})
-    assert found.floats <= min(heads.floats, sequence.floats, found.even().floats)
+    partitioning = se.partition(MULTI_HEAD_ATTENTION, 8, shapes)
+    heads, sequence = partitioning.along({"WQ": "h"}), partitioning.along({"X": "s"})
+    assert partitioning.floats <= min(heads.floats, sequence.floats, partitioning.even().floats)
     assert dict(heads.steps[0].pieces)["h"] == dict(sequence.steps[0].pieces)["s"] == 8
 
 
-def test_generated_tensors_and_products_of_many() -> None:
+def test_generated_tensors_and_products_of_several_operands() -> None:
     text = "P[i, k] = sum(A[i, j] * B[j, l] * C[l, k]) * index(i)\nM[i] = argmax[k](P[i, k])"
-    found = se.partition(text, 4, {"A": (64, 32), "B": (32, 16), "C": (16, 8)})
-    assert all(step.calls == 4 for step in found.best.steps if step.einsum.output.labels)
+    partitioning = se.partition(text, 4, {"A": (64, 32), "B": (32, 16), "C": (16, 8)})
+    assert all(step.calls == 4 for step in partitioning.best.steps if step.einsum.output.labels)
 
 
-def test_one_worker_gets_everything_once() -> None:
+def test_one_worker_gets_every_tensor_once() -> None:
     assert se.partition(PRODUCT, 1, {"A": (8, 4), "B": (4, 2)}).floats == 8 * 4 + 4 * 2
 
 
@@ -95,6 +99,6 @@ def test_shapes_that_do_not_fit(shapes: dict[str, tuple[int, ...]], entries: dic
         se.partition(PRODUCT, 4, shapes, entries)
 
 
-def test_workers_that_are_no_power_of_two() -> None:
+def test_numbers_of_workers_other_than_powers_of_two() -> None:
     with pytest.raises(se.PlanError, match="workers is 6; give a power of two"):
         se.partition(PRODUCT, 6, SQUARES)

@@ -26,7 +26,7 @@ from sparseeinsum.plans.picture.cards import notation_lines
 from sparseeinsum.plans.picture.graph_layout import Edge, GraphLayout, Node, place
 
 SVG = "{http://www.w3.org/2000/svg}"
-# Of DejaVu Sans Mono, the widest of the fonts asked for, as a share of its size
+# The width of a letter of DejaVu Sans Mono, the widest of the fonts, as a share of its size
 ADVANCE = 0.602
 SIZES = {"notation": 13, "small": 11}
 MIXED = """
@@ -56,7 +56,7 @@ NAMES = ("gcn", "attention", "multi-head attention", "mixed", "dense")
 
 
 class Tags(HTMLParser):
-    """Reads a page, and checks that every element ends where it should."""
+    """Reads a page and checks that every element is closed in the right place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ def texts(card: ElementTree.Element) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pages_are_whole_and_alone(plans: dict[str, se.Plan], name: str) -> None:
+def test_pages_are_well_formed_and_self_contained(plans: dict[str, se.Plan], name: str) -> None:
     page = plans[name].to_html()
     tags = Tags()
     tags.feed(page)
@@ -101,10 +101,10 @@ def test_pages_are_whole_and_alone(plans: dict[str, se.Plan], name: str) -> None
     assert "@import" not in page
     assert not re.search(r"https?:|url\((?!#)", page)
     assert "prefers-color-scheme: dark" in page
-    shown = "".join(tags.text)
+    text = "".join(tags.text)
     for line in (*plans[name].notation(), *str(plans[name].data.program).splitlines()):
-        assert line in shown
-    assert plans[name].sql("staged") in shown
+        assert line in text
+    assert plans[name].sql("staged") in text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -186,14 +186,14 @@ def random_graph(seed: int) -> tuple[list[Node], list[Edge]]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_nothing_overlaps(seed: int) -> None:
+def test_cards_do_not_overlap(seed: int) -> None:
     nodes, edges = random_graph(seed)
     placement = place(nodes, edges)
     boxes = list(placement.boxes.values())
     for first, second in itertools.combinations(boxes, 2):
-        beside = first.x + first.width < second.x or second.x + second.width < first.x
+        is_beside = first.x + first.width < second.x or second.x + second.width < first.x
         above = first.y + first.height < second.y or second.y + second.height < first.y
-        assert beside or above
+        assert is_beside or above
     for box in boxes:
         assert box.x >= -1e-6
         assert box.x + box.width <= placement.width + 1e-6
@@ -202,7 +202,7 @@ def test_nothing_overlaps(seed: int) -> None:
 
 
 def check_routes(placement: GraphLayout, edges: list[Edge]) -> None:
-    """Edges run downwards from border to border; straight parts pass beside boxes, curves between layers."""
+    """Assert that edges run downwards between borders, straight parts beside boxes, curves between layers."""
     for edge, route in zip(edges, placement.routes, strict=True):
         source, target = placement.boxes[edge.source], placement.boxes[edge.target]
         assert route[0] == pytest.approx((source.x + source.width / 2, source.y + source.height))
@@ -216,7 +216,7 @@ def check_routes(placement: GraphLayout, edges: list[Edge]) -> None:
 
 
 def test_long_edges_run_straight() -> None:
-    """Past boxes of the same width an edge bends at most twice."""
+    """Beside boxes of equal width an edge bends at most twice."""
     nodes = [Node(f"n{layer}", layer, 200.0, 50.0) for layer in range(8)]
     chain = [Edge(f"n{layer}", f"n{layer + 1}", 8.0) for layer in range(7)]
     placement = place(nodes, [*chain, Edge("n0", "n7")])
@@ -226,7 +226,7 @@ def test_long_edges_run_straight() -> None:
     assert max(lefts) - min(lefts) < 1
 
 
-def test_crossings_are_undone() -> None:
+def test_crossings_are_removed() -> None:
     nodes = [Node(name, layer, 50.0, 20.0) for layer, names in enumerate(("abc", "xyz")) for name in names]
     placement = place(nodes, [Edge("a", "z"), Edge("b", "y"), Edge("c", "x")])
     order = [sorted(names, key=lambda name: placement.boxes[name].x) for names in ("abc", "xyz")]
@@ -236,5 +236,5 @@ def test_crossings_are_undone() -> None:
     )
 
 
-def test_a_place_for_nothing() -> None:
+def test_layout_of_an_empty_graph() -> None:
     assert place([], []) == GraphLayout({}, (), 0.0, 0.0)

@@ -29,12 +29,12 @@ PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 
 
 def assert_cut(plan: se.Plan) -> None:
-    """Every label that is cut has keys, of which none belongs to two workers."""
+    """Assert that labels that are cut have keys, each of which belongs to one worker."""
     assert plan.partitioned is not None
     tiles = {step.einsum.output.tensor: step.choice for step in plan.partitioned.best.steps}
     for step in plan.data.decomposed.steps:
-        wanted = tiles[step.einsum.output.tensor]
-        for label, tile, whole in zip(step.einsum.labels, step.choice, wanted, strict=True):
+        expected = tiles[step.einsum.output.tensor]
+        for label, tile, whole in zip(step.einsum.labels, step.choice, expected, strict=True):
             if whole != DEMOTED:
                 bound = plan.data.decomposed.graph.bound_of(step.einsum, label)
                 assert tile != DEMOTED
@@ -96,8 +96,8 @@ def test_large_dense_arrays_have_the_tiles_of_their_vectors() -> None:
         assert plan.notation()[0] == "C[I:256, K:256] = sum(A[I:256, J:256] * B[J:256, K:256])"
 
 
-def test_what_is_moved_is_priced() -> None:
-    """Of one EinSum: all floats of the partition, 8 bytes each, besides what one machine takes for the same tiles."""
+def test_transfers_are_priced() -> None:
+    """The floats of the partition cost 8 bytes each, beyond the seconds of one machine with the same tiles."""
     with se.connect() as db:
         db.tensor("A", np.ones((512, 512)))
         db.tensor("B", np.ones((512, 512)))
@@ -114,8 +114,8 @@ def test_what_is_moved_is_priced() -> None:
         assert seconds == pytest.approx(moved * 8 * model.constants.transfer_seconds_per_byte)
 
 
-def test_waiting_for_the_busiest_is_priced() -> None:
-    """10 rows on 8 workers are 5 pieces of 2: each takes as long as 1.6 rows, were all workers busy."""
+def test_the_busiest_worker_is_priced() -> None:
+    """10 rows on 8 workers are 5 pieces of 2: each takes as long as 1.6 rows with all workers busy."""
     with se.connect() as db:
         db.tensor("A", np.ones((10, 64)))
         db.tensor("B", np.ones((64, 64)))
@@ -130,7 +130,7 @@ def test_waiting_for_the_busiest_is_priced() -> None:
         assert model.vertex_cost(step.einsum, step.choice).seconds == pytest.approx(expected)
 
 
-def test_pinned_labels_are_cut_only_as_they_are_pinned() -> None:
+def test_pinned_labels_are_cut_as_pinned() -> None:
     with se.connect() as db:
         db.tensor("A", np.ones((64, 64)))
         db.tensor("B", np.ones((64, 64)))
@@ -166,7 +166,7 @@ def test_several_plans_keep_to_one_partition() -> None:
             np.testing.assert_array_equal(db.run(plan)["C"].to_numpy(), np.full((32, 32), 32.0))
 
 
-def test_explanations_tell_of_workers(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explanations_name_the_workers(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     path = f"{tmp_path}/products.duckdb"
     with se.connect(path) as db:
         db.tensor("A", np.ones((32, 32)))
@@ -181,7 +181,7 @@ def test_explanations_tell_of_workers(tmp_path: object, capsys: pytest.CaptureFi
     assert "workers is 5; give a power of two" in capsys.readouterr().err
 
 
-def test_plans_of_one_machine_know_nothing_of_workers() -> None:
+def test_plans_without_workers_are_not_partitioned() -> None:
     with se.connect() as db:
         db.tensor("A", np.ones((8, 8)))
         plan = db.plan("S[] = sum(A[i, j])")

@@ -57,7 +57,7 @@ def test_random_plans_are_read_back(shared_db: se.Database, engine: str, family:
 
 
 def check(db: se.Database, case: Case, others: dict[str, Array]) -> None:
-    """The same plan on the same data; on others, numpy's result or a refusal."""
+    """The loaded plan equals the plan on the same data; on other data it gives numpy's result or is refused."""
     case.load(db)
     try:
         plan = db.plan(
@@ -78,14 +78,14 @@ def check(db: se.Database, case: Case, others: dict[str, Array]) -> None:
     for name, array in others.items():
         db.tensor(name, array, fill=case.fills[name], promoted=case.stored[name])
     try:
-        found = db.run(db.load_plan(text))
+        results = db.run(db.load_plan(text))
     except se.SparseEinsumError as error:
         assert "plan the program again" in str(error) or "turned NaN" in str(error), str(error)
         return
     with np.errstate(all="ignore"):
         expected = evaluate_program(graph_of(case.text, others), others)
     scale = scale_of((*others.values(), *expected.values()))
-    for name, result in found.items():
+    for name, result in results.items():
         if scale <= LARGEST:
             np.testing.assert_allclose(result.to_numpy(), expected[name], rtol=0, atol=scale * 2e-4, err_msg=name)
 
@@ -103,17 +103,17 @@ def test_a_file_is_the_plan(chain: se.Database, tmp_path: Path) -> None:
     assert chain.load_plan(str(tmp_path / "chain.plan.json")).notation() == plan.notation()
 
 
-def test_text_says_what_a_person_reads(chain: se.Database) -> None:
+def test_saved_text_is_readable(chain: se.Database) -> None:
     content = json.loads(chain.plan(CHAIN, optimizer="relational").to_json())
     assert content["program"][0] == "T[i, k] = sum(A[i, j] * B[j, k] * C[k])"
-    (last,) = [each for each in content["einsums"] if each["einsum"].startswith("Y[")]
+    (last,) = [entry for entry in content["einsums"] if entry["einsum"].startswith("Y[")]
     assert last["tiles"] == {"i": 1}
     assert last["notation"].startswith("Y[I] = ")
     assert content["options"]["optimizer"] == "relational"
     assert content["layouts"] == {"Y": {"i": 1}}
 
 
-def test_new_data_of_the_same_shapes_are_priced_anew(db: se.Database) -> None:
+def test_new_data_of_the_same_shapes_are_priced_again(db: se.Database) -> None:
     load_chain(db, 0, density=0.01)
     plan = db.plan(CHAIN)
     inputs = load_chain(db, 1, density=0.9)
@@ -149,14 +149,14 @@ def test_another_tensor_is_refused(chain: se.Database, arguments: dict[str, Any]
         chain.load_plan(text)
 
 
-def test_tensors_must_be_there(chain: se.Database) -> None:
+def test_tensors_must_exist(chain: se.Database) -> None:
     text = chain.plan(CHAIN).to_json()
     with se.connect() as other, pytest.raises(CatalogueError, match="there is no tensor A"):
         other.load_plan(text)
 
 
 @pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's")
-def test_functions_must_be_there(chain: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_must_exist(chain: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def doubled(x: float) -> float:
         return 2 * x
 
@@ -167,7 +167,7 @@ def test_functions_must_be_there(chain: se.Database, monkeypatch: pytest.MonkeyP
     se.function(trebled)
     text = chain.plan("Y[i] = doubled(sum(A[i, j]))").to_json()
     twice, thrice = (
-        chain.run(chain.load_plan(each))["Y"].to_numpy() for each in (text, text.replace("doubl", "trebl"))
+        chain.run(chain.load_plan(saved))["Y"].to_numpy() for saved in (text, text.replace("doubl", "trebl"))
     )
     np.testing.assert_allclose(thrice, 1.5 * twice)
     monkeypatch.delitem(FUNCTIONS, "doubled")
@@ -175,7 +175,7 @@ def test_functions_must_be_there(chain: se.Database, monkeypatch: pytest.MonkeyP
         chain.load_plan(text)
 
 
-# What is rewritten, and values for which that is not exact.
+# Rewritten programs, and values for which the rewrite is not exact.
 REWRITTEN = "D[i, k] = sum((A[i, j] - B[j, k]) ^ 2)"
 
 
@@ -218,15 +218,15 @@ def test_values_for_which_it_is_exact_are_not(db: se.Database, scale: float, val
     )
 
 
-def test_nonfinite_values_are_no_matter_where_nothing_is_rewritten(db: se.Database) -> None:
-    """A join that may leave out absent tuples beside finite values alone is made anew for others."""
+def test_nonfinite_values_are_allowed_without_rewriting(db: se.Database) -> None:
+    """A join that leaves out absent tuples beside finite values is planned again for other values."""
     text = "Y[i, k] = sum(A[i, j] * B[j, k])"
     sparse_pair(db)
     saved = db.plan(text).to_json()
     sparse_pair(db, value=np.inf)
-    found = db.run(db.load_plan(saved))["Y"].to_numpy()
-    np.testing.assert_allclose(found, db.run(text, optimizer="dense")["Y"].to_numpy())
-    assert np.isnan(found).any()
+    result = db.run(db.load_plan(saved))["Y"].to_numpy()
+    np.testing.assert_allclose(result, db.run(text, optimizer="dense")["Y"].to_numpy())
+    assert np.isnan(result).any()
 
 
 def test_plans_that_need_more_memory_are_refused(db: se.Database) -> None:
@@ -299,8 +299,8 @@ def test_files_that_are_no_plans_are_refused(db: se.Database, tmp_path: Path) ->
         db.load_plan("{not JSON")
 
 
-def test_choices_by_hand_are_taken(chain: se.Database) -> None:
-    """Someone who knows better may edit the tiles."""
+def test_edited_choices_are_used(chain: se.Database) -> None:
+    """Users may edit the tiles."""
     content = json.loads(chain.plan("Y[i] = sum(A[i, j])").to_json())
     content["einsums"][0]["tiles"] = {"i": 0, "j": 1}
     loaded = chain.load_plan(json.dumps(content))
@@ -310,7 +310,7 @@ def test_choices_by_hand_are_taken(chain: se.Database) -> None:
     )
 
 
-def test_wishes_are_saved(chain: se.Database) -> None:
+def test_options_are_saved(chain: se.Database) -> None:
     plan = chain.plan(CHAIN, tiles=[2, 4], estimator="uniform")
     again = chain.load_plan(plan.to_json())
     assert (again.data.estimator.name, again.data.alternatives.tiles) == ("uniform", (2, 4))

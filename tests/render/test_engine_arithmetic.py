@@ -34,7 +34,7 @@ SQL_TYPES = {
 }
 ORDERS = ("lt", "le", "gt", "ge", "eq", "ne")
 COMPARING = (*ORDERS, "and", "or", "not", "where", "min", "max", "relu", "abs")
-PLAIN = {DUCKDB: ("add", "sub", "mul", "neg", *COMPARING), POSTGRESQL: ("neg", *COMPARING)}  # what engines compute
+PLAIN = {DUCKDB: ("add", "sub", "mul", "neg", *COMPARING), POSTGRESQL: ("neg", *COMPARING)}  # arithmetic of engines
 EXACT = (
     "add",
     "sub",
@@ -64,43 +64,43 @@ def pairs(dtype: str) -> tuple[Array, Array]:
     return np.array(first, dtype), np.array(second, dtype)
 
 
-def expect_equal(found: Array, expected: Array, *, is_exact: bool) -> None:
-    """Equal to the bit but for the sign of 0, which no stored tensor keeps; or up to two units in the last place."""
-    assert found.dtype == expected.dtype
+def expect_equal(result: Array, expected: Array, *, is_exact: bool) -> None:
+    """Equal in every bit except the sign of 0, which tensors do not store; or up to two units in the last place."""
+    assert result.dtype == expected.dtype
     if is_exact:
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(result, expected)
     else:
         tiny = np.finfo(expected.dtype).smallest_subnormal
-        np.testing.assert_allclose(found, expected, rtol=2 * np.finfo(expected.dtype).eps, atol=tiny)
+        np.testing.assert_allclose(result, expected, rtol=2 * np.finfo(expected.dtype).eps, atol=tiny)
 
 
 def compute(db: se.Database, expression: Scalar, operands: tuple[Array, ...]) -> Array:
-    """An expression of numbers as SQL, for every row of the operands."""
+    """The SQL value of a scalar expression for every row of the operands."""
     dtype, engine = str(operands[0].dtype), engine_of(db)
     value = number_expression(expression, [exp.column(name) for name in "uv"], dtype, engine.dialect)
     return by_query(db, f"SELECT {write_sql(value, engine.dialect)} AS w FROM rows ORDER BY place", operands)
 
 
 def by_query(db: se.Database, query: str, operands: tuple[Array, ...]) -> Array:
-    """The column w that a query finds, which may read the operands as columns u and v of rows, and their place."""
+    """The column w of a query that may read the operands as columns u and v of rows, and their place."""
     dtype, engine = str(operands[0].dtype), engine_of(db)
     kind = SQL_TYPES[engine.dialect_name][dtype]
     columns = {"place": np.arange(len(operands[0])), **dict(zip("uv", operands, strict=False))}
     with engine.registered(pa.table(columns), "given"):
         typed = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name in columns if name != "place")
-        found = engine.arrow(f"SELECT * FROM (WITH rows AS (SELECT place, {typed} FROM given) {query}) AS t")["w"]
-    return np.asarray(found.to_numpy())
+        column = engine.arrow(f"SELECT * FROM (WITH rows AS (SELECT place, {typed} FROM given) {query}) AS t")["w"]
+    return np.asarray(column.to_numpy())
 
 
 def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_exact: bool = False) -> None:
-    """Run a program of which every tensor has a number a row."""
+    """Run a program whose tensors are stored with one number a row."""
     for name, array in inputs.items():
         db.tensor(name, array, promoted=[f"dim_{axis}" for axis in range(array.ndim)])
     plan = db.plan(text, optimizer="relational", nonfinite="allow")
     assert all(labels == labels.upper() for line in plan.notation() for labels in re.findall(r"\[.*?\]", line))
-    found = db.run(plan)["W"].to_numpy()
+    result = db.run(plan)["W"].to_numpy()
     with np.errstate(all="ignore"):
-        expect_equal(found, evaluate_program(se.program(text), inputs)["W"].astype(found.dtype), is_exact=is_exact)
+        expect_equal(result, evaluate_program(se.program(text), inputs)["W"].astype(result.dtype), is_exact=is_exact)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -108,9 +108,9 @@ def check_program(db: se.Database, text: str, inputs: dict[str, Array], *, is_ex
 def test_every_function_of_special_values(shared_db: se.Database, name: str, dtype: str) -> None:
     arguments = (Operand(0), Operand(1), Operand(0))[: FUNCTIONS[name].operands]
     operands = pairs(dtype)[: len(operands_of(Call(name, arguments)))]
-    found = compute(shared_db, Call(name, arguments), operands)
-    expected = evaluate(Call(name, arguments), operands)  # truth is 0 or 1 in the database
-    expect_equal(found, expected.astype(found.dtype), is_exact=name in EXACT or expected.dtype == bool)
+    result = compute(shared_db, Call(name, arguments), operands)
+    expected = evaluate(Call(name, arguments), operands)  # booleans are 0 or 1 in the database
+    expect_equal(result, expected.astype(result.dtype), is_exact=name in EXACT or expected.dtype == bool)
 
 
 @pytest.mark.parametrize("dialect", PLAIN, ids=lambda dialect: dialect.name)
@@ -129,15 +129,15 @@ def test_which_functions_are_plain_sql(name: str, dialect: Dialect) -> None:
 )
 @pytest.mark.parametrize("name", ["add", "mul", "div", "max"])
 def test_literal_beside_a_column(shared_db: se.Database, name: str, value: float, dtype: str) -> None:
-    """The result keeps the column's dtype, and the literal is rounded to it once."""
+    """The result has the column's dtype, and the literal is rounded to it once."""
     with np.errstate(over="ignore"):
         rounded = np.full_like(SPECIAL[dtype], value)
     for arguments, operands in (
         ((Operand(0), Literal(value)), (SPECIAL[dtype], rounded)),
         ((Literal(value), Operand(0)), (rounded, SPECIAL[dtype])),
     ):
-        found = compute(shared_db, Call(name, arguments), (SPECIAL[dtype],))
-        expect_equal(found, evaluate(Call(name, (Operand(0), Operand(1))), operands), is_exact=True)
+        result = compute(shared_db, Call(name, arguments), (SPECIAL[dtype],))
+        expect_equal(result, evaluate(Call(name, (Operand(0), Operand(1))), operands), is_exact=True)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -150,9 +150,9 @@ def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: st
     ])  # fmt: skip
     dialect = engine_of(shared_db).dialect
     written = ", ".join(write_sql(number(float(value), dtype), dialect) for value in values)
-    (found,) = shared_db.connection.execute(f"SELECT {written}").fetchall()
+    (row,) = shared_db.connection.execute(f"SELECT {written}").fetchall()
     with np.errstate(over="ignore", under="ignore"):
-        np.testing.assert_array_equal(np.array(found, dtype), values.astype(dtype))
+        np.testing.assert_array_equal(np.array(row, dtype), values.astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -181,7 +181,7 @@ def test_numbers_are_read_as_they_were_written(shared_db: se.Database, dtype: st
 )
 def test_plans_of_special_values(shared_db: se.Database, expression: str, dtype: str) -> None:
     first, second = pairs(dtype)
-    inputs = {"A": first + 0, "B": second + 0}  # without -0: what is not stored is 0
+    inputs = {"A": first + 0, "B": second + 0}  # without -0: absent entries are 0
     check_program(shared_db, f"W[i] = {expression}", inputs, is_exact=dtype == "float64")
 
 
@@ -228,15 +228,15 @@ def test_aggregates_of_many_rows(shared_db: se.Database, aggregate: str, dtype: 
     array = rng.uniform(0.99, 1.01, (3, 5000)).astype(dtype)
     array[1, 4000] = np.nan
     shared_db.tensor("A", array, promoted=["dim_0", "dim_1"])
-    found = shared_db.run(f"W[i] = {aggregate}(A[i, j])", optimizer="relational")["W"].to_numpy()
+    result = shared_db.run(f"W[i] = {aggregate}(A[i, j])", optimizer="relational")["W"].to_numpy()
     wide = array.astype(float)
     expected = {"sum": wide.sum(1), "prod": wide.prod(1), "max": wide.max(1), "min": wide.min(1)}[aggregate]
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, expected, rtol={"float64": 1e-12, "float32": 1e-7}[dtype])
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, expected, rtol={"float64": 1e-12, "float32": 1e-7}[dtype])
 
 
 class Words(NamedTuple):
-    """What random expressions are made of."""
+    """Parts of random expressions."""
 
     leaves: tuple[Scalar, ...]
     unary: tuple[str, ...]
@@ -265,7 +265,7 @@ def expressions(draw: st.DrawFn, words: Words) -> Scalar:
 
 @st.composite
 def conditions(draw: st.DrawFn, words: Words) -> Scalar:
-    """Random comparisons, and what joins them, which are truth in numpy."""
+    """Random comparisons and their conjunctions, which are booleans in numpy."""
     return draw_condition(draw, words, DEEPEST)
 
 
@@ -287,7 +287,7 @@ def draw_condition(draw: st.DrawFn, words: Words, depth: int) -> Scalar:
     if kind == "order":
         sides = [draw_number(draw, words, max(depth - 1, 0)) for _ in range(2)]
         return Call(draw(st.sampled_from(ORDERS)), tuple(sides))
-    if kind == "number":  # as truth
+    if kind == "number":  # as booleans
         return Call("not", (Call("not", (draw_number(draw, words, depth - 1),)),))
     parts = [draw_condition(draw, words, depth - 1) for _ in range(FUNCTIONS[kind].operands)]
     return Call(kind, tuple(parts))
@@ -336,7 +336,7 @@ def test_random_expressions_in_float32(shared_db: se.Database, expression: Scala
 @settings(max_examples=150)
 @given(expressions(WITH_LITERALS).filter(operands_of))
 def test_random_expressions_in_arrays(shared_db: se.Database, expression: Scalar) -> None:
-    """The same text, read by tensor_reduce."""
+    """The same expressions, evaluated by tensor_reduce."""
     u, v = pairs("float64")
     spelled = exp.Literal.string(write(expression)).sql()
     arrays = "array_agg(u ORDER BY place), array_agg(v ORDER BY place), ARRAY[COUNT(*)]"

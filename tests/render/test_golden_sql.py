@@ -32,7 +32,7 @@ DECOMPOSITIONS = [
 
 
 def check_golden(name: str, text: str) -> None:
-    """Compare with the file, or write it."""
+    """Compare with the golden file, or write it."""
     path = GOLDEN / f"{name}.sql"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
@@ -40,13 +40,13 @@ def check_golden(name: str, text: str) -> None:
 
 
 def check_result(db: se.Database, text: str, expected: NDArray[np.float64]) -> None:
-    """Run SQL statement by statement, as a database person would; the rows of the last are entries of the output."""
+    """Run SQL statement by statement, as a user by hand; the rows of the last are entries of the output."""
     for statement in text.split(";\n")[:-1]:
         rows = db.connection.execute(statement).fetchall()
-    found = np.zeros_like(expected)
+    result = np.zeros_like(expected)
     for *keys, value in rows:
-        found[tuple(keys)] = value
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        result[tuple(keys)] = value
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.engines("duckdb", reason="its own SQL")
@@ -118,7 +118,7 @@ def test_matrix_product_in_postgresql(db: se.Database, promoted: str) -> None:
 
 @pytest.mark.engines("duckdb", reason="its own SQL")
 def test_natural_keys(db: se.Database) -> None:
-    """Keys of a table are looked up where it is read, and put in place of indices in the last SELECT."""
+    """Keys of a table are looked up where it is read; in the last SELECT they replace indices."""
     db.connection.execute("CREATE TABLE trust AS FROM (VALUES ('ann', 'bob', 0.5), ('bob', 'cid', 2.0)) AS t(a, b, w)")
     db.tensor_from_table("T", "trust", ["a", "b"], "w", dtype="float64", keys={"a": "person", "b": "person"})
     text = db.plan("Y[i, k] = sum(T[i, j] * T[j, k])", optimizer="relational").sql()

@@ -33,8 +33,8 @@ EIGHT = Cluster(sites=8, shards=32)
 
 
 def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, str]:
-    """A plan's definitions on machines, and its SQL."""
-    slow = replace(cluster, network_bytes_per_second=1.0)  # nothing else counts
+    """A plan with placements on sites, and its SQL."""
+    slow = replace(cluster, network_bytes_per_second=1.0)  # only transfers count
     costs = TransferCosts(slow, small_bytes=0)
     alternatives = replace(plan.data.alternatives, machines=Machines(costs, stored))
     cluster_plan = alternatives.priced(choices_of(plan.data.decomposed)).cluster_plan
@@ -51,8 +51,8 @@ def product(db: se.Database, rows: int, inner: int, columns: int, pin: str) -> s
     return db.plan(PRODUCT, pin={"C": pin}, indexes=False)
 
 
-def test_transfer_is_what_the_paper_says() -> None:
-    """Section 5.3: f numbers are broadcast to s sites as f * s, and shuffled as f; but what is there goes nowhere."""
+def test_transfer_is_that_of_the_paper() -> None:
+    """Section 5.3: a broadcast of f numbers to s sites counts f * s, a shuffle f, and what is in place nothing."""
     for cluster in (TWO, EIGHT):
         assert transfer_bytes(10.0, Central(), Replicated(), cluster) == 10.0 * cluster.sites
         assert transfer_bytes(10.0, Hashed(0), Replicated(), cluster) == 10.0 * (cluster.sites + 1)
@@ -63,8 +63,8 @@ def test_transfer_is_what_the_paper_says() -> None:
         assert transfer_bytes(10.0, Replicated(), Central(), cluster) == 0.0
 
 
-def test_shards_have_parts_of_groups_that_tuples_fall_on() -> None:
-    """So many tuples each fall on a group, in a shard, as counted here by chance."""
+def test_partial_results_per_shard() -> None:
+    """The estimate equals the number of distinct groups of a shard among tuples that are drawn at random."""
     rng = np.random.default_rng(0)
     for groups, joined in ((10, 5), (10, 100), (1000, 3000), (1000, 100_000)):
         counted = [len(np.unique(rng.integers(0, groups * TWO.shards, joined))) for _ in range(100)]
@@ -72,34 +72,36 @@ def test_shards_have_parts_of_groups_that_tuples_fall_on() -> None:
     assert expected_partials(0, 0, TWO.shards) == 0.0
 
 
-def test_colocated_operands_go_nowhere(db: se.Database) -> None:
-    found, _ = placed(product(db, 30, 20, 10, "ij"), TWO, A=Hashed(0), B=Replicated())
-    (definition,) = found.definitions
-    assert (found.total_bytes, definition.distribution) == (0.0, Hashed(0))
+def test_colocated_operands_are_not_moved(db: se.Database) -> None:
+    site_plan, _ = placed(product(db, 30, 20, 10, "ij"), TWO, A=Hashed(0), B=Replicated())
+    (definition,) = site_plan.definitions
+    assert (site_plan.total_bytes, definition.distribution) == (0.0, Hashed(0))
     assert definition.materialized_operands() == ()
 
 
 @pytest.mark.parametrize(("rows", "columns", "moved"), [(2000, 3, "B"), (20, 300, "A")])
 def test_the_smaller_operand_is_broadcast(db: se.Database, rows: int, columns: int, moved: str) -> None:
-    """The other one stays: of C[i, k] = A[i, j] B[j, k], each machine computes some rows, or some columns."""
+    """The other operand stays: of C[i, k] = A[i, j] B[j, k], each site computes some rows, or some columns."""
     plan = product(db, rows, 50, columns, "ijk")
-    found, _ = placed(plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.data.inputs["B"].stored.keys) > 1 else Hashed(0))
-    (definition,) = found.definitions
-    broadcast = [each for each in definition.materialized_operands() if each.distribution == Central()]
-    assert [each.schema.tensor.name for each in broadcast] == [moved]
-    sent, gathered = found.transferred_bytes[definition.relation], found.transferred_bytes[broadcast[0]]
+    site_plan, _ = placed(
+        plan, TWO, A=Hashed(0), B=Hashed(1) if len(plan.data.inputs["B"].stored.keys) > 1 else Hashed(0)
+    )
+    (definition,) = site_plan.definitions
+    broadcast = [operand for operand in definition.materialized_operands() if operand.distribution == Central()]
+    assert [operand.schema.tensor.name for operand in broadcast] == [moved]
+    sent, gathered = site_plan.transferred_bytes[definition.relation], site_plan.transferred_bytes[broadcast[0]]
     assert sent == 2 * gathered > 0
 
 
-def test_groups_that_span_machines_are_gathered_where_that_is_less(db: se.Database) -> None:
-    """A sum over the key by which an operand is distributed: parts of a small result are less than that operand."""
+def test_partial_results_are_gathered_if_smaller(db: se.Database) -> None:
+    """For a sum over the distribution column, partial results of a small result are less than the operand."""
     db.tensor("A", sp.csr_array(sp.random_array((3000, 4), density=0.9, rng=np.random.default_rng(0))))
     plan = db.plan("s[j] = sum(A[i, j])", optimizer="relational", indexes=False)
-    found, _ = placed(plan, TWO, A=Hashed(0))
-    (definition,) = found.definitions
+    site_plan, _ = placed(plan, TWO, A=Hashed(0))
+    (definition,) = site_plan.definitions
     assert definition.materialized_operands() == ()
-    assert 0.0 < found.total_bytes < 10_000  # of some 400,000 in A
-    assert definition.distribution == Hashed(0)  # where results stay that nobody reads on the way
+    assert 0.0 < site_plan.total_bytes < 10_000  # of some 400,000 in A
+    assert definition.distribution == Hashed(0)  # where results stay that are not read before
     at_keys, _ = placed(plan, TWO, A=Hashed(1))
     assert (at_keys.total_bytes, at_keys.definitions[0].distribution) == (0.0, Hashed(0))
 
@@ -111,15 +113,15 @@ def test_no_placement_of_the_inputs_is_refused(db: se.Database, pin: str, cluste
     places: list[Distribution] = [Hashed(0), Replicated(), Scattered(), Central()]
     least = {}
     for left, right in itertools.product(places, places):
-        found, _ = placed(plan, cluster, A=left, B=right)
-        least[left, right] = found.total_bytes
-        assert all(each.distribution is not None for each in found.definitions)
+        site_plan, _ = placed(plan, cluster, A=left, B=right)
+        least[left, right] = site_plan.total_bytes
+        assert all(definition.distribution is not None for definition in site_plan.definitions)
     assert 0.0 <= min(least.values()) < least[Scattered(), Scattered()]
 
 
 @pytest.mark.engines("duckdb", reason="the golden files name the tables of plans made there")
 def test_sql_of_a_product(db: se.Database) -> None:
-    """What creates and fills tables on a cluster: a shuffle, a broadcast, and parts of groups."""
+    """Statements that create and fill tables on a cluster: a shuffle, a broadcast and partial results."""
     plan = product(db, 30, 20, 10, "ij")
     check_golden("matrix_product_citus_shuffled", placed(plan, TWO, A=Hashed(1), B=Replicated())[1])
     check_golden("matrix_product_citus_parts", placed(plan, TWO, A=Hashed(1), B=Hashed(0))[1])
@@ -135,7 +137,7 @@ def test_sql_of_gcn(db: se.Database) -> None:
     check_golden("gcn_citus", placed(plan, TWO, **hashed)[1])
 
 
-def test_one_machine_distributes_nothing(db: se.Database) -> None:
+def test_one_machine_has_no_distribution(db: se.Database) -> None:
     with pytest.raises(se.ShapeError, match="one machine here; leave distribute out"):
         db.tensor("A", np.eye(3), distribute="dim_0")
     assert db.tensors() == {}

@@ -24,14 +24,14 @@ PROGRAM = """
     Z[i] = max(T[i, m] + T[i, m] ^ 2)
 """
 
-DIALECTS = {  # by engine, its names, and one that is another's
+DIALECTS = {  # by engine: its names, and a name of the other engine
     "duckdb": (("duckdb", "DuckDB"), "postgres"),
     "postgresql": (("postgres", "PostgreSQL"), "duckdb"),
 }
 
 
 def numbers(text: str, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401  # of the dtype
-    """A value as psql prints it."""
+    """A value that psql printed."""
     if dtype.kind == "b":
         return text == "t"
     if dtype.kind == "c":
@@ -40,8 +40,8 @@ def numbers(text: str, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401  # of the d
 
 
 def results(printed: str) -> list[list[list[str]]]:
-    """Cells of the rows of every result that psql printed: headings and numbers of rows go."""
-    found: list[list[list[str]]] = []
+    """Cells of the rows of every result that psql printed, without headings and numbers of rows."""
+    tables: list[list[list[str]]] = []
     lines = iter(printed.splitlines())
     for _ in lines:  # a heading
         rows = []
@@ -49,15 +49,15 @@ def results(printed: str) -> list[list[list[str]]]:
             if line.startswith("("):
                 break
             rows.append(line.split("|"))
-        found.append(rows)
-    return found
+        tables.append(rows)
+    return tables
 
 
 def as_array(rows: list[list[str]], like: NDArray[Any], fill: Any) -> NDArray[Any]:  # noqa: ANN401  # a number
-    found = np.full_like(like, fill)
+    array = np.full_like(like, fill)
     for *keys, value in rows:
-        found[tuple(map(int, keys))] = numbers(value, like.dtype)
-    return found
+        array[tuple(map(int, keys))] = numbers(value, like.dtype)
+    return array
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -77,15 +77,15 @@ def test_random_programs(postgres: PostgresServer, shared_db: se.Database, famil
         printed = postgres.psql("shared_db", plan.sql(style, dialect="postgres"))
         for name, rows in zip(plan.outputs, results(printed), strict=True):
             wanted = case.expected[name]
-            found = as_array(rows, wanted, expected[name].fill)
-            case.expect(name, found)
+            array = as_array(rows, wanted, expected[name].fill)
+            case.expect(name, array)
 
     run()
 
 
 @pytest.fixture
 def network(db: se.Database) -> dict[str, NDArray[Any]]:
-    """A database with what the program reads."""
+    """A database with the inputs of the program."""
     rng = np.random.default_rng(0)
     tensors = {"A": (rng.random((30, 30)) < 0.1) * 1.0, "H": rng.random((30, 8)), "W": rng.random((8, 4))}
     for name, array in tensors.items():
@@ -94,7 +94,7 @@ def network(db: se.Database) -> dict[str, NDArray[Any]]:
 
 
 @pytest.mark.parametrize("style", ["cte", "staged"])
-def test_what_compile_prints(
+def test_output_of_compile(
     postgres: PostgresServer,
     db: se.Database,
     network: dict[str, NDArray[Any]],
@@ -102,28 +102,28 @@ def test_what_compile_prints(
     capsys: pytest.CaptureFixture[str],
     style: str,
 ) -> None:
-    """From the shell, to a session whose search_path is its own; the result is also what db.run gives."""
+    """The command's output, run in a session with its own search_path, gives the result of db.run."""
     path = tmp_path / "program.ein"
     path.write_text(PROGRAM)
     url = postgres.url("db") + "&options=-csearch_path%3Dmain,public"
     assert main(["compile", "--database", url, str(path), "--style", style]) == 0
     rows, maxima = results(postgres.psql("db", capsys.readouterr().out))
     layer = network["A"] @ network["H"]
-    wanted = np.maximum(layer @ network["W"] - 1, 0)
-    np.testing.assert_allclose(as_array(rows, wanted, 0), wanted)
-    np.testing.assert_allclose(as_array(rows, wanted, 0), db.run(PROGRAM)["Y"].to_numpy())
-    np.testing.assert_allclose(as_array(maxima, wanted[:, 0], 0), (layer + layer**2).max(axis=1))
+    expected = np.maximum(layer @ network["W"] - 1, 0)
+    np.testing.assert_allclose(as_array(rows, expected, 0), expected)
+    np.testing.assert_allclose(as_array(rows, expected, 0), db.run(PROGRAM)["Y"].to_numpy())
+    np.testing.assert_allclose(as_array(maxima, expected[:, 0], 0), (layer + layer**2).max(axis=1))
 
 
 @pytest.mark.parametrize("style", ["cte", "staged"])
 @pytest.mark.parametrize("entries", [[], [3]])
-def test_what_turns_infinite_is_found_where_nothing_is_joined_with_it(
+def test_infinities_without_a_join_partner_are_detected(
     postgres: PostgresServer, db: se.Database, entries: list[int], style: str
 ) -> None:
     load_hidden_infinities(db, entries)
     for optimizer in ("dp", "relational", "dense"):
         plan = db.plan(HIDDEN_INFINITIES, optimizer=optimizer, rewrite=False)
-        with pytest.raises(AssertionError, match="T turned NaN or infinite"):  # what psql says to stderr
+        with pytest.raises(AssertionError, match="T turned NaN or infinite"):  # psql's output on stderr
             postgres.psql("db", plan.sql(style))
 
 

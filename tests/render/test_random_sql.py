@@ -33,7 +33,7 @@ def test_sql_by_hand(shared_db: se.Database, engine: str, family: str, style: st
 
 
 def rows_of(db: se.Database, text: str) -> list[list[tuple[Any, ...]]]:
-    """The rows of every statement that returns some; temporary tables go again."""
+    """The rows of every statement that returns some; temporary tables are dropped."""
     rows = []
     db.connection.execute("BEGIN")
     try:
@@ -48,7 +48,7 @@ def rows_of(db: se.Database, text: str) -> list[list[tuple[Any, ...]]]:
 
 def as_array(rows: list[tuple[Any, ...]], like: Array, fill: Any) -> Array:  # noqa: ANN401  # a number
     """Rows of indices and a value as an array; complex values are pairs."""
-    found = np.full_like(like, fill)
+    array = np.full_like(like, fill)
     for *keys, value in rows:
-        found[tuple(keys)] = complex(*value) if like.dtype.kind == "c" else value
-    return found
+        array[tuple(keys)] = complex(*value) if like.dtype.kind == "c" else value
+    return array

@@ -67,7 +67,7 @@ class TestStored:
         assert stored.decomposition.tiles == (tiles.get("dim_0", 0), tiles.get("dim_1", 0))
         np.testing.assert_array_equal(db.run("Y[i, j] = A[i, j]")["Y"].to_numpy(), A)
 
-    def test_blocks_of_nothing_but_the_fill_are_left_out(self, db: se.Database) -> None:
+    def test_blocks_of_the_fill_alone_are_absent(self, db: se.Database) -> None:
         array = np.zeros((100, 70))
         array[40:50, 3] = 1
         db.tensor("A", array, promoted={"dim_0": 32, "dim_1": 16})
@@ -97,7 +97,7 @@ class TestStored:
         with pytest.raises(se.ShapeError, match="tiles of 0 on axis dim_0"):
             db.tensor("A", A, promoted={"dim_0": 0})
 
-    def test_a_database_that_is_opened_again_knows_them(self, tmp_path: object) -> None:
+    def test_a_reopened_database_knows_them(self, tmp_path: object) -> None:
         file = f"{tmp_path}/tiles.duckdb"
         with se.connect(file) as db:
             db.tensor("A", A, promoted={"dim_0": 32, "dim_1": 16})
@@ -111,7 +111,7 @@ class TestPlans:
         assert plan.notation() == ["C[I:64, k] = sum(A[I:64, J:16] * A[k, J:16])"]
         np.testing.assert_allclose(loaded.run(plan)["C"].to_numpy(), A @ A.T)
 
-    def test_blocks_are_computed_with_as_they_are_stored(self, db: se.Database) -> None:
+    def test_blocks_are_read_as_stored(self, db: se.Database) -> None:
         blocks = np.kron(np.random.default_rng(0).random((32, 32)) < 0.05, np.ones((64, 64)))
         db.tensor("A", scipy.sparse.csr_array(blocks), promoted={"dim_0": 64, "dim_1": 64})
         db.tensor("B", np.ones((2048, 64)))
@@ -119,7 +119,7 @@ class TestPlans:
         assert plan.notation() == ["C[I:64, k] = sum(A[I:64, J:64] * B[J:64, k])"]
         np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), blocks @ np.ones((2048, 64)))
 
-    def test_searched_where_asked(self, db: se.Database) -> None:
+    def test_searched_if_asked(self, db: se.Database) -> None:
         blocks = np.kron(np.random.default_rng(0).random((32, 32)) < 0.05, np.ones((64, 64)))
         db.tensor("A", scipy.sparse.csr_array(blocks))
         db.tensor("B", np.ones((2048, 2048)))
@@ -130,7 +130,7 @@ class TestPlans:
         assert tiled.cost < db.plan(text, layout="any").cost
         assert "A[I:64, J:64]" in db.plan(text, layout="any", tiles="auto").notation()[0]
 
-    def test_a_little_is_not_worth_cutting(self, db: se.Database) -> None:
+    def test_tiles_of_little_gain_are_not_chosen(self, db: se.Database) -> None:
         blocks = np.kron(np.random.default_rng(0).random((32, 32)) < 0.05, np.ones((64, 64)))
         db.tensor("A", scipy.sparse.csr_array(blocks))
         db.tensor("B", np.ones((2048, 256)))
@@ -148,11 +148,11 @@ class TestPlans:
         np.testing.assert_allclose(db.run(limited)["C"].to_numpy(), array @ array.T)
 
     @pytest.mark.parametrize("tiles", ["big", [1], [64, 0.5], [-3]], ids=str)
-    def test_tiles_that_are_none(self, loaded: se.Database, tiles: list[int]) -> None:
+    def test_invalid_tiles(self, loaded: se.Database, tiles: list[int]) -> None:
         with pytest.raises(se.PlanError, match="neither 'auto' nor whole numbers"):
             loaded.plan(PRODUCT, tiles=tiles)
 
     @pytest.mark.parametrize("tile", [0, -1, 2.5, "64"])
-    def test_pins_that_are_no_tiles(self, loaded: se.Database, tile: int) -> None:
+    def test_invalid_pins(self, loaded: se.Database, tile: int) -> None:
         with pytest.raises(se.PlanError, match="C pins i with the tile"):
             loaded.plan(PRODUCT, pin={"C": {"i": tile}})

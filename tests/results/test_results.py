@@ -35,7 +35,7 @@ Make: TypeAlias = Callable[..., tuple[se.TensorResult, NDArray[Any]]]
 
 
 def parts(values: NDArray[Any]) -> list[Any]:
-    """Values as a database holds them: parts of complex numbers alternate."""
+    """Values as a database stores them: real and imaginary parts of complex numbers alternate."""
     return [part for value in values for part in ((value.real, value.imag) if values.dtype.kind == "c" else (value,))]
 
 
@@ -55,23 +55,23 @@ def make_result(
     return se.TensorResult(Schema(tensor, decomposition), pa.table([*indices, column], names=[*keys, "val"]))
 
 
-def made(dtype: str, *numbers: Number) -> NDArray[Any]:
+def values_of(dtype: str, *numbers: Number) -> NDArray[Any]:
     """Values of a dtype, with imaginary parts where it has them."""
     values = np.array(numbers)
     return (values + 1j * (values != 0) if dtype.startswith("complex") else values).astype(dtype)
 
 
 def entries(dtype: str, fill: Number = 0) -> tuple[se.TensorResult, NDArray[Any]]:
-    """A result with a number a row, and the array that it is."""
-    values = made(dtype, 2, 0, -3)
+    """A result with one number a row, and its dense array."""
+    values = values_of(dtype, 2, 0, -3)
     expected = np.full((3, 4), fill, dtype)
     expected[[0, 1, 2], [3, 0, 1]] = values
     return make_result({"i": [0, 1, 2], "j": [3, 0, 1]}, values, (), fill), expected
 
 
 def slices(dtype: str, fill: Number = 0) -> tuple[se.TensorResult, NDArray[Any]]:
-    """A result with an array a row, and the array that it is."""
-    values = np.stack([made(dtype, 0, 1, 2, 0), made(dtype, 0, 0, 0, 3)])
+    """A result with one array a row, and its dense array."""
+    values = np.stack([values_of(dtype, 0, 1, 2, 0), values_of(dtype, 0, 0, 0, 3)])
     expected = np.full((3, 4), fill, dtype)
     expected[[2, 0]] = values
     return make_result({"i": [2, 0]}, values, (4,), fill), expected
@@ -92,8 +92,8 @@ def test_to_numpy(make: Make, dtype: str, fill: int) -> None:
 
 
 @dtypes
-def test_one_array_holds_everything(dtype: str) -> None:
-    values = made(dtype, *range(12))
+def test_results_of_one_array(dtype: str) -> None:
+    values = values_of(dtype, *range(12))
     result = make_result({}, values.reshape(1, 12), (3, 4), 0)
     np.testing.assert_array_equal(result.to_numpy(), values.reshape(3, 4))
     assert result.to_numpy().dtype == dtype
@@ -101,7 +101,7 @@ def test_one_array_holds_everything(dtype: str) -> None:
 
 @dtypes
 def test_result_without_axes(dtype: str) -> None:
-    values = made(dtype, 3)
+    values = values_of(dtype, 3)
     kind = pa.list_(ARRAY_TYPES[dtype]) if dtype.startswith("complex") else ARRAY_TYPES[dtype]
     column = pa.array([parts(values)] if dtype.startswith("complex") else parts(values), kind)
     result = se.TensorResult(Schema(Tensor("Y", (), dtype), Decomposition(())), pa.table({"val": column}))
@@ -203,7 +203,7 @@ def test_to_xarray(make: Make) -> None:
 def test_package_that_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, package: str, take: Callable[[se.TensorResult], object]
 ) -> None:
-    monkeypatch.setitem(sys.modules, package, None)  # what Python takes for a package that is not there
+    monkeypatch.setitem(sys.modules, package, None)  # Python treats this as a missing package
     with pytest.raises(se.PackageError, match=f"the package {package} cannot be imported .*pip install {package}"):
         take(entries("float64")[0])
 
@@ -218,8 +218,8 @@ def test_to_parquet(tmp_path: Path, make: Make, dtype: str, fill: int) -> None:
         result.to_parquet(path)
         written = parquet.read_table(path)
         assert written.equals(result.arrow())
-        told = json.loads(written.schema.metadata[b"sparseeinsum"])
-        assert told == {"name": "Y", "axes": {"i": 3, "j": 4}, "dtype": dtype, "fill": fill_text(result.fill)}
+        metadata = json.loads(written.schema.metadata[b"sparseeinsum"])
+        assert metadata == {"name": "Y", "axes": {"i": 3, "j": 4}, "dtype": dtype, "fill": fill_text(result.fill)}
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -276,7 +276,7 @@ def test_frames_of_complex_numbers(make: Make, dtype: str, fill: complex) -> Non
 @dtypes
 @pytest.mark.parametrize("says", [{"shape": (3, 4), "fill": 1}, {}])
 def test_frames_are_loaded_again(shared_db: se.Database, make: Make, dtype: str, says: dict[str, Any]) -> None:
-    """Arrow tables tell shape and fill themselves; frames do not."""
+    """Arrow tables contain shape and fill; other data frames do not."""
     result, expected = make(dtype, 1)
     if says and not dtype.startswith("complex"):
         shared_db.tensor("A", result.df(), **says)
@@ -287,7 +287,7 @@ def test_frames_are_loaded_again(shared_db: se.Database, make: Make, dtype: str,
     np.testing.assert_array_equal(stored_result(shared_db, "A").to_numpy(), expected)
 
 
-def test_what_a_frame_tells_gives_way_to_what_is_said(shared_db: se.Database) -> None:
+def test_arguments_precede_the_metadata_of_a_frame(shared_db: se.Database) -> None:
     table = entries("float64", 1)[0].arrow()
     assert shared_db.tensor("A", table, shape=(5, 5), fill=2).tensor.shape == (5, 5)
     assert shared_db.tensor("A", table, fill=2).tensor.fill == 2
@@ -336,18 +336,18 @@ def test_preview_in_a_notebook() -> None:
     assert "<tr><td>1</td><td>0</td><td>0</td></tr>" in page
 
 
-def test_previews_look_at_no_more_than_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However large a result is: the first of its rows alone are taken apart."""
+def test_previews_read_only_the_rows_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first rows of a result are converted, however large it is."""
     monkeypatch.setattr(results, "_PREVIEW_SIZE", 4)
     tensor = Tensor("Y", (Axis("i", 10**6),))
     rows = pa.table({"i": np.arange(10**6)[::-1], "val": np.ones(10**6)})
-    shown = repr(se.TensorResult(Schema(tensor, Decomposition((1,))), rows))
-    assert "│ 999996 │   1 │" in shown
-    assert shown.endswith("4 of 1,000,000 rows")
+    preview = repr(se.TensorResult(Schema(tensor, Decomposition((1,))), rows))
+    assert "│ 999996 │   1 │" in preview
+    assert preview.endswith("4 of 1,000,000 rows")
 
 
 @pytest.mark.engines("duckdb", reason="nothing is asked of the engine")
-def test_what_else_is_shown(db: se.Database) -> None:
+def test_other_representations(db: se.Database) -> None:
     assert repr(db) == "<DuckDB database>"
     db.tensor("A", np.eye(2), fill=1)
     assert repr(db.tensors()) == "{'A': <A[DIM_0, dim_1] dim_0: 2 x dim_1: 2 float64, fill 1.0, in main.A>}"

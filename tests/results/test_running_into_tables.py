@@ -54,7 +54,7 @@ def test_table_keeps_the_layout_asked_for(loaded: se.Database) -> None:
 
 
 def test_table_of_the_user_that_the_program_reads_may_be_replaced(db: se.Database) -> None:
-    """A step of an iteration: the new ranks take the place of the old."""
+    """A step of an iteration: the new ranks replace the old ones."""
     run_sql(db, "CREATE TABLE ranks AS SELECT n::INTEGER AS i, 1.0::DOUBLE AS val FROM range(2) AS r(n)")
     db.tensor_from_table("R", "ranks", ["i"], "val", shape=(2,))
     db.tensor("M", np.array([[0.0, 2.0], [3.0, 0.0]]))

@@ -35,7 +35,7 @@ def wide(db: se.Database) -> se.Database:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of a hundred numbers, so that results are more than one."""
+    """Batches have a hundred numbers, so that results consist of several batches."""
     monkeypatch.setattr(results, "_BATCH_NUMBERS", 100)
 
 
@@ -46,16 +46,16 @@ def written(labels: str) -> str:
 
 
 def dense(batches: pa.RecordBatchReader | Iterator[pa.RecordBatch], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Entries of batches that are each not too large, and of which no two are of one index."""
-    found = np.zeros(shape)
-    seen = np.zeros(shape, bool)
+    """The dense array of batches, each of which is small enough; no index occurs twice."""
+    array = np.zeros(shape)
+    is_set = np.zeros(shape, bool)
     for batch in batches:
-        assert 0 < batch.num_rows <= 102  # rows of a batch, and where the header or the end of the data is one more
+        assert 0 < batch.num_rows <= 102  # rows of a batch; the header or the end of the data counts as one more
         *places, values = (column.to_numpy() for column in batch.columns)
-        assert not seen[tuple(places)].any()
-        seen[tuple(places)] = True
-        found[tuple(places)] = values
-    return found
+        assert not is_set[tuple(places)].any()
+        is_set[tuple(places)] = True
+        array[tuple(places)] = values
+    return array
 
 
 EXPECTED = np.exp(np.outer(np.linspace(-1, 1, SIZE), np.linspace(0.5, 1, SIZE)))
@@ -74,7 +74,7 @@ def test_entries_of_every_layout(wide: se.Database, labels: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex128"])
-def test_batches_are_as_results(wide: se.Database, dtype: str) -> None:
+def test_batches_equal_results(wide: se.Database, dtype: str) -> None:
     wide.tensor("A", A.astype(dtype), fill=1)
     result = wide.run("Y[i, j] = A[i, j]")["Y"].arrow()
     with wide.stream("Y[i, j] = A[i, j]") as stream:
@@ -112,7 +112,7 @@ def test_one_reader_at_a_time(wide: se.Database) -> None:
     assert_usable(wide)
 
 
-def test_a_reader_that_was_cut_short_does_not_merely_end(wide: se.Database) -> None:
+def test_a_reader_that_was_closed_early_raises_an_error(wide: se.Database) -> None:
     with wide.stream(OUTER) as stream:
         reader = stream["Y"]
         reader.read_next_batch()
@@ -124,7 +124,7 @@ def test_a_reader_that_was_cut_short_does_not_merely_end(wide: se.Database) -> N
     assert_usable(wide)
 
 
-def test_a_reader_that_nobody_has_ends_the_transaction(wide: se.Database) -> None:
+def test_a_discarded_reader_ends_the_transaction(wide: se.Database) -> None:
     before = contents(wide)
     reader = wide.stream(OUTER)["Y"]
     reader.read_next_batch()
@@ -145,8 +145,8 @@ def test_an_error_of_the_reader_ends_the_transaction(wide: se.Database) -> None:
     assert_usable(wide)
 
 
-def test_errors_on_the_way_surface(wide: se.Database) -> None:
-    """Values turn infinite in the last rows, after some batches were read."""
+def test_errors_in_later_batches_are_raised(wide: se.Database) -> None:
+    """Values become infinite in the last rows, after some batches were read."""
     wide.tensor("U", np.linspace(0, 800, SIZE), promoted=["dim_0"])
     before = contents(wide)
     with (
@@ -204,26 +204,26 @@ def test_a_stream_in_a_transaction_of_the_users(wide: se.Database) -> None:
 @pytest.mark.parametrize("labels", ["i, j", "I, j"])
 def test_into_a_file(wide: se.Database, tmp_path: Path, labels: str) -> None:
     path = tmp_path / "y.parquet"
-    for given in (path, str(path)):
-        assert wide.run(written(labels), into={"Y": given}) == {}
+    for target in (path, str(path)):
+        assert wide.run(written(labels), into={"Y": target}) == {}
     assert list(tmp_path.iterdir()) == [path]
-    found = parquet.read_table(path)
+    stored = parquet.read_table(path)
     result = wide.run(written(labels))["Y"].arrow()
-    assert found.sort_by([("i", "ascending"), ("j", "ascending")]).to_pydict() == (
+    assert stored.sort_by([("i", "ascending"), ("j", "ascending")]).to_pydict() == (
         result.sort_by([("i", "ascending"), ("j", "ascending")]).to_pydict()
     )
-    assert found.schema.types == result.schema.types
-    assert found.schema.metadata[b"sparseeinsum"] == result.schema.metadata[b"sparseeinsum"]
+    assert stored.schema.types == result.schema.types
+    assert stored.schema.metadata[b"sparseeinsum"] == result.schema.metadata[b"sparseeinsum"]
 
 
 @pytest.mark.parametrize("places", [[0], [3], [10], [11], [0, 3, 11]])
 @pytest.mark.engines("postgresql", reason="the format is PostgreSQL's")
 def test_copied_rows_in_pieces(places: list[int]) -> None:
-    """Whole rows a piece, the header with the first or alone, the end with the last or alone."""
+    """Each piece has whole rows, the header with the first rows or alone, the trailer with the last rows or alone."""
     table = pa.table({"i": pa.array(range(11), pa.int64()), "v": pa.array([[float(n), -1.0] for n in range(11)])})
     whole = b"".join(copy_format.encode(table))
     row = (len(whole) - 19 - 2) // 11
     cuts = [19 + row * place for place in places]
     pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    found = list(copy_format.decode_batches(pieces, ["i", "v"], ["BIGINT", "DOUBLE[]"], 1))
-    assert pa.concat_tables(found).to_pydict() == table.to_pydict()
+    tables = list(copy_format.decode_batches(pieces, ["i", "v"], ["BIGINT", "DOUBLE[]"], 1))
+    assert pa.concat_tables(tables).to_pydict() == table.to_pydict()

@@ -111,7 +111,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def is_defined(case: Case) -> bool:
-    """Whether numpy has the operations, and no part of the expression is of a dtype that no tensor has, as float16."""
+    """Whether numpy has the operations, and every part of the expression has a dtype of tensors, unlike float16."""
     dtypes = [str(array.dtype) for array in case.arrays.values()]
     waiting = [case.einsum.join]
     try:

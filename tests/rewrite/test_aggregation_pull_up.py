@@ -15,8 +15,8 @@ SAMPLED = "S[i, k] = M[i, k] * sum(L[i, j] * L[j, k])"
 
 
 def graph(nodes: int = 1500, density: float = 0.004, dtype: str = "float64") -> NDArray[np.float64]:
-    found = sp.random_array((nodes, nodes), density=density, rng=np.random.default_rng(0)).toarray() * 10
-    return np.asarray(np.ceil(found).astype(dtype))
+    weights = sp.random_array((nodes, nodes), density=density, rng=np.random.default_rng(0)).toarray() * 10
+    return np.asarray(np.ceil(weights).astype(dtype))
 
 
 def load(db: se.Database, **arrays: NDArray[np.float64]) -> None:
@@ -40,13 +40,13 @@ def test_triangles_are_joined_before_they_are_summed(db: se.Database, dtype: str
 
 
 @pytest.mark.engines("duckdb", "postgresql")
-def test_late_or_not_sums_are_the_same(db: se.Database) -> None:
+def test_pulled_up_sums_are_the_same(db: se.Database) -> None:
     array = graph()
     load(db, L=array)
     np.testing.assert_allclose(db.run(TRIANGLES)["T"].to_numpy(), (array * (array @ array)).sum(), rtol=1e-9)
 
 
-def test_a_product_is_met_with_its_mask_before_it_is_summed(db: se.Database) -> None:
+def test_a_product_is_joined_with_its_mask_before_it_is_summed(db: se.Database) -> None:
     array, mask = graph(), graph(density=0.001)[::-1] - 3.0
     mask[mask == -3] = 0
     load(db, L=array, M=mask)
@@ -67,11 +67,11 @@ def test_literals_around_a_sum_stay(db: se.Database) -> None:
 def test_cycles_of_four(db: se.Database) -> None:
     array = graph(100, 0.05)
     load(db, L=array)
-    found = db.run("C[] = sum(L[i, j] * L[j, k] * L[k, l] * L[l, i])")["C"].to_numpy()
-    np.testing.assert_allclose(found, np.trace(np.linalg.matrix_power(array, 4)), rtol=1e-9)
+    result = db.run("C[] = sum(L[i, j] * L[j, k] * L[k, l] * L[l, i])")["C"].to_numpy()
+    np.testing.assert_allclose(result, np.trace(np.linalg.matrix_power(array, 4)), rtol=1e-9)
 
 
-def test_what_is_dense_or_read_twice_is_summed_first(db: se.Database) -> None:
+def test_dense_and_shared_results_are_summed_first(db: se.Database) -> None:
     rng = np.random.default_rng(0)
     db.tensor("L", rng.normal(size=(60, 60)))
     assert not sums_late(db.plan(TRIANGLES))
@@ -84,8 +84,8 @@ def test_what_is_dense_or_read_twice_is_summed_first(db: se.Database) -> None:
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan, 1e200])
-def test_what_may_not_be_finite_is_summed_as_written(db: se.Database, value: float) -> None:
-    """Where 0 meets infinity, NaN comes out of all terms of a sum, or of those alone that are joined."""
+def test_possibly_nonfinite_values_are_summed_as_written(db: se.Database, value: float) -> None:
+    """0 times infinity is NaN in all terms of a sum, or only in those that are joined."""
     array = graph(60, 0.4)
     mask = graph(60, 0.1)
     array[3, 4] = value
@@ -143,5 +143,5 @@ def test_random_cycles(data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(["ij,jk,ik->", "ij,jk,ik->ik", "ij,jk,ki->j", "ij,kj,ik->ij"]))
     inputs, output = spec.split("->")
     factors = " * ".join(f"{name}[{', '.join(labels)}]" for name, labels in zip("ABC", inputs.split(","), strict=True))
-    found = db.run(f"Y[{', '.join(output)}] = sum[{', '.join(set('ijk') - set(output))}]({factors})")["Y"].to_numpy()
-    np.testing.assert_allclose(found, np.einsum(spec, *arrays.values()), rtol=1e-9, atol=1e-9)
+    result = db.run(f"Y[{', '.join(output)}] = sum[{', '.join(set('ijk') - set(output))}]({factors})")["Y"].to_numpy()
+    np.testing.assert_allclose(result, np.einsum(spec, *arrays.values()), rtol=1e-9, atol=1e-9)

@@ -75,12 +75,12 @@ def test_a_squared_distance_needs_no_dense_product(factors: se.Database, arrays:
 def test_a_product_is_distributed(factors: se.Database, arrays: dict[str, Any]) -> None:
     plan = factors.plan(GRADIENT)
     assert largest_result(plan) < ROWS * COLUMNS
-    wanted = -difference(arrays) @ arrays["V"]
-    np.testing.assert_allclose(factors.run(plan)["G"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+    expected = -difference(arrays) @ arrays["V"]
+    np.testing.assert_allclose(factors.run(plan)["G"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
-def test_what_somebody_asks_for_is_computed_as_written(factors: se.Database) -> None:
+def test_requested_results_are_computed_as_written(factors: se.Database) -> None:
     named = LOSS.replace("sum[k](U[i, k] * V[j, k])", "P[i, j]")
     text = f"P[i, j] = sum(U[i, k] * V[j, k])\n{named}"
     assert largest_result(factors.plan(LOSS, rewrite=False)) == ROWS * COLUMNS
@@ -91,7 +91,7 @@ def test_what_somebody_asks_for_is_computed_as_written(factors: se.Database) -> 
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
-def test_what_is_not_finite_is_computed_as_written(factors: se.Database, arrays: dict[str, Any]) -> None:
+def test_nonfinite_values_are_computed_as_written(factors: se.Database, arrays: dict[str, Any]) -> None:
     array = arrays["U"].copy()
     array[3, 4] = np.inf
     factors.tensor("U", array)
@@ -108,14 +108,14 @@ def test_saved_plans_keep_the_formula(factors: se.Database, arrays: dict[str, An
 def rewritten(
     text: str, roots: Sequence[str], is_shared: bool, density: float, values: dict[str, Any]
 ) -> list[tuple[Any, Any]]:
-    """Results of a program, by the formulas that saturation makes of them, and as they are written."""
+    """Results of a program by the formulas that saturation derives, and as written."""
     program = se.program(text)
     tensors = {
         name: Tensor(name, tuple(Axis(f"a{axis}", bound) for axis, bound in enumerate(shape)))
         for name, shape in SHAPES.items()
     }
     graph = bind(program, tensors)
-    reading = read_terms(graph.einsums, [each for each in graph.einsums if each.output.tensor in roots], graph)
+    reading = read_terms(graph.einsums, [einsum for einsum in graph.einsums if einsum.output.tensor in roots], graph)
     classes = saturate(reading.terms, reading.bounds, reading.equal_pairs, SaturationLimits(seconds=0.1, nodes=3000))
     sizes = sizes_of(classes, reading.bounds, dict.fromkeys(classes.leaves, density))
     extractor = Extractor.with_tree_costs(classes, sizes)
@@ -126,9 +126,9 @@ def rewritten(
         pairs = zip(terms, reading.roots, strict=True)
         assert any(isinstance(term, NumberTerm) or free_labels(term) != frozenset(root.labels) for term, root in pairs)
         return []
-    found = evaluate_program(EinGraph(graph.tensors, tuple(einsums), tuple(roots)), values)
-    wanted = evaluate_program(EinGraph(graph.tensors, graph.einsums, tuple(roots)), values)
-    return [(found[name], wanted[name]) for name in roots]
+    results = evaluate_program(EinGraph(graph.tensors, tuple(einsums), tuple(roots)), values)
+    expected = evaluate_program(EinGraph(graph.tensors, graph.einsums, tuple(roots)), values)
+    return [(results[name], expected[name]) for name in roots]
 
 
 def some_values(seed: int) -> dict[str, Any]:
@@ -139,23 +139,23 @@ def some_values(seed: int) -> dict[str, Any]:
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(expressions(), st.booleans(), st.floats(0.01, 1), st.integers(0, 2**32 - 1))
 @example(("+", "X[i, j]", ("+", "2", ("+", "X[i, j]", "X[i, j]"))), False, 0.03, 0)  # 3 is the bound of i, too
-def test_random_expressions_stay_what_they_are(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
-    for found, wanted in rewritten(total_of(tree), ["S"], is_shared, density, some_values(seed)):
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-8)
+def test_random_expressions_keep_their_values(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
+    for result, expected in rewritten(total_of(tree), ["S"], is_shared, density, some_values(seed)):
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-8)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(programs(), st.sets(st.sampled_from("TRS"), min_size=1), st.booleans(), st.integers(0, 2**32 - 1))
-def test_random_programs_stay_what_they_are(text: str, roots: set[str], is_shared: bool, seed: int) -> None:
-    for found, wanted in rewritten(text, sorted(roots), is_shared, 0.1, some_values(seed)):
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-7)
+def test_random_programs_keep_their_results(text: str, roots: set[str], is_shared: bool, seed: int) -> None:
+    for result, expected in rewritten(text, sorted(roots), is_shared, 0.1, some_values(seed)):
+        np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("aggregate", ["max", "min", "prod", "logsumexp", "sum"])
-def test_aggregates_of_what_cancels(aggregate: str) -> None:
+def test_aggregates_of_cancelling_terms(aggregate: str) -> None:
     for text in (f"S[j] = {aggregate}[i](X[i, j] - X[i, j] + v[j])", f"S[] = {aggregate}[i](u[i] - u[i] + sum(v[j]))"):
-        ((found, wanted),) = rewritten(text, ["S"], False, 1.0, some_values(2))
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        ((result, expected),) = rewritten(text, ["S"], False, 1.0, some_values(2))
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 SEVERAL = """
@@ -171,17 +171,17 @@ def test_results_that_share_parts_are_rewritten_together(factors: se.Database, a
     plan = factors.plan(SEVERAL)
     assert plan.data.rewriting.shares.keys() == {"L", "G", "H"}
     assert largest_result(plan) < ROWS * COLUMNS
-    reads = [sorted(each.tensor for each in step.einsum.operands) for step in plan.data.decomposed.steps]
+    reads = [sorted(operand.tensor for operand in step.einsum.operands) for step in plan.data.decomposed.steps]
     assert sum(names == ["U", "X"] for names in reads) == 1  # X' U, of L and of H
     results, error = factors.run(plan), difference(arrays)
     assert [list(results[name].df())[:-1] for name in "LGH"] == [[], ["row", "m"], ["column", "m"]]
-    wanted = {"L": (error**2).sum(), "G": error @ arrays["V"], "H": error.T @ arrays["U"]}
-    for name, array in wanted.items():
+    expected = {"L": (error**2).sum(), "G": error @ arrays["V"], "H": error.T @ arrays["U"]}
+    for name, array in expected.items():
         np.testing.assert_allclose(results[name].to_numpy(), array, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
-def test_of_several_results_those_are_rewritten_that_gain(factors: se.Database, arrays: dict[str, Any]) -> None:
+def test_only_results_that_gain_are_rewritten(factors: se.Database, arrays: dict[str, Any]) -> None:
     text = "P[i, j] = sum(U[i, k] * V[j, k])\nL[] = sum((X[i, j] - P[i, j])^2)\nM[i, j] = P[i, j] * 2 + X[i, j]"
     plan = factors.plan(text)
     assert plan.data.rewriting.shares.keys() == {"L"}
@@ -192,7 +192,7 @@ def test_of_several_results_those_are_rewritten_that_gain(factors: se.Database, 
 
 
 @pytest.mark.engines("duckdb", reason="rewriting knows no engine but by its prices")
-def test_explanations_tell_both_formulas_and_the_laws(factors: se.Database) -> None:
+def test_explanations_show_both_formulas_and_the_laws(factors: se.Database) -> None:
     plan = factors.plan(GRADIENT)
     derivation = plan.data.rewriting.derivations["G"]
     written, computed = (f"R[i, l] = {formula}" for formula in derivation.formulas)

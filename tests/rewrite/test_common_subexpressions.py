@@ -39,9 +39,9 @@ def computed(plan: se.Plan) -> list[str]:
 
 def check(database: se.Database, inputs: Mapping[str, Array], text: str) -> None:
     expected = evaluate_program(se.program(text), dict(inputs))
-    found = database.run(text, progress=False)
-    for name in found:
-        np.testing.assert_allclose(found[name].to_numpy(), expected[name], rtol=1e-12, atol=1e-12, err_msg=name)
+    results = database.run(text, progress=False)
+    for name in results:
+        np.testing.assert_allclose(results[name].to_numpy(), expected[name], rtol=1e-12, atol=1e-12, err_msg=name)
 
 
 SAME = {
@@ -69,13 +69,15 @@ def test_equal_results_are_computed_once(loaded: se.Database, inputs: Mapping[st
 
 
 @pytest.mark.parametrize("second", OTHER.values(), ids=OTHER)
-def test_others_stay_apart(loaded: se.Database, inputs: Mapping[str, Array], second: str) -> None:
+def test_different_results_are_not_merged(loaded: se.Database, inputs: Mapping[str, Array], second: str) -> None:
     text = FIRST + second + READERS
     assert {"R", "S"} <= set(computed(loaded.plan(text)))
     check(loaded, inputs, text)
 
 
-def test_operands_of_what_does_not_commute_keep_their_places(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+def test_operands_of_noncommutative_functions_keep_their_order(
+    loaded: se.Database, inputs: Mapping[str, Array]
+) -> None:
     text = "R[i, j] = A[i, j] - B[j, i]\nS[i, j] = B[j, i] - A[i, j]\nT[i, j] = A[i, j] - B[j, i]\n"
     text += "Y[i, j] = R[i, j] * v[i] + exp(S[i, j])\nZ[i] = max(T[i, j] * v[j])"
     assert [name for name in computed(loaded.plan(text)) if name in "RST"] == ["R", "S"]
@@ -88,8 +90,8 @@ def test_another_order_of_axes_is_the_same_result(loaded: se.Database, inputs: M
     check(loaded, inputs, text)
 
 
-def test_what_equal_results_lead_to_is_equal(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
-    """And two operands that are the same become one."""
+def test_results_of_equal_results_are_merged(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+    """Two equal operands become one."""
     text = FIRST + "S[x, y] = sum(B[z, y] * A[x, z])\nR2[i, k] = exp(R[i, k])\nS2[k, i] = exp(S[k, i])\n"
     text += "Y[i, k] = R2[i, k] / S2[i, k]"
     plan = loaded.plan(text)
@@ -111,12 +113,12 @@ def test_outputs_are_delivered_under_their_own_names(loaded: se.Database, inputs
     plan = loaded.plan(text)
     assert plan.outputs == ("R", "S", "T")
     assert [line.split(" = ")[1].lower() for line in plan.notation()][1:] == ["r[x, y]", "r[i, k]"]
-    found = loaded.run(text, progress=False)
-    assert list(found["S"].df().columns) == ["x", "y", "val"]
+    results = loaded.run(text, progress=False)
+    assert list(results["S"].df().columns) == ["x", "y", "val"]
     check(loaded, inputs, text)
 
 
-def test_the_name_of_an_output_is_kept(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
+def test_the_name_of_an_output_stays(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
     text = FIRST + "Y[i] = sum(R[i, k] * v[k])\nS[i, k] = sum(A[i, j] * B[j, k])"
     assert computed(loaded.plan(text)) == ["S", "Y"]
     assert computed(loaded.plan(text, outputs=["R"])) == ["R", "Y", "S"]
@@ -124,13 +126,15 @@ def test_the_name_of_an_output_is_kept(loaded: se.Database, inputs: Mapping[str,
 
 
 def test_parts_of_statements_are_shared(loaded: se.Database, inputs: Mapping[str, Array]) -> None:
-    """The maxima and the sums of the same softmax, which two statements write within larger ones."""
+    """Two statements contain the same softmax, whose maxima and sums are computed once."""
     text = "Y[i, k] = sum(softmax[j](B[i, j]) * A[j, k])\nZ[i] = sum(softmax[j](B[i, j]) * v[j])"
-    assert len(computed(loaded.plan(text))) < sum(len(computed(loaded.plan(each))) for each in text.split("\n"))
+    assert len(computed(loaded.plan(text))) < sum(
+        len(computed(loaded.plan(statement))) for statement in text.split("\n")
+    )
     check(loaded, inputs, text)
 
 
-def test_pins_that_differ_keep_results_apart(loaded: se.Database) -> None:
+def test_different_pins_prevent_merging(loaded: se.Database) -> None:
     text = FIRST + SAME["other labels"] + READERS
     for pin in ({"R": "i"}, {"R": "i", "S": "xy"}):
         assert computed(loaded.plan(text, pin=pin)) == ["R", "S", "Y", "Z"]
@@ -139,7 +143,7 @@ def test_pins_that_differ_keep_results_apart(loaded: se.Database) -> None:
     assert plan.notation()[0] == "R[I, k] = sum(A[I, J] * B[J, k])"
 
 
-def test_explanations_name_parts_that_there_are(loaded: se.Database) -> None:
+def test_explanations_name_existing_parts(loaded: se.Database) -> None:
     text = "R[i] = sum(A[i, j] * B[j, k] * v[k])\nS[x] = sum(A[x, y] * B[y, z] * v[z])\nY[i] = R[i] + exp(S[i])"
     plan = loaded.plan(text)
     names = set(computed(plan))
@@ -149,27 +153,27 @@ def test_explanations_name_parts_that_there_are(loaded: se.Database) -> None:
 
 
 def test_graphs_written_twice_are_computed_once() -> None:
-    """The second time with other names, operands in the opposite order and results with their axes reversed."""
+    """The second graph has other names, operands in the opposite order and reversed axes of results."""
     for problem in [*drawn(is_tree=True, count=40), *drawn(is_tree=False, count=40)]:
         graph = problem.model.graph
-        once, twice = (merge_common_subexpressions(each, {}) for each in (graph, doubled(graph)))
+        once, twice = (merge_common_subexpressions(einsums, {}) for einsums in (graph, doubled(graph)))
         copies = [einsum for einsum in twice.einsums if is_copy_of_result(einsum, graph)]
         assert len(twice.einsums) - len(copies) == len(once.einsums)
         assert {einsum.output.tensor for einsum in copies} <= {f"{name}_again" for name in graph.outputs}
 
 
 def doubled(graph: EinGraph) -> EinGraph:
-    """A graph that computes everything twice."""
+    """A graph with a second copy of every EinSum."""
     computed = {einsum.output.tensor for einsum in graph.einsums}
     tensors = dict(graph.tensors)
     again = []
     for einsum in graph.einsums:
         output = Reference(f"{einsum.output.tensor}_again", renamed(einsum.output.labels)[::-1])
         operands = tuple(
-            Reference(f"{each.tensor}_again", renamed(each.labels)[::-1])
-            if each.tensor in computed
-            else Reference(each.tensor, renamed(each.labels))
-            for each in reversed(einsum.operands)
+            Reference(f"{operand.tensor}_again", renamed(operand.labels)[::-1])
+            if operand.tensor in computed
+            else Reference(operand.tensor, renamed(operand.labels))
+            for operand in reversed(einsum.operands)
         )
         last = len(operands) - 1
         join = substitute(einsum.join, {position: Operand(last - position) for position in range(len(operands))})
@@ -191,7 +195,7 @@ def is_copy_of_result(einsum: EinSum, graph: EinGraph) -> bool:
 
 
 @pytest.mark.parametrize("same", SAME)
-def test_a_plan_tells_what_it_computes_once(loaded: se.Database, same: str) -> None:
+def test_a_plan_names_merged_results(loaded: se.Database, same: str) -> None:
     plan = loaded.plan(FIRST + SAME[same] + "\nY[i, k] = R[i, k] + exp(S[i, k])")
     assert plan.data.rewriting.merged == {"S": "R"}
     assert plan.data.rewriting.rewritten == ()
@@ -200,13 +204,13 @@ def test_a_plan_tells_what_it_computes_once(loaded: se.Database, same: str) -> N
     assert loaded.load_plan(plan.to_json()).data.rewriting.rewritten == ()
 
 
-def test_outputs_that_are_copies_are_told_of_and_others_are_not(loaded: se.Database) -> None:
+def test_merged_outputs_are_reported(loaded: se.Database) -> None:
     plan = loaded.plan(FIRST + SAME["other labels"] + "\nC[i, j] = A[i, j]")
     assert plan.data.rewriting.merged == {"S": "R"}
     assert loaded.plan(FIRST + OTHER["other aggregate"]).data.rewriting.merged == {}
 
 
-def test_what_is_taken_apart_and_merged_counts_as_rewritten(loaded: se.Database) -> None:
+def test_split_and_merged_einsums_count_as_rewritten(loaded: se.Database) -> None:
     product = "sum(A[i, j] * B[j, k] * v[k])"
     plan = loaded.plan(f"R[i] = {product}\nS[i] = {product}\nY[i] = R[i] + 2 * S[i]")
     assert plan.data.rewriting.merged == {"S": "R"}

@@ -53,7 +53,7 @@ REAL_JOINS = JOINS | {
     "u * sigmoid(v)": call("mul", U, call("sigmoid", V)),
     "exp(u)": call("add", call("exp", U), call("mul", V, Literal(0))),
 }
-ORDERED = {"max(u, v)", "u > v", "where(u > 0, v, 2)"}  # which complex numbers have not
+ORDERED = {"max(u, v)", "u > v", "where(u > 0, v, 2)"}  # complex numbers lack them
 MAY_OVERFLOW = {"exp", "div"}
 
 
@@ -80,27 +80,27 @@ def summed(
 
 
 def check(einsum: EinSum, tensors: dict[str, Tensor], arrays: dict[str, Array], parts: tuple[EinSum, ...]) -> None:
-    """The parts compute the same; all that aggregate are 0 where an operand holds its fill."""
-    known, shapes = dict(arrays), dict(tensors)
+    """The parts compute the same result; every aggregate over them is of values that are 0 at fills."""
+    values, shapes = dict(arrays), dict(tensors)
     for part in parts:
         assert len(part.operands) <= 2
-        assert part.output.tensor.lower() not in {name.lower() for name in known}
+        assert part.output.tensor.lower() not in {name.lower() for name in values}
         if part.output.tensor != "W":
-            assert_zero_at_fills(part, shapes, known)
+            assert_zero_at_fills(part, shapes, values)
         shapes[part.output.tensor] = result_tensor(part, shapes)
-        known[part.output.tensor] = evaluate_einsum(part, known)
+        values[part.output.tensor] = evaluate_einsum(part, values)
     expected = evaluate_einsum(einsum, arrays)
-    found = known["W"]
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    result = values["W"]
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     tolerance = 1e-4 if expected.dtype == np.float32 else 1e-11
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * 100)
+    np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance * 100)
 
 
-def assert_zero_at_fills(part: EinSum, tensors: dict[str, Tensor], known: dict[str, Array]) -> None:
+def assert_zero_at_fills(part: EinSum, tensors: dict[str, Tensor], values_of_operands: dict[str, Array]) -> None:
     if any(operand.tensor.startswith("W") for operand in part.operands):
-        return  # results of parts are added up as they are
+        return  # results of parts are added without compensation
     fills = [np.asarray(tensors[operand.tensor].fill, tensors[operand.tensor].dtype)[()] for operand in part.operands]
-    values = [known[operand.tensor].ravel()[:10] for operand in part.operands]
+    values = [values_of_operands[operand.tensor].ravel()[:10] for operand in part.operands]
     dtypes = [tensors[operand.tensor].dtype for operand in part.operands]
     for position in range(len(fills)):
         if not MAY_OVERFLOW & functions_of(part.join):
@@ -123,7 +123,7 @@ def functions_of(expression: Scalar) -> set[str]:
 def test_floats(join: str, fills: tuple[float, float], dtype: str) -> None:
     einsum, tensors, arrays = summed(REAL_JOINS[join], "ij,jk->ik", fills, (dtype, dtype))
     parts = compensated(einsum, tensors)
-    # where(u > 0, 0.0, 2) would be a float64
+    # where(u > 0, 0.0, 2) would have dtype float64
     stays = join == "exp(u)" or (join == "where(u > 0, v, 2)" and dtype == "float32")
     is_exact_as_it_is = join in ("u * v", "u ^ 3 * v") and fills == (0.0, 0.0)
     if parts is None:
@@ -151,7 +151,7 @@ def test_whole_and_complex_numbers(join: str, fills: tuple[int, int], dtype: str
     "subscripts", ["i,i->", "ij,ij->i", "ij,k->ik", "i,j->", "ij,j->", "ii,ij->j", "ijk,l->jl", "i,ij->i"]
 )
 @pytest.mark.parametrize("join", ["(u - v) ^ 2", "u + v", "sigmoid(u * v)", "u == v"])
-def test_labels_that_a_part_lacks_count_as_often_as_they_have_indices(join: str, subscripts: str) -> None:
+def test_labels_that_a_part_lacks_count_by_their_bounds(join: str, subscripts: str) -> None:
     einsum, tensors, arrays = summed(REAL_JOINS[join], subscripts, (0.0, 0.5), ("float64", "float64"))
     parts = compensated(einsum, tensors)
     assert parts is not None
@@ -195,7 +195,7 @@ def test_names_are_new() -> None:
         (call("log", call("mul", U, V)), (0.0, 1.0), ("float64", "float64")),
         (JOINS["u + v"], (0.0, float("inf")), ("float64", "float64")),
         (call("pow", U, V), (0, -1), ("int64", "int64")),  # which numpy refuses
-        (JOINS["abs(u - v)"], (0, 0.0), ("int64", "float32")),  # a part of one of them would be of another dtype
+        (JOINS["abs(u - v)"], (0, 0.0), ("int64", "float32")),  # a part with one of them would have another dtype
         (JOINS["u * v"], (2**40, 2**40), ("int64", "int64")),  # beyond int64
     ],
 )

@@ -23,7 +23,7 @@ from sparseeinsum.statistics.estimate import LabelStatistics, Statistics
 def network(
     subscripts: str, sizes: dict[str, int], entries: list[float] | None = None, dtypes: tuple[str, ...] | None = None
 ) -> ContractionNetwork:
-    """Factors with so many entries, spread over all indices; dense ones by default."""
+    """Factors with these numbers of entries, spread evenly; dense by default."""
     inputs, output = subscripts.split("->")
     terms = inputs.split(",")
     factors = []
@@ -42,7 +42,7 @@ def order_of(network: ContractionNetwork) -> Tree:
 
 
 def random_network(count: int, seed: int, sparse: bool, largest: int = 9) -> ContractionNetwork:
-    """Every label links two factors or three, or is in the result; some entries are one in a thousand."""
+    """Every label joins two or three factors or is in the result; some densities are one in a thousand."""
     chance = random.Random(seed)
     terms = [""] * count
     sizes: dict[str, int] = {}
@@ -77,10 +77,10 @@ def all_trees(groups: tuple[int, ...]) -> Iterator[Tree]:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_exact_search_finds_what_brute_force_finds(count: int, seed: int, sparse: bool) -> None:
     estimates = ContractionEstimates(random_network(count, seed, sparse))
-    found = search_exactly(estimates, [1 << position for position in range(count)])
+    order = search_exactly(estimates, [1 << position for position in range(count)])
     trees = list(all_trees(tuple(1 << position for position in range(count))))
     assert len(trees) == math.prod(range(1, 2 * count - 2, 2))
-    assert estimates.cost(found) == pytest.approx(min(map(estimates.cost, trees)), rel=1e-12)
+    assert estimates.cost(order) == pytest.approx(min(map(estimates.cost, trees)), rel=1e-12)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -88,12 +88,12 @@ def test_the_exact_search_finds_what_brute_force_finds(count: int, seed: int, sp
 @pytest.mark.parametrize("seed", range(2))
 def test_orders_are_never_worse_than_those_of_opt_einsum(count: int, seed: int, sparse: bool) -> None:
     estimates = ContractionEstimates(random_network(count, seed, sparse, largest=9 if count < 30 else 3))
-    found = find_contraction_order(estimates)
+    order = find_contraction_order(estimates)
     inputs = [frozenset(factor.labels) for factor in estimates.network.factors]
     for search in (paths.auto, paths.greedy):
-        theirs = tree_of_path(search(inputs, estimates.network.output, estimates.network.bounds), count)
-        theirs_cost = estimates.cost(theirs)
-        assert estimates.cost(found) <= theirs_cost * (1 + 1e-9)
+        other_order = tree_of_path(search(inputs, estimates.network.output, estimates.network.bounds), count)
+        theirs_cost = estimates.cost(other_order)
+        assert estimates.cost(order) <= theirs_cost * (1 + 1e-9)
 
 
 def test_sparsity_changes_the_order() -> None:
@@ -109,8 +109,8 @@ def test_small_outer_products_come_before_a_large_tensor() -> None:
     assert order[0b111] == (0b001, 0b110)
 
 
-def test_a_double_is_in_every_product_of_singles() -> None:
-    """Beside a float64, two float32 are never multiplied alone, whatever that would save."""
+def test_singles_beside_a_double_are_not_multiplied_alone() -> None:
+    """Beside a float64, two float32 are never multiplied alone, whatever the saving."""
     cheap = network("ij,jk,kl->il", {"i": 2, "j": 500, "k": 2, "l": 500}, None, ("float32", "float32", "float64"))
     assert 0b011 not in order_of(cheap)
     chain = ",".join(f"{chr(97 + n)}{chr(98 + n)}" for n in range(12))
@@ -119,7 +119,7 @@ def test_a_double_is_in_every_product_of_singles() -> None:
     assert all(group >> 11 & 1 for group in order)
 
 
-def test_paths_and_trees_are_two_ways_to_write_an_order() -> None:
+def test_paths_and_trees_are_equivalent() -> None:
     assert path_of_tree({0b111: (0b001, 0b110), 0b110: (0b010, 0b100)}, 3) == [(1, 2), (0, 1)]
     for seed in range(5):
         tree = order_of(random_network(7, seed, sparse=True))
@@ -139,11 +139,11 @@ def test_every_factor_is_contracted_once(factors: int) -> None:
     order = order_of(network(subscripts, dict.fromkeys("abcdefghi", 3)))
     assert len(order) == factors - 1
     assert functools.reduce(lambda done, group: done | group, order, 0) == (2**factors - 1 if order else 0)
-    known = {1 << position for position in range(factors)}
+    groups = {1 << position for position in range(factors)}
     for group in groups_in_order(order):
-        assert set(order[group]) <= known
+        assert set(order[group]) <= groups
         assert sum(order[group]) == group
-        known = (known - set(order[group])) | {group}
+        groups = (groups - set(order[group])) | {group}
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_every_factor_is_contracted_once(factors: int) -> None:
     [
         (",".join(f"{chr(200 + n)}{chr(201 + n)}" for n in range(8)), 3_025),
         (",".join(f"{chr(200 + n)}{chr(201 + n)}" for n in range(300)), 100_000),
-        (",".join(f"x{chr(200 + n)}" for n in range(200)), 100_000),  # a label that all have
-        (",".join(chr(200 + n) for n in range(200)), 100_000),  # outer products alone
+        (",".join(f"x{chr(200 + n)}" for n in range(200)), 100_000),  # a label of all factors
+        (",".join(chr(200 + n) for n in range(200)), 100_000),  # only outer products
     ],
 )
-def test_many_factors_are_not_searched_for_long(subscripts: str, most: int) -> None:
-    """A join that is looked at takes some 50 us."""
+def test_search_time_is_limited(subscripts: str, most: int) -> None:
+    """A join takes some 50 us to consider."""
     sizes = {label: 2 for label in subscripts if label != ","}
     estimates = ContractionEstimates(network(f"{subscripts}->", sizes))
     order = find_contraction_order(estimates)

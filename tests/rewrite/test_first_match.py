@@ -17,12 +17,12 @@ BOTH = "P[i] = argmax[j](X[i, j]); Q[j] = argmin[i](X[i, j])"
 
 @pytest.fixture
 def always_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is absent is never made present, whatever that costs."""
+    """Absent tuples are never filled in, whatever the cost."""
     monkeypatch.setattr(first_match, "_MOST_SHARE", np.inf)
 
 
 def load(db: se.Database, x: Matrix, fill: float, promoted: tuple[str, ...] = ("dim_0", "dim_1")) -> None:
-    """With all entries that are not the fill, and one that is, where there is one."""
+    """Store all entries other than the fill, and one that is the fill, if there is one."""
     is_stored = (x != fill) | np.isnan(x)
     is_stored |= np.cumsum(x.reshape(-1) == fill).reshape(x.shape) == 1
     rows, columns = np.nonzero(is_stored)
@@ -40,7 +40,7 @@ def check(db: se.Database, x: Matrix, optimizer: str = "dp", nonfinite: str = "e
 
 @st.composite
 def matrices(draw: st.DrawFn) -> tuple[Matrix, float]:
-    """Few values, so that most rows have ties; runs of them at the beginning of rows; and a fill."""
+    """Few distinct values, so that most rows have ties, also at their beginning; and a fill."""
     shape = draw(st.tuples(st.integers(1, 4), st.integers(1, 6)))
     values = [-2.0, -1.0, 0.0, 1.0, 1.0]
     values += draw(st.sampled_from([[], [np.inf], [-np.inf], [np.nan]]))
@@ -50,29 +50,29 @@ def matrices(draw: st.DrawFn) -> tuple[Matrix, float]:
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.usefixtures("always_sparse")
-@given(given=matrices(), optimizer=st.sampled_from(["dp", "relational", "dense"]))
-def test_absent_entries_hold_the_fill(shared_db: se.Database, given: tuple[Matrix, float], optimizer: str) -> None:
-    x, fill = given
+@given(matrix=matrices(), optimizer=st.sampled_from(["dp", "relational", "dense"]))
+def test_absent_entries_hold_the_fill(shared_db: se.Database, matrix: tuple[Matrix, float], optimizer: str) -> None:
+    x, fill = matrix
     load(shared_db, x, fill)
     check(shared_db, x, optimizer)
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    given=matrices(),
+    matrix=matrices(),
     promoted=st.sampled_from([("dim_0", "dim_1"), ("dim_0",), ("dim_1",), ()]),
     nonfinite=st.sampled_from(["error", "allow"]),
 )
 def test_every_decomposition(
-    shared_db: se.Database, given: tuple[Matrix, float], promoted: tuple[str, ...], nonfinite: str
+    shared_db: se.Database, matrix: tuple[Matrix, float], promoted: tuple[str, ...], nonfinite: str
 ) -> None:
-    x, fill = given
+    x, fill = matrix
     load(shared_db, x, fill, promoted)
     check(shared_db, x, nonfinite=nonfinite)
 
 
 def sparse(shape: tuple[int, int], entries: int) -> Matrix:
-    """Rows that have nothing, little, negative values alone, and a run of these from the first index on."""
+    """Rows without entries, with few entries, with negative values alone, and with a run of these at the beginning."""
     rng = np.random.default_rng(5)
     x = np.zeros(shape)
     x.reshape(-1)[rng.choice(x.size, entries, replace=False)] = rng.normal(-1, 1, entries)
@@ -114,7 +114,7 @@ def test_dense_rows_are_searched_as_they_are(db: se.Database) -> None:
 
 @pytest.mark.usefixtures("always_sparse")
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    ("text", "expected"),
     [
         ("P[] = argmax(X[i, j] * one[j])", None),
         ("P[] = argmax(V[j])", lambda x: x[3].argmax()),
@@ -128,20 +128,20 @@ def test_dense_rows_are_searched_as_they_are(db: se.Database) -> None:
         ("P[i] = argmax[j](X[i, j]) - argmin[j](X[i, j])", lambda x: x.argmax(1) - x.argmin(1)),
     ],
 )
-def test_programs_read_on(shared_db: se.Database, text: str, meant: object) -> None:
+def test_results_in_larger_programs(shared_db: se.Database, text: str, expected: object) -> None:
     x = sparse((12, 20), 40)
     load(shared_db, x, 0)
     shared_db.tensor("V", x[3])
-    if meant is None:
+    if expected is None:
         with pytest.raises(se.ParseError, match="argmax takes one label, not i, j"):
             shared_db.run(text)
         return
-    assert callable(meant)
-    np.testing.assert_allclose(shared_db.run(text)["P"].to_numpy(), meant(x), atol=1e-12)
+    assert callable(expected)
+    np.testing.assert_allclose(shared_db.run(text)["P"].to_numpy(), expected(x), atol=1e-12)
 
 
-def test_nothing_to_search(shared_db: se.Database) -> None:
-    """The bound, which is no index, where numpy refuses."""
+def test_axes_without_indices(shared_db: se.Database) -> None:
+    """The result is the bound, which is no index; numpy refuses."""
     shared_db.tensor("X", np.zeros((3, 0)))
     np.testing.assert_array_equal(shared_db.run("P[i] = argmax[j](X[i, j])")["P"].to_numpy(), [0, 0, 0])
 

@@ -27,7 +27,7 @@ Array = NDArray[Any]
 
 
 def chain(operator: str, count: int) -> Scalar:
-    """Operands 0 to count - 1 joined from the left."""
+    """Operands 0 to count - 1, joined from the left."""
     joined: Scalar = Operand(0)
     for position in range(1, count):
         joined = call(operator, joined, Operand(position))
@@ -35,13 +35,13 @@ def chain(operator: str, count: int) -> Scalar:
 
 
 def values_of(array: Array, fill: Any) -> ValueFacts:  # noqa: ANN401  # a number
-    """What a scan of an array would tell."""
+    """Facts that a scan of an array finds."""
     entries = array[np.asarray(array != fill)]
     if not entries.size:
         return ValueFacts(EMPTY_RANGE, has_fill=array.size > 0)
     parts = np.concatenate([entries.real, entries.imag])
-    known = Range(parts.min().item(), parts.max().item()) if np.isfinite(parts).all() else ANY_VALUE
-    return ValueFacts(known, has_fill=entries.size < array.size)
+    value_range = Range(parts.min().item(), parts.max().item()) if np.isfinite(parts).all() else ANY_VALUE
+    return ValueFacts(value_range, has_fill=entries.size < array.size)
 
 
 def statistics_of(array: Array, fill: Number) -> Statistics:
@@ -54,7 +54,7 @@ def statistics_of(array: Array, fill: Number) -> Statistics:
 def broken(
     einsums: tuple[EinSum, ...], arrays: Mapping[str, Array], fills: Mapping[str, Number] | None = None
 ) -> tuple[EinGraph, EinGraph]:
-    """A graph of EinSums on arrays, as bound and as broken up."""
+    """A graph of EinSums on arrays, before and after it is split."""
     fills = dict.fromkeys(arrays, 0) | dict(fills or {})
     tensors = {
         name: Tensor(
@@ -74,24 +74,26 @@ def broken(
 def check(
     einsums: tuple[EinSum, ...], arrays: Mapping[str, Array], fills: Mapping[str, Number] | None = None
 ) -> tuple[EinSum, ...]:
-    """Both graphs compute the same, and the broken one is one that later rooms can compute."""
+    """Both graphs compute the same, and later stages can compute the split one."""
     bound, graph = broken(einsums, arrays, fills)
-    expected, found = evaluate_program(bound, arrays), evaluate_program(graph, arrays)
+    expected, results = evaluate_program(bound, arrays), evaluate_program(graph, arrays)
     assert graph.outputs == bound.outputs
-    assert all(len(each.operands) <= 2 for each in graph.einsums)
-    known = set(arrays)
-    for each in graph.einsums:
-        assert {operand.tensor for operand in each.operands} <= known
-        assert each.output.tensor.lower() not in {name.lower() for name in known}
-        known.add(each.output.tensor)
-        tensor = graph.tensors[each.output.tensor]
-        assert (tensor.shape, tensor.dtype) == (found[tensor.name].shape, str(found[tensor.name].dtype))
+    assert all(len(rewritten.operands) <= 2 for rewritten in graph.einsums)
+    available = set(arrays)
+    for rewritten in graph.einsums:
+        assert {operand.tensor for operand in rewritten.operands} <= available
+        assert rewritten.output.tensor.lower() not in {name.lower() for name in available}
+        available.add(rewritten.output.tensor)
+        tensor = graph.tensors[rewritten.output.tensor]
+        assert (tensor.shape, tensor.dtype) == (results[tensor.name].shape, str(results[tensor.name].dtype))
     for name in bound.outputs:
-        assert (found[name].shape, found[name].dtype) == (expected[name].shape, expected[name].dtype)
-        scale = max(np.abs(array[np.isfinite(array)]).max(initial=1) for array in (*expected.values(), *found.values()))
+        assert (results[name].shape, results[name].dtype) == (expected[name].shape, expected[name].dtype)
+        scale = max(
+            np.abs(array[np.isfinite(array)]).max(initial=1) for array in (*expected.values(), *results.values())
+        )
         is_single = any(array.dtype in (np.float32, np.complex64) for array in arrays.values())
         tolerance = float(scale) * (1e-4 if is_single else 1e-9)
-        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(results[name], expected[name], rtol=0, atol=tolerance, err_msg=name)
     return graph.einsums
 
 
@@ -162,13 +164,13 @@ def test_aggregates_that_distribute_are_taken_early(aggregate: str, operator: st
         ("any", "add", "float64"),
     ],
 )
-def test_aggregates_that_do_not_are_taken_at_the_end(aggregate: str, operator: str, dtype: str) -> None:
+def test_other_aggregates_are_taken_at_the_end(aggregate: str, operator: str, dtype: str) -> None:
     parts = check((einsum(CHAIN, chain(operator, 3), aggregate),), chain_arrays(dtype))
     assert folds(parts) == [(), ("j", "k")]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_may_not_be_finite_is_multiplied_before_anything_is_added(value: float) -> None:
+def test_possibly_nonfinite_factors_are_multiplied_before_sums(value: float) -> None:
     arrays = chain_arrays()
     arrays["A"][1, 2] = value
     arrays["B"][2] = 0
@@ -198,7 +200,7 @@ def test_unary_parts_stay_in_the_join_that_reads_them() -> None:
     assert sorted(folds(parts)) == [("j",), ("k",)]
 
 
-def test_a_label_of_one_factor_is_aggregated_in_it_where_that_pays() -> None:
+def test_a_label_of_one_factor_is_aggregated_early_if_cheaper() -> None:
     arrays = {"A": sparse((50, 4), 1, 1.0), "B": sparse((4, 5), 2, 1.0), "C": sparse((5, 60), 3, 1.0)}
     parts = check((einsum("ij,jk,kl->", chain("mul", 3)),), arrays)
     assert {("i",), ("l",)} <= {part.aggregated for part in parts if len(part.operands) == 1}
@@ -213,7 +215,7 @@ def test_a_factor_of_two_operands_is_computed_first_without_the_labels_that_it_a
 
 
 def test_differences_are_taken_only_where_they_count() -> None:
-    """sum(A[i, j] * (X[i] - Y[j]) ^ 2) computes no difference where A is absent."""
+    """sum(A[i, j] * (X[i] - Y[j]) ^ 2) subtracts only where A has entries."""
     difference = call("pow", call("sub", Operand(1), Operand(2)), Literal(2))
     join = call("mul", Operand(0), difference)
     arrays = {"A": np.eye(30), "B": sparse((30,), 1, 1.0), "C": sparse((30,), 2, 1.0)}
@@ -237,7 +239,7 @@ def test_division_by_a_literal_comes_last() -> None:
     assert last.join == call("div", call("mul", Operand(0), Operand(1)), Literal(343))
 
 
-def test_names_clash_with_none() -> None:
+def test_new_names_are_unique() -> None:
     arrays = chain_arrays() | {"w_1": np.ones(3)}
     parts = (
         einsum(CHAIN, chain("mul", 3)),
@@ -247,7 +249,7 @@ def test_names_clash_with_none() -> None:
     assert [part.output.tensor for part in graph.einsums] == ["W_2", "W", "V"]
 
 
-def test_labels_promoted_by_hand_stay_so_in_every_part() -> None:
+def test_labels_in_upper_case_stay_promoted_in_every_part() -> None:
     parts = check((einsum(CHAIN, chain("mul", 3), promoted="ik"),), chain_arrays())
     for part in parts:
         assert part.promoted == {(label, 1) for label in "ik" if label in part.labels}
@@ -259,7 +261,7 @@ def test_einsums_of_one_or_two_operands_stay_as_they_are() -> None:
     assert graph.tensors == bound.tensors
 
 
-def test_results_of_parts_are_read_on() -> None:
+def test_results_of_parts_are_inputs_of_later_parts() -> None:
     arrays = chain_arrays()
     first = einsum(CHAIN, chain("mul", 3))
     second = EinSum(
@@ -277,8 +279,8 @@ def test_two_singles_are_not_multiplied_alone_beside_a_double() -> None:
     arrays |= {name: arrays[name].astype("float32") for name in "AB"}
     _, graph = broken((einsum(CHAIN, chain("mul", 3)),), arrays)
     assert {graph.tensors[part.output.tensor].dtype for part in graph.einsums} == {"float64"}
-    found = evaluate_program(graph, arrays)["W"]
-    np.testing.assert_allclose(found, arrays["A"].astype(float) @ arrays["B"] @ arrays["C"], rtol=1e-13)
+    result = evaluate_program(graph, arrays)["W"]
+    np.testing.assert_allclose(result, arrays["A"].astype(float) @ arrays["B"] @ arrays["C"], rtol=1e-13)
 
 
 def test_where_of_three_tensors() -> None:
@@ -289,7 +291,7 @@ def test_where_of_three_tensors() -> None:
 
 @pytest.mark.parametrize("operator", ["mul", "add"])
 def test_hundreds_of_operands(operator: str) -> None:
-    """A chain of matrices, joined by a balanced expression, within Python's usual recursion limit."""
+    """A chain of matrices in a balanced expression is split within Python's recursion limit."""
     count = 300
     rng = np.random.default_rng(0)
     arrays = {f"T{position}": np.asarray(rng.permutation(np.eye(3))) for position in range(count)}

@@ -147,7 +147,7 @@ REWRITES: dict[str, Sequence[Pair]] = {
 }
 
 
-def test_all_methods_are_there() -> None:
+def test_number_of_methods() -> None:
     assert len(REWRITES) == 31
 
 
@@ -184,7 +184,7 @@ def leaves(term: Term) -> Iterator[Leaf]:
 
 
 def finds(classes: EClasses, name: str, term: Term, labels: Mapping[str, str]) -> bool:
-    """Whether a class holds a term, whose sums may take other labels."""
+    """Whether a class contains a term, up to the names of summed labels."""
     return any(_holds(classes, node, term, labels) for node in classes.nodes[name])
 
 
@@ -193,8 +193,8 @@ def _holds(classes: EClasses, node: ENode, term: Term, labels: Mapping[str, str]
         case Leaf(reference):
             if node.operator != "Leaf":
                 return False
-            found = classes.leaves[int(node.names[0])]
-            return found.tensor == reference.tensor and found.labels == tuple(
+            leaf = classes.leaves[int(node.names[0])]
+            return leaf.tensor == reference.tensor and leaf.labels == tuple(
                 labels.get(label, label) for label in reference.labels
             )
         case NumberTerm(value):
@@ -214,29 +214,31 @@ def _holds(classes: EClasses, node: ENode, term: Term, labels: Mapping[str, str]
 
 
 @pytest.mark.parametrize("method", REWRITES)
-def test_saturation_derives_what_systemml_does_by_hand(method: str) -> None:
+def test_saturation_derives_the_rewrites_of_systemml(method: str) -> None:
     for left, right in REWRITES[method]:
-        given, wanted = reading(left()), reading(right()).terms[0]
-        classes = saturate(given.terms, given.bounds, [*given.equal_pairs, *known_constants(given.terms)])
+        terms_read, expected = reading(left()), reading(right()).terms[0]
+        classes = saturate(
+            terms_read.terms, terms_read.bounds, [*terms_read.equal_pairs, *known_constants(terms_read.terms)]
+        )
         assert classes.is_saturated
-        is_zero = isinstance(wanted, Mul) and wanted.left == NumberTerm(0.0)
-        assert finds(classes, classes.roots[0], NumberTerm(0.0) if is_zero else wanted, {}), str(right())
+        is_zero = isinstance(expected, Mul) and expected.left == NumberTerm(0.0)
+        assert finds(classes, classes.roots[0], NumberTerm(0.0) if is_zero else expected, {}), str(right())
 
 
-def test_limits_end_it_with_what_is_found() -> None:
-    given = reading(((X - U @ V.T) ** 2).sum())
-    whole = saturate(given.terms, given.bounds, given.equal_pairs, SaturationLimits(seconds=60))
+def test_limits_end_it_with_partial_classes() -> None:
+    terms_read = reading(((X - U @ V.T) ** 2).sum())
+    whole = saturate(terms_read.terms, terms_read.bounds, terms_read.equal_pairs, SaturationLimits(seconds=60))
     assert whole.is_saturated
     for limits in (SaturationLimits(nodes=200), SaturationLimits(rounds=3), SaturationLimits(seconds=0)):
-        found = saturate(given.terms, given.bounds, given.equal_pairs, limits)
-        assert not found.is_saturated
-        assert found.count() < whole.count()
-        assert finds(found, found.roots[0], given.terms[0], {})
+        limited = saturate(terms_read.terms, terms_read.bounds, terms_read.equal_pairs, limits)
+        assert not limited.is_saturated
+        assert limited.count() < whole.count()
+        assert finds(limited, limited.roots[0], terms_read.terms[0], {})
 
 
 @contextmanager
 def busy_threads(number: int) -> Iterator[None]:
-    """Within, other threads take most of the time in which Python runs."""
+    """Within the block, other threads occupy Python most of the time."""
     is_over = threading.Event()
 
     def work() -> None:
@@ -254,15 +256,15 @@ def busy_threads(number: int) -> Iterator[None]:
             thread.join()
 
 
-def test_what_else_a_machine_does_is_no_limit() -> None:
-    given = reading(((X - U @ V.T) ** 2).sum())
-    alone = saturate(given.terms, given.bounds, given.equal_pairs)
+def test_load_of_the_machine_is_no_limit() -> None:
+    terms_read = reading(((X - U @ V.T) ** 2).sum())
+    alone = saturate(terms_read.terms, terms_read.bounds, terms_read.equal_pairs)
     start = time.perf_counter()
     with busy_threads(6):
-        found = saturate(given.terms, given.bounds, given.equal_pairs)
+        saturated = saturate(terms_read.terms, terms_read.bounds, terms_read.equal_pairs)
     assert time.perf_counter() - start > SaturationLimits().seconds  # else it was not busy enough to tell
-    assert found.is_saturated
-    assert found.count() == alone.count()
+    assert saturated.is_saturated
+    assert saturated.count() == alone.count()
 
 
 @pytest.mark.parametrize("method", REWRITES)
@@ -286,11 +288,11 @@ def test_expressions_that_explode_are_saturated_in_part() -> None:
     for factors in (4, 8, 16):
         sums = [se.matrix(f"A{factor}") + se.matrix(f"B{factor}") for factor in range(factors)]
         expression = functools.reduce(operator.mul, sums)
-        given = reading((expression * (U @ V.T)).sum())
-        found = saturate(given.terms, given.bounds, given.equal_pairs, limits)
-        assert not found.is_saturated
-        assert found.count() < 2 * limits.nodes
-        assert finds(found, found.roots[0], given.terms[0], {})
-        sizes = sizes_of(found, given.bounds, dict.fromkeys(found.leaves, 1.0))
-        extractor = Extractor.with_tree_costs(found, sizes)
-        assert extractor.with_sharing(found.roots).cost <= extractor.greedy(found.roots).cost
+        terms_read = reading((expression * (U @ V.T)).sum())
+        classes = saturate(terms_read.terms, terms_read.bounds, terms_read.equal_pairs, limits)
+        assert not classes.is_saturated
+        assert classes.count() < 2 * limits.nodes
+        assert finds(classes, classes.roots[0], terms_read.terms[0], {})
+        sizes = sizes_of(classes, terms_read.bounds, dict.fromkeys(classes.leaves, 1.0))
+        extractor = Extractor.with_tree_costs(classes, sizes)
+        assert extractor.with_sharing(classes.roots).cost <= extractor.greedy(classes.roots).cost

@@ -52,45 +52,45 @@ DIFFERENT = {
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_equal_programs_are_proven_equal(name: str) -> None:
-    found = se.equivalent(*EQUAL[name])
-    assert found
-    assert found.counter_example is None
-    assert str(found).startswith("equal: ")
+    verdict = se.equivalent(*EQUAL[name])
+    assert verdict
+    assert verdict.counter_example is None
+    assert str(verdict).startswith("equal: ")
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_different_programs_are_refuted_by_numbers(name: str) -> None:
     programs = DIFFERENT[name]
-    found = se.equivalent(*programs)
-    assert not found
-    assert found.counter_example is not None
+    verdict = se.equivalent(*programs)
+    assert not verdict
+    assert verdict.counter_example is not None
     results = [
-        next(iter(reversed(evaluate_program(se.program(text), found.counter_example.tensors).values())))
+        next(iter(reversed(evaluate_program(se.program(text), verdict.counter_example.tensors).values())))
         for text in programs
     ]
     assert not np.allclose(results[0], results[1])
-    np.testing.assert_array_equal(results, found.counter_example.results)
-    assert "different:" in str(found)
+    np.testing.assert_array_equal(results, verdict.counter_example.results)
+    assert "different:" in str(verdict)
 
 
-def test_what_is_neither_is_said_to_be_neither() -> None:
-    found = se.equivalent("Y[i] = sqrt(a[i])^2", "Y[i] = a[i]")
-    assert not found
-    assert found.counter_example is None
-    assert str(found).startswith("not proven equal, but no numbers were found")
+def test_undecided_pairs_are_reported_as_undecided() -> None:
+    verdict = se.equivalent("Y[i] = sqrt(a[i])^2", "Y[i] = a[i]")
+    assert not verdict
+    assert verdict.counter_example is None
+    assert str(verdict).startswith("not proven equal, but no numbers were found")
 
 
 def test_normal_forms_are_readable() -> None:
-    found = se.equivalent(*EQUAL["squared distance"])
+    verdict = se.equivalent(*EQUAL["squared distance"])
     first = (
         "sum[a, b, c, d](U[a, b] * U[a, c] * V[d, b] * V[d, c]) - 2 * sum[a, b, c](U[a, b] * V[c, b] * X[a, c])"
         " + sum[a, b](X[a, b]^2)"
     )
-    assert found.normal_forms[0] == first
+    assert verdict.normal_forms[0] == first
 
 
-def test_expressions_are_compared_as_they_are() -> None:
-    x, u, v = map(se.matrix, ("X", "U", "result"))  # the last one as an expression might be called
+def test_python_expressions_are_compared() -> None:
+    x, u, v = map(se.matrix, ("X", "U", "result"))  # the last name might also be an expression's
     loss = ((x - u @ v.T) ** 2).sum()
     multiplied = (x**2).sum() - 2 * (x * (u @ v.T)).sum() + ((u.T @ u) * (v.T @ v)).sum()
     assert se.equivalent(loss, multiplied)
@@ -115,7 +115,7 @@ def test_bad_input_is_refused() -> None:
 
 
 def rewritten(tree: Any, choose: Callable[[], bool]) -> Any:  # noqa: ANN401
-    """An equal tree: operands exchanged, products distributed, differences as sums, sums joined otherwise."""
+    """An equal tree: operands exchanged, products distributed, differences as sums, sums reassociated."""
     if isinstance(tree, str):
         return tree
     operator, left, right = tree

@@ -11,16 +11,16 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind, Valu
 
 
 def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite: bool = False) -> Evaluation:
-    """What is exact for the last statement over vectors and matrices; those `infinite` may hold NaN or infinity."""
+    """The exact evaluation of the last statement over vectors and matrices; `infinite` inputs may be nonfinite."""
     program = se.program(text)
     ranks = {operand.tensor: len(operand.labels) for einsum in program.einsums for operand in einsum.operands}
     inputs = {
         name: Tensor(name, tuple(Axis(f"dim_{axis}", 3) for axis in range(ranks[name])), fill=fill)
         for name in program.inputs
     }
-    known = {name: ValueFacts(ANY_VALUE if name in infinite else Range(-9, 9), has_fill=True) for name in inputs}
-    found = decide_evaluations(bind(program, inputs), known, allows_nonfinite)
-    return found.evaluations[program.einsums[-1].output.tensor]
+    facts = {name: ValueFacts(ANY_VALUE if name in infinite else Range(-9, 9), has_fill=True) for name in inputs}
+    decisions = decide_evaluations(bind(program, inputs), facts, allows_nonfinite)
+    return decisions.evaluations[program.einsums[-1].output.tensor]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite
         ("W[i, j] = abs(U[i, j]) ^ 2 * V[i, j]", (False, False), 0, True),
         ("W[i, j] = sqrt(U[i, j] * V[i, j])", (False, False), 0, True),
         ("W[i, j] = U[i, j] * (V[i, j] + 1)", (False, True), 0, True),
-        # What is absent holds one value, which is the fill of the result.
+        # Absent entries have one value, which is the fill of the result.
         ("W[i] = sum(U[i, j])", (False,), 0, True),
         ("W[i, j] = relu(U[i, j])", (False,), 0, True),
         ("W[i, j] = sqrt(abs(U[i, j])) / 4", (False,), 0, True),
@@ -44,7 +44,7 @@ def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite
         ("W[i, j] = 2 * U[i, j] + 1", (False,), 1, True),
         ("W[i, j] = U[i, j] ^ 0", (False,), 1, True),
         ("W[i, j] = U[i, j] * V[i, j] + 1", (False, False), 1, True),
-        # What is absent holds one value, which the aggregate must hear of.
+        # Absent entries have one value, which the aggregate must include.
         ("W[i] = sum(exp(U[i, j]))", (False,), 1, False),
         ("W[i] = max(U[i, j])", (False,), 0, False),
         ("W[i] = min(U[i, j])", (False,), 0, False),
@@ -53,7 +53,7 @@ def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite
         ("W[i, k] = max(U[i, j] * V[j, k])", (False, False), 0, False),
         ("W[i] = any(U[i, j])", (False,), 0, True),
         ("W[i] = all(U[i, j])", (False,), 0, False),
-        # No number stands for what is absent.
+        # Absent entries have no single value.
         ("W[i, j] = log(U[i, j])", (True,), None, True),
         ("W[i, j] = U[i, j] / 0", (True,), None, True),
         ("W[i, j] = U[i, j] / V[i, j]", (True, True), None, True),
@@ -73,7 +73,7 @@ def evaluation_of(text: str, *infinite: str, fill: float = 0.0, allows_nonfinite
         ("W[i, j] = U[i, j] == V[i, j]", (True, True), True, True),
     ],
 )
-def test_what_absent_tuples_contribute(
+def test_contributions_of_absent_tuples(
     text: str, matters: tuple[bool, ...], constant: float | None, is_ignored: bool
 ) -> None:
     evaluation = evaluation_of(text)
@@ -107,7 +107,7 @@ def test_semirings(text: str, fill: float, matters: tuple[bool, ...], is_ignored
         ("W[i, j] = U[i, j] * V[i, j]", "V", (True, False)),
         ("W[i, j] = U[i, j] * V[i, j]", "UV", (True, True)),
         ("W[i] = sum(U[i, j])", "U", (False,)),
-        # What functions make of finite values may be infinite, and counts beside zeros of the next EinSum.
+        # Functions of finite values may be infinite, which counts beside zeros of the next EinSum.
         ("T[i, j] = exp(99 * U[i, j])\nW[i, j] = T[i, j] * V[i, j]", "", (True, True)),
         ("T[i, j] = exp(U[i, j])\nW[i, j] = T[i, j] * V[i, j]", "", (True, False)),
         ("T[i, j] = U[i, j] / 2\nW[i, j] = T[i, j] * V[i, j]", "", (False, False)),
@@ -134,7 +134,7 @@ FULL, LEFT, RIGHT = (Absence(kind, (False, False)) for kind in (JoinKind.FULL, J
         ("W[i, j] = U[i, j] + V[i, j]", ("i", "i"), FULL),
         ("W[i, j] = U[i, j] * (V[j] + 1)", ("ij", "j"), LEFT),
         ("W[i, j] = (U[i] + 1) * V[i, j]", ("i", "ij"), RIGHT),
-        # A tuple may lack several partners: they are made present.
+        # A tuple may lack several partners: they are filled in.
         ("W[i, j] = U[i, j] + V[j]", ("ij", "j"), Absence(JoinKind.INNER, (True, True))),
         ("W[i, j] = U[i, j] + V[i, j]", ("", ""), Absence(JoinKind.INNER, (True, True))),
         ("W[i, j] = U[i] * (V[j] + 1)", ("i", "j"), Absence(JoinKind.INNER, (False, True))),

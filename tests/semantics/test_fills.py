@@ -16,7 +16,7 @@ OPTIMIZERS = ("dp", "relational", "dense")
 
 
 def sparse(shape: tuple[int, ...], fill: float, seed: int = 0, dtype: str = "float64") -> Array:
-    """Small numbers, and the fill in most places and in all of the first slice."""
+    """Small numbers, with the fill in most positions and in all of the first slice."""
     rng = np.random.default_rng((seed, *shape))
     values = rng.integers(-4, 5, shape) / (1 if dtype == "int64" else 2)
     array = np.where(rng.random(shape) < 0.3, values, fill).astype(dtype)
@@ -64,29 +64,29 @@ BINARY: dict[str, Callable[[Array, Array], Any]] = {
 }
 
 
-def check(db: se.Database, body: str, labels: str, wanted: Any) -> None:  # noqa: ANN401  # an array or a number of numpy
-    """All optimizers compute it; entries delivered are those that are not the fill."""
-    wanted = np.asarray(wanted)
+def check(db: se.Database, body: str, labels: str, expected: Any) -> None:  # noqa: ANN401  # an array or a number of numpy
+    """Assert numpy's result for all optimizers; delivered entries are those that differ from the fill."""
+    expected = np.asarray(expected)
     for optimizer in OPTIMIZERS:
         result = db.run(f"W[{labels}] = {body}", optimizer=optimizer)["W"]
-        found = result.to_numpy()
-        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
-        tolerance = 1e-5 if wanted.dtype == np.float32 else 1e-12
-        np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+        actual = result.to_numpy()
+        assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+        tolerance = 1e-5 if expected.dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("fill", "dtype"), [(0, "float64"), (1, "float64"), (-0.5, "float32"), (2, "int64")])
 @pytest.mark.parametrize("body", UNARY)
-def test_functions_of_one(shared_db: se.Database, body: str, fill: float, dtype: str) -> None:
+def test_functions_of_one_operand(shared_db: se.Database, body: str, fill: float, dtype: str) -> None:
     if dtype == "int64" and body == "2 ^ U[i, j]":
         pytest.skip("numpy refuses negative powers of whole numbers")
     u = sparse((4, 5), fill, dtype=dtype)
     load(shared_db, "U", u, fill)
     with np.errstate(all="ignore"):
-        wanted = np.asarray(UNARY[body](u))
-    check(shared_db, body, "i, j", wanted)
+        expected = np.asarray(UNARY[body](u))
+    check(shared_db, body, "i, j", expected)
     result = shared_db.run(f"W[i, j] = {body}")["W"]
-    assert result.fill == wanted[0, 0]
+    assert result.fill == expected[0, 0]
     assert result.rows.num_rows <= np.count_nonzero(u != fill)
 
 
@@ -100,15 +100,15 @@ def test_functions_of_one(shared_db: se.Database, body: str, fill: float, dtype:
     ],
 )
 @pytest.mark.parametrize("body", BINARY)
-def test_functions_of_two(
+def test_functions_of_two_operands(
     shared_db: se.Database, body: str, fills: tuple[float, float], dtypes: tuple[str, str]
 ) -> None:
     u, v = (sparse((5, 5), fill, seed, dtype) for seed, (fill, dtype) in enumerate(zip(fills, dtypes, strict=True)))
     load(shared_db, "U", u, fills[0])
     load(shared_db, "V", v, fills[1])
     with np.errstate(all="ignore"):
-        wanted = np.asarray(BINARY[body](u, v))
-    check(shared_db, body, "i, j", wanted)
+        expected = np.asarray(BINARY[body](u, v))
+    check(shared_db, body, "i, j", expected)
 
 
 FOLDS: dict[str, Callable[..., Any]] = {
@@ -131,11 +131,11 @@ FOLDS: dict[str, Callable[..., Any]] = {
 def test_reductions(shared_db: se.Database, fold: str, fill: float, dtype: str, axes: tuple[int, ...]) -> None:
     u = sparse((3, 4, 2), fill, dtype=dtype)
     load(shared_db, "U", u, fill)
-    kept = ", ".join(label for axis, label in enumerate("ijk") if axis not in axes)
-    found = shared_db.run(f"W[{kept}] = {fold}(U[i, j, k])")["W"].to_numpy()
-    wanted = np.asarray(FOLDS[fold](u, axis=axes))
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    remaining = ", ".join(label for axis, label in enumerate("ijk") if axis not in axes)
+    result = shared_db.run(f"W[{remaining}] = {fold}(U[i, j, k])")["W"].to_numpy()
+    expected = np.asarray(FOLDS[fold](u, axis=axes))
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("fills", [(0, 0, 0), (1, 0, -2), (0, 3, 0.5)])
@@ -152,31 +152,31 @@ MASKED = "W[i, j] = where(C[i, j] != 0, U[i, j], -inf)"
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
-def test_infinities_that_are_given(shared_db: se.Database, optimizer: str) -> None:
-    """Written in the program or fills: what is masked by one is absent, in softmax too."""
+def test_infinities_in_programs_and_fills(shared_db: se.Database, optimizer: str) -> None:
+    """Entries masked by -inf are absent, in softmax too."""
     c, u = sparse((5, 6), 0, 1), np.arange(30.0).reshape(5, 6)
     c[2] = 0
     c[0, 1] = 1
     load(shared_db, "C", c, 0)
     shared_db.tensor("U", u)
     masked = np.where(c != 0, u, -np.inf)
-    found = shared_db.run(f"{MASKED}; P[i, j] = softmax[j](W[i, j])", optimizer=optimizer, outputs=["W"])
-    np.testing.assert_array_equal(found["W"].to_numpy(), masked)
-    assert found["W"].fill == -np.inf
-    assert found["W"].rows.num_rows == np.count_nonzero(c)
+    results = shared_db.run(f"{MASKED}; P[i, j] = softmax[j](W[i, j])", optimizer=optimizer, outputs=["W"])
+    np.testing.assert_array_equal(results["W"].to_numpy(), masked)
+    assert results["W"].fill == -np.inf
+    assert results["W"].rows.num_rows == np.count_nonzero(c)
     with np.errstate(invalid="ignore"):
         powers = np.nan_to_num(np.exp(masked - masked.max(axis=1, keepdims=True)))
-    np.testing.assert_allclose(found["P"].to_numpy(), powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
+    np.testing.assert_allclose(results["P"].to_numpy(), powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
     load(shared_db, "F", np.where(c != 0, c, np.inf), np.inf)
-    found = shared_db.run("D[i, j] = where(index(i) == index(j), 0, F[i, j])", optimizer=optimizer)
-    wanted = np.where(np.arange(5)[:, None] == np.arange(6), 0, np.where(c != 0, c, np.inf))
-    np.testing.assert_array_equal(found["D"].to_numpy(), wanted)
-    found = shared_db.run("D[i, j] = min(U[i, j], where(index(i) == index(j), 0, inf))", optimizer=optimizer)
-    np.testing.assert_array_equal(found["D"].to_numpy(), np.where(np.arange(5)[:, None] == np.arange(6), 0, u))
+    results = shared_db.run("D[i, j] = where(index(i) == index(j), 0, F[i, j])", optimizer=optimizer)
+    expected = np.where(np.arange(5)[:, None] == np.arange(6), 0, np.where(c != 0, c, np.inf))
+    np.testing.assert_array_equal(results["D"].to_numpy(), expected)
+    results = shared_db.run("D[i, j] = min(U[i, j], where(index(i) == index(j), 0, inf))", optimizer=optimizer)
+    np.testing.assert_array_equal(results["D"].to_numpy(), np.where(np.arange(5)[:, None] == np.arange(6), 0, u))
 
 
 @pytest.mark.parametrize("text", ["exp(U[i, j] * 1000)", "where(U[i, j] < inf, exp(U[i, j] * 1000), 0)"])
-def test_infinities_that_are_not_given_are_detected(shared_db: se.Database, text: str) -> None:
+def test_infinities_that_arise_are_detected(shared_db: se.Database, text: str) -> None:
     shared_db.tensor("U", np.arange(30.0).reshape(5, 6))
     with pytest.raises(se.EngineError, match="W turned NaN or infinite"):
         shared_db.run(f"W[i, j] = {text}")

@@ -11,17 +11,17 @@ ALL = "S[] = sum(G[i, j] == 0)"
 
 @pytest.fixture
 def sparse_matrix(db: se.Database) -> se.Database:
-    """A matrix of 2^54 entries, of which one is set."""
+    """A matrix of 2^54 entries, one of which is not the fill."""
     db.tensor("G", (np.array([[0], [0]]), np.array([1.0])), shape=(SIDE, SIDE))
     return db
 
 
-def test_what_float64_does_not_count_is_refused(sparse_matrix: se.Database) -> None:
+def test_counts_beyond_float64_are_refused(sparse_matrix: se.Database) -> None:
     with pytest.raises(se.SemanticsError, match=r"G == 0 may be true 18,014,398,509,481,984 times, .* counts to 2\^53"):
         sparse_matrix.run(ALL)
 
 
-def test_the_way_out_counts_exactly(sparse_matrix: se.Database) -> None:
+def test_counts_of_counts_are_exact(sparse_matrix: se.Database) -> None:
     text = "P[i] = sum[j](G[i, j] == 0)\nS[] = sum(P[i])"
     assert sparse_matrix.run(text)["S"].to_numpy() == SIDE**2 - 1
 
@@ -43,8 +43,8 @@ def test_products_of_fills_that_stay_small(db: se.Database, fill: int) -> None:
     assert db.run("S[] = prod(I[i])")["S"].to_numpy() == 2 * fill**1000
 
 
-def test_whole_numbers_that_floats_would_treat_otherwise(db: se.Database) -> None:
-    """The remainder by 0 is 0 of int64, and NaN of floats; an expression is computed in one dtype."""
+def test_integers_that_floats_would_compute_differently(db: se.Database) -> None:
+    """The remainder by 0 is 0 for int64, and NaN for floats; an expression is computed in one dtype."""
     db.tensor("A", np.array([5, 7, -3, 0]))
     db.tensor("Z", np.array([0, 2, 0, 3]))
     for text in (

@@ -23,7 +23,7 @@ STORED = (KEYS, (("dim_0",), ("dim_1",)), (("dim_1",), AXES), ((), AXES))
 
 
 def sparse_matrices() -> dict[str, Array]:
-    """Most values absent, a row of U and a column of V among them."""
+    """Most entries are absent, among them a row of U and a column of V."""
     rng = np.random.default_rng(7)
     matrices = {name: np.where(rng.random((SIZE, SIZE)) < 0.4, rng.uniform(-2, 2, (SIZE, SIZE)), 0) for name in "UV"}
     matrices["U"][1] = 0
@@ -32,7 +32,7 @@ def sparse_matrices() -> dict[str, Array]:
 
 
 def with_nonfinite_values(*names: str) -> dict[str, Array]:
-    """NaN and both infinities, each beside a zero and a number of the other matrix."""
+    """NaN and both infinities, each joined with a zero and with a number."""
     matrices = sparse_matrices()
     for name, other in (("U", "V"), ("V", "U")):
         if name in names:
@@ -97,7 +97,7 @@ def test_join_in_sql(shared_db: se.Database, text: str, join: str) -> None:
     assert [line.partition(" main.")[0] for line in lines if "JOIN" in line] == [join]
 
 
-# What leaving out absent tuples would get wrong, and beside it some that it would not.
+# Expressions whose results change if absent tuples are left out, and some whose results do not.
 PROGRAMS: list[tuple[str, Callable[[Array, Array], Array]]] = [
     ("L[] = sum((U[i, j] - V[i, j]) ^ 2)", lambda u, v: np.sum((u - v) ** 2)),
     ("W[i, j] = exp(U[i, j])", lambda u, v: np.exp(u)),
@@ -156,7 +156,7 @@ def test_exact_in_every_decomposition(
 def test_exact_through_several_statements(
     shared_db: se.Database, stored: tuple[tuple[str, ...], ...], optimizer: str
 ) -> None:
-    """What exp and / leave infinite or full is so for the statements after them, too."""
+    """Infinite and filled results of exp and / count for later statements, too."""
     text = """
         T[i, j] = exp(800 * U[i, j])        # 1 where U is absent, infinite where it is large
         P[i, j] = T[i, j] * V[i, j]
@@ -179,9 +179,7 @@ def test_exact_through_several_statements(
 @pytest.mark.engines("duckdb", "postgresql")
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
 @pytest.mark.parametrize("entries", [[], [3]])
-def test_what_turns_infinite_is_found_where_nothing_is_joined_with_it(
-    db: se.Database, optimizer: str, entries: list[int]
-) -> None:
+def test_infinities_without_a_join_partner_are_detected(db: se.Database, optimizer: str, entries: list[int]) -> None:
     load_hidden_infinities(db, entries)
     with pytest.raises(se.EngineError, match="T turned NaN or infinite"):
         db.run(HIDDEN_INFINITIES, optimizer=optimizer, rewrite=False)
@@ -231,7 +229,7 @@ def test_bounds_of_zero_and_one(shared_db: se.Database, shape: tuple[int, int]) 
         ("all", True),
     ],
 )
-def test_aggregates_of_nothing_are_their_identities(
+def test_aggregates_of_no_values_are_their_identities(
     shared_db: se.Database, aggregate: str, identity: float | bool
 ) -> None:
     load(shared_db, {"U": np.zeros((3, 0)), "V": np.zeros((0, 3))}, KEYS)
@@ -270,7 +268,7 @@ def test_scalars(shared_db: se.Database, value: float) -> None:
 
 
 def test_values_that_are_stored_though_they_are_zero(shared_db: se.Database) -> None:
-    """A user's table may hold zeros; they mean what absent ones mean."""
+    """A user's table may store zeros; they count as absent entries do."""
     run_sql(shared_db, "CREATE OR REPLACE TABLE rows (i BIGINT, w DOUBLE)")
     run_sql(shared_db, "INSERT INTO rows VALUES (0, 0), (2, -1)")
     shared_db.tensor_from_table("U", "rows", index=["i"], value="w", shape=(4,))

@@ -15,32 +15,32 @@ Array = NDArray[np.float64]
 
 
 def positive(shape: tuple[int, ...], density: float, seed: int) -> Array:
-    """No sum or product of such entries is 0."""
+    """Positive entries, whose sums and products are not 0."""
     rng = np.random.default_rng(seed)
     return rng.uniform(1, 2, shape) * (rng.random(shape) < density)
 
 
 def tuples(array: Array, fill: float) -> dict[tuple[int, ...], float]:
     """Tuples for every set of promoted axes, by numpy."""
-    found = {}
+    counts = {}
     for tiles in itertools.product((0, 1), repeat=array.ndim):
         inside = tuple(axis for axis, tile in enumerate(tiles) if not tile)
-        found[tiles] = float(np.count_nonzero((array != fill).any(axis=inside)))
-    return found
+        counts[tiles] = float(np.count_nonzero((array != fill).any(axis=inside)))
+    return counts
 
 
 def check(db: se.Database, text: str) -> dict[str, Statistics]:
-    """That exact statistics of all results are as the results themselves; returns them."""
+    """Assert that exact statistics of all results equal those of the results; return the statistics."""
     program = se.program(text)
     names = [einsum.output.tensor for einsum in program.einsums]
     plan = db.plan(program, outputs=names, estimator="exact")
     results = db.run(plan, progress=False)
     for name in names:
-        found, array = plan.statistics[name], results[name].to_numpy()
+        estimate, array = plan.statistics[name], results[name].to_numpy()
         expected = tuples(array, plan.data.decomposed.graph.tensors[name].fill)  # type: ignore[arg-type]
-        assert {tiles: found.tuples(tiles) for tiles in expected} == expected, name
-        assert found.entries == expected[(1,) * array.ndim]
-        assert found.distinct == tuple(
+        assert {tiles: estimate.tuples(tiles) for tiles in expected} == expected, name
+        assert estimate.entries == expected[(1,) * array.ndim]
+        assert estimate.distinct == tuple(
             expected[tuple(int(other == axis) for other in range(array.ndim))] for axis in range(array.ndim)
         )
     return dict(plan.statistics)
@@ -101,16 +101,16 @@ def test_values_that_cancel_count(db: se.Database) -> None:
 
 
 def test_many_axes(db: se.Database) -> None:
-    """Of so many sets of axes not all are counted."""
+    """Of this many sets of axes, only some are counted."""
     array = positive((2, 3, 2, 3, 2), 0.2, 8)
     db.tensor("A", array)
-    found = db.plan("R[i, j, k, l, m] = 2 * A[i, j, k, l, m]", estimator="exact").statistics["R"]
+    estimate = db.plan("R[i, j, k, l, m] = 2 * A[i, j, k, l, m]", estimator="exact").statistics["R"]
     expected = tuples(array, 0)
     for tiles, count in expected.items():
         if sum(tiles) in (0, 1, 5):
-            assert found.tuples(tiles) == count
+            assert estimate.tuples(tiles) == count
         else:
-            assert found.tuples(tiles) == pytest.approx(count, rel=0.5)
+            assert estimate.tuples(tiles) == pytest.approx(count, rel=0.5)
 
 
 class TestOption:
@@ -123,7 +123,7 @@ class TestOption:
             np.random.default_rng(10).random((100, 100)) < 3 * np.outer(weights, weights)
         )
 
-    def test_the_better_ones_are_closer_to_the_truth(self, db: se.Database) -> None:
+    def test_better_estimators_are_closer_to_the_truth(self, db: se.Database) -> None:
         array = self.skewed()
         db.tensor("A", array, promoted=["dim_0", "dim_1"])
         true = np.count_nonzero(array @ array @ array)
@@ -139,13 +139,13 @@ class TestOption:
         assert db.plan(self.TEXT).statistics == db.plan(self.TEXT, estimator=DEFAULT_ESTIMATOR).statistics
         db.run(self.TEXT, estimator="exact", progress=False)
 
-    def test_unknown(self, db: se.Database) -> None:
+    def test_unknown_estimators_are_refused(self, db: se.Database) -> None:
         db.tensor("A", self.skewed())
         with pytest.raises(PlanError, match="no estimator 'sketched'; choose from uniform, sketch, exact"):
             db.plan(self.TEXT, estimator="sketched")
 
-    def test_of_a_graph_that_reads_nothing_sparse(self, db: se.Database) -> None:
+    def test_graphs_without_sparse_inputs(self, db: se.Database) -> None:
         db.tensor("A", np.ones((3, 4)))
         for name in ESTIMATORS:
-            found = db.plan("B[i] = sum(A[i, j])", estimator=name).statistics["B"]
-            assert (found.entries, found.distinct) == (3, (3,))
+            estimate = db.plan("B[i] = sum(A[i, j])", estimator=name).statistics["B"]
+            assert (estimate.entries, estimate.distinct) == (3, (3,))

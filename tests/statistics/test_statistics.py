@@ -23,7 +23,9 @@ from sparseeinsum.statistics.estimate import (
 class TestMeasured:
     @pytest.mark.parametrize("promoted", subsets(3), ids=str)
     @pytest.mark.parametrize("density", [0.0, 0.05, 0.4, 1.0])
-    def test_every_layout_counts_alike(self, shared_db: se.Database, promoted: tuple[int, ...], density: float) -> None:
+    def test_every_layout_has_the_same_counts(
+        self, shared_db: se.Database, promoted: tuple[int, ...], density: float
+    ) -> None:
         rng = np.random.default_rng(7)
         array = rng.uniform(-2, 2, (3, 4, 5)) * (rng.random((3, 4, 5)) < density)
         array[1] = 0
@@ -32,7 +34,7 @@ class TestMeasured:
 
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
     @pytest.mark.parametrize("promoted", subsets(2), ids=str)
-    def test_not_finite_is_an_entry_and_negative_zero_is_none(
+    def test_nonfinite_values_are_entries_and_negative_zeros_are_not(
         self, shared_db: se.Database, promoted: tuple[int, ...], dtype: str
     ) -> None:
         array = np.array([[np.nan, -0.0, 0.0], [0.0, 0.0, np.inf]], dtype=dtype)
@@ -47,7 +49,7 @@ class TestMeasured:
             assert shared_db.statistics("A") == counted(array)
 
     @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)], ids=str)
-    def test_nothing_is_stored(self, shared_db: se.Database, shape: tuple[int, ...]) -> None:
+    def test_measuring_stores_no_tables(self, shared_db: se.Database, shape: tuple[int, ...]) -> None:
         for promoted in subsets(len(shape)):
             shared_db.tensor("A", np.zeros(shape), promoted=[f"dim_{axis}" for axis in promoted])
             assert shared_db.statistics("A") == Statistics(0, (0,) * len(shape), shape)
@@ -65,7 +67,7 @@ class TestMeasured:
         assert db.statistics("Weighted") == Statistics(1, (1, 1), (4, 4))
         assert db.statistics("Counted") == Statistics(3, (3, 2), (4, 4))
 
-    def test_measured_anew_each_time(self, db: se.Database) -> None:
+    def test_measured_each_time(self, db: se.Database) -> None:
         run_sql(db, "CREATE TABLE e (a INTEGER, b INTEGER)")
         db.tensor_from_table("E", "e", ["a", "b"], shape=(4, 4))
         assert db.statistics("E") == Statistics(0, (0, 0), (4, 4))
@@ -80,7 +82,7 @@ class TestMeasured:
 
 
 class TestPromoted:
-    """Equation 7: tuples of a tensor when some of its axes are promoted."""
+    """Equation 7: the number of tuples with some promoted axes."""
 
     @pytest.mark.parametrize(
         ("array", "tiles", "tuples"),
@@ -110,7 +112,7 @@ class TestPromoted:
         )
         assert statistics.tuples((1, 1, 1)) == 300
 
-    def test_one_axis_has_as_many_tuples_as_values_even_where_equation_7_says_fewer(self) -> None:
+    def test_one_axis_has_as_many_tuples_as_distinct_indices(self) -> None:
         assert occupied(50, 50) == pytest.approx(50 * 0.632120558828558)
         assert Statistics(50, (50, 50, 50), (60, 60, 60)).tuples((1, 0, 0)) == 50
 
@@ -118,19 +120,19 @@ class TestPromoted:
         # 200 places, of which equation 7 would have 79 taken
         assert Statistics(101, (100, 2, 2), (100, 2, 2)).tuples((1, 1, 0)) == 100
 
-    def test_never_more_than_places_or_entries(self) -> None:
+    def test_never_more_than_keys_or_entries(self) -> None:
         assert Statistics(10_000, (10, 10, 100), (10, 10, 100)).tuples((1, 1, 0)) == pytest.approx(100)
         assert Statistics(7, (7, 7, 7), (9, 9, 9)).tuples((1, 1, 0)) == 7
 
-    def test_what_the_operands_allow_bounds_results(self) -> None:
+    def test_bounds_by_operands_count(self) -> None:
         most = {frozenset((0, 1)): 120.0}
         assert Statistics(300, (10, 20, 30), (10, 20, 30), most).tuples((1, 1, 0)) == 120
 
     @pytest.mark.parametrize("tiles", list(itertools.product((0, 1, 4), repeat=2)), ids=str)
-    def test_of_nothing(self, tiles: tuple[int, ...]) -> None:
+    def test_empty_tensors_have_no_tuples(self, tiles: tuple[int, ...]) -> None:
         assert Statistics(0, (0, 0), (9, 9)).tuples(tiles) == 0
 
-    def test_what_was_counted_is_preferred(self) -> None:
+    def test_counted_tuples_are_preferred(self) -> None:
         statistics = Statistics(300, (10, 20), (10, 20), counted_tuples={(4, 4): 7.0})
         assert statistics.tuples((4, 4)) == 7
         assert statistics.tuples((4, 5)) == Statistics(300, (10, 20), (10, 20)).tuples((4, 5))
@@ -146,7 +148,7 @@ class TestPromoted:
 
 
 class TestTiled:
-    """The same of decompositions whose keys are an index divided by a tile."""
+    """The number of tuples with tiled axes."""
 
     @pytest.mark.parametrize(
         ("entries", "tile", "blocks"),
@@ -164,7 +166,7 @@ class TestTiled:
     def test_blocks_of_an_axis(self, entries: int, tile: int, blocks: float) -> None:
         assert Statistics(entries, (entries,), (100,)).blocks(0, tile) == pytest.approx(blocks, rel=1e-12)
 
-    def test_equation_7_over_the_places_of_blocks(self) -> None:
+    def test_equation_7_over_the_cells_of_blocks(self) -> None:
         statistics = Statistics(300, (100, 200), (100, 200))
         # 10 times 50 blocks; 500 (1 - exp(-300 / 500)) of them are taken
         assert statistics.tuples((10, 4)) == pytest.approx(225.594181953, rel=1e-9)

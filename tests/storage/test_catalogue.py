@@ -68,7 +68,7 @@ def test_reopened_file_knows_its_tensors(path: Path) -> None:
         ("complex64", 0, "0j"),
     ],
 )
-def test_dtype_and_fill_are_kept(tmp_path: Path, dtype: str, fill: Number, text: str) -> None:
+def test_dtype_and_fill_are_stored(tmp_path: Path, dtype: str, fill: Number, text: str) -> None:
     array = np.array([[1, 0], [0, 1]]).astype(dtype)
     with se.connect(tmp_path / "tensors.duckdb") as first:
         stored = first.tensor("A", array, fill=fill)
@@ -95,7 +95,7 @@ INSERT INTO sparseeinsum.tensors VALUES
 
 
 def test_catalogue_of_an_earlier_version(tmp_path: Path) -> None:
-    """It kept fills as numbers."""
+    """It stored fills as numbers."""
     file = tmp_path / "old.duckdb"
     with duckdb.connect(str(file)) as connection:
         connection.execute(OLD_CATALOGUE)
@@ -128,14 +128,14 @@ def test_file_may_be_renamed(path: Path) -> None:
         np.testing.assert_allclose(db.run(PRODUCT)["Y"].to_numpy(), DENSE @ SPARSE)
 
 
-def test_stored_tensor_says_what_it_is(db: se.Database) -> None:
+def test_repr_of_stored_tensors(db: se.Database) -> None:
     stored = db.tensor("A", DENSE, axes=["i", "j"], promoted=["j"])
     assert db.tensors() == {"A": stored}
     assert (stored.tensor.shape, stored.tensor.dtype, stored.tensor.fill) == ((2, 3), "float64", 0)
     assert (stored.keys, stored.relation.casefold(), stored.is_owned) == (("j",), "main.a", True)
 
 
-def test_a_new_database_may_be_asked_what_it_holds(db: se.Database) -> None:
+def test_a_new_database_lists_its_tensors(db: se.Database) -> None:
     assert db.tensors() == {}
     db.tensor("A", DENSE)
     assert list(db.tensors()) == ["A"]
@@ -157,7 +157,7 @@ def test_unknown_tensor_lists_the_known_ones(path: Path) -> None:
             db.plan("Y[i, j] = dense[i, j]")
 
 
-def test_database_without_tensors_says_so(db: se.Database) -> None:
+def test_database_without_tensors_is_named_in_errors(db: se.Database) -> None:
     assert db.tensors() == {}
     with pytest.raises(
         se.CatalogueError, match=r"no tensor X in this database; there are none; load one with db\.tensor"
@@ -165,7 +165,7 @@ def test_database_without_tensors_says_so(db: se.Database) -> None:
         db.plan("Y[i] = X[i]")
 
 
-def test_tensor_whose_entry_is_gone_is_unknown(path: Path) -> None:
+def test_tensor_whose_catalogue_entry_is_deleted_is_unknown(path: Path) -> None:
     with se.connect(path) as db:
         plan = db.plan(PRODUCT)
         db.connection.execute("DELETE FROM sparseeinsum.tensors WHERE name = 'Dense'")
@@ -219,7 +219,7 @@ def test_cursor_sees_the_same_tensors(db: se.Database) -> None:
     assert list(db.tensors()) == ["A", "B"]
 
 
-def test_functions_are_there_for_plain_sql() -> None:
+def test_functions_are_available_in_plain_sql() -> None:
     with duckdb.connect() as connection:
         assert connection.execute("SELECT tensor_dot([1.0, 2.0], [3.0, 4.0])").fetchall() == [(11,)]
 
@@ -237,8 +237,8 @@ def test_connection_opened_before_the_import_is_refused() -> None:
         "print('opened after it, it works')\n"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    told, works = ran.stdout.splitlines()
-    assert "opened before `import sparseeinsum`, or before the kernels were compiled; close it and open it" in told
+    message, works = ran.stdout.splitlines()
+    assert "opened before `import sparseeinsum`, or before the kernels were compiled; close it and open it" in message
     assert works == "opened after it, it works"
 
 

@@ -89,7 +89,7 @@ def test_results_are_of_the_data_as_they_are_now(
 
 @pytest.mark.parametrize("change", WRONG.keys())
 @when
-def test_what_is_no_tensor_any_more_is_refused(
+def test_tables_that_are_no_tensor_any_more_are_refused(
     edges: se.Database, make: Callable[[se.Database, str], se.Plan | str], change: str
 ) -> None:
     refer(edges, "edges")
@@ -187,8 +187,8 @@ def test_arrays_that_change_in_value(db: se.Database) -> None:
     np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), [1.5, 7, 1.5])
 
 
-def test_plan_that_needs_every_tuple_is_refused_when_one_goes(db: se.Database) -> None:
-    """The maximum over a row with a tuple for every index needs no care for absent ones; it does once one is absent."""
+def test_plan_that_needs_every_tuple_is_refused_once_one_is_absent(db: se.Database) -> None:
+    """The maximum over a row that has every tuple ignores the fill; it must not once a tuple is absent."""
     full = -np.ones((2, 2))
     db.tensor("A", full, promoted=["dim_0", "dim_1"])
     plan = db.plan("Y[i] = max(A[i, j])")
@@ -200,7 +200,7 @@ def test_plan_that_needs_every_tuple_is_refused_when_one_goes(db: se.Database) -
 
 @pytest.mark.parametrize("value", ["'inf'", "'-inf'", "'nan'"])
 def test_plan_for_finite_data_is_refused_when_they_are_no_more(edges: se.Database, value: str) -> None:
-    """Absent entries of a factor may be skipped only beside a finite one: 0 * inf is no 0."""
+    """Absent entries of a factor may be left out only beside finite factors, as 0 * inf is NaN."""
     refer(edges, "edges")
     edges.tensor("B", np.array([[1.0, 0, 0]] * 3), promoted=["dim_0", "dim_1"])
     program = "Y[i, k] = sum(A[i, j] * B[j, k])"
@@ -215,7 +215,7 @@ def test_plan_for_finite_data_is_refused_when_they_are_no_more(edges: se.Databas
 
 @pytest.mark.parametrize("nonfinite", ["error", "allow"])
 def test_plans_whose_order_is_right_for_finite_values_alone_are_refused(db: se.Database, nonfinite: str) -> None:
-    """B C first gives numbers where numpy's inf * 0 is NaN, and no fill tells that there are zeros."""
+    """B C first gives numbers where numpy's inf * 0 is NaN, and no fill shows the zeros."""
     rng = np.random.default_rng(0)
     zero = rng.uniform(1, 2, (6, 6))
     zero[0, 0] = 0

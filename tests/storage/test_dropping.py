@@ -11,7 +11,7 @@ import sparseeinsum as se
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
 
-def test_table_of_a_loaded_tensor_goes(edges: se.Database) -> None:
+def test_table_of_a_loaded_tensor_is_dropped(edges: se.Database) -> None:
     refer(edges, "edges")
     before = contents(edges)
     edges.tensor("B", np.eye(3))
@@ -33,7 +33,7 @@ def test_table_of_the_user_stays(edges: se.Database) -> None:
     np.testing.assert_array_equal(read_back(edges, "A"), MATRIX)
 
 
-def test_tensor_whose_table_is_gone(db: se.Database) -> None:
+def test_tensor_whose_table_was_dropped(db: se.Database) -> None:
     db.tensor("A", np.eye(3))
     run_sql(db, 'DROP TABLE "a"' if "psycopg" in type(db.connection).__module__ else "DROP TABLE A")
     db.drop_tensor("A")

@@ -83,7 +83,7 @@ def test_names_are_quoted(db: se.Database, name: str) -> None:
         np.testing.assert_array_equal(read_back(db, "A"), [0, 2.5])
 
 
-def test_dots_in_quoted_names_part_nothing(db: se.Database) -> None:
+def test_dots_in_quoted_names_do_not_separate(db: se.Database) -> None:
     run_sql(db, 'CREATE TABLE "a.b" AS SELECT 1 AS i')
     db.tensor_from_table("A", '"a.b"', ["i"])
     np.testing.assert_array_equal(read_back(db, "A"), [0, 1])
@@ -97,7 +97,7 @@ def test_every_row_counts_as_1_without_a_value(edges: se.Database) -> None:
 @pytest.mark.parametrize("sql_type", ["TINYINT", "SMALLINT", "BIGINT", "UTINYINT", "UINTEGER"])
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
 def test_index_columns_of_every_width(shared_db: se.Database, sql_type: str, optimizer: str) -> None:
-    """Products of the bounds are wider than the columns."""
+    """Products of the bounds need wider integers than the columns have."""
     run_sql(
         shared_db,
         f"CREATE OR REPLACE TABLE t AS SELECT i::{sql_type} AS i, j::{sql_type} AS j, (i + j)::DOUBLE AS v "
@@ -238,7 +238,7 @@ def test_loading_never_replaces_a_table_of_the_user(edges: se.Database) -> None:
     assert contents(edges) == before
 
 
-def test_loaded_table_goes_with_its_tensor(edges: se.Database) -> None:
+def test_loaded_table_is_dropped_with_its_tensor(edges: se.Database) -> None:
     edges.tensor("A", np.eye(2))
     refer(edges, "edges")
     assert not any(name.endswith('."A"') for name in contents(edges))

@@ -34,29 +34,29 @@ def friends(db: se.Database) -> se.Database:
 
 
 def test_results_have_the_keys_of_the_data(friends: se.Database) -> None:
-    found = friends.run("Y[i, k] = sum(A[i, j] * A[j, k])")["Y"]
-    assert rows_of(found) == [("al", "bob", 6.0), ("bob", "zoe", 2.0), ("zoe", "al", 3.0)]
-    assert found.keys("i").to_pylist() == found.keys("K").to_pylist() == ["al", "bob", "zoe"]
+    result = friends.run("Y[i, k] = sum(A[i, j] * A[j, k])")["Y"]
+    assert rows_of(result) == [("al", "bob", 6.0), ("bob", "zoe", 2.0), ("zoe", "al", 3.0)]
+    assert result.keys("i").to_pylist() == result.keys("K").to_pylist() == ["al", "bob", "zoe"]
     dense = np.zeros((3, 3))
     dense[[1, 0, 2], [0, 2, 1]] = [1, 2, 3]
-    np.testing.assert_array_equal(found.to_numpy(), dense @ dense)
-    assert found.pl().schema["i"] == pl.String
-    assert found.arrow().column_names == ["i", "k", "val"]
+    np.testing.assert_array_equal(result.to_numpy(), dense @ dense)
+    assert result.pl().schema["i"] == pl.String
+    assert result.arrow().column_names == ["i", "k", "val"]
 
 
-def test_what_comes_later_comes_behind(friends: se.Database) -> None:
+def test_later_keys_are_appended_to_the_dictionary(friends: se.Database) -> None:
     friends.tensor("X", pd.DataFrame({"who": ["new", "al"], "v": [10.0, 20.0]}), keys={"who": "PERSON"})
     assert friends.dictionary("person").to_pylist() == ["al", "bob", "zoe", "new"]
     assert friends.dictionaries()["person"].size == 4
     assert friends.tensors()["A"].tensor.shape == (4, 4)
     assert rows_of(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("bob", 20.0)]
-    friends.tensor("A", FRIENDS[:1], keys=PERSON)  # a dictionary keeps keys that nobody has any more
+    friends.tensor("A", FRIENDS[:1], keys=PERSON)  # a dictionary keeps keys that no tensor uses
     assert friends.tensors()["A"].tensor.shape == (4, 4)
 
 
 DAYS = [datetime.date(2021, 3, 1), datetime.date(1815, 12, 10)]
 TIMES = [datetime.datetime(2020, 5, 17, 12, 30, 1, 250), datetime.datetime(1969, 1, 1)]
-ZONED = [each.replace(tzinfo=datetime.UTC) for each in TIMES]
+ZONED = [moment.replace(tzinfo=datetime.UTC) for moment in TIMES]
 UUIDS = [uuid.UUID(int=1 << 127), uuid.UUID(int=7)]
 
 
@@ -72,14 +72,14 @@ UUIDS = [uuid.UUID(int=1 << 127), uuid.UUID(int=7)]
         ("UUID", UUIDS),
         ("BIGINT", [1 << 62, -17]),
     ],
-    ids=lambda each: each if isinstance(each, str) else type(each[0]).__name__,
+    ids=lambda keys: keys if isinstance(keys, str) else type(keys[0]).__name__,
 )
 def test_keys_of_every_type_come_back(db: se.Database, kind: str, keys: list[Any]) -> None:
     column = pa.array(keys) if kind != "UUID" else pa.array([key.bytes for key in keys], pa.uuid())
     db.tensor("A", pa.table({"i": column, "v": [1.5, 2.5]}), keys={"i": "things"})
     assert db.dictionaries()["things"].dictionary.key_type == kind
-    found = db.run("Y[i] = 2 * A[i]")["Y"].arrow()
-    assert sorted(zip(*(each.to_pylist() for each in found.columns), strict=True)) == sorted(
+    result = db.run("Y[i] = 2 * A[i]")["Y"].arrow()
+    assert sorted(zip(*(values.to_pylist() for values in result.columns), strict=True)) == sorted(
         zip(keys, [3.0, 5.0], strict=True)
     )
     assert db.dictionary("things").to_pylist() == sorted(keys)
@@ -102,7 +102,7 @@ def test_categories_are_their_values(db: se.Database, frame: object) -> None:
 
 
 @pytest.mark.parametrize("as_table", [False, True])
-def test_keys_of_what_streams(db: se.Database, as_table: bool) -> None:
+def test_keys_of_streams(db: se.Database, as_table: bool) -> None:
     batches = [pa.record_batch({"who": who, "k": k, "v": [1.5] * len(who)}) for who, k in STREAMED]
     data = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
     if as_table:
@@ -115,8 +115,8 @@ def test_keys_of_what_streams(db: se.Database, as_table: bool) -> None:
     assert not stored.holds_keys
     assert db.dictionary("person").to_pylist() == ["al", "bob", "zoe"]
     assert rows_of(db.run("Y[i] = sum(B[i, k])")["Y"]) == [("al", 1.5), ("bob", 3.0), ("zoe", 1.5)]
-    found = rows_of(db.run("Y[i, k] = B[i, k]")["Y"])
-    assert found == [("al", -5, 1.5), ("bob", -5, 1.5), ("bob", 9, 1.5), ("zoe", 12, 1.5)]
+    rows = rows_of(db.run("Y[i, k] = B[i, k]")["Y"])
+    assert rows == [("al", -5, 1.5), ("bob", -5, 1.5), ("bob", 9, 1.5), ("zoe", 12, 1.5)]
 
 
 STREAMED = [(["bob", "al"], [-5, -5]), (["zoe", "bob"], [12, 9])]
@@ -134,19 +134,19 @@ def test_rows_of_streams_are_named(db: se.Database) -> None:
 
 
 @pytest.mark.engines("duckdb", reason="what is asked before a database is")
-def test_whole_numbers_are_keys_where_the_user_says_so(db: se.Database) -> None:
+def test_integers_are_keys_if_the_user_says_so(db: se.Database) -> None:
     frame = pd.DataFrame({"id": [1000, 7, -3], "k": [0, 1, 1], "v": [1.0, 2.0, 3.0]})
     stored = db.tensor("A", frame, keys={"ID": "customers"})
     assert stored.tensor.shape == (3, 2)
     assert rows_of(db.run("Y[i] = sum(A[i, k])")["Y"]) == [(-3, 3.0), (7, 2.0), (1000, 1.0)]
 
 
-def test_arrays_go_by_the_order_of_a_dictionary(friends: se.Database) -> None:
+def test_arrays_have_the_order_of_a_dictionary(friends: se.Database) -> None:
     friends.tensor("X", np.array([1.0, 10.0, 100.0]), keys={"dim_0": "person"})
     friends.tensor("F", np.arange(6.0).reshape(3, 2), axes=["who", "f"], keys={"who": "person"})
     assert rows_of(friends.run("Z[i] = sum(A[i, j] * X[j])")["Z"]) == [("al", 200.0), ("bob", 1.0), ("zoe", 30.0)]
     assert rows_of(friends.run("Z[i] = sum(F[i, f])")["Z"]) == [("al", 1.0), ("bob", 5.0), ("zoe", 9.0)]
-    friends.tensor("B", FRIENDS.replace("zoe", "mia"), keys=PERSON)  # nothing holds the keys in arrays
+    friends.tensor("B", FRIENDS.replace("zoe", "mia"), keys=PERSON)  # arrays store no keys
     assert friends.tensors()["F"].tensor.shape == (4, 2)
 
 
@@ -154,10 +154,12 @@ def test_arrays_go_by_the_order_of_a_dictionary(friends: se.Database) -> None:
 def test_indices_in_programs_are_positions_in_the_dictionary(friends: se.Database) -> None:
     loops = pd.concat([FRIENDS, FRIENDS[:1].assign(src="al", w=2.0)], ignore_index=True)
     friends.tensor("A", loops, keys=PERSON)
-    found = friends.run("Y[i] = sum(A[i, j] * index(j))\nD[i] = 2 * A[i, i]\nH[i, k] = one_hot[k](index(i)) * A[i, k]")
-    assert rows_of(found["Y"]) == [("al", 4.0), ("zoe", 3.0)]
-    assert rows_of(found["D"]) == [("al", 4.0)]
-    assert rows_of(found["H"]) == [("al", "al", 2.0)]
+    results = friends.run(
+        "Y[i] = sum(A[i, j] * index(j))\nD[i] = 2 * A[i, i]\nH[i, k] = one_hot[k](index(i)) * A[i, k]"
+    )
+    assert rows_of(results["Y"]) == [("al", 4.0), ("zoe", 3.0)]
+    assert rows_of(results["D"]) == [("al", 4.0)]
+    assert rows_of(results["H"]) == [("al", "al", 2.0)]
 
 
 @pytest.mark.engines("duckdb", reason="what is asked before a database is")
@@ -201,7 +203,7 @@ def test_labels_have_keys_or_plain_indices(friends: se.Database) -> None:
         (pd.to_datetime(["2020-01-01"] * 2).as_unit("ns") + pd.Timedelta(1, "ns"), None, se.DataError, "would change"),
     ],
 )  # fmt: skip
-def test_what_is_no_key_is_refused(
+def test_invalid_keys_are_refused(
     friends: se.Database, column: object, keys: dict[str, str] | None, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -232,7 +234,7 @@ def test_dictionaries_inside_arrays_do_not_grow(friends: se.Database) -> None:
     assert friends.tensors()["X"].tensor.shape == (4,)
 
 
-def test_dictionaries_go_when_nothing_uses_them(friends: se.Database) -> None:
+def test_unused_dictionaries_are_dropped(friends: se.Database) -> None:
     with pytest.raises(se.CatalogueError, match="tensor A has keys of the dictionary person, which must stay"):
         friends.drop_dictionary("Person")
     friends.tensor("A", np.eye(2))
@@ -245,9 +247,9 @@ def test_dictionaries_go_when_nothing_uses_them(friends: se.Database) -> None:
 def test_empty_tensors(db: se.Database) -> None:
     db.tensor("A", FRIENDS[:0].astype({"src": str, "dst": str}), keys=PERSON)
     assert db.tensors()["A"].tensor.shape == (0, 0)
-    found = db.run("Y[i] = sum(A[i, j])\nS[] = sum(A[i, j])")
-    assert rows_of(found["Y"]) == []
-    assert found["S"].to_numpy() == 0
+    results = db.run("Y[i] = sum(A[i, j])\nS[] = sum(A[i, j])")
+    assert rows_of(results["Y"]) == []
+    assert results["S"].to_numpy() == 0
     db.tensor("B", FRIENDS, keys=PERSON)
     assert db.run("Y[i] = sum(A[i, j])")["Y"].to_numpy().tolist() == [0, 0, 0]
 
@@ -279,7 +281,7 @@ def test_the_sql_of_a_plan_returns_keys(friends: se.Database) -> None:
 
 
 @pytest.mark.engines("duckdb", reason="what is asked before a database is")
-def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
+def test_saved_plans_name_dictionaries(friends: se.Database) -> None:
     text = friends.plan("Y[i] = sum(A[i, j])").to_json()
     assert rows_of(friends.run(friends.load_plan(text))["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
     friends.tensor("A", FRIENDS)  # dictionaries of its own
@@ -287,7 +289,7 @@ def test_saved_plans_know_dictionaries(friends: se.Database) -> None:
         friends.load_plan(text)
 
 
-def test_a_plan_ends_with_the_size_of_its_dictionary(friends: se.Database) -> None:
+def test_a_plan_is_refused_once_its_dictionary_grows(friends: se.Database) -> None:
     plan = friends.plan("Y[i] = sum(A[i, j])")
     assert rows_of(friends.run(plan)["Y"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
     friends.tensor("X", pd.DataFrame({"who": ["mia"], "v": [1.0]}), keys={"who": "person"})
@@ -314,7 +316,7 @@ def test_tensors_of_version_0_1_are_dropped(earlier: se.Database) -> None:
 
 
 def test_a_catalogue_of_version_0_1(earlier: se.Database) -> None:
-    """It is read as it is, and who adds to it brings it to this version."""
+    """It is read unchanged; the first change upgrades it."""
     db = earlier
     program = "Y[i] = sum(Friends[i, j] * X[j])"
     before = {"al": 8.0, "bob": 1.0, "zoe": 3.0}
@@ -335,13 +337,13 @@ def test_a_catalogue_of_version_0_1(earlier: se.Database) -> None:
 
 @pytest.mark.engines("postgresql", reason="functions of its extension alone store results as tensors")
 def test_results_that_become_tensors(friends: se.Database) -> None:
-    """As those of einsum at psql."""
+    """The function einsum creates them in psql."""
     engine = engine_of(friends)
     program = "Y[i, k] = sum(A[i, j] * A[j, k])\nD[I, k] = A[I, k]"
     store_program(se.program(program), engine, plan_options(), replaces=False)
     assert friends.tensors()["Y"].holds_keys
     assert sorted(run_sql(friends, "SELECT i, k, val FROM Y"))[0] == ("al", "bob", 6.0)
-    assert len(run_sql(friends, "SELECT i, val FROM D")) == 3  # columns k lie in arrays
+    assert len(run_sql(friends, "SELECT i, val FROM D")) == 3  # columns k are demoted
     assert rows_of(friends.run("S[i] = sum(Y[i, k] * D[k, j])")["S"]) == [("al", 6.0), ("bob", 6.0), ("zoe", 6.0)]
     store_program(se.program("Y[i] = sum(A[i, j])"), engine, plan_options(), replaces=True)
     assert rows_of(friends.run("Z[i] = Y[i]")["Z"]) == [("al", 2.0), ("bob", 1.0), ("zoe", 3.0)]
@@ -353,7 +355,7 @@ def test_results_that_become_tensors(friends: se.Database) -> None:
 
 
 @pytest.mark.engines("postgresql", reason="transactions of DuckDB's that meet fail, and those of PostgreSQL wait")
-def test_two_that_extend_a_dictionary_at_once(friends: se.Database, postgres_urls: dict[str, str]) -> None:
+def test_two_sessions_extend_a_dictionary_at_once(friends: se.Database, postgres_urls: dict[str, str]) -> None:
     def load(number: int) -> None:
         frame = pd.DataFrame({"who": [f"{key}" for key in range(number, 300 + number)], "v": 1.0})
         with se.connect(postgres_urls["db"]) as other:
@@ -363,11 +365,11 @@ def test_two_that_extend_a_dictionary_at_once(friends: se.Database, postgres_url
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(load, range(4)))
-    known = friends.dictionary("person").to_pylist()
-    assert sorted(known) == sorted({"al", "bob", "zoe", *(str(key) for key in range(303))})
-    assert friends.dictionaries()["person"].size == len(known)
-    found = friends.run("Y[i] = X0[i] + X3[i]")["Y"]
-    assert dict(rows_of(found)) == {str(key): 2.0 if 3 <= key < 300 else 1.0 for key in range(303)}
+    people = friends.dictionary("person").to_pylist()
+    assert sorted(people) == sorted({"al", "bob", "zoe", *(str(key) for key in range(303))})
+    assert friends.dictionaries()["person"].size == len(people)
+    result = friends.run("Y[i] = X0[i] + X3[i]")["Y"]
+    assert dict(rows_of(result)) == {str(key): 2.0 if 3 <= key < 300 else 1.0 for key in range(303)}
 
 
 _TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)
@@ -381,15 +383,15 @@ _VALUES = st.integers(-4, 4).map(float)
 
 @st.composite
 def _pairs(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame, list[pd.DataFrame]]:
-    """Two matrices that share the keys of an axis, in the parts that they are loaded in."""
+    """Two matrices that share the keys of an axis, in the parts in which they are loaded."""
     left, inner, right = (
         draw(st.lists(draw(st.sampled_from(_KEYS)), min_size=1, max_size=5, unique=True)) for _ in "ijk"
     )
 
     def frame(first: list[Any], second: list[Any], names: list[str]) -> pd.DataFrame:
         places = st.tuples(st.sampled_from(first), st.sampled_from(second))
-        found = draw(st.dictionaries(places, _VALUES, min_size=1, max_size=8))
-        return pd.DataFrame([(*place, value) for place, value in found.items()], columns=[*names, "v"])
+        entries = draw(st.dictionaries(places, _VALUES, min_size=1, max_size=8))
+        return pd.DataFrame([(*place, value) for place, value in entries.items()], columns=[*names, "v"])
 
     first, second = frame(left, inner, ["i", "j"]), frame(inner, right, ["j", "k"])
     return first, second, [first[: draw(st.integers(1, len(first)))]]
@@ -416,10 +418,10 @@ def test_random_products(
     merged = first.merge(second, on="j")
     merged["val"] = merged.v_x * merged.v_y
     expected = {key: value for key, value in merged.groupby(["i", "k"]).val.sum().items() if value}
-    found = shared_db.run("C[i, k] = sum(A[i, j] * B[j, k])\nM[i] = max(A[i, j])")
-    assert {(i, k): value for i, k, value in rows_of(found["C"]) if value} == expected
+    results = shared_db.run("C[i, k] = sum(A[i, j] * B[j, k])\nM[i] = max(A[i, j])")
+    assert {(i, k): value for i, k, value in rows_of(results["C"]) if value} == expected
     size = shared_db.dictionaries()["inner"].size
-    greatest = {i: max(each.v.max(), 0 if len(each) < size else -np.inf) for i, each in first.groupby("i")}
-    assert {i: value for i, value in rows_of(found["M"]) if value} == {
+    greatest = {i: max(rows.v.max(), 0 if len(rows) < size else -np.inf) for i, rows in first.groupby("i")}
+    assert {i: value for i, value in rows_of(results["M"]) if value} == {
         i: value for i, value in greatest.items() if value
     }

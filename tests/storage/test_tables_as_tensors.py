@@ -13,7 +13,7 @@ MATRIX = np.array([[0, 2, 0], [0, 0, -3], [0.5, 0, 0]])
 
 @pytest.fixture
 def tables(db: se.Database) -> se.Database:
-    """A square matrix of which the last column has nothing, a vector that is longer, and tables that are no tensors."""
+    """A square matrix whose last column has no entries, a longer vector, and tables that are no tensors."""
     db.connection.execute("""
         CREATE TABLE a (i INTEGER, j SMALLINT, w DOUBLE PRECISION);
         INSERT INTO a VALUES (0, 1, 2.0), (1, 2, -3.0), (2, 0, 0.5);
@@ -35,7 +35,7 @@ def test_product_with_a_longer_vector(tables: se.Database) -> None:
 
 
 def test_axes_that_share_labels_have_one_bound(tables: se.Database) -> None:
-    """Through results, too: the label j of x ends where the matrix does or x does, whichever is later."""
+    """Also through results: the bound of label j of x is the larger of those of the matrix and of x."""
     results = tables.run("t[j, i] = a[i, j]; y[j] = max(t[j, i]); z[j] = y[j] + x[j]", outputs=["y"])
     assert results["y"].shape == results["z"].shape == (5,)
     largest = np.zeros((5, 3))
@@ -111,6 +111,6 @@ def test_plans_notice_that_the_table_grew(tables: se.Database) -> None:
     assert tables.run("y[] = sum(x[i])")["y"].to_numpy() == 112
 
 
-def test_nothing_is_recorded(tables: se.Database) -> None:
+def test_the_catalogue_stays_empty(tables: se.Database) -> None:
     tables.run("y[] = sum(x[i])")
     assert tables.tensors() == {}

@@ -35,20 +35,20 @@ def read(db: se.Database, name: str = "scores") -> object:
         ("Y[i, j] = where(X[i, j] > 0, X[i, j], -inf)", np.where(X > 0, X, -np.inf)),
     ],
 )
-def test_results_are_read_as_they_are(loaded: se.Database, text: str, expected: object, layout: str) -> None:
+def test_results_are_read_with_bounds_and_fills(loaded: se.Database, text: str, expected: object, layout: str) -> None:
     loaded.run(text, into={"Y": "scores"}, layout=layout)
     np.testing.assert_array_equal(read(loaded), expected)
     assert "scores" not in loaded.tensors()
 
 
-def test_a_program_goes_on_with_its_own_result(loaded: se.Database) -> None:
+def test_a_program_reads_its_own_result(loaded: se.Database) -> None:
     loaded.run("Y[i, j] = 1 + X[i, j]", into={"Y": "scores"})
     for _ in range(2):
         loaded.run("Y[i, j] = 2 * scores[i, j]", into={"Y": "scores"})
     np.testing.assert_array_equal(read(loaded), 4 * (1 + X))
 
 
-def test_tables_made_in_their_place_are_others(loaded: se.Database) -> None:
+def test_tables_recreated_by_users_are_no_results(loaded: se.Database) -> None:
     loaded.run("Y[i, j] = 1 + X[i, j]", into={"Y": "scores"})
     loaded.connection.execute("DROP TABLE scores")
     loaded.connection.execute("CREATE TABLE scores (a INTEGER, b INTEGER, c DOUBLE PRECISION)")
@@ -74,7 +74,7 @@ def test_declarations_must_fit(loaded: se.Database) -> None:
 
 
 @pytest.mark.engines("duckdb")
-def test_the_command_line_goes_on_with_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_reads_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = str(tmp_path / "graph.duckdb")
     with se.connect(database) as db:
         db.tensor("X", X)

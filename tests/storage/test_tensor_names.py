@@ -25,7 +25,7 @@ def test_axis_named_as_the_values_can_be_renamed(shared_db: se.Database) -> None
 
 @pytest.mark.parametrize("name", [*KEYWORDS, "rowid", "value", "key_0", "row", "axis"])
 def test_axes_and_index_columns_of_any_name(shared_db: se.Database, name: str) -> None:
-    """Keywords, and words that the statistics use themselves."""
+    """Names may be keywords, or words that the statistics use."""
     shared_db.tensor("Dense", CUBE[0], axes=[name, "other"])
     shared_db.tensor("Sparse", pd.DataFrame({"other": ROWS["src"], name: ROWS["dst"], "v": ROWS["weight"]}))
     for optimizer in ("dp", "relational", "dense"):
@@ -42,7 +42,7 @@ def test_tensors_of_any_name(db: se.Database, name: str) -> None:
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_names_are_quoted(db: se.Database, name: str) -> None:
-    """A program cannot spell such names of tensors, but SQL can."""
+    """Programs cannot contain such names of tensors; SQL can."""
     db.tensor(name, sp.csr_array(MATRIX), axes=[name, "j"])
     assert db.statistics(name).entries == 3
     quoted = '"' + name.replace('"', '""') + '"'
@@ -79,7 +79,7 @@ def test_tables_of_the_user_are_left_alone(db: se.Database, kind: str, name: str
     assert contents(db) == before
 
 
-def test_tables_in_other_schemas_are_in_no_ones_way(db: se.Database) -> None:
+def test_tables_in_other_schemas_do_not_clash(db: se.Database) -> None:
     run_sql(db, "CREATE SCHEMA other; CREATE TABLE other.A AS SELECT 42 AS answer")
     db.tensor("A", MATRIX)
     np.testing.assert_array_equal(read_back(db, "A"), MATRIX)
@@ -107,7 +107,7 @@ def test_table_of_the_user_in_the_new_schema_is_left_alone(db: se.Database) -> N
 
 @pytest.mark.engines("duckdb", reason="a number of rows is DuckDB's own")
 def test_row_numbers_that_the_user_named_do_not_split_scans(db: se.Database) -> None:
-    """Scans of small tables are split by DuckDB's own rowid, which a column of that name hides."""
+    """DuckDB's rowid splits scans of small tables; a column of that name hides it."""
     tall = np.random.default_rng(0).random((20_000, 4))
     db.tensor("A", tall[::-1], axes=["rowid", "j"])
     run_sql(db, "SET threads = 2")

@@ -2,7 +2,8 @@
 
 Source: PostgreSQL's manual, "Message Formats" (DataRow, CopyData) and "COPY", binary format. Citus 13.2 gathers,
 broadcasts and shuffles rows in these; arrays are bytes in the tables of a run. Partial results of groups
-(worker_partial_agg of Citus) are text. tests/decompose/test_wire.py compares this with the bytes counted on a cluster.
+(worker_partial_agg of Citus) are text. tests/decompose/test_transfer_bytes.py compares this with the bytes counted on a
+cluster.
 """
 
 from sparseeinsum.language.tensors import Decomposition, Tensor

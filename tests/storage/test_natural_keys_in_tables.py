@@ -26,13 +26,13 @@ def calls(db: se.Database) -> se.Database:
     return db
 
 
-def test_tables_are_read_where_they_lie(calls: se.Database) -> None:
+def test_tables_are_read_in_place(calls: se.Database) -> None:
     stored = calls.tensor_from_table("C", "calls", ["caller", "day"], "minutes", keys={"caller": "person"})
     assert [axis.dictionary.name for axis in stored.tensor.axes if axis.dictionary] == ["person", "day"]
     assert calls.dictionary("person").to_pylist() == ["Al", "al", "é"]
-    found = calls.run("Y[d] = sum(C[p, d])\nZ[p] = max(C[p, d])")
-    assert rows_of(found["Y"]) == [(datetime.date(2021, 1, 1), 5.0), (datetime.date(2021, 1, 2), 1.0)]
-    assert rows_of(found["Z"]) == [("Al", 2.0), ("al", 1.0), ("é", 3.0)]
+    results = calls.run("Y[d] = sum(C[p, d])\nZ[p] = max(C[p, d])")
+    assert rows_of(results["Y"]) == [(datetime.date(2021, 1, 1), 5.0), (datetime.date(2021, 1, 2), 1.0)]
+    assert rows_of(results["Z"]) == [("Al", 2.0), ("al", 1.0), ("é", 3.0)]
 
 
 def test_new_keys_of_a_table_are_named(calls: se.Database) -> None:

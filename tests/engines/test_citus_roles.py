@@ -14,7 +14,7 @@ PROGRAM = "Y[i] = sum(EV[i, j])"
 
 @pytest.fixture
 def low(citus: se.Database, citus_url: str) -> Iterator[psycopg.Connection]:
-    """A session of a role that may use the catalogue, and has a schema of its own."""
+    """A session of a role that may use the catalogue and owns a schema."""
     boss = citus.connection
     boss.execute("CREATE ROLE low LOGIN; CREATE SCHEMA lows AUTHORIZATION low")
     citus.grant("low")

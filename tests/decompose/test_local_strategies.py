@@ -33,12 +33,12 @@ pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database"
 
 
 def placed(place: Distribution, schema: Schema) -> Placement:
-    """A distribution as a placement of the implementation algebra; one machine has everything that there is."""
+    """A distribution as a placement of the implementation algebra; a single site has every tuple."""
     return EVERYWHERE if place == Central() else placement_of(place, schema.decomposition)
 
 
 def operand(schema: Schema, number: int) -> Computed:
-    """A relation of a schema with a name of its own, so that each operand has a place of its own."""
+    """A relation of a schema with a unique name, so that each operand gets its own placement."""
     return Computed(replace(schema, tensor=replace(schema.tensor, name=f"operand{number}")))
 
 
@@ -48,76 +48,76 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[S
     Raises:
         AlgebraError: It cannot be computed there.
     """
-    found: dict[int, SitePlan] = {}
+    site_plans: dict[int, SitePlan] = {}
     gathers = False
     for node in topological_order(expression):
         if isinstance(node, Input):
-            found[id(node)] = PlacedInput(node, places[node.name])
+            site_plans[id(node)] = PlacedInput(node, places[node.name])
             continue
-        inputs = tuple(found[id(each)] for each in node.inputs)
+        inputs = tuple(site_plans[id(node_input)] for node_input in node.inputs)
         pending = inputs[0].placement.pending
-        if isinstance(node, Complete) and pending is not None:  # of a result without keys
+        if isinstance(node, Complete) and pending is not None:  # the result has no keys
             gathers = True
             inputs = (LocalAggregation(Shuffle(inputs[0], ()), tuple(range(inputs[0].type.arity)), pending),)
-        found[id(node)] = local_operator(node, inputs)
-    plan = found[id(expression)]
+        site_plans[id(node)] = local_operator(node, inputs)
+    plan = site_plans[id(expression)]
     return plan, gathers or plan.placement.pending is not None
 
 
-def check(relation: Relation, operands: Sequence[Schema], way: LocalStrategy) -> None:
-    """A way as the implementation algebra has it."""
+def check(relation: Relation, operands: Sequence[Schema], strategy: LocalStrategy) -> None:
+    """Assert that a strategy is a plan of the implementation algebra with the placement that the strategy states."""
     expression = PlanExpressions({}, set()).expression_of(relation)
     places = {
         f"operand{number}": placed(place, schema)
-        for number, (place, schema) in enumerate(zip(way.operands, operands, strict=True))
+        for number, (place, schema) in enumerate(zip(strategy.operands, operands, strict=True))
     }
     plan, gathers = on_machines(expression, places)
-    assert gathers == (way.gathers or way.parts_by is not None)
-    if way.parts_by is not None:
+    assert gathers == (strategy.gathers or strategy.parts_by is not None)
+    if strategy.parts_by is not None:
         pending = plan.placement.pending
         assert pending is not None
-        shuffled = Shuffle(plan, placed(way.result, relation.schema).dims)
+        shuffled = Shuffle(plan, placed(strategy.result, relation.schema).dims)
         plan = LocalAggregation(shuffled, tuple(range(plan.type.arity)), pending)
-    if isinstance(way.result, Hashed):
-        assert plan.placement == placed(way.result, relation.schema)
-    elif isinstance(way.result, Scattered):
+    if isinstance(strategy.result, Hashed):
+        assert plan.placement == placed(strategy.result, relation.schema)
+    elif isinstance(strategy.result, Scattered):
         assert plan.placement.kind in (PlacementKind.SCATTERED, PlacementKind.PARTITIONED)
     else:
-        assert way.result == Central()
-        assert way.gathers or plan.placement.is_everywhere
+        assert strategy.result == Central()
+        assert strategy.gathers or plan.placement.is_everywhere
 
 
 def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:
-    """The operators of a plan over relations of their own, and their ways."""
+    """The operators of a plan over relations of their own, with their strategies."""
     for definition in plan.data.definitions:
         contract = definition.relation
-        schemas = [each.schema for each in contract.inputs]
+        schemas = [input_relation.schema for input_relation in contract.inputs]
         inputs = tuple(operand(schema, number) for number, schema in enumerate(schemas))
-        ways = contraction_strategies(contract.einsum, definition.step.choice, contract.join)
-        yield replace(contract, inputs=inputs, compensation=None), schemas, ways
+        strategies = contraction_strategies(contract.einsum, definition.step.choice, contract.join)
+        yield replace(contract, inputs=inputs, compensation=None), schemas, strategies
         for given_relation in contract.inputs:
             yield from repartitions(given_relation)
 
 
 def repartitions(relation: Relation) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:
-    """What an operand is made with: of stacks those of one axis, which others are made of."""
+    """Slices and stacks for an operand; stacks of one axis alone, of which others consist."""
     if not isinstance(relation, Slice | Stack | Densify):
         return
     yield from repartitions(relation.input)
     schema = relation.input.schema
-    made: Relation = replace(relation, input=operand(schema, 0))
+    repartition: Relation = replace(relation, input=operand(schema, 0))
     before, after = schema.decomposition, relation.schema.decomposition
     match relation:
         case Slice():
-            yield made, [schema], slice_strategies(before, after)
+            yield repartition, [schema], slice_strategies(before, after)
         case Stack() if len(after.differing_axes(before)) == 1:
-            yield made, [schema], stack_strategies(before, after)
+            yield repartition, [schema], stack_strategies(before, after)
         case Densify():
-            yield made, [schema], completion_strategies(after)
+            yield repartition, [schema], completion_strategies(after)
 
 
-def test_ways_of_random_plans(shared_db: se.Database) -> None:
-    seen = {Contract: 0, Slice: 0, Stack: 0, Densify: 0}
+def test_strategies_of_random_plans(shared_db: se.Database) -> None:
+    counts = {Contract: 0, Slice: 0, Stack: 0, Densify: 0}
 
     @random_runs(30)
     @given(st.data())
@@ -128,17 +128,17 @@ def test_ways_of_random_plans(shared_db: se.Database) -> None:
             plan = case.plan(shared_db)
         except se.SemanticsError:
             return
-        for relation, operands, ways in operators(plan):
-            for way in ways:
-                check(relation, operands, way)
-                seen[type(relation)] += 1
+        for relation, operands, strategies in operators(plan):
+            for strategy in strategies:
+                check(relation, operands, strategy)
+                counts[type(relation)] += 1
 
     run()
-    assert min(seen.values()) > 0
+    assert min(counts.values()) > 0
 
 
 @pytest.mark.parametrize("keys", list(itertools.product((0, 1), repeat=2)))
-def test_one_array_is_put_together_in_one_place(keys: tuple[int, int]) -> None:
+def test_one_array_is_stacked_on_one_site(keys: tuple[int, int]) -> None:
     before, after = Decomposition(keys), Decomposition((0, 0))
-    results = {way.result for way in stack_strategies(before, after)}
+    results = {strategy.result for strategy in stack_strategies(before, after)}
     assert results == {Central()}

@@ -55,7 +55,7 @@ def test_order_of_columns_and_width_of_indices_may_differ(loaded: se.Database) -
 
 
 def test_rows_may_be_added_to_a_table_that_the_program_reads(db: se.Database) -> None:
-    """Steps of a process: each is twice the last one, and stands behind it."""
+    """Steps of a process: each step doubles the previous one and is appended to it."""
     run_sql(db, "CREATE TABLE steps AS SELECT 0::INTEGER AS t, 1.0::DOUBLE AS val")
     db.tensor("Next", ([[0, 1, 2], [1, 2, 3]], [2.0, 2.0, 2.0]), shape=(4, 4))
     for step in range(3):
@@ -66,7 +66,7 @@ def test_rows_may_be_added_to_a_table_that_the_program_reads(db: se.Database) ->
 
 
 @pytest.mark.parametrize("program", [SUMS, "Y[] = sum(A[i, j])", "Y[I, j] = A[I, j]", "Y[i, j] = A[i, j]"])
-def test_indices_that_are_there_are_refused(loaded: se.Database, program: str) -> None:
+def test_indices_that_exist_are_refused(loaded: se.Database, program: str) -> None:
     loaded.run(program, into={"Y": added("scores")})
     before = contents(loaded)
     with pytest.raises(
@@ -130,10 +130,10 @@ def test_files_and_tables_of_a_run_stay_when_it_fails(loaded: se.Database, tmp_p
     path = tmp_path / "y.parquet"
     two = SUMS + "\nZ[i] = sum(1 / (A[i, j] - {}))"
     loaded.run(two.format(7), into={"Y": path, "Z": "z"})
-    kept, before = path.read_bytes(), contents(loaded)
+    content, before = path.read_bytes(), contents(loaded)
     with pytest.raises(se.EngineError):
         loaded.run(two.format(4), into={"Y": path, "Z": "z"})
-    assert (path.read_bytes(), contents(loaded)) == (kept, before)
+    assert (path.read_bytes(), contents(loaded)) == (content, before)
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(se.PlanError, match=r"Y and Z are both to go into the file .*y\.parquet; give each one"):
         loaded.run(two.format(7), into={"Y": path, "Z": f"{tmp_path}/../{tmp_path.name}/y.parquet"})
@@ -141,7 +141,7 @@ def test_files_and_tables_of_a_run_stay_when_it_fails(loaded: se.Database, tmp_p
 
 
 def test_natural_keys(db: se.Database, tmp_path: Path) -> None:
-    """Tables, files and batches have the keys that the data had."""
+    """Tables, files and batches have the natural keys of the data."""
     frame = pd.DataFrame({"who": ["ann", "bob", "cy"], "val": [1.0, 2.0, 3.0]})
     db.tensor("P", frame)
     path = tmp_path / "y.parquet"
@@ -193,7 +193,7 @@ class TestViews:
         assert_usable(viewed)
 
     @pytest.mark.engines("postgresql", reason="DuckDB keeps no keys of results")
-    def test_a_table_that_others_refer_to(self, viewed: se.Database) -> None:
+    def test_a_table_that_foreign_keys_refer_to(self, viewed: se.Database) -> None:
         viewed.connection.execute("DROP VIEW best; CREATE TABLE more (i INTEGER REFERENCES scores)")
         with pytest.raises(se.EngineError, match="truncate a table referenced in a foreign key"):
             viewed.run(SUMS, into={"Y": "scores"})
@@ -210,7 +210,7 @@ class TestViews:
         assert [row[2] for row in run_sql(loaded, "SELECT * FROM large ORDER BY val")] == [4, 6, 8]
 
 
-def test_a_table_that_was_added_to_is_read_as_all_that_it_holds(db: se.Database) -> None:
+def test_a_table_is_read_with_all_appended_rows(db: se.Database) -> None:
     db.tensor("B", ([[0]], [5.0]), shape=(2,))
     db.tensor("C", ([[2]], [7.0]), shape=(4,))
     db.run("Y[i] = B[i] + 1", into={"Y": added("scores")})

@@ -19,7 +19,7 @@ LAYER = """
 T[i, m] = sum(A[i, j] * H[j, m])
 Y[i, n] = sum(T[i, m] * W[m, n])
 Z[m] = max(T[i, m])
-"""  # T is read twice, and so is kept in a table
+"""  # T is read twice and therefore materialised
 
 
 def large_inputs() -> dict[str, Matrix]:
@@ -32,22 +32,22 @@ def large_inputs() -> dict[str, Matrix]:
 
 @pytest.fixture(scope="module")
 def large(shared_db: se.Database) -> se.Database:
-    """A database that has them."""
+    """A database that has these inputs."""
     return load(shared_db, large_inputs())
 
 
 def check_layer(db: se.Database) -> None:
-    """Run the program, and compare with numpy."""
+    """Run the program and compare the results with numpy's."""
     adjacency, hidden, weights = large_inputs().values()
-    found = db.run(LAYER)
+    results = db.run(LAYER)
     aggregated = np.asarray(adjacency @ hidden)
-    np.testing.assert_allclose(found["Y"].to_numpy(), aggregated @ np.asarray(weights), atol=1e-9)
-    np.testing.assert_allclose(found["Z"].to_numpy(), aggregated.max(axis=0), atol=1e-9)
+    np.testing.assert_allclose(results["Y"].to_numpy(), aggregated @ np.asarray(weights), atol=1e-9)
+    np.testing.assert_allclose(results["Z"].to_numpy(), aggregated.max(axis=0), atol=1e-9)
 
 
 @contextmanager
 def explained(connection: psycopg.Connection) -> Iterator[list[str]]:
-    """The plans of the statements that a connection runs within, as PostgreSQL ran them."""
+    """Plans of the statements of a connection within the block, with actual rows and workers."""
     plans: list[str] = []
 
     def note(diagnostic: psycopg.errors.Diagnostic) -> None:
@@ -69,7 +69,7 @@ def explained(connection: psycopg.Connection) -> Iterator[list[str]]:
 
 
 class TestWorkers:
-    def test_work_on_what_is_large(self, large: se.Database) -> None:
+    def test_are_used_for_large_tables(self, large: se.Database) -> None:
         with explained(large.connection) as plans:
             large.run(LAYER)
         (product,) = (plan for plan in plans if "CREATE UNLOGGED TABLE" in plan)
@@ -78,23 +78,23 @@ class TestWorkers:
         readers = [plan for plan in plans if '_T"' in plan and plan is not product and "CREATE" not in plan]
         assert any("Workers Launched: 2" in plan and 'Parallel Seq Scan on "sparseeinsum_' in plan for plan in readers)
 
-    def test_join_groups_that_are_kept_in_a_table_for_them(self, large: se.Database) -> None:
+    def test_scan_intermediate_results_in_parallel(self, large: se.Database) -> None:
         plan = large.plan("T[i, m] = sum(A[i, j] * H[j, m])\nZ[i, m] = sum(A[i, j] * T[j, m])", rewrite=False)
         assert plan.data.statements.staged_names == ("T",)
         with explained(large.connection) as plans:
-            found = large.run(plan)["Z"].to_numpy()
+            result = large.run(plan)["Z"].to_numpy()
         (reader,) = (text for text in plans if '_T"' in text and "COPY" in text)
         assert 'Parallel Seq Scan on "sparseeinsum_' in reader
         adjacency, hidden, _ = large_inputs().values()
         once = np.asarray(adjacency @ hidden)
-        np.testing.assert_allclose(found, np.asarray(adjacency @ once), atol=1e-9)
+        np.testing.assert_allclose(result, np.asarray(adjacency @ once), atol=1e-9)
 
     def test_results_are_those_of_numpy(self, large: se.Database) -> None:
         before = contents(large)
         check_layer(large)
         assert contents(large) == before
 
-    def test_are_not_started_for_what_is_small(self, db: se.Database) -> None:
+    def test_are_not_used_for_small_tables(self, db: se.Database) -> None:
         db.tensor("A", sp.csr_array(np.eye(30)))
         db.tensor("H", np.ones((30, 4)))
         db.tensor("W", np.ones((4, 2)))
@@ -104,9 +104,7 @@ class TestWorkers:
         assert not any("Workers Planned" in plan for plan in plans)
 
     @pytest.mark.parametrize(("width", "staged"), [(600, ("V",)), (60, ())])
-    def test_do_not_each_compute_what_one_array_is_put_together_of(
-        self, db: se.Database, width: int, staged: tuple[str, ...]
-    ) -> None:
+    def test_do_not_each_compute_stacked_arrays(self, db: se.Database, width: int, staged: tuple[str, ...]) -> None:
         rng = np.random.default_rng(0)
         left, right, rows = (rng.standard_normal(shape) for shape in ((width, 2000), (width, 2000), (60, width)))
         for name, array in {"P": left, "Q": right, "H": rows}.items():
@@ -116,16 +114,16 @@ class TestWorkers:
         assert plan.data.statements.staged_names == staged
         np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), rows @ (left @ right.T), atol=1e-8)
 
-    def test_get_no_array_of_fill_with_their_part_of_a_plan(self, db: se.Database) -> None:
-        """It stands for what an operand that is one array lacks, and would be written out number by number."""
+    def test_get_plans_without_large_constants(self, db: se.Database) -> None:
+        """The array of fill values for absent tuples would be written number by number into the plan."""
         db.tensor("W", np.ones((100, 100)))
         plan = db.plan("Y[i] = sum(W[i, j] * W[k, j])", pin={"Y": ""})
         assert "tensor_fill" in plan.sql()
-        shown = db.connection.execute(f"EXPLAIN (VERBOSE) {plan.sql()}").fetchall()
-        assert len(str(shown)) < 10_000
+        explanation = db.connection.execute(f"EXPLAIN (VERBOSE) {plan.sql()}").fetchall()
+        assert len(str(explanation)) < 10_000
         np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), np.full(100, 10_000.0))
 
-    def test_who_may_create_no_tables_has_temporary_ones(self, large: se.Database) -> None:
+    def test_roles_without_create_rights_use_temporary_tables(self, large: se.Database) -> None:
         run = large.connection.execute
         run("CREATE ROLE reader; GRANT USAGE ON SCHEMA main, sparseeinsum TO reader")
         run("GRANT SELECT ON ALL TABLES IN SCHEMA main, sparseeinsum TO reader; SET ROLE reader")
@@ -137,7 +135,7 @@ class TestWorkers:
 
 class TestValues:
     def test_are_computed_once_for_all_pairs_that_read_them(self, db: se.Database) -> None:
-        """Each of the two products has a row a node, and each of its rows is read for many edges."""
+        """Each of the two products has one row per node, and many edges read each row."""
         rng = np.random.default_rng(0)
         nodes, adjacency = 12, rng.integers(0, 2, (12, 12)).astype(float)
         inputs = {"X": rng.random((nodes, 5)), "Q": rng.random((5, 7)), "K": rng.random((5, 7))}
@@ -153,11 +151,11 @@ class TestValues:
         plan = db.plan(program, pin={"U": "i", "V": "j", "P": "ij", "S": "ij"})
         db.connection.execute("SET track_functions = 'all'")
         with db.connection.transaction():
-            found = db.run(plan)["S"].to_numpy()
+            result = db.run(plan)["S"].to_numpy()
             query = "SELECT SUM(calls) FROM pg_stat_xact_user_functions WHERE funcname = 'tensor_matmul'"
             ((calls,),) = db.connection.execute(query).fetchall()
         expected = adjacency * (inputs["X"] @ inputs["Q"] @ (inputs["X"] @ inputs["K"]).T)
-        np.testing.assert_allclose(found, expected)
+        np.testing.assert_allclose(result, expected)
         assert calls == 2 * nodes
 
 
@@ -171,12 +169,12 @@ class TestKeys:
             ("Y[] = sum(A[i, j])", []),
         ],
     )
-    def test_are_primary_of_tables_of_results(self, db: se.Database, program: str, key: list[str]) -> None:
+    def test_of_result_tables_are_primary_keys(self, db: se.Database, program: str, key: list[str]) -> None:
         db.tensor("A", np.arange(16.0).reshape(4, 4), promoted=["dim_0", "dim_1"])
         query = """
         SELECT attname FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey)
         WHERE indisprimary AND indrelid = '"Scores"'::regclass ORDER BY attname
         """
-        for _ in range(2):  # a table that is there already, too
+        for _ in range(2):  # also if the table exists
             db.run(program, into={"Y": '"Scores"'})
             assert [name for (name,) in db.connection.execute(query).fetchall()] == key

@@ -79,14 +79,14 @@ def test_programs_read_as_they_are_printed(case: tuple[str, dict[str, LabelledEx
         "C_sum[i] = A[i]\nC[i] = C_sum[i] * sum[j](B[i, j]) * var[j](B[i, j])\nD[J] = softmax[J](V[J])",
     ],
 )
-def test_all_of_a_program_is_printed(text: str) -> None:
+def test_programs_are_printed_completely(text: str) -> None:
     program = se.program(text)
     assert se.program(str(program)) == program
     assert str(se.program(str(program))) == str(program)
 
 
 def test_assignments() -> None:
-    """A tensor that was assigned brings along what it reads."""
+    """A program contains the statements that an assigned tensor reads."""
     T, Y, Z = (named(name) for name in "TYZ")  # noqa: N806  # as in the program
     T["i", "m"] = (A["i", "j"] * B["j", "m"]).sum("j")
     Y["i", "m"] = np.maximum(T["i", "m"], 0) / T["k", "l"].max()

@@ -49,7 +49,7 @@ MASKED: dict[str, tuple[str, Wanted]] = {
 
 
 @pytest.mark.parametrize("name", MASKED)
-def test_products_are_sampled(name: str, factors: se.Database, arrays: dict[str, Any]) -> None:
+def test_masked_products_are_computed_at_entries(name: str, factors: se.Database, arrays: dict[str, Any]) -> None:
     text, wanted = MASKED[name]
     plan = factors.plan(text)
     if name != "several":
@@ -59,17 +59,17 @@ def test_products_are_sampled(name: str, factors: se.Database, arrays: dict[str,
     np.testing.assert_allclose(factors.run(plan)["S"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
-KEPT = {
-    "what is read elsewhere, too": "P = W @ H.T; T = X * exp(P); S = sum(P) + sum(T)",
-    "what matters everywhere": "S = sum(X + exp(W @ H.T))",
-    "what may be infinite": "S = sum(X * log(W @ H.T - 1))",
-    "what has no value at 0": "S = sum(X * log(W @ H.T))",
+NOT_MASKED = {
+    "a product with another reader": "P = W @ H.T; T = X * exp(P); S = sum(P) + sum(T)",
+    "terms outside the mask": "S = sum(X + exp(W @ H.T))",
+    "possibly infinite terms": "S = sum(X * log(W @ H.T - 1))",
+    "terms without a value at 0": "S = sum(X * log(W @ H.T))",
 }
 
 
-@pytest.mark.parametrize("why", KEPT)
-def test_others_are_not(why: str, factors: se.Database, arrays: dict[str, Any]) -> None:
-    plan = factors.plan(KEPT[why])
+@pytest.mark.parametrize("reason", NOT_MASKED)
+def test_other_sums_are_not_masked(reason: str, factors: se.Database, arrays: dict[str, Any]) -> None:
+    plan = factors.plan(NOT_MASKED[reason])
     assert not any("!= 0" in line for line in plan.notation())
 
 
@@ -84,7 +84,7 @@ def test_explicit_zeros_and_fills(db: se.Database, arrays: dict[str, Any]) -> No
     np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), expected, rtol=1e-9)
 
 
-def test_a_sum_that_is_pinned_or_asked_for_stays(factors: se.Database) -> None:
+def test_a_sum_that_is_pinned_or_requested_stays(factors: se.Database) -> None:
     text = "P[i, j] = sum(W[i, k] * H[j, k])\nS[] = sum(X[i, j] * exp(P[i, j]))"
     for plan in (factors.plan(text, outputs=["P"]), factors.plan(text, pin={"P": ["i"]})):
         assert dense_entries(plan) == ROWS * COLUMNS

@@ -28,7 +28,7 @@ def fill(db: se.Database) -> None:
 
 
 def check(db: se.Database) -> None:
-    """What is there answers, and can be added to."""
+    """Assert that all tensors are read, and can be added to."""
     assert set(db.tensors()) == {"A", "B", "Friends"}
     assert [row for row in rows_of(db.run(PROGRAM)["Y"]) if row[1]] == [row for row in FOUND if row[1]]
     np.testing.assert_array_equal(stored_result(db, "A").to_numpy(), np.arange(6.0).reshape(2, 3))
@@ -39,7 +39,7 @@ def check(db: se.Database) -> None:
 
 @pytest.fixture
 def moved(postgres_python: PostgresServer) -> Iterator[PostgresServer]:
-    """A server with a database that has all, and an empty one beside it."""
+    """A server with a database that has all tensors, and an empty database."""
     names = ("moving", "restored")
     with postgres_python.connect() as maintenance:
         for name in names:
@@ -122,25 +122,25 @@ def test_a_plan_of_version_0_1(tmp_path: Path) -> None:
 def test_files_on_a_server_are_removed(
     postgres_python: PostgresServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was installed, of all versions, and nothing else."""
+    """All installed files, of every version, and no others."""
     share, library = tmp_path / "share", tmp_path / "lib"
     (share / "extension").mkdir(parents=True)
     library.mkdir()
-    kept = [share / "extension" / "plpgsql.control", library / "plpgsql.so"]
-    ours = [
+    server_files = [share / "extension" / "plpgsql.control", library / "plpgsql.so"]
+    own_files = [
         *(share / "extension" / f"sparseeinsum{name}" for name in ("--0.1.0.sql", "--0.1.0--0.2.0.sql", ".control")),
         *(share / "extension" / f"sparseeinsum_python{name}" for name in ("--0.2.0.sql", ".control")),
         library / "sparseeinsum.so",
     ]
-    for path in (*kept, *ours):
+    for path in (*server_files, *own_files):
         path.touch()
     program = tmp_path / "pg_config"
     answers = f'--sharedir) echo {share};; --pkglibdir) echo {library};; *) echo "PostgreSQL 15.1";;'
     program.write_text(f"#!/bin/sh\ncase $1 in {answers} esac")
     program.chmod(0o755)
     assert cli.main(["remove", "postgres", "--pg-config", str(program)]) == 0
-    assert all(path.exists() for path in kept)
-    assert not any(path.exists() for path in ours)
+    assert all(path.exists() for path in server_files)
+    assert not any(path.exists() for path in own_files)
     assert "DROP EXTENSION IF EXISTS" in capsys.readouterr().out
     assert cli.main(["remove", "postgres", "--pg-config", str(program)]) == 1
     assert "there are no files of sparseeinsum" in capsys.readouterr().err

@@ -40,12 +40,12 @@ def load_chain(db: se.Database) -> dict[str, NDArray[np.float64]]:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 @pytest.mark.engines("duckdb", "postgresql")
-def test_a_product_of_which_few_entries_count_is_not_computed_whole(db: se.Database, dtype: str) -> None:
+def test_a_product_of_which_few_entries_are_read_is_not_computed_whole(db: se.Database, dtype: str) -> None:
     arrays = load_sampled(db, dtype)
     plan = db.plan(SAMPLED)
     assert plan.data.rewriting.inlined == {"S_sum": "S"}
-    wanted = arrays["A"] * (arrays["U"] @ arrays["V"])
-    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), wanted, rtol=1e-4 if dtype == "float32" else 1e-9)
+    expected = arrays["A"] * (arrays["U"] @ arrays["V"])
+    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), expected, rtol=1e-4 if dtype == "float32" else 1e-9)
     assert "without S_sum (rewrite=False keeps to what is written)" in plan.explain()
 
 
@@ -60,7 +60,7 @@ def test_statements_are_one_product(db: se.Database) -> None:
     )
 
 
-def test_what_somebody_asks_for_is_computed(db: se.Database) -> None:
+def test_requested_results_are_computed(db: se.Database) -> None:
     arrays = load_chain(db)
     assert db.plan(CHAIN, rewrite=False).data.rewriting.inlined == {}
     assert db.plan(CHAIN, outputs=["T"]).data.rewriting.inlined == {}
@@ -74,7 +74,7 @@ def test_what_somebody_asks_for_is_computed(db: se.Database) -> None:
     )
 
 
-def test_whole_numbers_overflow_as_written(db: se.Database) -> None:
+def test_integers_overflow_as_written(db: se.Database) -> None:
     """(1 - 1) x 2 ^ 62 is 0, but 2 ^ 62 x 2 is no int64."""
     db.tensor("B", np.array([[2, -2]]))
     db.tensor("C", np.array([[1], [1]]))
@@ -84,13 +84,13 @@ def test_whole_numbers_overflow_as_written(db: se.Database) -> None:
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_what_is_not_finite_is_multiplied_as_written(db: se.Database, value: float) -> None:
+def test_nonfinite_values_are_multiplied_as_written(db: se.Database, value: float) -> None:
     arrays = load_chain(db)
     arrays["C"][3, 4] = value
     db.tensor("C", arrays["C"])
     assert db.plan(CHAIN).data.rewriting.inlined == {}
-    wanted = arrays["B"] @ arrays["C"] @ arrays["x"]
-    np.testing.assert_allclose(db.run(CHAIN)["y"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+    expected = arrays["B"] @ arrays["C"] @ arrays["x"]
+    np.testing.assert_allclose(db.run(CHAIN)["y"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_dtypes_that_differ_stay_apart(db: se.Database) -> None:
@@ -99,7 +99,7 @@ def test_dtypes_that_differ_stay_apart(db: se.Database) -> None:
     assert db.plan(CHAIN).data.rewriting.inlined == {}
 
 
-def test_labels_of_the_same_name_are_two(db: se.Database) -> None:
+def test_equal_labels_of_two_sums_are_distinct(db: se.Database) -> None:
     rng = np.random.default_rng(2)
     arrays = {name: rng.normal(size=(500, 500)) for name in "ABCD"}
     mask = sp.random_array((500, 500), density=0.002, rng=rng)
@@ -109,8 +109,8 @@ def test_labels_of_the_same_name_are_two(db: se.Database) -> None:
     text = "Y[i, j] = M[i, j] * sum[k](A[i, k] * B[k, j]) * sum[k](C[i, k] * D[k, j])"
     plan = db.plan(text)
     assert len(plan.data.rewriting.inlined) == 2
-    wanted = mask.toarray() * (arrays["A"] @ arrays["B"]) * (arrays["C"] @ arrays["D"])
-    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), wanted, rtol=1e-9, atol=1e-9)
+    expected = mask.toarray() * (arrays["A"] @ arrays["B"]) * (arrays["C"] @ arrays["D"])
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_other_names_of_labels_in_the_statement_that_reads(db: se.Database) -> None:
@@ -122,7 +122,7 @@ def test_other_names_of_labels_in_the_statement_that_reads(db: se.Database) -> N
     )
 
 
-def test_a_diagonal_is_taken_of_what_is_computed(db: se.Database) -> None:
+def test_a_diagonal_is_taken_of_the_product(db: se.Database) -> None:
     rng = np.random.default_rng(3)
     first, second = rng.normal(size=(2, 40, 40))
     db.tensor("B", first)
@@ -139,7 +139,7 @@ def test_a_sum_of_all_entries_of_a_product_needs_no_product(db: se.Database) -> 
     np.testing.assert_allclose(db.run(text)["s"].to_numpy(), (arrays["B"] @ arrays["C"]).sum(), rtol=1e-9, atol=1e-9)
 
 
-def test_saved_plans_know_what_they_assume(db: se.Database, tmp_path: Path) -> None:
+def test_saved_plans_check_their_assumptions(db: se.Database, tmp_path: Path) -> None:
     arrays = load_chain(db)
     db.plan(CHAIN).save(tmp_path / "plan.json")
     db.tensor("C", arrays["C"] * 2)
@@ -154,13 +154,13 @@ def test_saved_plans_know_what_they_assume(db: se.Database, tmp_path: Path) -> N
         db.load_plan(tmp_path / "plan.json")
 
 
-def test_the_command_line_keeps_to_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_can_turn_rewriting_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with se.connect(str(tmp_path / "chain.duckdb")) as db:
         load_chain(db)
-    asked = ["explain", "--database", str(tmp_path / "chain.duckdb"), "--text", CHAIN]
-    main(asked)
+    arguments = ["explain", "--database", str(tmp_path / "chain.duckdb"), "--text", CHAIN]
+    main(arguments)
     assert "without T (rewrite=False" in capsys.readouterr().out
-    main([*asked, "--no-rewrite"])
+    main([*arguments, "--no-rewrite"])
     assert "without T" not in capsys.readouterr().out
 
 
@@ -174,7 +174,7 @@ def test_products_of_statements_are_numpys(shared_db: se.Database, engine: str) 
 
 
 def check_products(db: se.Database, data: st.DataObject) -> None:
-    """A chain of matrices, some of them sparse, some of the products masked, summed or transposed."""
+    """A chain of matrices, some sparse, with some products masked, summed or transposed."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     count = data.draw(st.integers(2, 5))
     bounds = [data.draw(st.sampled_from((1, 2, 7, 40))) for _ in range(count + 1)]
@@ -196,8 +196,8 @@ def check_products(db: se.Database, data: st.DataObject) -> None:
     else:
         lines.append(f"Y[j, i] = T{count - 1}[i, j]")
         value = value.T
-    found = db.run("\n".join(lines), optimizer=data.draw(st.sampled_from(("dp", "greedy", "relational"))))
-    np.testing.assert_allclose(found["Y"].to_numpy(), value, rtol=1e-9, atol=1e-9)
+    results = db.run("\n".join(lines), optimizer=data.draw(st.sampled_from(("dp", "greedy", "relational"))))
+    np.testing.assert_allclose(results["Y"].to_numpy(), value, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +212,8 @@ def test_constants_keep_no_product_apart(db: se.Database, text: str) -> None:
     arrays = load_sampled(db)
     plan = db.plan(text)
     assert plan.cost < 0.3 * db.plan(text, rewrite=False).cost
-    wanted = arrays["A"] * (arrays["U"] @ arrays["V"]) / np.sqrt(60)
-    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), wanted, rtol=1e-9)
+    expected = arrays["A"] * (arrays["U"] @ arrays["V"]) / np.sqrt(60)
+    np.testing.assert_allclose(db.run(plan)["S"].to_numpy(), expected, rtol=1e-9)
 
 
 def test_constants_are_multiplied_with_sums_not_with_their_terms(db: se.Database) -> None:
@@ -226,5 +226,5 @@ def test_constants_are_multiplied_with_sums_not_with_their_terms(db: se.Database
 def test_sums_that_may_overflow_keep_their_constants(db: se.Database) -> None:
     db.tensor("B", np.full((2, 3), 1e200))
     db.tensor("C", np.full((3, 2), 1e108))
-    found = db.run("T[i, k] = sum(B[i, j] * 1e-200 * C[j, k])")["T"].to_numpy()
-    np.testing.assert_allclose(found, np.full((2, 2), 3e108), rtol=1e-9)
+    result = db.run("T[i, k] = sum(B[i, j] * 1e-200 * C[j, k])")["T"].to_numpy()
+    np.testing.assert_allclose(result, np.full((2, 2), 3e108), rtol=1e-9)

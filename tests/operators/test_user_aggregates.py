@@ -23,7 +23,7 @@ NOTHING = (-math.inf, -math.inf, -math.inf)
 
 
 def earlier(state: Pair, other: Pair) -> Pair:
-    """The lesser of two values, of equal ones the one that stands first."""
+    """The smaller of two values; of equal values, the first one."""
     if other[0] < state[0] or (other[0] == state[0] and other[1] < state[1]):
         return other
     return state
@@ -106,13 +106,13 @@ def test_results_do_not_depend_on_storage_or_plan(
     S[i] = sum[n](least[j, n](A[i, j, j2], A[i, j2, k]))
     """
     text = text.replace("    S[i] = sum[n](least[j, n](A[i, j, j2], A[i, j2, k]))\n", "")
-    found = db.run(text, optimizer=optimizer, tiles=(2,))
-    np.testing.assert_allclose(found["T"].to_numpy(), top_of_array(array, 1))
+    results = db.run(text, optimizer=optimizer, tiles=(2,))
+    np.testing.assert_allclose(results["T"].to_numpy(), top_of_array(array, 1))
     flat = np.moveaxis(array, 1, 0).reshape(5, -1)
-    np.testing.assert_allclose(found["M"].to_numpy(), moments_of_array(flat, 1).T)
-    np.testing.assert_allclose(found["G"].to_numpy(), np.prod(1 + array / 8))
+    np.testing.assert_allclose(results["M"].to_numpy(), moments_of_array(flat, 1).T)
+    np.testing.assert_allclose(results["G"].to_numpy(), np.prod(1 + array / 8))
     values = np.stack([array.min(1).astype(float), array.argmin(1).astype(float)], axis=-1)
-    np.testing.assert_array_equal(found["L"].to_numpy(), values.transpose(1, 0, 2))
+    np.testing.assert_array_equal(results["L"].to_numpy(), values.transpose(1, 0, 2))
 
 
 def test_the_oracle_agrees() -> None:
@@ -125,9 +125,9 @@ def test_two_tensors_of_other_labels(db: se.Database) -> None:
     values, places = np.array([[3.0, 1.0, 2.0], [5.0, 0.0, 0.0]]), np.array([10.0, 20.0, 30.0])
     db.tensor("A", values)
     db.tensor("P", places)
-    found = db.run("R[i, n] = least[j, n](A[i, j], P[j] + 1)\nD[n] = least[j, n](P[j], P[j])")
-    assert found["R"].to_numpy().tolist() == [[1, 21], [0, 21]]
-    assert found["D"].to_numpy().tolist() == [10, 10]
+    results = db.run("R[i, n] = least[j, n](A[i, j], P[j] + 1)\nD[n] = least[j, n](P[j], P[j])")
+    assert results["R"].to_numpy().tolist() == [[1, 21], [0, 21]]
+    assert results["D"].to_numpy().tolist() == [10, 10]
 
 
 def test_many_rows_on_threads(db: se.Database) -> None:
@@ -138,12 +138,12 @@ def test_many_rows_on_threads(db: se.Database) -> None:
     db.tensor("A", (indices, values), shape=(1000, 400))
     dense = np.zeros((1000, 400))
     dense[tuple(indices)] = values
-    found = db.run("T[i, n] = top3[j, n](A[i, j])\nM[n] = moments[i, j, n](A[i, j])")
-    np.testing.assert_allclose(found["T"].to_numpy(), top_of_array(dense, 1))
-    np.testing.assert_allclose(found["M"].to_numpy(), moments_of_array(dense.ravel(), 0), atol=1e-6)
+    results = db.run("T[i, n] = top3[j, n](A[i, j])\nM[n] = moments[i, j, n](A[i, j])")
+    np.testing.assert_allclose(results["T"].to_numpy(), top_of_array(dense, 1))
+    np.testing.assert_allclose(results["M"].to_numpy(), moments_of_array(dense.ravel(), 0), atol=1e-6)
 
 
-def test_what_is_absent_stays_so(db: se.Database) -> None:
+def test_absent_entries_stay_absent(db: se.Database) -> None:
     db.tensor("A", ([[3, 3], [1, 7]], [2.0, 5.0]), shape=(1000, 8))
     plan = db.plan("T[i, n] = top3[j, n](A[i, j])")
     result = db.run(plan)["T"]
@@ -155,8 +155,8 @@ def test_what_is_absent_stays_so(db: se.Database) -> None:
 def test_in_expressions(db: se.Database) -> None:
     array = np.array([[3.0, 1.0, 2.0, 9.0], [5.0, 0.0, 4.0, 4.0]])
     db.tensor("A", array)
-    found = db.run("R[i] = sum[n](top3[j, n](A[i, j] * 2)) / growth[j](0 * A[i, j])")["R"].to_numpy()
-    assert found.tolist() == [28, 26]
+    result = db.run("R[i] = sum[n](top3[j, n](A[i, j] * 2)) / growth[j](0 * A[i, j])")["R"].to_numpy()
+    assert result.tolist() == [28, 26]
 
 
 def test_states_may_hold_infinities(db: se.Database) -> None:
@@ -166,11 +166,11 @@ def test_states_may_hold_infinities(db: se.Database) -> None:
         db.run("G[] = growth(A[j] * 1e200)")
 
 
-def test_of_nothing(db: se.Database) -> None:
+def test_empty_tensors(db: se.Database) -> None:
     db.tensor("A", np.zeros((2, 0)))
-    found = db.run("T[i, n] = top3[j, n](A[i, j])\nG[i] = growth[j](A[i, j])")
-    assert found["T"].to_numpy().tolist() == [[-math.inf] * 3] * 2
-    assert found["G"].to_numpy().tolist() == [1, 1]
+    results = db.run("T[i, n] = top3[j, n](A[i, j])\nG[i] = growth[j](A[i, j])")
+    assert results["T"].to_numpy().tolist() == [[-math.inf] * 3] * 2
+    assert results["G"].to_numpy().tolist() == [1, 1]
     se.aggregate("spread", lambda s, x: (min(s[0], x), max(s[1], x)), (math.inf, -math.inf), _widest)
     with pytest.raises(se.SemanticsError, match="R: spread of no values is not defined"):
         db.run("R[i, n] = spread[j, n](A[i, j])")
@@ -205,8 +205,8 @@ def test_programs_and_plans_are_written_and_read(db: se.Database) -> None:
     db.tensor("A", array)
     plan = db.plan(program)
     again = db.load_plan(plan.to_json())
-    for name, wanted in {"R": [[1, 1], [2, 0]], "T": [9, 8, -math.inf]}.items():
-        assert db.run(plan)[name].to_numpy().tolist() == db.run(again)[name].to_numpy().tolist() == wanted
+    for name, expected in {"R": [[1, 1], [2, 0]], "T": [9, 8, -math.inf]}.items():
+        assert db.run(plan)[name].to_numpy().tolist() == db.run(again)[name].to_numpy().tolist() == expected
 
 
 def test_python_writes_them_as_text_does() -> None:
@@ -236,7 +236,7 @@ def test_python_writes_them_as_text_does() -> None:
         ("R[i, j] = growth[j](A[i, j]) * A[i, j]", r"growth\[j\] aggregates a label that is also used outside it"),
     ],
 )
-def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:
+def test_invalid_programs_are_refused(text: str, message: str) -> None:
     with pytest.raises(se.ParseError, match=message):
         se.program(text)
 
@@ -278,7 +278,7 @@ def plus(state: float, other: float) -> float:
         ("odd", (plus, 10**400, plus), "which is too large for float64"),
     ],
 )
-def test_what_is_no_aggregate_is_refused(name: str, parts: tuple[Any, ...], message: str) -> None:
+def test_invalid_aggregates_are_refused(name: str, parts: tuple[Any, ...], message: str) -> None:
     with pytest.raises(se.SemanticsError, match=message):
         se.aggregate(name, *parts)
     assert name not in USER_AGGREGATES
@@ -291,7 +291,7 @@ def test_what_is_no_aggregate_is_refused(name: str, parts: tuple[Any, ...], mess
         (lambda s, x: s + len([x]), "allocate memory|cannot be compiled|exception"),
     ],
 )
-def test_what_kernels_must_not_do_is_refused(db: se.Database, fold: Callable[..., Any], message: str) -> None:
+def test_unsafe_functions_are_refused(db: se.Database, fold: Callable[..., Any], message: str) -> None:
     db.tensor("A", np.ones(3))
     try:
         se.aggregate("unsafe", fold, 0.0, plus, None)
@@ -301,7 +301,7 @@ def test_what_kernels_must_not_do_is_refused(db: se.Database, fold: Callable[...
         db.run("R[] = unsafe(A[i])")
 
 
-def test_sql_knows_those_of_this_process_alone(db: se.Database) -> None:
+def test_sql_has_aggregates_of_this_process_only(db: se.Database) -> None:
     with pytest.raises(
         Exception, match=r"tensor_fold: no such aggregate is registered; .*known only in the Python process"
     ):
@@ -331,20 +331,20 @@ def test_sql_knows_those_of_this_process_alone(db: se.Database) -> None:
 
 
 @pytest.mark.engines("postgresql", reason="DuckDB runs them")
-def test_postgresql_says_that_it_has_none(db: se.Database) -> None:
+def test_postgresql_refuses_them(db: se.Database) -> None:
     db.tensor("A", np.ones(3))
     with pytest.raises(se.PlanError, match="growth is a Python function, and PostgreSQL has none of those yet"):
         db.run("G[] = growth(A[i])")
 
 
-def test_workers_leave_states_whole(db: se.Database) -> None:
+def test_plans_for_workers_do_not_cut_states(db: se.Database) -> None:
     array = sparse_array("float64", 0)
     db.tensor("A", array)
-    found = db.run(db.plan("T[i, k, n] = top3[j, n](A[i, j, k])", workers=4))["T"].to_numpy()
-    np.testing.assert_array_equal(found, top_of_array(array, 1))
+    result = db.run(db.plan("T[i, k, n] = top3[j, n](A[i, j, k])", workers=4))["T"].to_numpy()
+    np.testing.assert_array_equal(result, top_of_array(array, 1))
 
 
-def test_what_functions_call_counts_when_they_are_registered_again(db: se.Database) -> None:
+def test_changes_of_called_functions_count(db: se.Database) -> None:
     db.tensor("A", np.ones(3))
     factor = 1.0
 
@@ -386,21 +386,21 @@ def test_programs_read_before_an_aggregate_changed_shape_are_refused(db: se.Data
         (lambda s, x: s + math.log(abs(x)), [[1.0, 0.0], [1.0, math.e]], [-math.inf, 1.0]),
     ],
 )
-def test_what_python_raises_is_infinite_in_kernels(
+def test_python_exceptions_are_infinities_in_kernels(
     db: se.Database, fold: Callable[..., Any], array: list[list[float]], expected: list[float]
 ) -> None:
     se.aggregate("steep", fold, 0.0, plus)
     db.tensor("A", np.array(array), promoted={"dim_0": 1, "dim_1": 1})
-    found = db.run("Y[i] = steep[j](A[i, j])", nonfinite="allow")["Y"].to_numpy()
-    np.testing.assert_allclose(found, expected)
+    result = db.run("Y[i] = steep[j](A[i, j])", nonfinite="allow")["Y"].to_numpy()
+    np.testing.assert_allclose(result, expected)
     with pytest.raises(se.SparseEinsumError, match="Y turned NaN or infinite"):
         db.run("Y[i] = steep[j](A[i, j])")
 
 
 def test_fills_beyond_all_numbers(db: se.Database) -> None:
     db.tensor("B", ([[0], [5]], [7.0]), shape=(2, 3000), fill=1.0)
-    found = db.run("Y[i] = growth[j](B[i, j])", nonfinite="allow")["Y"].to_numpy()
-    assert found.tolist() == [math.inf, math.inf]
+    result = db.run("Y[i] = growth[j](B[i, j])", nonfinite="allow")["Y"].to_numpy()
+    assert result.tolist() == [math.inf, math.inf]
 
 
 def test_functions_of_users_inside(db: se.Database) -> None:
@@ -419,7 +419,7 @@ def test_functions_of_users_inside(db: se.Database) -> None:
     assert db.run("Y[] = nested(A[i])")["Y"].to_numpy() == 8
 
 
-def test_the_algebra_has_none(db: se.Database) -> None:
+def test_the_relational_algebra_has_none(db: se.Database) -> None:
     db.tensor("A", np.ones((2, 3)))
     for text in ("Y[i] = growth[j](A[i, j])", "Y[i, n] = top3[j, n](A[i, j])"):
         for optimizer in ("dp", "relational"):

@@ -66,23 +66,23 @@ EXPRESSIONS: dict[str, tuple[Callable[[], se.Matrix], Callable[[dict[str, Array]
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_matrices_are_numpys(name: str) -> None:
-    build, wanted = EXPRESSIONS[name]
+    build, expected = EXPRESSIONS[name]
     program = se.program({"R1": build()})
     assert program.outputs == ("R1",)
-    np.testing.assert_allclose(evaluate_program(program, ARRAYS)["R1"], wanted(ARRAYS), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(evaluate_program(program, ARRAYS)["R1"], expected(ARRAYS), rtol=1e-12, atol=1e-12)
 
 
 def test_programs_of_matrices_run(db: se.Database) -> None:
     for name, array in ARRAYS.items():
         db.tensor(name, array)
-    build, wanted = EXPRESSIONS["squared distance"]
+    build, expected = EXPRESSIONS["squared distance"]
     gradient, wanted_gradient = EXPRESSIONS["a gradient"]
     results = db.run(se.program({"loss": build(), "g": gradient()}))
-    np.testing.assert_allclose(results["loss"].to_numpy(), wanted(ARRAYS), rtol=1e-9)
+    np.testing.assert_allclose(results["loss"].to_numpy(), expected(ARRAYS), rtol=1e-9)
     np.testing.assert_allclose(results["g"].to_numpy(), wanted_gradient(ARRAYS), rtol=1e-9)
 
 
-def test_what_has_no_name_yet_is_no_program(db: se.Database) -> None:
+def test_unnamed_expressions_are_no_programs(db: se.Database) -> None:
     db.tensor("X", np.eye(3))
     x: Any = se.matrix("X")
     for compute in (db.plan, db.run):
@@ -90,7 +90,7 @@ def test_what_has_no_name_yet_is_no_program(db: se.Database) -> None:
             compute(x)
 
 
-def test_a_named_part_is_a_result_of_its_own() -> None:
+def test_a_named_part_becomes_a_result() -> None:
     text = str(se.program({"L": ((U @ V.T).named("M") ** 2).sum()}))
     assert text == "M[i, j] = sum(U[i, k] * V[j, k])\nL[] = sum(M[k, l] ^ 2)"
 

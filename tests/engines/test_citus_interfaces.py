@@ -20,7 +20,7 @@ LEFT, RIGHT = np.arange(12.0).reshape(4, 3), np.arange(6.0).reshape(3, 2)
 
 @pytest.fixture
 def db(citus: se.Database) -> se.Database:
-    """The database with two matrices, of which one is distributed."""
+    """The database with two matrices, one of them distributed."""
     citus.tensor("A", LEFT, promoted=["dim_0", "dim_1"], distribute="dim_0")
     citus.tensor("B", RIGHT, distribute="dim_0")
     return citus
@@ -68,15 +68,15 @@ class TestTables:
         db.connection.execute("DROP VIEW of_a")
 
     def test_natural_keys_of_a_distributed_table(self, db: se.Database) -> None:
-        """Looked-up rows are brought elsewhere under the names of axes, whatever their columns are called."""
+        """Rows with looked-up keys are redistributed by axis names, whatever the table's columns are called."""
         db.connection.execute("CREATE TABLE likes (who TEXT, whom TEXT, weight FLOAT8)")
         db.connection.execute("SELECT create_distributed_table('likes', 'who')")
         db.connection.execute("INSERT INTO likes VALUES ('a', 'b', 1), ('b', 'c', 2), ('d', 'a', 3)")
         db.tensor_from_table("L", "likes", ["who", "whom"], "weight", keys={"who": "person", "whom": "person"})
         ranks = pd.DataFrame({"person": ["a", "b", "c", "d"], "rank": [1.0, 10.0, 100.0, 1000.0]})
         db.tensor("R", ranks, distribute="person")
-        found = db.run("Y[i] = sum(L[i, j] * R[j])")["Y"].df()
-        assert dict(zip(found["i"], found["val"], strict=True)) == {"a": 10.0, "b": 200.0, "d": 3.0}
+        result = db.run("Y[i] = sum(L[i, j] * R[j])")["Y"].df()
+        assert dict(zip(result["i"], result["val"], strict=True)) == {"a": 10.0, "b": 200.0, "d": 3.0}
         db.run("Y[i] = sum(L[i, j] * R[j])", into={"Y": "liked"})
         rows = db.connection.execute("SELECT i, val FROM liked ORDER BY i").fetchall()
         assert rows == [("a", 10.0), ("b", 200.0), ("d", 3.0)]
@@ -87,15 +87,15 @@ class TestTables:
 
     def test_saved_plans(self, db: se.Database, tmp_path: Path) -> None:
         db.plan(PRODUCT).save(tmp_path / "plan.json")
-        found = db.run(db.load_plan(tmp_path / "plan.json"))["C"]
-        np.testing.assert_array_equal(found.to_numpy(), LEFT @ RIGHT)
+        result = db.run(db.load_plan(tmp_path / "plan.json"))["C"]
+        np.testing.assert_array_equal(result.to_numpy(), LEFT @ RIGHT)
 
     def test_models_of_dbt_are_refused(self, db: se.Database, tmp_path: Path) -> None:
         with pytest.raises(se.SparseEinsumError, match="dbt models cannot; run the program with"):
             db.write_dbt(db.plan(PRODUCT), tmp_path, "product")
 
-    def test_a_transaction_of_the_users_whose_statements_work_on_one_shard_at_a_time(self, db: se.Database) -> None:
-        """As the documentation says."""
+    def test_a_transaction_with_sequential_shard_access(self, db: se.Database) -> None:
+        """The documentation shows this transaction."""
         with db.connection.transaction(force_rollback=True):
             db.connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
             assert db.statistics("A").entries == 11
@@ -144,11 +144,11 @@ class TestPsql:
         query = "SELECT tensor, tuples FROM sparseeinsum.einsum(%s)"
         assert session.execute(query, [PRODUCT]).fetchall() == [("C", 8)]
         assert is_distributed(db, "c")
-        found = session.execute("SELECT val FROM c ORDER BY i, k").fetchall()
-        assert [value for (value,) in found] == (LEFT @ RIGHT).ravel().tolist()
-        shown = session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])', run => true)").fetchall()
-        assert any("between machines" in line for (line,) in shown)
-        with session.transaction(force_rollback=True):  # both in one
+        rows = session.execute("SELECT val FROM c ORDER BY i, k").fetchall()
+        assert [value for (value,) in rows] == (LEFT @ RIGHT).ravel().tolist()
+        explanation = session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])', run => true)").fetchall()
+        assert any("between machines" in line for (line,) in explanation)
+        with session.transaction(force_rollback=True):  # both in one call
             session.execute("SELECT sparseeinsum.explain('Y[i] = sum(C[i, k])')").fetchall()
             assert session.execute(query, ["Y[i] = sum(C[i, k])"]).fetchall() == [("Y", 4)]
         assert session.execute("SELECT to_regclass('y')").fetchone() == (None,)

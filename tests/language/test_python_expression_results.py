@@ -122,11 +122,11 @@ CASES = [(expression["i", "j"], value) for expression, value in ELEMENTWISE] + [
 ]
 
 
-def assert_same(result: se.TensorResult, wanted: Any) -> None:  # noqa: ANN401  # an array or number
-    found = result.to_numpy()
-    assert (found.shape, found.dtype) == (np.shape(wanted), wanted.dtype)
-    tolerance = 1e-5 if wanted.dtype in (np.float32, np.complex64) else 1e-12
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+def assert_same(result: se.TensorResult, expected: Any) -> None:  # noqa: ANN401  # an array or number
+    actual = result.to_numpy()
+    assert (actual.shape, actual.dtype) == (np.shape(expected), expected.dtype)
+    tolerance = 1e-5 if expected.dtype in (np.float32, np.complex64) else 1e-12
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
@@ -137,7 +137,7 @@ def test_expressions(db: se.Database, built: Any, value: Callable[[], Any], opti
 
 
 @pytest.mark.parametrize(("built", "value"), CASES[::3], ids=[repr(built) for built, _ in CASES[::3]])
-def test_what_a_program_prints_runs(db: se.Database, built: Any, value: Callable[[], Any]) -> None:  # noqa: ANN401  # not exported
+def test_printed_programs_run(db: se.Database, built: Any, value: Callable[[], Any]) -> None:  # noqa: ANN401  # not exported
     assert_same(db.run(str(se.program({"Y": built})))["Y"], value())
 
 
@@ -155,11 +155,11 @@ def test_a_program_of_several_statements(db: se.Database, optimizer: str) -> Non
     assert_same(results["Best"], scores_wanted.max(1))
 
 
-def test_declared_results_have_labels_of_their_own(db: se.Database) -> None:
+def test_declared_results_have_their_own_labels(db: se.Database) -> None:
     spread = se.tensor("Spread", {"k": 2, "j": 4, "l": 3})
     spread["k", "j", "l"] = V_j * (se.index("k") + 1)
-    wanted = np.broadcast_to((v * np.array([[1], [2]]))[:, :, None], (2, 4, 3))
-    assert_same(db.run(se.program(spread))["Spread"], wanted)
+    expected = np.broadcast_to((v * np.array([[1], [2]]))[:, :, None], (2, 4, 3))
+    assert_same(db.run(se.program(spread))["Spread"], expected)
 
 
 def test_labels_promoted_by_hand(db: se.Database) -> None:
@@ -168,7 +168,7 @@ def test_labels_promoted_by_hand(db: se.Database) -> None:
     assert_same(result, a * 2)
 
 
-def test_declared_inputs_are_compared_with_what_is_stored(db: se.Database) -> None:
+def test_declared_inputs_are_compared_with_stored_tensors(db: se.Database) -> None:
     declared = se.tensor("A", {"x": 3, "y": 5})
     with pytest.raises(se.ShapeError, match="A"):
         db.run(se.program({"Y": declared["i", "j"]["i", "j"]}))

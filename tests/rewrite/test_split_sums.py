@@ -39,11 +39,11 @@ def test_squared_distances_of_sparse_vectors(loaded: se.Database) -> None:
 )
 def test_any_polynomial_in_any_plan(loaded: se.Database, join: str, optimizer: str) -> None:
     text = f"D[i, k] = sum({join})"
-    expected = loaded.run(text, nonfinite="allow", optimizer="dense")["D"].to_numpy()  # nothing is taken apart
+    expected = loaded.run(text, nonfinite="allow", optimizer="dense")["D"].to_numpy()  # no sum is split
     np.testing.assert_allclose(loaded.run(text, optimizer=optimizer)["D"].to_numpy(), expected, rtol=1e-10, atol=1e-9)
 
 
-def test_dense_operands_stay_together(db: se.Database) -> None:
+def test_sums_of_dense_operands_are_not_split(db: se.Database) -> None:
     rng = np.random.default_rng(2)
     db.tensor("A", rng.normal(size=(8, 9)))
     db.tensor("B", rng.normal(size=(9, 7)))
@@ -51,7 +51,7 @@ def test_dense_operands_stay_together(db: se.Database) -> None:
     np.testing.assert_allclose(db.run(DISTANCES)["D"].to_numpy(), distances(db), rtol=1e-12)
 
 
-def test_values_that_are_not_finite_stay_together(loaded: se.Database) -> None:
+def test_sums_of_nonfinite_values_are_not_split(loaded: se.Database) -> None:
     assert len(loaded.plan(DISTANCES, nonfinite="allow").notation()) == 1
     spoilt = sparse(60, 500, 0)
     spoilt.data[0] = np.inf

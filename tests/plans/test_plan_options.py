@@ -25,12 +25,12 @@ def chain(db: se.Database) -> se.Database:
 
 @pytest.mark.parametrize("labels", ["", "i", "j", "ik", "ijk"])
 @pytest.mark.parametrize("optimizer", ["dp", "greedy"])
-def test_pins_are_kept_to(chain: se.Database, labels: str, optimizer: str) -> None:
+def test_pinned_labels_are_promoted(chain: se.Database, labels: str, optimizer: str) -> None:
     plan = chain.plan(CHAIN, pin={"T": labels.upper()}, optimizer=optimizer)
     assert promoted(plan, "T") == frozenset(labels)
 
 
-def test_everything_else_is_chosen_around_a_pin() -> None:
+def test_unpinned_labels_are_optimized() -> None:
     for problem in drawn(is_tree=True, count=15):
         einsum = problem.model.graph.einsums[-1]
         pinned = frozenset(einsum.labels[::2])
@@ -57,7 +57,7 @@ def test_pins_against_the_optimizer_are_refused(chain: se.Database) -> None:
 
 
 @pytest.mark.parametrize("text", ["T[I, k] = sum(A[I, j] * B[j, k])", "T[i, k] = sum(A[i, J] * B[J, k])"])
-def test_what_is_promoted_by_hand_stays_so(chain: se.Database, text: str) -> None:
+def test_labels_in_upper_case_stay_promoted(chain: se.Database, text: str) -> None:
     by_hand = {label.lower() for label in "IJ" if label in text}
     plans = chain.plan(text, top=20)
     assert {frozenset(promoted(plan, "T")) for plan in plans} == {
@@ -68,14 +68,14 @@ def test_what_is_promoted_by_hand_stays_so(chain: se.Database, text: str) -> Non
     assert all(plan.notation()[0].startswith(text[:4]) or "J" in text for plan in plans)
 
 
-def test_left_side_promoted_by_hand_is_delivered_so(chain: se.Database) -> None:
+def test_labels_in_upper_case_give_the_layout(chain: se.Database) -> None:
     plan = chain.plan("T[I, k] = sum(A[I, j] * B[j, k])")
     assert plan.data.decomposed.layouts["T"] == Decomposition((1, DEMOTED))
     entries = chain.plan("T[i, k] = sum(A[i, j] * B[j, k])")
     assert entries.data.decomposed.layouts["T"] == Decomposition((1, 1))
 
 
-def test_memory_limit_is_kept_to(db: se.Database) -> None:
+def test_memory_limit_is_respected(db: se.Database) -> None:
     rng = np.random.default_rng(0)
     db.tensor("A", rng.random((64, 64)))
     db.tensor("B", rng.random((64, 64)))

@@ -23,7 +23,7 @@ def loaded(db: se.Database) -> se.Database:
 
 
 @pytest.mark.parametrize("table", NO_NAMES)
-def test_what_names_no_table(loaded: se.Database, table: str) -> None:
+def test_names_that_are_no_table(loaded: se.Database, table: str) -> None:
     attempts: tuple[Callable[[], object], ...] = (
         lambda: loaded.run(PROGRAM, into={"Y": table}),
         lambda: loaded.tensor_from_table("Q", table, index=["i"], value="v"),
@@ -35,7 +35,7 @@ def test_what_names_no_table(loaded: se.Database, table: str) -> None:
 
 
 @pytest.mark.parametrize("table", ["a'b", "a;b"])
-def test_what_names_no_table_in_a_program(loaded: se.Database, table: str) -> None:
+def test_names_that_are_no_table_in_a_program(loaded: se.Database, table: str) -> None:
     with pytest.raises(se.CatalogueError, match="names no table"):
         loaded.run(f'tensor Q[i] from "{table}"\nY[i] = Q[i]')
 
@@ -55,7 +55,7 @@ def test_characters_that_databases_do_not_store(loaded: se.Database, name: str) 
 
 
 def test_names_of_several_lines(loaded: se.Database) -> None:
-    """As SQL is written in lines, some of them would be other names."""
+    """A line break in a name must not split a line of SQL."""
     with pytest.raises(se.ShapeError, match="a name of several lines"):
         loaded.tensor("Q", np.ones(2), axes=["x" * 70 + "\n"])
     with pytest.raises(se.CatalogueError, match="which is of several lines"):
@@ -83,7 +83,7 @@ FORGED: list[object] = [None, "x", -1, float("inf"), [], {}, 2**80, "\ud800", [[
 
 
 def test_forged_plans(loaded: se.Database, tmp_path: Path) -> None:
-    """Each part of a plan replaced by what does not belong there: read and right, or refused."""
+    """Each part of a saved plan is replaced by an unsuitable one: the plan gives the right result or is refused."""
     path = tmp_path / "plan.json"
     loaded.plan(PROGRAM).save(path)
     content = json.loads(path.read_text())

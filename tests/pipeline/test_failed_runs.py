@@ -57,7 +57,7 @@ def test_failed_transaction_of_the_user(loaded: se.Database) -> None:
 
 @pytest.mark.engines("duckdb", reason="the setting is DuckDB's")
 def test_statement_that_fails_leaves_nothing_behind(db: se.Database) -> None:
-    """Too little memory for a matrix that is shared by two results, and so goes to a temporary table."""
+    """Memory is too small for a matrix that two results read, which is therefore materialised."""
     square = np.random.default_rng(0).random((400, 400))
     db.tensor("A", square)
     plan = db.plan("T[i, k] = sum(A[i, j] * A[j, k])\nY[i] = sum(T[i, k])\nZ[i] = max(T[i, k])")
@@ -77,11 +77,11 @@ def test_interrupted_run_leaves_nothing_behind(db: se.Database) -> None:
     plan = db.plan("T[i, k] = sum(A[i, j] * A[j, k])\nY[i] = sum(T[i, k])\nZ[i] = max(T[i, k])", optimizer="relational")
     before = contents(db)
     is_over = threading.Event()
-    stop = db.connection.interrupt if engine_of(db).dialect_name == "duckdb" else db.connection.cancel
+    cancel = db.connection.interrupt if engine_of(db).dialect_name == "duckdb" else db.connection.cancel
 
     def interrupt() -> None:
-        while not is_over.wait(0.2):  # once might be before the statement starts
-            stop()
+        while not is_over.wait(0.2):  # the first one might come before the statement starts
+            cancel()
 
     thread = threading.Thread(target=interrupt)
     thread.start()
@@ -95,7 +95,7 @@ def test_interrupted_run_leaves_nothing_behind(db: se.Database) -> None:
     assert_usable(db)
 
 
-def test_table_that_vanishes_between_plan_and_run(loaded: se.Database) -> None:
+def test_table_that_is_dropped_between_plan_and_run(loaded: se.Database) -> None:
     plan = loaded.plan(SHARED)
     run_sql(loaded, "DROP TABLE B")
     before = contents(loaded)
@@ -106,7 +106,7 @@ def test_table_that_vanishes_between_plan_and_run(loaded: se.Database) -> None:
     np.testing.assert_array_equal(loaded.run(plan)["Y"].to_numpy(), (A @ B).sum(axis=1))
 
 
-def test_tables_of_users_are_in_nobodys_way(loaded: se.Database) -> None:
+def test_tables_of_users_do_not_clash(loaded: se.Database) -> None:
     names = ("T", "new_A", "incoming", "given", "rows", "keys", "added", "relation")
     for name in names:
         run_sql(loaded, f'CREATE TEMPORARY TABLE "sparseeinsum_{name}" AS SELECT 42 AS answer')
@@ -149,7 +149,7 @@ def test_values_that_turn_non_finite_are_refused(loaded: se.Database, value: flo
         pytest.param(B, ["dim_0", "dim_1"], id="another decomposition"),
     ],
 )
-def test_tensor_defined_anew_needs_a_new_plan(
+def test_tensor_that_is_redefined_needs_a_new_plan(
     loaded: se.Database, data: NDArray[np.float64], promoted: list[str] | None
 ) -> None:
     plan = loaded.plan(PRODUCT)
@@ -167,8 +167,8 @@ def test_two_threads_on_two_cursors(loaded: se.Database) -> None:
     def work() -> None:
         with se.connect(loaded.connection.cursor()) as database:
             for turn in range(5):
-                found = database.run(plan if turn % 2 else SHARED)
-                results.append(found["Z"].to_numpy().tolist())
+                result = database.run(plan if turn % 2 else SHARED)
+                results.append(result["Z"].to_numpy().tolist())
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -179,7 +179,7 @@ def test_two_threads_on_two_cursors(loaded: se.Database) -> None:
 
 
 @pytest.mark.engines("duckdb", reason="cursors are DuckDB's connections")
-def test_run_sees_what_others_have_committed(loaded: se.Database) -> None:
+def test_run_sees_committed_changes(loaded: se.Database) -> None:
     other = loaded.connection.cursor()
     other.execute("BEGIN; DELETE FROM A WHERE dim_0 = 0")
     np.testing.assert_array_equal(loaded.run("Y[i] = sum(A[i, j])")["Y"].to_numpy(), [3, 7])

@@ -22,14 +22,14 @@ def test_keywords_as_names(db: se.Database, name: str, optimizer: str) -> None:
     result = db.run(PROGRAM.format(name=name), optimizer=optimizer, into={"where": "limit"}, outputs=["select"])
     select = array + 1
     np.testing.assert_allclose(result["select"].to_numpy(), select)
-    kept = run_sql(db, 'SELECT * FROM "limit" ORDER BY 1')
+    rows = run_sql(db, 'SELECT * FROM "limit" ORDER BY 1')
     table = (select * array).sum(axis=1)
-    assert kept == [(index, value) for index, value in enumerate(table @ select)]
+    assert rows == [(index, value) for index, value in enumerate(table @ select)]
     assert not any("temp" in relation for relation in contents(db))
 
 
 @pytest.mark.parametrize("style", ["cte", "staged"])
-def test_their_sql_runs(db: se.Database, style: str) -> None:
+def test_sql_with_keywords_runs(db: se.Database, style: str) -> None:
     db.tensor("from", np.arange(6.0).reshape(2, 3))
     for statement in db.plan(PROGRAM.format(name="from"), optimizer="relational").sql(style).split(";\n")[:-1]:
         db.connection.execute(statement)
@@ -39,6 +39,6 @@ def test_a_form_feed_ends_no_line() -> None:
     with pytest.raises(se.ParseError) as caught:
         se.program("C[i] = A[i]\f\n\tD[i] = = A[i]")
     assert caught.value.line == 2
-    *_, shown, caret = str(caught.value).split("\n")
-    assert shown == "  \tD[i] = = A[i]"
+    *_, source_line, caret = str(caught.value).split("\n")
+    assert source_line == "  \tD[i] = = A[i]"
     assert caret == "  \t       ^"

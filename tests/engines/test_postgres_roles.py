@@ -16,7 +16,7 @@ from sparseeinsum.cli import main
 DATABASE = "rights"
 PROGRAM = "Y[i] = 2 * EV[i]"
 
-# What tells who ran it, in whatever transaction.
+# A function that reports the role that runs it, in any transaction.
 _EVIL = """
 CREATE FUNCTION lows.evil(x FLOAT8) RETURNS FLOAT8 LANGUAGE plpgsql {volatility} AS $$
 BEGIN
@@ -27,7 +27,7 @@ END $$"""
 
 @dataclass
 class Roles:
-    """Sessions of the roles of a database, and what has run as whom."""
+    """Sessions of the roles of a database, and the roles that ran the reporting function."""
 
     server: PostgresServer
     boss: psycopg.Connection
@@ -49,7 +49,7 @@ def _connected(server: PostgresServer, role: str, warned: list[str]) -> psycopg.
 
 @pytest.fixture
 def roles(postgres_python: PostgresServer) -> Iterator[Roles]:
-    """A superuser with a table of its own, and the role low with a schema; a catalogue that both may use."""
+    """A superuser with a table, the role low with a schema, and a catalogue that both may use."""
     with postgres_python.connect() as maintenance:
         maintenance.execute(f"CREATE DATABASE {DATABASE}")
         maintenance.execute("CREATE ROLE low LOGIN; CREATE ROLE other LOGIN")
@@ -72,7 +72,7 @@ def roles(postgres_python: PostgresServer) -> Iterator[Roles]:
             maintenance.execute("DROP ROLE low; DROP ROLE other")
 
 
-# Relations whose owner has something run when they are read: how its function is declared, and what calls it.
+# Relations that run their owner's function when they are read: its volatility, and the statement that uses it.
 TRAPS = {
     "view": ("VOLATILE", "CREATE VIEW ev AS SELECT i, lows.evil(v) AS v FROM ev_rows"),
     "policy": (
@@ -123,7 +123,7 @@ REFUSED = (se.RightsError, errors.InsufficientPrivilege)
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_nobody_runs_what_others_wrote(roles: Roles, trap: str) -> None:
+def test_code_of_other_roles_never_runs(roles: Roles, trap: str) -> None:
     set_trap(roles, trap)
     roles.as_low().tensor_from_table("EV", "ev", ["i"], "v", shape=[2], dtype="float64")
     roles.low.execute("GRANT SELECT ON ev TO PUBLIC")
@@ -136,20 +136,20 @@ def test_nobody_runs_what_others_wrote(roles: Roles, trap: str) -> None:
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_nor_where_it_is_a_table_that_is_read_by_its_name(roles: Roles, trap: str) -> None:
+def test_code_of_other_roles_never_runs_in_tables_read_by_name(roles: Roles, trap: str) -> None:
     set_trap(roles, trap)
     roles.low.execute("GRANT SELECT ON ev TO PUBLIC")
     roles.boss.execute("SET search_path = public, lows")
     roles.warned.clear()
     db = roles.as_boss()
-    asked: list[Callable[[], object]] = [
+    calls: list[Callable[[], object]] = [
         lambda: db.run("Y[i] = 2 * ev[i]"),
         lambda: db.run('tensor E[i] from "ev"\nY[i] = 2 * E[i]'),
         lambda: db.tensor_from_table("E", "ev", ["i"], "v"),
         lambda: db.tensor("E", "lows.ev", index=["i"], value="v"),
         lambda: db.program("Y = ev"),
     ]
-    for ask in asked:
+    for ask in calls:
         with pytest.raises(se.RightsError, match="belongs to the role low"):
             ask()
     assert roles.warned == []
@@ -168,12 +168,12 @@ def test_ordinary_tables_of_others_are_read(roles: Roles) -> None:
 
 
 def grant_to_other(roles: Roles) -> None:
-    """By the command."""
+    """Grant rights with the command line."""
     assert main(["grant", "other", "--database", roles.server.url(DATABASE)]) == 0
 
 
-def test_entries_do_not_make_tables_of_others_ones_own(roles: Roles) -> None:
-    """Who enters a table in the catalogue that is not its own gets nobody to read, replace or drop it."""
+def test_catalogue_entries_give_no_rights_to_tables(roles: Roles) -> None:
+    """A role that enters another role's table in the catalogue does not make others read, replace or drop it."""
     roles.low.execute(
         "INSERT INTO sparseeinsum.tensors (name, axes, bounds, dtype, fill, tiles, relation, key_columns, "
         "value_column, casts, is_owned) VALUES "
@@ -200,12 +200,12 @@ def test_rows_belong_to_who_entered_them(roles: Roles) -> None:
     roles.boss.execute("GRANT ALL ON a TO low")
     low = roles.as_low()
     low.tensor("B", np.ones(2))
-    asked: list[Callable[[], object]] = [
+    calls: list[Callable[[], object]] = [
         lambda: low.drop_tensor("A"),
         lambda: low.tensor("A", np.zeros(2)),
         lambda: low.tensor_from_table("A", "ev_rows", ["i"], "v"),
     ]
-    for ask in asked:
+    for ask in calls:
         with pytest.raises(se.RightsError, match="the tensor A belongs to the role postgres"):
             ask()
     with pytest.raises(errors.InsufficientPrivilege, match="the tensor A belongs to the role postgres"):
@@ -240,7 +240,7 @@ def test_dictionaries_of_others_are_read_and_not_extended(roles: Roles) -> None:
 
 
 def test_members_share(roles: Roles) -> None:
-    """Of a role of which the caller is a member, views and tensors are as its own; a superuser is a member of none."""
+    """Views and tensors of a role count as its members' own; a superuser is a member of no role."""
     set_trap(roles, "view")
     roles.boss.execute("GRANT low TO other")
     roles.as_low().tensor_from_table("EV", "ev", ["i"], "v")
@@ -256,8 +256,8 @@ def test_members_share(roles: Roles) -> None:
     assert roles.warned == []
 
 
-def test_who_shares_a_role_enters_its_tables(roles: Roles) -> None:
-    """A tensor on a table of a role is read by its members, whichever of them entered it; of none other by nobody."""
+def test_members_enter_the_tables_of_their_role(roles: Roles) -> None:
+    """A tensor on a role's table is read by all members, whichever of them entered it."""
     roles.boss.execute("CREATE ROLE team; GRANT team TO low, other; CREATE TABLE shared (i BIGINT, v FLOAT8)")
     try:
         roles.boss.execute("INSERT INTO shared VALUES (0, 1), (1, 2); ALTER TABLE shared OWNER TO team")
@@ -272,8 +272,8 @@ def test_who_shares_a_role_enters_its_tables(roles: Roles) -> None:
         roles.boss.execute("RESET ROLE; DROP TABLE shared; DROP ROLE team")
 
 
-def test_functions_in_other_schemas_are_not_ours(roles: Roles) -> None:
-    """Whatever comes first on the search_path, SQL of ours means PostgreSQL's functions and those of the extension."""
+def test_functions_in_other_schemas_are_ignored(roles: Roles) -> None:
+    """Whatever the search_path has first, the package's SQL calls functions of PostgreSQL and of the extension."""
     roles.low.execute("""
         CREATE FUNCTION lows.trap(x TEXT) RETURNS FLOAT8 LANGUAGE plpgsql AS
         $$ BEGIN RAISE WARNING 'evil ran as %', current_user; RETURN 1; END $$;
@@ -299,16 +299,16 @@ def test_functions_in_other_schemas_are_not_ours(roles: Roles) -> None:
     db.tensor("B", np.ones((2, 3)))
     roles.boss.execute("SET search_path = lows, public, pg_catalog")
     for _ in range(2):
-        found = db.run(program)
-        assert found["S"].to_numpy() == 6
-        np.testing.assert_array_equal(found["M"].to_numpy(), [1, 2])
+        results = db.run(program)
+        assert results["S"].to_numpy() == 6
+        np.testing.assert_array_equal(results["M"].to_numpy(), [1, 2])
     roles.boss.execute("SET search_path = lows, public, pg_catalog")
     assert roles.boss.execute("SHOW search_path").fetchall() == [("lows, public, pg_catalog",)]
     assert len(roles.boss.execute("SELECT sparseeinsum.einsum_sql('S[] = sum(2 * payroll[i])')").fetchall()) == 1
     assert roles.warned == []
 
 
-def test_a_catalogue_of_somebody_else(roles: Roles) -> None:
+def test_a_catalogue_of_another_role(roles: Roles) -> None:
     roles.boss.execute("DROP SCHEMA sparseeinsum CASCADE; DROP SCHEMA sparseeinsum_dictionaries")
     roles.boss.execute("GRANT CREATE ON DATABASE rights TO low")
     roles.as_low().tensor("EV", np.ones(2))
@@ -323,7 +323,7 @@ def test_a_catalogue_of_somebody_else(roles: Roles) -> None:
     assert list(roles.as_boss().tensors()) == ["EV"]
 
 
-def test_without_rights_it_says_how_to_get_them(roles: Roles) -> None:
+def test_errors_without_rights_name_the_remedy(roles: Roles) -> None:
     roles.as_boss().tensor("A", np.ones(2))
     roles.boss.execute("SET ROLE other")
     with pytest.raises(se.RightsError, match="let their owner run `sparseeinsum grant ROLE --database URL`"):

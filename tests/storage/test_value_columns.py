@@ -20,7 +20,7 @@ def make_table(db: se.Database, sql_type: str, *values: object) -> None:
     """A table t of indices i from 0, and values v."""
     run_sql(db, f"CREATE OR REPLACE TABLE t (i INTEGER, v {sql_type})")
     for number, value in enumerate(values):
-        held = [None if each is None else float(each) for each in value] if isinstance(value, list) else value
+        held = [None if element is None else float(element) for element in value] if isinstance(value, list) else value
         run_sql(db, "INSERT INTO t VALUES (?, ?)", [number, bool(value) if sql_type == "BOOLEAN" else held])
 
 
@@ -45,12 +45,12 @@ def read(db: se.Database, dtype: str | None = None, fill: Number = 0) -> NDArray
         ("DOUBLE", "float64"),
     ],
 )
-def test_dtype_is_that_of_the_column_or_as_given(shared_db: se.Database, sql_type: str, dtype: str) -> None:
+def test_dtype_is_that_of_the_column_or_the_argument(shared_db: se.Database, sql_type: str, dtype: str) -> None:
     make_table(shared_db, sql_type, 0, 1, 1, 0)
     is_truth_alone = sql_type == "BOOLEAN" and not engine_of(shared_db).dialect.casts_truth
-    for wanted in (None, "bool") if is_truth_alone else (None, "float64", "float32", "int64", "bool"):
-        result = read(shared_db, wanted)
-        assert result.dtype == (wanted or dtype)
+    for expected in (None, "bool") if is_truth_alone else (None, "float64", "float32", "int64", "bool"):
+        result = read(shared_db, expected)
+        assert result.dtype == (expected or dtype)
         np.testing.assert_array_equal(result, [0, 1, 1, 0])
 
 
@@ -101,9 +101,9 @@ def test_whole_numbers_are_exact_or_refused(
     greatest = {"float64": 2**1023, "float32": 2**127, "int64": 2**63 - 1, "bool": 1}[dtype]
     bits = {"float64": 53, "float32": 24, "int64": 64, "bool": 1}[dtype]
     least = {"int64": -(2**63), "bool": 0}.get(dtype, -greatest)
-    # A whole number is exact if its bits are few, whatever zeros follow them.
+    # An integer is exact if it has few significant bits, whatever zeros follow them.
     is_exact = [least <= n <= greatest and (abs(n) // (n & -n or 1)).bit_length() <= bits for n in values]
-    if engine_of(shared_db).dialect_name == "postgresql":  # which takes none beyond 64 bits for exact
+    if engine_of(shared_db).dialect_name == "postgresql":  # no number beyond 64 bits counts as exact
         is_exact = [exact and -(2**63) <= n < 2**63 for exact, n in zip(is_exact, values, strict=True)]
     if all(is_exact):
         assert [int(value) for value in read(shared_db, dtype)] == values
@@ -146,7 +146,7 @@ def test_value_that_the_dtype_lacks_is_named(
     shared_db: se.Database, sql_type: str, value: Number, dtype: str | None, message: str
 ) -> None:
     make_table(shared_db, sql_type, 0, 1, value, value)
-    before = repr(contents(shared_db))  # NaN is no other NaN
+    before = repr(contents(shared_db))  # NaN differs from NaN
     with pytest.raises(se.DataError, match=r"tensor A, row 2 \(counted from 0\): the value v is .*" + message):
         read(shared_db, dtype)
     assert repr(contents(shared_db)) == before
@@ -165,7 +165,7 @@ def test_every_row_counts_as_1_without_a_value(shared_db: se.Database, dtype: st
 
 @pytest.mark.parametrize("fill", [7, float("inf"), -2.5])
 def test_fill(shared_db: se.Database, fill: float) -> None:
-    """Rows may hold the fill, and NaN is a value as any."""
+    """Rows may hold the fill; NaN is a value like others."""
     run_sql(
         shared_db,
         f"CREATE OR REPLACE TABLE t AS FROM (VALUES (1, 2.5), (3, {fill!r}::DOUBLE), (4, 'nan'::DOUBLE)) AS t(i, v)"
@@ -228,7 +228,7 @@ def test_structs_are_no_values(shared_db: se.Database) -> None:
     test_value_columns_of_wrong_types(shared_db, "{'x': 1}", None)
 
 
-def test_complex_values_must_be_asked_for_and_be_pairs(shared_db: se.Database) -> None:
+def test_complex_values_must_be_requested_and_be_pairs(shared_db: se.Database) -> None:
     make_table(shared_db, "DOUBLE[]", [1, 2])
     with pytest.raises(se.DataError, match=r"column v of t has type DOUBLE\[\]; .*pass dtype='complex128'"):
         read(shared_db)
@@ -237,7 +237,7 @@ def test_complex_values_must_be_asked_for_and_be_pairs(shared_db: se.Database) -
         read(shared_db, "complex128")
 
 
-def test_truth_in_a_column_of_floats_is_computed_with(shared_db: se.Database) -> None:
+def test_booleans_read_as_floats_are_numbers(shared_db: se.Database) -> None:
     make_table(shared_db, "FLOAT", 0, 1)
     shared_db.tensor_from_table("A", "t", ["i"], "v", dtype="bool")
     np.testing.assert_array_equal(shared_db.run("B[i] = A[i] or A[i]")["B"].to_numpy(), [False, True])

@@ -37,18 +37,18 @@ def db(shared_db: se.Database) -> se.Database:
 
 @pytest.mark.parametrize("text", EXPECTED)
 def test_numpys_values_and_dtype(db: se.Database, text: str) -> None:
-    found = db.run(f"Y[i] = {text}", nonfinite="allow")["Y"].to_numpy()
-    assert found.dtype == EXPECTED[text].dtype
-    np.testing.assert_allclose(found, EXPECTED[text], rtol=1e-12)
+    result = db.run(f"Y[i] = {text}", nonfinite="allow")["Y"].to_numpy()
+    assert result.dtype == EXPECTED[text].dtype
+    np.testing.assert_allclose(result, EXPECTED[text], rtol=1e-12)
 
 
 def test_below_an_aggregate(db: se.Database) -> None:
-    found = db.run("Y[] = sum(abs(A[i]) < 2)\nZ[] = sum(where(B[i] > 1, A[j], 1))")
-    assert found["Y"].to_numpy() == (abs(A) < 2).sum()
-    np.testing.assert_allclose(found["Z"].to_numpy(), np.where(B[:, None] > 1, A, 1).sum())
+    results = db.run("Y[] = sum(abs(A[i]) < 2)\nZ[] = sum(where(B[i] > 1, A[j], 1))")
+    assert results["Y"].to_numpy() == (abs(A) < 2).sum()
+    np.testing.assert_allclose(results["Z"].to_numpy(), np.where(B[:, None] > 1, A, 1).sum())
 
 
-def test_what_is_alike_in_complex_arithmetic_stays_one_einsum(db: se.Database) -> None:
+def test_expressions_that_are_complex_anyway_stay_one_einsum(db: se.Database) -> None:
     assert len(db.plan("Y[i] = abs(A[i]) * (B[i] + 1) * 2j").notation()) == 1
 
 

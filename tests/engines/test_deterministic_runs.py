@@ -19,7 +19,7 @@ m[] = mean(exp(A[i, j]))
 
 @pytest.fixture
 def sums(db: se.Database) -> se.Database:
-    """Entries in several row groups, in no order, that threads share."""
+    """Unordered entries in several row groups, which threads share."""
     rng = np.random.default_rng(0)
     db.tensor("A", sp.random_array((40_000, 500), density=0.02, rng=rng, data_sampler=rng.standard_normal))
     db.tensor("B", rng.standard_normal((500, 8)))
@@ -27,7 +27,7 @@ def sums(db: se.Database) -> se.Database:
 
 
 def bits(results: Mapping[str, se.TensorResult]) -> dict[str, bytes]:
-    """What results hold, whatever the order of their rows."""
+    """The bytes of results, whatever the order of their rows."""
     return {name: result.to_numpy().tobytes() for name, result in results.items()}
 
 
@@ -42,18 +42,18 @@ def set_threads(db: se.Database, threads: int) -> None:
 
 @pytest.mark.engines("duckdb", "postgresql")
 def test_programs_and_plans_give_equal_bits(sums: se.Database) -> None:
-    found = []
+    results = []
     for threads in (1, 4, 2, 4):
         set_threads(sums, threads)
-        found.append(bits(sums.run(SUMS, outputs=["T"], deterministic=True)))
-    assert all(each == found[0] for each in found)
+        results.append(bits(sums.run(SUMS, outputs=["T"], deterministic=True)))
+    assert all(result == results[0] for result in results)
     set_threads(sums, 4)
     plan = sums.plan(SUMS)
     again = []
     for threads in (4, 1, 3):
         set_threads(sums, threads)
         again.append(bits(sums.run(plan, deterministic=True)))
-    assert all(each == again[0] for each in again)
+    assert all(result == again[0] for result in again)
 
 
 @pytest.mark.engines("duckdb", "postgresql")
@@ -61,10 +61,10 @@ def test_streams_and_tables(sums: se.Database) -> None:
     expected = sums.run(SUMS, deterministic=True)["y"].to_numpy()
     set_threads(sums, 4)
     with sums.stream(SUMS, deterministic=True) as results:
-        found = np.zeros(8)
+        streamed = np.zeros(8)
         for batch in results["y"]:
-            found[batch["k"].to_numpy()] = batch["val"].to_numpy()
-    assert found.tobytes() == expected.tobytes()
+            streamed[batch["k"].to_numpy()] = batch["val"].to_numpy()
+    assert streamed.tobytes() == expected.tobytes()
 
 
 def settings(db: se.Database) -> Any:  # noqa: ANN401  # rows

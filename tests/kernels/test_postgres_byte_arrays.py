@@ -16,40 +16,40 @@ SIZES = (0, 1, 13, 1_000, 100_000)
 
 @pytest.fixture(scope="module")
 def connection(postgres_connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
-    """One connection, whose process goes on after every error."""
+    """One connection; its process survives every error."""
     ((before,),) = postgres_connection.execute("SELECT pg_backend_pid()").fetchall()
     yield postgres_connection
     assert postgres_connection.execute("SELECT pg_backend_pid()").fetchall() == [(before,)]
 
 
 def random_bytes(size: int, dtype: str) -> bytes:
-    """Elements with any bits, some of which are no numbers."""
+    """Elements of random bits, some of them NaN."""
     return np.random.default_rng(size).bytes(size * np.dtype(dtype).itemsize)
 
 
 @pytest.mark.parametrize("storage", ["PLAIN", "MAIN", "EXTERNAL", "EXTENDED"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_bit_comes_back(connection: psycopg.Connection, kind: str, storage: str) -> None:
-    """Of arrays of any length, from tables that keep them in whatever way."""
+    """Arrays of any length, from tables with every kind of storage."""
     sizes = [size for size in SIZES if storage != "PLAIN" or size < 1_000]
     connection.execute(f"CREATE TEMP TABLE kept (size int, u bytea, v {kind}[])")
     connection.execute(f"ALTER TABLE kept ALTER u SET STORAGE {storage}, ALTER v SET STORAGE {storage}")
     for size in sizes:
-        given = random_bytes(size, TYPES[kind])
-        connection.execute(f"INSERT INTO kept VALUES (%s, %s, tensor_of_bytes(%s, 0::{kind}))", [size, given, given])
-    found = connection.execute(
+        data = random_bytes(size, TYPES[kind])
+        connection.execute(f"INSERT INTO kept VALUES (%s, %s, tensor_of_bytes(%s, 0::{kind}))", [size, data, data])
+    rows = connection.execute(
         f"SELECT size, u, tensor_bytes(v), tensor_bytes(tensor_of_bytes(u, 1::{kind})), cardinality(v), "
         f"array_send(v) = array_send(tensor_of_bytes(u, 1::{kind})) FROM kept ORDER BY size"
     ).fetchall()
-    assert [size for size, *_ in found] == sizes
-    for size, *values, elements, is_same in found:
+    assert [size for size, *_ in rows] == sizes
+    for size, *values, elements, is_same in rows:
         assert set(values) == {random_bytes(size, TYPES[kind])}
         assert (elements, is_same) == (size, True)
     connection.execute("DROP TABLE kept")
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_numbers_are_those_of_memory(connection: psycopg.Connection, kind: str) -> None:
+def test_bytes_are_those_of_memory(connection: psycopg.Connection, kind: str) -> None:
     numbers = np.array([0, -1, 3, 1 << 20], TYPES[kind])
     query = f"SELECT tensor_bytes(%s::{kind}[]), tensor_of_bytes(%s, 5::{kind})"
     assert connection.execute(query, [numbers.tolist(), numbers.tobytes()]).fetchone() == (
@@ -61,21 +61,21 @@ def test_numbers_are_those_of_memory(connection: psycopg.Connection, kind: str) 
 @pytest.mark.parametrize("function", array_functions_of_postgresql(), ids=lambda function: function.name)
 def test_examples(connection: psycopg.Connection, function: ArrayFunction) -> None:
     call, _, expected = function.example.partition(" = ")
-    ((found,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
-    shown = f"'\\x{found.hex()}'" if isinstance(found, bytes) else str(found)
-    assert shown == expected
+    ((result,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
+    text = f"'\\x{result.hex()}'" if isinstance(result, bytes) else str(result)
+    assert text == expected
 
 
-def test_what_arrays_are_made_of(connection: psycopg.Connection) -> None:
-    """Literals are read as everywhere; dimensions are left out, and of NULL comes NULL."""
-    for given, expected in (
+def test_bytes_of_arrays(connection: psycopg.Connection) -> None:
+    """Literals are read as elsewhere, dimensions are dropped, and NULL gives NULL."""
+    for array, expected in (
         ("ARRAY[1.5, 2]", np.array([1.5, 2.0]).tobytes()),
         ("ARRAY[1, 2]", np.array([1, 2]).tobytes()),
         ("'{{1,2},{3,4}}'::float8[]", np.arange(1.0, 5.0).tobytes()),
         ("('{0,1,2,3}'::float4[])[2:3]", np.array([1, 2], np.float32).tobytes()),
         ("NULL::float8[]", None),
     ):
-        assert connection.execute(f"SELECT tensor_bytes({given})").fetchone() == (expected,)
+        assert connection.execute(f"SELECT tensor_bytes({array})").fetchone() == (expected,)
     for call in ("tensor_of_bytes(NULL, 0.0)", "tensor_of_bytes('\\x00', NULL::float8)"):
         assert connection.execute(f"SELECT {call}").fetchone() == (None,)
 
@@ -91,19 +91,21 @@ def test_what_arrays_are_made_of(connection: psycopg.Connection) -> None:
         ("tensor_of_bytes('\\x0000', 'x'::text)", errors.UndefinedFunction, "tensor_of_bytes"),
     ],
 )
-def test_what_is_refused(connection: psycopg.Connection, call: str, kind: type[psycopg.Error], words: str) -> None:
+def test_malformed_calls_are_refused(
+    connection: psycopg.Connection, call: str, kind: type[psycopg.Error], words: str
+) -> None:
     with pytest.raises(kind, match=words):
         connection.execute(f"SELECT {call}")
 
 
-def test_what_superusers_declare_wrongly(connection: psycopg.Connection) -> None:
-    """The library looks at what it is given, whatever SQL says that is."""
+def test_wrong_declarations_of_superusers(connection: psycopg.Connection) -> None:
+    """The library checks the types of its arguments itself."""
     query = "SELECT probin, prosrc FROM pg_proc WHERE oid = '{}'::regprocedure"
-    for known, name, arguments, returns, call, kind in (
+    for signature, name, arguments, returns, call, kind in (
         ("tensor_bytes(float8[])", "no_array", "float4[]", "bytea", "'{1}'", errors.DatatypeMismatch),
         ("tensor_of_bytes(bytea, float8)", "few", "bytea", "float8[]", "''", errors.InvalidFunctionDefinition),
     ):
-        ((library, symbol),) = connection.execute(query.format(known)).fetchall()
+        ((library, symbol),) = connection.execute(query.format(signature)).fetchall()
         connection.execute(
             f"CREATE FUNCTION {name}({arguments}) RETURNS {returns} AS '{library}', '{symbol}' LANGUAGE C STRICT"
         )
@@ -111,7 +113,7 @@ def test_what_superusers_declare_wrongly(connection: psycopg.Connection) -> None
             connection.execute(f"SELECT {name}({call})")
 
 
-def test_workers_share_them(connection: psycopg.Connection) -> None:
+def test_parallel_workers_read_them(connection: psycopg.Connection) -> None:
     connection.execute(
         "CREATE TABLE many AS SELECT tensor_bytes(ARRAY[i, 0.5]) AS u FROM generate_series(1, 20000) AS i"
     )
