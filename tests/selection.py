@@ -25,7 +25,7 @@ LONG = (
     r"test_compiling.py::test_a_damaged_file.*\[(longer|empty|zeros|one bit)",
     r"test_compiling.py::test_what_is_lost.*\[(bitcode|\*)",
     r"test_concurrent_writers.py::test_runs_see_one_state.*-True-",
-    r"test_dbt_models.py::.*any_program.*postgresql",
+    r"test_dbt_models.py::TestAnyProgram.*postgresql",
     r"test_dbt_projects.py::test_on_postgresql",
     r"test_documentation.py::test_page\[docs/pipelines.md",
     r"test_einsum_of_sparse.py::test_formats\[(csc|bsr|dia|lil|dok|coo)_matrix",
@@ -64,7 +64,7 @@ SECONDS = (
     r"random",
     r"test_bench_",
     r"test_(calibration|checked_kernels|compiling|concurrent_writers|dbt_projects|documentation|extending)\.py",
-    r"test_(interrupts|libraries|memory_limit|threads|user_aggregates|wheels)\.py",
+    r"test_(interrupts|libraries|memory_limit|picture|threads|user_aggregates|user_function_kernels|wheels)\.py",
     # Kernels that numba compiles in the process.
     r"test_array_functions.py::test_kernels_refuse_unknown_functions",
     r"test_matrix_products.py::",
@@ -77,7 +77,15 @@ SECONDS = (
     r"test_optimizers.py::TestSharedResults",
     r"test_plan_search.py::",
     r"test_transfer_cost.py::test_(training_steps|search)",
+    # Many random expressions and programs.
+    r"test_algebraic_rewriting.py::test_a_squared_distance",
+    r"test_first_match.py::test_sparse_searches",
+    r"test_python_expressions.py::test_(programs|long_programs|expressions)_",
+    r"test_replanning.py::test_results_are_numpys",
+    r"test_rewrite.py::test_results_are_those",
+    r"test_saturation.py::test_(load_of|expressions_that)",
     # Many calls, large data, processes.
+    r"test_catalogue.py::test_(connection_opened_before|plan_runs_only)",
     r"test_cli.py::test_demo",
     r"test_contraction_paths.py::test_hundreds",
     r"test_deterministic_runs.py::test_programs_and_plans",
@@ -87,12 +95,17 @@ SECONDS = (
     r"test_einsum_networks.py::test_a_(star|chain|lattice)",
     r"test_einsum_of_sparse.py::test_formats",
     r"test_numpy_notation.py::test_meaning_of_any_call",
+    r"test_matrix_text.py::test_the_(command_line|shell)",
+    r"test_postgres_extension.py::test_what_cannot",
+    r"test_postgresql.py::test_a_server_that_does_not_answer",
     r"test_program_text.py::test_long_programs",
+    r"test_results.py::test_to_sparse_has_any",
     r"test_semirings.py::",
     r"test_shell.py::test_prompt",
     r"test_sql_functions_of_programs.py::test_(many_databases|a_file_is_free)",
     r"test_sql_tiles.py::test_blocks",
     r"test_tracebacks.py::test_one_frame",
+    r"test_user_functions.py::test_registered_before",
 )
 _SECONDS = re.compile("|".join(SECONDS))
 
