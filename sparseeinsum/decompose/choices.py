@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -11,7 +11,7 @@ from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.tiling import SMALLEST_TILE, TILES, tiles_below
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, write_einsum
-from sparseeinsum.language.tensors import DEMOTED
+from sparseeinsum.language.tensors import DEMOTED, MOST_ARRAY_AXES
 
 _MOST_TILINGS = 1024  # choices of one EinSum whose labels have tiles
 # Labels that are promoted independently of each other; their subsets are compared for every two adjacent EinSums.
@@ -137,6 +137,8 @@ def all_choices(
         for options, label in zip(untiled, einsum.labels, strict=True)
     ]
     free = sorted(frozenset(einsum.labels) - fixed.keys() - cut.keys(), key=lambda label: (-bounds[label], label))
+    if len(einsum.labels) > MOST_ARRAY_AXES:
+        return _choices_of_many_labels(einsum, free, fixed, cut)
     is_small = len(free) > _FEW_LABELS and math.prod(bounds.values()) <= _SMALL
     if not is_small and math.prod(map(len, tiled)) <= _MOST_TILINGS:
         return itertools.product(*tiled)
@@ -145,6 +147,25 @@ def all_choices(
     together = frozenset(free if is_small else free[MOST_LABELS:])  # all promoted, or none
     few = [(DEMOTED,) if label in together else options for label, options in zip(einsum.labels, untiled, strict=True)]
     return itertools.chain(itertools.product(*few), [tuple(fixed.get(label, 1) for label in einsum.labels)])
+
+
+def _choices_of_many_labels(
+    einsum: EinSum, free: Sequence[str], fixed: Mapping[str, int], cut: Mapping[str, int]
+) -> Iterator[Choice]:
+    """Choices of an EinSum with more labels than arrays have axes: as many labels inside arrays as they take, or none.
+
+    Args:
+        einsum: The EinSum.
+        free: The labels that may be promoted or not, those of the greatest bounds first.
+        fixed: The tiles of other labels.
+        cut: The tiles of labels that are divided among workers.
+    """
+    outer = {**cut, **fixed}
+    room = MOST_ARRAY_AXES - sum(tile != 1 for tile in outer.values())
+    for order in (free, sorted(free, key=lambda label: label in einsum.output.labels)):
+        inner = frozenset(order[: max(room, 0)])
+        yield tuple(DEMOTED if label in inner else outer.get(label, 1) for label in einsum.labels)
+    yield tuple(outer.get(label, 1) for label in einsum.labels)
 
 
 def fixed_tiles(einsum: EinSum) -> dict[str, int]:
@@ -167,6 +188,9 @@ def _fitting_tiles(tiles: Iterable[int], cut: int | None, existing: Collection[i
 def _no_choice_message(model: CostModel, einsum: EinSum, candidates: list[Choice]) -> str:
     if not candidates:
         name = einsum.output.tensor
+        if len(einsum.labels) > MOST_ARRAY_AXES:
+            reason = f"it has {len(einsum.labels)} labels, and arrays have at most {MOST_ARRAY_AXES} axes"
+            return f"no decomposition of {name} that the chosen optimizer allows is possible: {reason}"
         return f"no decomposition of {name} satisfies both the labels promoted by hand and the chosen optimizer"
     least = min(candidates, key=lambda choice: model.needed_bytes(einsum, choice))
     needed, limit = model.memory.total_bytes_for(model.needed_bytes(einsum, least)), model.memory.total_bytes

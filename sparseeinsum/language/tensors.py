@@ -9,6 +9,7 @@ from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, as_number
 
 VALUE_COLUMN = "val"
 DEMOTED = 0  # the tile of an axis that has no key column
+MOST_ARRAY_AXES = 16  # that kernels take, MAX_AXES of udfs/layout.py
 
 KEY_BYTES = 8
 

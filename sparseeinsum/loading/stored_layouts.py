@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import ShapeError
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor, array_bytes, fully_promoted
+from sparseeinsum.language.tensors import DEMOTED, MOST_ARRAY_AXES, Decomposition, Tensor, array_bytes, fully_promoted
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 
 Promoted = Sequence[str] | Mapping[str, int] | None
@@ -87,7 +87,13 @@ def named_layout(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) ->
                 "indices, 1 or more"
             )
     chosen = {axis.lower(): tile for axis, tile in tiles.items()}
-    return Decomposition(tuple(chosen.get(axis, DEMOTED) for axis in names))
+    decomposition = Decomposition(tuple(chosen.get(axis, DEMOTED) for axis in names))
+    if len(decomposition.array_axes) > MOST_ARRAY_AXES:
+        raise ShapeError(
+            f"tensor {tensor.name} would have {len(decomposition.array_axes)} axes inside arrays, which take "
+            f"{MOST_ARRAY_AXES}; promote more of them, without tiles"
+        )
+    return decomposition
 
 
 def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
@@ -96,7 +102,7 @@ def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
     Axes with a dictionary are always promoted, because their bound may grow.
     """
     rank = len(tensor.axes)
-    keys = 1 if rank >= 2 else 0
+    keys = max(1 if rank >= 2 else 0, rank - MOST_ARRAY_AXES)
     while keys < rank and math.prod(tensor.shape[keys:]) * ITEM_BYTES[tensor.dtype] > _LARGEST_ARRAY_BYTES:
         keys += 1
     has_keys = [axis_number < keys or axis.dictionary is not None for axis_number, axis in enumerate(tensor.axes)]

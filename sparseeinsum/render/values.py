@@ -11,7 +11,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, aggregate_arguments
 from sparseeinsum.language.inference import aggregate_repeated
 from sparseeinsum.language.scalar import operands_in_order, write
-from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.language.tensors import MOST_ARRAY_AXES, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.operators.expressions import Call, Operand, Scalar, U, V
@@ -35,7 +35,6 @@ from sparseeinsum.statistics.columns import IS_TRUTH, NUMBER_TYPES, array_type, 
 from sparseeinsum.statistics.extents import Extent, product
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefghIJKLMNOPQRSTUVWXYZABCDEFGH"
-MAX_LABELS_INSIDE = 16  # of udfs/contraction_plan.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,9 @@ class ResultValue:
         Raises:
             PlanError: More labels are inside arrays than the kernels take.
         """
-        if len(self.extents) > MAX_LABELS_INSIDE:
+        if len(self.extents) > MOST_ARRAY_AXES:
             name = self.einsum.output.tensor
-            raise PlanError(f"{name} has {len(self.extents)} labels inside arrays; kernels take {MAX_LABELS_INSIDE}")
+            raise PlanError(f"{name} has {len(self.extents)} labels inside arrays; kernels take {MOST_ARRAY_AXES}")
         terms = [_converted(term, self.computed_in) for term in self.terms]
         builder = _ValueBuilder(self.einsum, terms, self.inside, self.extents, self.computed_in, self.dialect)
         value = builder.number(self.is_grouped) if builder.is_number else builder.array(self.is_grouped)

@@ -28,6 +28,9 @@ MOST_OPERANDS = 2
 # An aggregate over a label of a single factor is taken first where it leaves at most this share of the entries.
 _MOST_REDUCED_SHARE = 0.5
 
+# The search for an order may take this share of the time that the contraction is expected to take.
+_MOST_SEARCH_SHARE = 0.1
+
 
 def binarise(graph: EinGraph, annotator: GraphAnnotator) -> AnnotatedGraph:
     """Replace every EinSum of more than two operands by several of one or two, which compute the same.
@@ -269,7 +272,7 @@ class _OperandSplitter:
             is_early: Whether to aggregate a label as soon as no other factor has it.
         """
         estimates = ContractionEstimates(self._network(chain, factors, kept_labels, is_early))
-        tree = find_contraction_order(estimates)
+        tree = find_contraction_order(estimates, _MOST_SEARCH_SHARE)
         split = {1 << position: factor for position, factor in enumerate(factors)}
         for group in groups_in_order(tree):
             first, second = tree[group]

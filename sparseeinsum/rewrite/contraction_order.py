@@ -20,6 +20,7 @@ from sparseeinsum.rewrite.contraction_network import ContractionEstimates, Tree
 EXACT_FACTORS = 8  # 3,025 pairs of groups: 0.1 s
 _REFINED_FACTORS = 6  # 301 pairs
 _FEW_FACTORS = 20  # up to which parts of a tree have EXACT_FACTORS, not _REFINED_FACTORS
+_ALWAYS_EXACT_FACTORS = 5  # 90 pairs: 4 ms
 _MOST_TRIALS = 24
 _MOST_JOINS = 20_000  # after so many, about 1 s, no other greedy order is tried
 _CHEAP_WORK = 100_000.0  # multiplications and entries; to compute them takes less time than a further search
@@ -28,17 +29,39 @@ _LEAST_WORK_SHARE = 1e-3  # of the whole work; parts of the tree with less are l
 _TEMPERATURES = (1.0, 0.3)
 _SHARES = (0.5, 1.0)
 
+# Seconds of a multiplication or an entry in a run, and of a join that the search looks at.
+_SECONDS_OF_WORK = 5e-8
+_SECONDS_OF_JOIN = 5e-5
+_LEAST_JOINS = 40  # 2 ms
 
-def find_contraction_order(estimates: ContractionEstimates) -> Tree:
-    """The cheapest order that the search finds; the cheapest of all for up to EXACT_FACTORS factors."""
+
+def find_contraction_order(estimates: ContractionEstimates, share_of_run: float = math.inf) -> Tree:
+    """The cheapest order that the search finds; without a limit the cheapest of all for up to EXACT_FACTORS factors.
+
+    Args:
+        estimates: Expected sizes.
+        share_of_run: The most time to search, as a share of the time that the order of opt_einsum is expected to take.
+            It is counted in joins that the search looks at, so that the same network gives the same order.
+    """
     count = len(estimates.network.factors)
-    if count <= EXACT_FACTORS:
-        return search_exactly(estimates, [1 << position for position in range(count)])
-    candidates = [*_opt_einsum_orders(estimates), *_greedy_orders(estimates)]
-    for candidate in candidates:
-        estimates.visit(candidate)
+    factors = [1 << position for position in range(count)]
+    if count <= _ALWAYS_EXACT_FACTORS:
+        return search_exactly(estimates, factors)
+    candidates = list(_opt_einsum_orders(estimates))
+    work = min(map(estimates.cost, candidates), default=math.inf)
+    most_joins = max(share_of_run * work * _SECONDS_OF_WORK / _SECONDS_OF_JOIN, _LEAST_JOINS)
+    if count <= EXACT_FACTORS and _count_pairs(count) <= most_joins:
+        return search_exactly(estimates, factors)
+    most_visited = estimates.visited_joins + most_joins
+    if not candidates or most_joins > _LEAST_JOINS:
+        candidates += _greedy_orders(estimates, most_visited)
     best = min(candidates, key=estimates.cost)
-    return _with_parts_searched_exactly(estimates, best)
+    return _with_parts_searched_exactly(estimates, best, most_visited)
+
+
+def _count_pairs(factors: int) -> int:
+    """The pairs of groups that an exact search looks at."""
+    return (int(3**factors) + 1) // 2 - int(2**factors)
 
 
 def search_exactly(estimates: ContractionEstimates, units: Sequence[int]) -> Tree:
@@ -136,15 +159,18 @@ def groups_in_order(tree: Tree) -> list[int]:
     return sorted(tree, key=int.bit_count)
 
 
-def _greedy_orders(estimates: ContractionEstimates) -> Iterator[Tree]:
-    """Greedy orders, until one is cheap: two by the estimates alone, the others with noise from a fixed seed."""
+def _greedy_orders(estimates: ContractionEstimates, most_visited: float) -> Iterator[Tree]:
+    """Greedy orders, until one is cheap or so many joins were visited.
+
+    Two follow the estimates alone, the others have noise from a fixed seed.
+    """
     chance = random.Random(0)
-    before = estimates.visited_joins
+    most_visited = min(most_visited, estimates.visited_joins + _MOST_JOINS)
     for trial in range(_MOST_TRIALS):
         temperature = _TEMPERATURES[trial // 2 % 2] if trial > 1 else 0.0
         order = _Greedy(estimates, chance, temperature, _SHARES[trial % 2]).order()
         yield order
-        if estimates.visited_joins - before > _MOST_JOINS or estimates.cost(order) <= _CHEAP_WORK:
+        if estimates.visited_joins > most_visited or estimates.cost(order) <= _CHEAP_WORK:
             return
 
 
@@ -226,8 +252,11 @@ class _Greedy:
         return next(pair for pair in pairs if self.estimates.is_precise(pair[0] | pair[1]))
 
 
-def _with_parts_searched_exactly(estimates: ContractionEstimates, tree: Tree) -> Tree:
-    """The tree, with every part of it that has enough work searched exactly, the most expensive first."""
+def _with_parts_searched_exactly(estimates: ContractionEstimates, tree: Tree, most_visited: float) -> Tree:
+    """The tree, with parts of it that have enough work searched exactly, the most expensive first.
+
+    It ends where the next part would need more visited joins than `most_visited`.
+    """
     most_factors = EXACT_FACTORS if len(estimates.network.factors) <= _FEW_FACTORS else _REFINED_FACTORS
     least_work = estimates.cost(tree) * _LEAST_WORK_SHARE
     work = {group: estimates.join(*tree[group]) + estimates.entries(group) for group in tree}
@@ -236,6 +265,8 @@ def _with_parts_searched_exactly(estimates: ContractionEstimates, tree: Tree) ->
             break
         if group in tree:
             units, inner = _upper_part(estimates, tree, group, most_factors)
+            if estimates.visited_joins + _count_pairs(len(units)) > most_visited:
+                break
             for inner_group in inner:
                 del tree[inner_group]
             tree |= search_exactly(estimates, units)

@@ -114,3 +114,36 @@ def test_a_star_of_tensors_around_one_label() -> None:
     vectors = [filled(3, seed=at) + 1 for at in range(20)]
     check(",".join("a" * 20) + "->a", *vectors)
     check(",".join("a" * 20) + "->", *vectors)
+
+
+MANY_LABELS = "abcdefghijklmnopqrst"
+
+
+@pytest.mark.parametrize("optimizer", ["dp", "greedy", "relational"])
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("abcdefghi,jklmnopqr->aj", [(2,) * 9, (2,) * 9]),
+        ("abcdefghi,jklmnopqr->abcdefghijklmnopqr", [(2, 1, 2, 1, 2, 1, 2, 1, 2), (2,) * 9]),
+        (f"{MANY_LABELS[:18]}->ra", [(1, 2) * 9]),
+        (f"{MANY_LABELS[:18]},{MANY_LABELS[:18]}->{MANY_LABELS[:18]}", [(1, 2) * 9, (2, 1) * 9]),
+        (f"{MANY_LABELS}->t", [(1,) * 16 + (2,) * 4]),
+    ],
+)
+def test_more_labels_than_arrays_have_axes(subscripts: str, shapes: list[tuple[int, ...]], optimizer: str) -> None:
+    arrays = [filled(*shape, seed=at) for at, shape in enumerate(shapes)]
+    assert_same(se.einsum(subscripts, *arrays, optimizer=optimizer), np.einsum(subscripts, *arrays, optimize=True))
+
+
+def test_the_dense_baseline_refuses_more_labels_than_arrays_have_axes() -> None:
+    with pytest.raises(se.PlanError, match="it has 18 labels, and arrays have at most 16 axes"):
+        se.einsum("abcdefghi,jklmnopqr->aj", np.ones((1,) * 9), np.ones((1,) * 9), optimizer="dense")
+    with se.connect() as db, pytest.raises(se.ShapeError, match="17 axes inside arrays, which take 16"):
+        db.tensor("A", np.ones((1,) * 18), promoted=["dim_0"])
+
+
+@pytest.mark.parametrize("factors", [30, 60])
+def test_large_networks(factors: int) -> None:
+    subscripts, shapes, _ = rand_equation(factors, 3, n_out=2, d_max=3, seed=1, return_size_dict=True)
+    arrays = [np.random.default_rng(at).random(shape) for at, shape in enumerate(shapes)]
+    assert_same(se.einsum(subscripts, *arrays, optimizer="dp"), opt_einsum.contract(subscripts, *arrays))

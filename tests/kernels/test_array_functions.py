@@ -14,10 +14,10 @@ from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.language.scalar import evaluate, write
+from sparseeinsum.language.tensors import MOST_ARRAY_AXES
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.operators.functions import FUNCTIONS, built_in
-from sparseeinsum.render.values import MAX_LABELS_INSIDE
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL's kernels come of the same table and cache")
 
@@ -83,7 +83,7 @@ def test_messages_and_descriptions_list_every_operator() -> None:
 
 def test_limits_agree() -> None:
     labels = load_kernels("contraction_plan").MAX_LABELS
-    assert labels == MAX_LABELS_INSIDE == load_kernels("layout").MAX_AXES
+    assert labels == MOST_ARRAY_AXES == load_kernels("layout").MAX_AXES
     assert f"more than {labels} labels" in MESSAGES_BY_CODE[load_kernels("contraction_plan").TOO_MANY_LABELS]
     assert 1 + labels == descriptors.SHAPE_WORDS
     assert f"more than {labels}" in MESSAGES_BY_CODE[descriptors.TOO_MANY_EXTENTS]

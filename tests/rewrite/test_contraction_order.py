@@ -162,3 +162,17 @@ def test_search_time_is_limited(subscripts: str, most: int) -> None:
     order = find_contraction_order(estimates)
     assert estimates.visited_joins <= most
     assert len(order) == subscripts.count(",")
+
+
+@pytest.mark.parametrize("factors", [6, 8, 12, 30, 80])
+def test_a_search_takes_a_share_of_the_run(factors: int) -> None:
+    """Small networks are searched for milliseconds, and large ones as if there were no limit."""
+    small, large = (random_network(factors, 3, sparse=False, largest=largest) for largest in (2, 60))
+    estimates, unlimited = ContractionEstimates(small), ContractionEstimates(small)
+    order, best = find_contraction_order(estimates, 0.1), find_contraction_order(unlimited)
+    assert set(order) >= {small.everything}
+    assert estimates.visited_joins <= min(unlimited.visited_joins, max(300, 4 * factors + 1e-4 * estimates.cost(order)))
+    assert estimates.cost(order) >= unlimited.cost(best)
+    estimates, unlimited = ContractionEstimates(large), ContractionEstimates(large)
+    if unlimited.cost(find_contraction_order(unlimited)) > 1e12:
+        assert find_contraction_order(estimates, 0.1) == find_contraction_order(unlimited)
