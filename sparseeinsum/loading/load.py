@@ -16,6 +16,7 @@ from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, 
 from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.measure import check_entries, measure
+from sparseeinsum.statistics.order import is_ascending
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import relation_as_tensor, relation_columns, relation_named
@@ -26,7 +27,6 @@ from sparseeinsum.storage.tensor_tables import (
     TableLayout,
     check_duplicates,
     checked_order,
-    is_ascending,
     stored_tensor,
     write_table,
 )
@@ -189,7 +189,7 @@ def _store_entries(
     if must_check and stored.decomposition != source.decomposition:  # no arrays can be made of repeated coordinates
         check_duplicates(engine, source)
     write_table(engine, source, layout, table)
-    if must_check and stored.decomposition == source.decomposition and not is_ascending(engine, stored):
+    if must_check and stored.decomposition == source.decomposition and not is_ascending(stored, engine):
         check_duplicates(engine, source)
     Catalogue(engine).add(stored)
     return stored

@@ -84,11 +84,11 @@ def measure(stored: StoredTensor, executor: Executor, version: object = None) ->
         distinct[position] = float(counts[f"{prefix}_{position}"])
     tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(counts["tuples"])}
     statistics = Statistics(float(counts["entries"]), tuple(distinct), stored.tensor.shape, counted_tuples=tuples)
-    facts = ValueFacts(_range(lowest, highest), has_fill=counts["entries"] < stored.tensor.size)
+    facts = ValueFacts(value_range(lowest, highest), has_fill=counts["entries"] < stored.tensor.size)
     return Measurement(statistics, counts["tuples"], facts, version)
 
 
-def _range(lowest: object, highest: object) -> Range:
+def value_range(lowest: object, highest: object) -> Range:
     """The range of values from the lowest to the highest; the engine orders NaN above all numbers."""
     if lowest is None or highest is None:
         return EMPTY_RANGE
@@ -155,7 +155,15 @@ def _fill_projection(projection: exp.Expr, values: Mapping[str, exp.Expr], suffi
 
 
 def _is_sound(stored: StoredTensor, counts: Mapping[str, int]) -> bool:
-    if counts["value_nulls"] or counts["coordinates"] != counts["tuples"] or counts.get("wrong_lengths", 0):
+    """Whether no row is NULL or out of range, and no coordinate is repeated."""
+    if counts["coordinates"] != counts["tuples"]:
+        return False
+    return are_rows_sound(stored, counts)
+
+
+def are_rows_sound(stored: StoredTensor, counts: Mapping[str, int]) -> bool:
+    """Whether no row is NULL, out of range or of a wrong length, by the numbers of a scan."""
+    if counts["value_nulls"] or counts.get("wrong_lengths", 0):
         return False
     shape = stored.tensor.shape
     return counts["tuples"] == 0 or all(

@@ -14,12 +14,11 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, Sto
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.render.table_distribution import TableDistribution
-from sparseeinsum.statistics.columns import computed_type, coordinate, relation_of, stored_type, type_named, value_of
+from sparseeinsum.statistics.columns import computed_type, relation_of, stored_type, type_named, value_of
 from sparseeinsum.statistics.measure import check_rows
 
 _ROWS = temporary_name("given")
 _MOST_INT = 1 << 31  # the greatest bound of an axis whose indices have the SQL type INTEGER
-_LARGEST_SIZE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +104,6 @@ def check_duplicates(engine: Engine, stored: StoredTensor) -> None:
     ((tuples,),) = engine.rows(exp.select("COUNT(*)").from_(table))
     if distinct != tuples:
         check_rows(stored, engine)
-
-
-def is_ascending(engine: Engine, stored: StoredTensor) -> bool:
-    """Return whether every row of a table of entries has a greater coordinate than the row that is read before it.
-
-    Then no coordinate is repeated, and this check takes far less time than a search for duplicates. The opposite proves
-    nothing, as the database may read rows in another order than they were written.
-    """
-    tensor = stored.tensor
-    if not (tensor.axes and tensor.size < _LARGEST_SIZE):
-        return False
-    number = coordinate(_keys(stored), tensor.shape)
-    previous = exp.Window(this=exp.func("LAG", number.copy()))
-    numbers = exp.select(number.as_("number"), previous.as_("before")).from_(relation_of(stored, engine.dialect_name))
-    is_earlier = exp.LTE(this=exp.column("number"), expression=exp.column("before"))
-    query = exp.select(exp.Literal.number(1).as_("one")).from_(numbers.subquery("numbers")).where(is_earlier).limit(1)
-    return not engine.rows(query)
 
 
 def _ordered(query: exp.Select, keys: Sequence[str]) -> exp.Select:
