@@ -18,6 +18,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.relational.compositions import Duplicate
 from sparseeinsum.algebra.relational.folds import Fold
+from sparseeinsum.algebra.relational.kernels import IDENTITY
 from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyMap, KeyPart, Operation
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -85,7 +86,8 @@ class Product:
             else:
                 parts.append(_digit(stride, max(limit, 1), copies))
                 stride *= max(limit, 1)
-        return LocalMap(side, KeyMap(side.type.arity, tuple(parts), copies), Duplicate(copies))
+        kernel = IDENTITY if copies == 1 else Duplicate(copies)
+        return LocalMap(side, KeyMap(side.type.arity, tuple(parts), copies), kernel)
 
 
 def _digit(stride: int, base: int, copies: int) -> KeyExpression:
