@@ -92,3 +92,7 @@ class EngineError(SparseEinsumError):
     def __init__(self, message: str, statement: str | None = None) -> None:
         self.statement = statement
         super().__init__(message if statement is None else f"{message}\nin the statement:\n{statement}")
+
+
+class OutdatedPlanError(EngineError):
+    """A plan that cannot run on the data as they are now, or may not be exact for them; plan again."""

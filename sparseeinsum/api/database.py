@@ -26,6 +26,7 @@ from sparseeinsum.loading.sources.input_data import ColumnSelection
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.pipeline import planning, run_programs, running
+from sparseeinsum.pipeline.plan_cache import PlanCache
 from sparseeinsum.pipeline.plan_options import PlanningOptions, plan_options
 from sparseeinsum.pipeline.progress import shown_progress
 from sparseeinsum.pipeline.run_options import RunOptions
@@ -101,6 +102,7 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._plans = PlanCache()
 
     def __repr__(self) -> str:
         return f"<{self._engine.title} database>"  # asks the database nothing: it may be busy
@@ -534,7 +536,7 @@ class Database:
                 return Results(running.run_plan(program.data, self._engine, targets, run_options).results)
             planning_options = plan_options(optimizer, **options)
             run = run_programs.run_program(
-                self._read(program, parameters), self._engine, planning_options, targets, run_options
+                self._read(program, parameters), self._engine, planning_options, targets, run_options, self._plans
             )
             return Results(run.results)
 
@@ -569,7 +571,7 @@ class Database:
             else:
                 planning_options = plan_options(optimizer, **options)
                 streamed = run_programs.stream_program(
-                    self._read(program, parameters), self._engine, planning_options, run_options
+                    self._read(program, parameters), self._engine, planning_options, run_options, self._plans
                 )
             deliveries = transaction.enter_context(streamed)
             return ResultStream(self._engine, deliveries, transaction.pop_all())

@@ -73,7 +73,7 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
     stored = stored_inputs(program, engine)
     generated = _Generated.of(program, stored)
     stored |= generated.stored
-    memory = _with_room_for(stored, _memory(engine, options))
+    memory = _with_room_for(stored, memory_for(engine, options))
     _check_scans(stored, memory)
     with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
         inputs = {
@@ -90,7 +90,8 @@ def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine)
     return replace(tensor, measurement=replace(tensor.measurement, statistics=statistics))
 
 
-def _memory(engine: Engine, options: PlanOptions) -> RunMemory:
+def memory_for(engine: Engine, options: PlanOptions) -> RunMemory:
+    """The memory and the threads that a run may take."""
     covers_process = options.memory_limit is not None and engine.memory_in_use() is not None
     limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
     threads = threads_within(limit, engine.threads()) if covers_process else engine.threads()

@@ -7,7 +7,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import OutOfMemoryError, deterministic_order
 from sparseeinsum.engines.retries import in_snapshot, retried_context
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.pipeline.planning import make_plans
+from sparseeinsum.pipeline.plan_cache import PlanCache
 from sparseeinsum.pipeline.replanning import planned_with_less
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.pipeline.running import check_into, run_plan, stream_plan
@@ -23,26 +23,27 @@ def run_program(
     options: PlanOptions,
     into: Mapping[str, Target],
     run_options: RunOptions,
+    plans: PlanCache,
 ) -> Execution:
-    """Plan and run a program; `into` names the table or file that takes an output.
+    """Plan and run a program; `into` names the table or file that takes an output, and `plans` has earlier plans.
 
     Raises:
         PlanError: No plan satisfies the options.
         EngineError: The database refused a statement.
     """
-    plans: list[ProgramPlan] = []
+    planned: list[ProgramPlan] = []
 
     def run() -> Execution:
         with deterministic_order(engine, run_options.deterministic):
-            plans[:] = make_plans(program, engine, options)
-            check_into(plans[0], engine, into)
-            execution = execute(plans[0], engine, into, run_options.progress, run_options.replan)
+            planned[:] = [plans.plan(program, engine, options)]
+            check_into(planned[0], engine, into)
+            execution = execute(planned[0], engine, into, run_options.progress, run_options.replan)
             return with_dictionaries(execution, engine)
 
     try:
         return in_snapshot(engine, run)
     except OutOfMemoryError:
-        less = _planned_with_less(plans, run_options)
+        less = _planned_with_less(planned, run_options)
         if less is None:
             raise
     return run_plan(less, engine, into, run_options)
@@ -50,23 +51,23 @@ def run_program(
 
 @contextmanager
 def stream_program(
-    program: Program, engine: Engine, options: PlanOptions, run_options: RunOptions
+    program: Program, engine: Engine, options: PlanOptions, run_options: RunOptions, plans: PlanCache
 ) -> Iterator[Mapping[str, Delivery]]:
     """Plan a program and run all statements except those that return outputs; the transaction is open within."""
-    plans: list[ProgramPlan] = []
+    planned: list[ProgramPlan] = []
 
     @contextmanager
     def run() -> Iterator[Mapping[str, Delivery]]:
         with engine.snapshot(), deterministic_order(engine, run_options.deterministic):
-            plans[:] = make_plans(program, engine, options)
-            with prepare(plans[0], engine, run_options.progress, run_options.replan) as deliveries:
+            planned[:] = [plans.plan(program, engine, options)]
+            with prepare(planned[0], engine, run_options.progress, run_options.replan) as deliveries:
                 yield deliveries
 
     with ExitStack() as stack:
         try:
             deliveries = stack.enter_context(retried_context(engine, run))
         except OutOfMemoryError:
-            less = _planned_with_less(plans, run_options)
+            less = _planned_with_less(planned, run_options)
             if less is None:
                 raise
             deliveries = stack.enter_context(stream_plan(less, engine, run_options))

@@ -9,7 +9,7 @@ from sparseeinsum.decompose.memory_footprint import scanning_bytes, split_scan_b
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import OutOfMemoryError, deterministic_order, limited_memory
 from sparseeinsum.engines.retries import retried_context, with_retries
-from sparseeinsum.errors import EngineError, PlanError
+from sparseeinsum.errors import EngineError, OutdatedPlanError, PlanError
 from sparseeinsum.language.user_functions import user_function
 from sparseeinsum.pipeline.replanning import planned_with_less
 from sparseeinsum.pipeline.run_options import RunOptions
@@ -108,23 +108,23 @@ def _running(plan: ProgramPlan, engine: Engine, options: RunOptions) -> Iterator
     if options.deterministic:
         plan = replace(plan, threads=1)
     with _naming_missing_tables(plan, engine), engine.snapshot(), deterministic_order(engine, options.deterministic):
-        inputs = _current_inputs(plan, engine)
+        inputs = current_inputs(plan, engine)
         yield with_valid_grouping(plan, {name: tensor.identifying_axes for name, tensor in inputs.items()})
 
 
-def _current_inputs(plan: ProgramPlan, engine: Engine) -> Mapping[str, MeasuredTensor]:
+def current_inputs(plan: ProgramPlan, engine: Engine) -> Mapping[str, MeasuredTensor]:
     """The inputs of a plan as they are now; only those whose rows have changed are scanned.
 
     Raises:
         PlanError: A function of the user was replaced.
-        EngineError: An input was replaced, or has changed so that the plan may no longer be exact.
+        OutdatedPlanError: An input was replaced, or has changed so that the plan may no longer be exact.
     """
     for name, function in plan.functions.items():
         if user_function(name) is not function:
             raise PlanError(f"{name} was registered anew since the plan was made; plan again")
     for name, stored in stored_inputs(plan.program, engine).items():
         if stored != plan.inputs[name].stored:
-            raise EngineError(f"tensor {name} was defined anew since the plan was made; plan again")
+            raise OutdatedPlanError(f"tensor {name} was defined anew since the plan was made; plan again")
     stored_tensors = stored_of(plan.inputs)
     with limited_memory(engine, plan.options.memory_limit, _scanned_bytes(plan, engine)):
         current = row_versions(stored_tensors, engine)
@@ -149,10 +149,10 @@ def _check_exactness(plan: ProgramPlan, inputs: Mapping[str, MeasuredTensor], ch
     differs = any(evaluations[name].decision != planned.decision for name, planned in plan.evaluations.items())
     if incomplete or differs:
         name = next(iter(incomplete or changed))
-        raise EngineError(f"tensor {name} has changed since the plan was made; plan again")
+        raise OutdatedPlanError(f"tensor {name} has changed since the plan was made; plan again")
     reason = broken_rewriting(plan, values)
     if reason is not None:
-        raise EngineError(f"{reason}; plan again")
+        raise OutdatedPlanError(f"{reason}; plan again")
 
 
 def _scanned_bytes(plan: ProgramPlan, engine: Engine) -> float:

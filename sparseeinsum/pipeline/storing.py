@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.pipeline.plan_cache import PlanCache
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.pipeline.run_programs import run_program
 from sparseeinsum.plans.options import PlanOptions
@@ -28,7 +29,7 @@ def store_program(
     with engine.snapshot():
         names = dict.fromkeys((*program.outputs, *options.outputs))
         into = {name: claim_table(engine, name, replaces) for name in names}
-        execution = run_program(program, engine, options, into, RunOptions())
+        execution = run_program(program, engine, options, into, RunOptions(), PlanCache())
         for result in execution.written.values():
             record_result(engine, result)
     return execution.written
