@@ -577,6 +577,36 @@ class Database:
             return ResultStream(self._engine, deliveries, transaction.pop_all())
 
     @synchronized
+    def einsum(
+        self,
+        subscripts: str,
+        *operands: object,
+        join: str = "*",
+        agg: str = "sum",
+        fill: Number = 0,
+        optimizer: str = "dp",
+    ) -> TensorResult:
+        """Evaluate an Einstein summation of stored tensors in numpy's notation, as in db.einsum("ij,jk->ik", "A", X).
+
+        Args:
+            subscripts: As for numpy.einsum; I and i are different labels.
+            operands: The names of tensors, and arrays of numpy or scipy.sparse, which are stored for the call.
+            join: As for `sparseeinsum.einsum`, as are agg and fill.
+            agg: The aggregate over the labels that the result lacks.
+            fill: The value of absent entries of arrays of scipy.
+            optimizer: As for `plan`.
+
+        Raises:
+            ParseError: The subscripts or the join have a syntax error.
+            ShapeError: The subscripts do not match the shapes of the operands.
+            CatalogueError: There is no such tensor.
+            DataError: An operand has a dtype that no tensor can represent exactly.
+        """
+        compute = late("sparseeinsum.api.stored_einsum").einsum_of_stored
+        result: TensorResult = compute(self, subscripts, operands, join, agg, fill, optimizer)
+        return result
+
+    @synchronized
     def relation(self, name: str) -> "TensorRelation":
         """A tensor as a relation of keys and arrays, for expressions of the tensor relational algebra.
 

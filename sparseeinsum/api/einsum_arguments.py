@@ -76,10 +76,15 @@ def read_operands(arguments: Sequence[object]) -> tuple[str, list[Array]]:
         DataError: An operand is not an array.
     """
     text, operands = read_arguments(arguments)
-    return text, [_read_operand(number, operand) for number, operand in enumerate(operands, 1)]
+    return text, [read_operand(number, operand) for number, operand in enumerate(operands, 1)]
 
 
-def _read_operand(number: int, operand: object) -> Array:
+def read_operand(number: int, operand: object) -> Array:
+    """An operand as an array; `number` is its position in the call, from 1.
+
+    Raises:
+        DataError: It is not an array.
+    """
     if is_scipy(operand):
         return operand
     try:
@@ -88,16 +93,17 @@ def _read_operand(number: int, operand: object) -> Array:
         raise DataError(f"operand {number} of einsum cannot be read as an array: {error}") from error
 
 
-def check_dtypes(dtypes: Sequence[np.dtype[Any]]) -> None:
+def check_dtypes(dtypes: Sequence[np.dtype[Any]], first: int = 1) -> None:
     """Refuse operands with values that no tensor can represent exactly.
 
     Args:
         dtypes: The dtype of every operand.
+        first: The number of the first one.
 
     Raises:
         DataError: There is such an operand.
     """
-    for number, dtype in enumerate(dtypes, 1):
+    for number, dtype in enumerate(dtypes, first):
         if supported_dtype(dtype) not in ITEM_BYTES:
             supported = ", ".join((*ITEM_BYTES, *_WIDER))
             raise DataError(

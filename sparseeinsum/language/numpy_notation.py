@@ -83,13 +83,20 @@ class Subscripts:
         axis = f"axis -{label[len(_ELLIPSIS) :]} of the ellipsis" if label.startswith(_ELLIPSIS) else f"label {label}"
         return ShapeError(f"{axis} of {self.text!r} has two sizes: {sizes}")
 
-    def program(self, stretched: Sequence[tuple[int, ...]], join: str = "*", aggregate: str = "sum") -> Program:
-        """The Program that computes the result. Its operands are named u, v, w, ... and lack their stretched axes.
+    def program(
+        self,
+        stretched: Sequence[tuple[int, ...]],
+        join: str = "*",
+        aggregate: str = "sum",
+        tensors: Sequence[str] | None = None,
+    ) -> Program:
+        """The Program that computes the result; its operands lack their stretched axes.
 
         Args:
             stretched: The stretched axes of every operand.
             join: An operator, a function, or a scalar expression of the operands.
             aggregate: The aggregate over the labels that the result lacks.
+            tensors: The names of the operands in the program; by default u, v, w, ..., as in a join.
 
         Raises:
             ParseError: The join has a syntax error.
@@ -98,9 +105,14 @@ class Subscripts:
         if aggregate not in AGGREGATES:
             raise SemanticsError(f"agg {aggregate!r} is unknown; it must be one of {', '.join(AGGREGATES)}")
         labels = _label_names(self.terms)
+        names = operand_names(len(self.terms))
+        labels_of_operands = [
+            tuple(labels[label] for axis, label in enumerate(term) if axis not in removed)
+            for term, removed in zip(self.terms, stretched, strict=True)
+        ]
         references = {
-            name: TensorReference(name, tuple(labels[label] for axis, label in enumerate(term) if axis not in removed))
-            for name, term, removed in zip(operand_names(len(self.terms)), self.terms, stretched, strict=True)
+            name: TensorReference(tensor, labels_of_operand)
+            for name, tensor, labels_of_operand in zip(names, tensors or names, labels_of_operands, strict=True)
         }
         text = _expression(join, tuple(references))
         body = _with_labels(parse_join(text, tuple(references)), references, text)
