@@ -603,7 +603,7 @@ class Database:
             DataError: An operand has a dtype that no tensor can represent exactly.
         """
         compute = late("sparseeinsum.api.stored_einsum").einsum_of_stored
-        result: TensorResult = compute(self, subscripts, operands, join, agg, fill, optimizer)
+        result: TensorResult = compute(self._engine, self._plans, subscripts, operands, join, agg, fill, optimizer)
         return result
 
     @synchronized
