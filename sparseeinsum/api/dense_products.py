@@ -20,8 +20,8 @@ _LARGEST_RESULT = 1 << 27
 # numpy's arrays have at most so many axes (in its version 1), and a contraction loops over at most so many labels.
 _MOST_LABELS = 32
 # Up to these sizes sparse operands are faster as dense ones: elements of an operand, operations of the product.
-_LARGEST_DENSIFIED = 1 << 16
-_MOST_DENSIFIED_OPERATIONS = 1 << 21
+_LARGEST_DENSIFIED = 1 << 18
+_MOST_DENSIFIED_OPERATIONS = 1 << 25
 _GREATEST_INTEGER = (1 << 63) - 1
 
 _Shape = tuple[int, ...]

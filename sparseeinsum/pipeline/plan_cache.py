@@ -1,6 +1,6 @@
 """Pipeline: keeps the plans of programs that were run, for further runs on data of the same kind."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.engines.engine import Engine
@@ -57,6 +57,9 @@ def _valid_plan(plan: ProgramPlan, engine: Engine) -> ProgramPlan | None:
             return None
     if not all(_is_alike(plan.inputs[name], tensor) for name, tensor in inputs.items()):
         return None
+    stage_of = engine.stage_namer(plan.decomposed.seconds)  # which depends on the rights of the present role
+    if any(stage_of(name) != plan.stage_of(name) for name in plan.decomposed.graph.tensors):
+        plan = replace(plan, stage_of=stage_of)
     return with_valid_grouping(plan, {name: tensor.identifying_axes for name, tensor in inputs.items()})
 
 

@@ -48,6 +48,7 @@ class Catalogue:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._is_prepared = False
 
     def all(self) -> dict[str, StoredTensor]:
         """Return all tensors by name, sorted.
@@ -93,8 +94,11 @@ class Catalogue:
 
     def prepare(self) -> None:
         """Create the tables of the catalogue, or upgrade those of an earlier version."""
+        if self._is_prepared:
+            return
         with explaining_missing_rights(self._engine):
             prepare_catalogue(self._engine)
+        self._is_prepared = True
 
     def remove(self, name: str) -> None:
         """Remove a tensor from the catalogue, but keep its table.
