@@ -1,16 +1,19 @@
 """Whatever changes a tensor's table between a plan and its run, the result is of the present rows, or an error."""
 
 import itertools
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_runs import random_runs
+from sqlglot import exp
 
 import sparseeinsum as se
 
@@ -159,3 +162,50 @@ def test_unchanged_tables_are_not_scanned_again(monkeypatch: pytest.MonkeyPatch)
         np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), [6, 1, 1, 1])
         assert any("main.A" in text for text in statements)
         assert not any("main.X" in text for text in statements)
+
+
+WRITES = [
+    "INSERT INTO A VALUES (0, 2, 1) RETURNING *",
+    "UPDATE A SET val = 3 RETURNING *",
+    "DELETE FROM A WHERE j = 2 RETURNING *",
+    "UPDATE A SET val = s.v FROM (SELECT 1 AS i, 9.0 AS v) AS s WHERE A.i = s.i",
+    "DELETE FROM A USING (SELECT 1 AS i) AS s WHERE A.i = s.i",
+    "WITH q AS (SELECT 1 AS i, 2 AS j, 1.0 AS val) INSERT INTO A FROM q",
+    "PREPARE p AS INSERT INTO A VALUES (1, 0, 4); EXECUTE p",
+    "COPY (SELECT 0 AS i, 1 AS j, 1.0 AS val) TO '{folder}/rows.parquet'; COPY A FROM '{folder}/rows.parquet'",
+    "BEGIN; INSERT INTO A VALUES (1, 2, 3); COMMIT",
+]
+
+
+@pytest.mark.parametrize("text", WRITES)
+def test_every_statement_that_writes_changes_the_token(tmp_path: Path, text: str) -> None:
+    with se.connect() as db:
+        db.tensor("A", np.eye(3), axes=["i", "j"], promoted=["i", "j"])
+        before = change_token(db)
+        db.connection.execute(text.format(folder=tmp_path))
+        assert change_token(db) not in (before, None)
+
+
+def test_every_way_of_the_driver_to_add_rows_changes_the_token() -> None:
+    frame = pd.DataFrame({"i": [0], "j": [1], "val": [2.0]}).astype({"i": "int32", "j": "int32"})
+    with se.connect() as db:
+        db.tensor("A", np.eye(3), axes=["i", "j"], promoted=["i", "j"])
+        connection = db.connection
+        ways: list[Callable[[], object]] = [
+            lambda: connection.append("A", frame),
+            lambda: connection.register("frame", frame).execute("INSERT INTO A SELECT * FROM frame"),
+            lambda: connection.executemany("INSERT INTO A VALUES (?, ?, ?)", [[1, 2, 3.0], [2, 1, 3.0]]),
+            lambda: connection.sql("SELECT 2 AS i, 0 AS j, 5.0 AS val").insert_into("A"),
+            lambda: connection.table("A").insert([0, 2, 1.0]),
+        ]
+        tokens = [change_token(db)]
+        for add in ways:
+            add()
+            tokens.append(change_token(db))
+        assert None not in tokens
+        assert len(set(map(str, tokens))) == 1 + len(ways)
+
+
+def change_token(db: se.Database) -> object:
+    (token,) = db._engine.change_tokens([exp.table_("A", db="main")])
+    return token
