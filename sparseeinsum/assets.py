@@ -11,7 +11,7 @@ ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
 
 
 def path(name: str) -> Path:
-    """The path of an asset, such as `stats/duckdb/measure.sql`."""
+    """The path of an asset, such as `stats/entries.sql`."""
     return ROOT / name
 
 

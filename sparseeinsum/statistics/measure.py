@@ -1,6 +1,6 @@
 """Statistics: measures T and V of stored tensors, and checks their data, by one scan each.
 
-The templates of the statements are `stats/<engine>/entries.sql`, `arrays.sql` and `complex.sql`.
+The templates of the statements are `stats/entries.sql`, `arrays.sql` and `complex.sql`.
 """
 
 import math

@@ -13,10 +13,17 @@ from sparseeinsum.statistics.numbers import number
 
 # Dialects of engines that extend others, and understand their statements.
 _FOLDERS = {"citus": "postgresql"}
+_SHARED_DIALECT = "duckdb"
 
 
 def template(name: str, dialect: str) -> exp.Expr:
-    """Parse the query in `stats/<dialect>/<name>.sql`."""
+    """Parse the query in `stats/<name>.sql`, in DuckDB's dialect, or in `stats/<dialect>/<name>.sql`.
+
+    What has a query of its own for every engine uses functions that sqlglot does not translate.
+    """
+    shared = f"stats/{name}.sql"
+    if assets.path(shared).exists():
+        return sqlglot.parse_one(assets.read(shared), dialect=_SHARED_DIALECT)
     return sqlglot.parse_one(assets.read(f"stats/{_FOLDERS.get(dialect, dialect)}/{name}.sql"), dialect=dialect)
 
 

@@ -10,15 +10,15 @@ SELECT
   MIN(TENSOR_LEAST(value, fill)) FILTER (WHERE TENSOR_NNZ(value, fill) > 0) AS lowest,
   MAX(TENSOR_GREATEST(value, fill)) FILTER (WHERE TENSOR_NNZ(value, fill) > 0) AS highest,
   COUNT(*) FILTER (WHERE value IS NULL) AS value_nulls,
-  COUNT(*) FILTER (WHERE CARDINALITY(value) <> size) AS wrong_lengths,
+  COUNT(*) FILTER (WHERE LEN(value) <> size) AS wrong_lengths,
   COUNT(DISTINCT coordinate) AS coordinates,
   COUNT(DISTINCT axis) FILTER (WHERE TENSOR_NNZ(value, fill) > 0) AS distinct_axis,
   COUNT(*) FILTER (WHERE axis IS NULL) AS nulls_axis,
   MIN(axis) AS least_axis,
   MAX(axis) AS greatest_axis,
-  CARDINALITY(ARRAY_REMOVE(TENSOR_NNZ_ALONG(value, position, extents, fill), 0)) AS occupied_position,
+  TENSOR_NNZ(TENSOR_NNZ_ALONG(value, position, extents, fill), 0) AS occupied_position,
   (
-    SELECT SUM(CARDINALITY(ARRAY_REMOVE(counts, 0)))
+    SELECT SUM(TENSOR_NNZ(counts, 0))
     FROM (SELECT TENSOR_NNZ_ALONG(value, tiled, extents, fill) AS counts FROM relation GROUP BY key) AS of_keys
   ) AS occupied_tiled
 FROM relation
