@@ -80,6 +80,8 @@ class _MaskSearch:
             return None
         (mask, *_) = masks
         assert mask is not None
+        if not self._is_sparse(mask):  # to price the masked sums takes longer than many sums
+            return None
         mask_name, name = names.invent(self.einsum.output.tensor), names.invent(self.einsum.output.tensor)
         candidates = list(self._masked_sums(mask, mask_name, name))
         subgraphs = [annotated_subgraph([*candidate, *self._readers()], self.annotated) for candidate in candidates]
@@ -91,6 +93,11 @@ class _MaskSearch:
         before = predicted_seconds(annotated_subgraph([self.einsum, *self._readers()], self.annotated), self.cost)
         seconds, cheapest = min(priced, key=lambda pair: pair[0], default=(before, None))
         return cheapest if seconds < _MOST_SHARE * before else None
+
+    def _is_sparse(self, mask: Reference) -> bool:
+        """Whether a sum at the entries of a mask computes at most _MOST_SHARE of the products."""
+        tensor = self.annotated.tensor(mask.tensor)
+        return tensor.statistics.entries <= _MOST_SHARE * tensor.tensor.size
 
     def _readers(self) -> list[EinSum]:
         name = self.einsum.output.tensor
