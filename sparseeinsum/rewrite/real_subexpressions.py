@@ -47,13 +47,19 @@ class _RealSubexpressionSplitter:
         self.references = list(self.einsum.operands)
         self.dtypes = [self.annotator.tensors[reference.tensor].tensor.dtype for reference in self.references]
         join = self.einsum.join
-        if not any(self._is_complex(subexpression) for subexpression in _subexpressions(join)) or self._may_be_complex(
-            join
+        if (
+            self._has_no_index()
+            or not any(self._is_complex(subexpression) for subexpression in _subexpressions(join))
+            or self._may_be_complex(join)
         ):
             return [self.einsum]
         join = self._with_one_dtype(join)
         last = part_of(self.einsum, self.references, self.einsum.output, join, self.einsum.aggregate)
         return [*self.einsums, last]
+
+    def _has_no_index(self) -> bool:
+        """Whether nothing is joined, as a label has no index; a new result without that label could be NaN."""
+        return any(0 in self.annotator.tensors[operand.tensor].tensor.shape for operand in self.einsum.operands)
 
     def _with_one_dtype(self, expression: Scalar) -> Scalar:
         """The expression with new results in it, so that one dtype is right for all the rest of it."""

@@ -56,3 +56,12 @@ def test_expressions_that_are_complex_anyway_stay_one_einsum(db: se.Database) ->
 def test_an_order_of_complex_numbers_is_refused_before_it_runs(db: se.Database, text: str) -> None:
     with pytest.raises(se.SemanticsError, match=r"^Y: complex numbers have no order.*compare abs"):
         db.plan(f"Y[i] = {text}")
+
+
+def test_a_label_without_indices_leaves_nothing_to_compute() -> None:
+    """The square root would be NaN, but the sum has no terms."""
+    with se.connect() as db:
+        db.tensor("B", np.array([0.25, 4.0]))
+        db.tensor("Empty", np.zeros((0, 3), complex))
+        result = db.run("Y[i] = sum(sqrt(B[i] - 1) * Empty[l, m])")["Y"].to_numpy()
+        np.testing.assert_array_equal(result, [0, 0])
