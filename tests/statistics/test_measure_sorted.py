@@ -29,7 +29,7 @@ def small_tables_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_tables_count")
 def test_measurements_are_the_same() -> None:
-    @random_runs(60)
+    @random_runs(20)
     @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), VALUES), max_size=12), st.sampled_from([0.0, 1.0]))
     def run(rows: list[tuple[int, int, float]], fill: float) -> None:
         with se.connect() as db:
