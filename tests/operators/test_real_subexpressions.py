@@ -54,7 +54,7 @@ def test_expressions_that_are_complex_anyway_stay_one_einsum(db: se.Database) ->
 
 @pytest.mark.parametrize("text", ["A[i] < 2", "relu(A[i])", "max(A[i], B[i])", "where(A[i] >= B[i], 1, 0)"])
 def test_an_order_of_complex_numbers_is_refused_before_it_runs(db: se.Database, text: str) -> None:
-    with pytest.raises(se.SemanticsError, match=r"^Y: complex numbers have no order.*compare abs"):
+    with pytest.raises(se.SemanticsError, match=r"^Y: complex numbers have no (order.*compare|relu; take it of) abs"):
         db.plan(f"Y[i] = {text}")
 
 

@@ -154,8 +154,16 @@ def test_file_that_changes(edges: se.Database, tmp_path: Path) -> None:
         ("UPDATE A SET val = [7, NULL, 8] WHERE dim_0 = 1", se.DataError, r"row \d .*array val holds NULL"),
         ("UPDATE A SET val = NULL WHERE dim_0 = 1", se.DataError, r"row \d .*value val is NULL"),
         ("INSERT INTO A FROM A WHERE dim_0 = 1", se.DataError, r"row 3 .*coordinate \(1\) stands in an earlier row"),
-        ("ALTER TABLE A ALTER val TYPE FLOAT[]", se.CatalogueError, r"column val has the type FLOAT\[\] now"),
-        ("ALTER TABLE A ALTER val TYPE DOUBLE USING 1", se.CatalogueError, r"column val has the type DOUBLE now"),
+        (
+            "CREATE OR REPLACE TABLE A AS SELECT dim_0, val::FLOAT[] AS val FROM A",
+            se.CatalogueError,
+            r"column val has the type FLOAT\[\] now",
+        ),
+        (
+            "CREATE OR REPLACE TABLE A AS SELECT dim_0, 1::DOUBLE AS val FROM A",
+            se.CatalogueError,
+            r"column val has the type DOUBLE now",
+        ),
     ],
 )
 @when
