@@ -42,10 +42,10 @@ WRONG = {
     "duplicate": ("INSERT INTO edges VALUES (2, 0, 7)", "rows whose index an earlier row has: 1"),
     "beyond the bound": ("INSERT INTO edges VALUES (3, 0, 7)", "the index src is 3, but its bound is 3"),
     "negative": ("INSERT INTO edges VALUES (0, -1, 7)", "the index dst is -1, but indices count from 0"),
-    "NaN": ("UPDATE edges SET w = CAST('nan' AS DOUBLE) WHERE src = 0", "(?i)the value w is nan, where values are"),
+    "NaN": ("UPDATE edges SET w = CAST('nan' AS DOUBLE) WHERE src = 0", "(?i)the value w is nan, but values must be"),
     "infinity": (
         "UPDATE edges SET w = CAST('-inf' AS DOUBLE) WHERE src = 0",
-        "(?i)the value w is -inf.*, where values",
+        "(?i)the value w is -inf.*, but values",
     ),
     "narrower values": ("ALTER TABLE edges ALTER w TYPE FLOAT", "(?i)the columns have the types .*(FLOAT|real)"),
     "fractions for indices": ("ALTER TABLE edges ALTER src TYPE DOUBLE", "(?i)the columns have the types .*DOUBLE"),

@@ -50,7 +50,7 @@ class TestText:
             ("C[I:64] = sum(A[I:32, j])", "I:64 and I:32 are one label"),
             ("C[I:64] = sum(A[I, j])", "I:64 and I are one label"),
             ("C[i:64] = sum(A[i:64, j])", "i:64 gives a tile to a label that is not promoted"),
-            ("C[I:0] = sum(A[I:0, j])", "I:0 is not a tile"),
+            ("C[I:0] = sum(A[I:0, j])", "I:0 is a tile without an index"),
             ("C[i] = sum[J:2](A[i, J:2])", r"sum\[J:2\] names a label; only references have tiles"),
         ],
     )
