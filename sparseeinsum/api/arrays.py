@@ -47,11 +47,12 @@ def einsum(
     array([[1., 2.],
            [3., 4.]])
     """
+    text, arrays = read_operands(operands)
     if optimizer is None and (join, agg) == ("*", "sum"):
-        product = multiply_dense(*read_operands(operands), fill)
+        product = multiply_dense(text, arrays, fill)
         if product is not None:
             return product
-    return _einsum_in_database(read_call(operands, join, agg, fill), fill, optimizer or "dp")
+    return _einsum_in_database(read_call((text, *arrays), join, agg, fill), fill, optimizer or "dp")
 
 
 def _einsum_in_database(call: EinsumCall, fill: Number, optimizer: str) -> NDArray[Any]:

@@ -22,7 +22,6 @@ _MOST_LABELS = 32
 # Up to these sizes sparse operands are faster as dense ones: elements of an operand, operations of the product.
 _LARGEST_DENSIFIED = 1 << 18
 _MOST_DENSIFIED_OPERATIONS = 1 << 25
-_GREATEST_INTEGER = (1 << 63) - 1
 
 _Shape = tuple[int, ...]
 
@@ -93,11 +92,8 @@ def _plan(text: str, shapes: tuple[_Shape, ...], dtypes: tuple[np.dtype[Any], ..
         for label, size in zip(term, shape, strict=True)
     }
     symbols = {label: opt_einsum.get_symbol(number) for number, label in enumerate(sizes)}
-    inputs, output = (
-        ([symbols[label] for label in term] for term in terms),
-        (symbols[label] for label in subscripts.output),
-    )
-    equation = f"{','.join(map(''.join, inputs))}->{''.join(output)}"
+    *inputs, output = ("".join(symbols[label] for label in term) for term in (*terms, subscripts.output))
+    equation = f"{','.join(inputs)}->{output}"
     path, info = opt_einsum.contract_path(equation, *squeezed, shapes=True)
     if info.largest_intermediate > _LARGEST_RESULT or max(info.scale_list, default=0) > _MOST_LABELS:
         return None
@@ -121,4 +117,4 @@ def _may_overflow(arrays: Sequence[NDArray[Any]], terms: int) -> bool:
     bound = max(terms, 1)
     for array in arrays:
         bound *= max(int(array.max(initial=0)), -int(array.min(initial=0)), 1)
-    return bound > _GREATEST_INTEGER
+    return bound > np.iinfo(np.int64).max

@@ -58,14 +58,19 @@ def read_call(arguments: Sequence[object], join: str = "*", agg: str = "sum", fi
     subscripts = read_subscripts(text, [array.ndim for array in arrays])
     stretched = subscripts.stretched_axes([array.shape for array in arrays])
     is_plain = (join, agg) == ("*", "sum")
-    if is_plain and all(array.dtype == bool for array in arrays):
-        join, agg = "and", "any"
+    join, agg = for_booleans(join, agg, [array.dtype.name for array in arrays])
     program = subscripts.program(stretched, join, agg)
     check_dtypes([array.dtype for array in arrays])
     dtype = np.result_type(*(array.dtype for array in arrays)) if is_plain else None
     widened = [array.astype(_computed_dtype(array.dtype, dtype), copy=False) for array in arrays]
     squeezed = [squeeze(array, axes, fill) for array, axes in zip(widened, stretched, strict=True)]
     return EinsumCall(program, dict(zip(operand_names(len(squeezed)), squeezed, strict=True)), dtype)
+
+
+def for_booleans(join: str, agg: str, dtypes: Sequence[str]) -> tuple[str, str]:
+    """The join and the aggregate; for operands of bool, numpy's product is `and`, and its sum `any`."""
+    is_logical = (join, agg) == ("*", "sum") and all(dtype == "bool" for dtype in dtypes)
+    return ("and", "any") if is_logical else (join, agg)
 
 
 def read_operands(arguments: Sequence[object]) -> tuple[str, list[Array]]:

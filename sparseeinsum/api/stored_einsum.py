@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from sparseeinsum.api.einsum_arguments import check_dtypes, read_operand
+from sparseeinsum.api.einsum_arguments import check_dtypes, for_booleans, read_operand
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError, ShapeError
@@ -56,8 +56,7 @@ def einsum_of_stored(
         tensors = [operand.tensor for operand in stored]
         parsed = read_subscripts(subscripts, [len(tensor.axes) for tensor in tensors])
         _check_stretched(parsed, [tensor.shape for tensor in tensors])
-        if (join, agg) == ("*", "sum") and all(tensor.dtype == "bool" for tensor in tensors):
-            join, agg = "and", "any"
+        join, agg = for_booleans(join, agg, [tensor.dtype for tensor in tensors])
         program = parsed.program([()] * len(tensors), join, agg, [tensor.name for tensor in tensors])
         options = PlanOptions(optimizer, layout="any", nonfinite="allow")
         run = run_program(program, engine, options, {}, RunOptions(), plans)

@@ -15,7 +15,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.statistics.fingerprints import fingerprints
+from sparseeinsum.statistics.fingerprints import column_types
 from sparseeinsum.statistics.measured_tensors import stored_of
 
 
@@ -85,9 +85,7 @@ def _macros(plan: ProgramPlan, engine: Engine, program: str, inputs: Mapping[str
     macros = {}
     for name, tensor in inputs.items():
         table = table_name(table_by_name(tensor.stored, engine.dialect_name), engine.dialect)
-        (fingerprint,) = fingerprints([tensor.stored], engine)
-        assert isinstance(fingerprint, tuple)
-        query = problems_query(tensor.stored, assumed[name], fingerprint[1], engine)
+        query = problems_query(tensor.stored, assumed[name], column_types(tensor.stored, engine), engine)
         text = Jinja(engine.dialect, {table: tensor.reference}).text(query)
         macros[name] = f"\n{{% macro {problems_macro(program, name)}() %}}\n{text}\n{{% endmacro %}}\n"
     return macros

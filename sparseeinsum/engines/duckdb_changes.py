@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column
+from sparseeinsum.statistics.dictionary_queries import SCHEMA
 
-_SCHEMA = "sparseeinsum"
 _LOG_PREFIX = "changes_"
 _NUMBERS = "change_numbers"
 _EVENTS = ("INSERT", "UPDATE", "DELETE")
-_IN_TRIGGER = re.compile(rf"{_SCHEMA}\.{_LOG_PREFIX}[0-9a-f]+")
+_IN_TRIGGER = re.compile(rf"{SCHEMA}\.{_LOG_PREFIX}[0-9a-f]+")
 _FIRST_VERSION = 2  # of DuckDB whose files can have triggers
 
 Rows = Callable[[str], Sequence[tuple[object, ...]]]
@@ -57,7 +57,7 @@ def start_recording(rows: Rows, table: exp.Table) -> None:
         rows(
             f"CREATE TRIGGER {_trigger_name(event)} AFTER {event} ON {table.sql('duckdb')} FOR EACH STATEMENT {change}"
         )
-    rows(f"DELETE FROM {_SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
+    rows(f"DELETE FROM {SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
     rows(change)  # so that a table without a row in the log is one whose changes somebody has deleted
 
 
@@ -100,21 +100,21 @@ def _log(rows: Rows) -> str | None:
     """The name of the log of the current database; None if it has none."""
     names = rows(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() "
-        f"AND schema_name = '{_SCHEMA}' AND starts_with(table_name, '{_LOG_PREFIX}')"
+        f"AND schema_name = '{SCHEMA}' AND starts_with(table_name, '{_LOG_PREFIX}')"
     )
     return str(names[0][0]) if names else None
 
 
 def _create_log(rows: Rows) -> str:
     log = _LOG_PREFIX + uuid.uuid4().hex
-    rows(f"CREATE SEQUENCE {_SCHEMA}.{_NUMBERS}")
-    rows(f"CREATE TABLE {_SCHEMA}.{log} (table_name VARCHAR, number BIGINT)")
+    rows(f"CREATE SEQUENCE {SCHEMA}.{_NUMBERS}")
+    rows(f"CREATE TABLE {SCHEMA}.{log} (table_name VARCHAR, number BIGINT)")
     return log
 
 
 def _change(table: exp.Table, log: str) -> str:
     """The statement that records a change of a table."""
-    return f"INSERT INTO {_SCHEMA}.{log} VALUES ({_name_in_log(table)}, nextval('{_SCHEMA}.{_NUMBERS}'))"
+    return f"INSERT INTO {SCHEMA}.{log} VALUES ({_name_in_log(table)}, nextval('{SCHEMA}.{_NUMBERS}'))"
 
 
 def _name_in_log(table: exp.Table) -> str:

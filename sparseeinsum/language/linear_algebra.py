@@ -22,7 +22,7 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators.aggregates import AGGREGATES
 
 ROWS, COLUMNS = "i", "j"
-"""The labels of results."""
+"""The labels that a program in matrix notation gives to the rows and columns of its results."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def _valid_plan(plan: ProgramPlan, engine: Engine) -> ProgramPlan | None:
     stage_of = engine.stage_namer(plan.decomposed.seconds)  # which depends on the rights of the present role
     if any(stage_of(name) != plan.stage_of(name) for name in plan.decomposed.graph.tensors):
         plan = replace(plan, stage_of=stage_of)
-    return with_valid_grouping(plan, {name: tensor.identifying_axes for name, tensor in inputs.items()})
+    return with_valid_grouping(plan, inputs)
 
 
 def _is_alike(before: MeasuredTensor, now: MeasuredTensor) -> bool:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from sparseeinsum.decompose.indexed_access import StoredOrder
 from sparseeinsum.decompose.memory_footprint import RunMemory, scan_needed_bytes, scanning_bytes, threads_within
@@ -16,7 +15,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.rewrite.first_match import successors_needed
 from sparseeinsum.semantics.exactness import ValueFacts
-from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries
+from sparseeinsum.statistics.axis_counts import AxisCounts
 from sparseeinsum.statistics.blocks import with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
@@ -24,7 +23,7 @@ from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_
 from sparseeinsum.statistics.order import ascending_axes
 from sparseeinsum.statistics.scan_cache import stored_in
 from sparseeinsum.storage.generated_tensors import generated_source, successor_source
-from sparseeinsum.storage.measuring import measure_all
+from sparseeinsum.storage.measuring import count_changed, measure_all
 from sparseeinsum.storage.program_inputs import stored_inputs
 
 
@@ -79,7 +78,10 @@ def read_data(program: Program, engine: Engine, options: PlanOptions) -> Program
         inputs = {
             name: _with_blocks(tensor, options.tiles, engine) for name, tensor in measure_all(stored, engine).items()
         }
-        count = partial(_count_entries, inputs=inputs, engine=engine)
+
+        def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:
+            return count_changed({name: inputs[name].row_version for name in stored}, engine)
+
         estimator = make_estimator(options.estimator, stored, statistics_of(inputs), engine, count)
     return ProgramData(inputs, _orders(inputs, engine), estimator, memory, generated.successors)
 
@@ -117,14 +119,6 @@ def _check_scans(stored: Mapping[str, StoredTensor], memory: RunMemory) -> None:
                 f"bytes, more than the {memory.total_bytes:,} given; raise memory_limit or promote more labels of "
                 f"{name}, or tile them"
             )
-
-
-def _count_entries(
-    stored: Mapping[str, StoredTensor], inputs: Mapping[str, MeasuredTensor], engine: Engine
-) -> Mapping[str, tuple[AxisCounts, ...]]:
-    """Counts for every index of every axis of inputs; those are read whose rows have changed since they last were."""
-    versions = {name: inputs[name].row_version for name in stored}
-    return engine.scans.scan("axis counts", versions, lambda changed: count_entries(stored_in(changed), engine))
 
 
 def _orders(inputs: Mapping[str, MeasuredTensor], engine: Engine) -> dict[str, StoredOrder]:

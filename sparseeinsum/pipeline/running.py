@@ -108,8 +108,7 @@ def _running(plan: ProgramPlan, engine: Engine, options: RunOptions) -> Iterator
     if options.deterministic:
         plan = replace(plan, threads=1)
     with _naming_missing_tables(plan, engine), engine.snapshot(), deterministic_order(engine, options.deterministic):
-        inputs = current_inputs(plan, engine)
-        yield with_valid_grouping(plan, {name: tensor.identifying_axes for name, tensor in inputs.items()})
+        yield with_valid_grouping(plan, current_inputs(plan, engine))
 
 
 def current_inputs(plan: ProgramPlan, engine: Engine) -> Mapping[str, MeasuredTensor]:

@@ -1,6 +1,6 @@
 """Plans: whether a plan is exact for inputs whose values may have changed since it was made."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
@@ -8,7 +8,7 @@ from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.plan_statements import without_group_by_elimination
 from sparseeinsum.rewrite.assumption_checks import broken_assumption
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts, decide_evaluations
-from sparseeinsum.statistics.measured_tensors import values_of
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor, values_of
 
 
 def evaluations_for(plan: ProgramPlan, values: Mapping[str, ValueFacts]) -> Mapping[str, Evaluation]:
@@ -31,13 +31,14 @@ def broken_rewriting(plan: ProgramPlan, values: Mapping[str, ValueFacts]) -> str
     return broken_assumption(plan.decomposed.graph, rewritten, before, values, plan.options.allows_nonfinite)
 
 
-def with_valid_grouping(plan: ProgramPlan, identifying: Mapping[str, Set[int]]) -> ProgramPlan:
+def with_valid_grouping(plan: ProgramPlan, inputs: Mapping[str, MeasuredTensor]) -> ProgramPlan:
     """The plan, with a GROUP BY everywhere unless all groups that it leaves out still have one tuple each.
 
     Args:
         plan: A plan.
-        identifying: For every input, the axes whose key identifies a row now.
+        inputs: Its inputs as they are now.
     """
+    identifying = {name: tensor.identifying_axes for name, tensor in inputs.items()}
     eliminated = [definition for definition in plan.definitions if definition.relation.has_single_pairs]
     if all(has_single_pairs(definition.step, definition.relation.inputs, identifying) for definition in eliminated):
         return plan

@@ -54,6 +54,20 @@ def fingerprint_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr
     return [fill_placeholders(_with_columns(projection, keys, value), placeholders) for projection in projections]
 
 
+def column_types(stored: StoredTensor, executor: Executor) -> str | None:
+    """The types of a tensor's columns, as its fingerprint has them, without a hash of rows; None if it has no rows.
+
+    Raises:
+        EngineError: The relation cannot be read.
+    """
+    dialect = executor.dialect_name
+    tuples, types, _ = fingerprint_projections(stored, dialect)
+    keys = [exp.column(key, quoted=True) for key in stored.keys]
+    query = aggregate_query(_fingerprinted_rows(stored, dialect), [tuples, types], keys, dialect)
+    ((_, names_of_types),) = executor.rows(query)
+    return None if names_of_types is None else str(names_of_types)
+
+
 def _fingerprinted_rows(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
     """The rows that a fingerprint covers; they have natural keys, because the indices of these never change."""
     return relation_of(stored, dialect) if stored.is_query else table_of_rows(stored, dialect)

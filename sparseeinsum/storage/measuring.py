@@ -56,10 +56,14 @@ def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
         return None
 
     def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:
-        versions = {name: RowVersion(source, tensor.version) for name, source in stored.items()}
-        return engine.scans.scan("axis counts", versions, lambda changed: count_entries(stored_in(changed), engine))
+        return count_changed({name: RowVersion(source, tensor.version) for name, source in stored.items()}, engine)
 
     return measure_sorted(tensor.stored, engine, count, tensor.version)
+
+
+def count_changed(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, tuple[AxisCounts, ...]]:
+    """The entries at every index of every axis; those tensors are read whose rows have changed since they last were."""
+    return engine.scans.scan("axis counts", tensors, lambda changed: count_entries(stored_in(changed), engine))
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:
