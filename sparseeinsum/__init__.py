@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
     from sparseeinsum.api.database import Database, connect
     from sparseeinsum.api.plans import Plan
+    from sparseeinsum.api.prepared_programs import PreparedProgram
     from sparseeinsum.errors import (
         AlgebraError,
         CatalogueError,
@@ -63,6 +64,7 @@ _MODULES = {
     "plans.partitioned_program": ("PartitionedProgram",),
     "plans.program_partition": ("partition",),
     "api.plans": ("Plan",),
+    "api.prepared_programs": ("PreparedProgram",),
     "results.results": ("TensorResult",),
     "results.streams": ("ResultStream",),
     "results.output_targets": ("Table",),
@@ -88,6 +90,7 @@ __all__ = [
     "PartitionedProgram",
     "Plan",
     "PlanError",
+    "PreparedProgram",
     "RightsError",
     "Program",
     "ResultStream",

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from sparseeinsum.api.plans import Plan
+from sparseeinsum.api.prepared_programs import PreparedProgram
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of, synchronized
@@ -25,7 +26,7 @@ from sparseeinsum.loading.load import load, register_relation
 from sparseeinsum.loading.sources.input_data import ColumnSelection
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.pipeline import planning, run_programs, running
+from sparseeinsum.pipeline import planning, prepared_programs, run_programs, running
 from sparseeinsum.pipeline.plan_cache import PlanCache
 from sparseeinsum.pipeline.plan_options import PlanningOptions, plan_options
 from sparseeinsum.pipeline.progress import shown_progress
@@ -539,6 +540,39 @@ class Database:
                 self._read(program, parameters), self._engine, planning_options, targets, run_options, self._plans
             )
             return Results(run.results)
+
+    @synchronized
+    def prepare(
+        self,
+        program: Program | str,
+        inputs: Sequence[str],
+        optimizer: str = "dp",
+        *,
+        parameters: Mapping[str, Number] | None = None,
+        **options: Unpack[PlanningOptions],
+    ) -> PreparedProgram:
+        """Plan a program and prepare its statements, to run it often with new values of some inputs.
+
+        As in `step = db.prepare("Y[i] = sum(A[i, j] * X[j])", inputs=["X"])`, then `step.run(X=array)["Y"]`. Nothing is
+        planned or written again. Other inputs are read as they are at the time of each run.
+
+        Args:
+            program: A program from `se.program`, or program text.
+            inputs: Names of inputs that runs are given values of. They are stored tensors, which give the shapes and
+                layouts and stay as they are.
+            optimizer: As for `plan`, like parameters and all further options.
+
+        Raises:
+            PlanError: The program reads no such input, it has natural keys, no plan satisfies the options, or the
+                database is a cluster.
+            CatalogueError: A tensor does not exist.
+            ShapeError: Labels and bounds do not fit.
+        """
+        names = [inputs] if isinstance(inputs, str) else list(inputs)
+        prepared = prepared_programs.PreparedProgram(
+            self._read(program, parameters), self._engine, plan_options(optimizer, **options), names
+        )
+        return PreparedProgram(prepared, self._engine)
 
     @synchronized
     def stream(

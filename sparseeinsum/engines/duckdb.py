@@ -15,8 +15,16 @@ from sparseeinsum.engines.duckdb_changes import (
     recorded_table,
     start_recording,
 )
+from sparseeinsum.engines.duckdb_prepared import (
+    DuckDBPreparedQuery,
+    DuckDBSuppliedTable,
+    mark_of_query,
+    transaction_mark,
+    transaction_number,
+)
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.interrupts import interruptible
+from sparseeinsum.engines.prepared import TransactionMark
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
@@ -46,6 +54,7 @@ class DuckDBEngine:
         self.connection = connection
         self._is_owned = is_owned
         self.scans = ScanCache()
+        self._numbers_before: Sequence[int] = ()  # of the transactions right before the open one, which looked for it
 
     @property
     def dialect_name(self) -> str:
@@ -136,6 +145,27 @@ class DuckDBEngine:
         tokens = change_tokens(self.rows)
         return [tokens.get((table.db, table.name)) for table in tables]
 
+    def supplied_table(self, name: str, rows: pa.Table) -> DuckDBSuppliedTable:
+        """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
+        with self._translating_errors(f"-- supply {name}"):
+            return DuckDBSuppliedTable(self.connection, name, rows)
+
+    def prepared_query(self, name: str, query: str) -> DuckDBPreparedQuery:
+        """Prepare a query under a name that no other one of this connection has."""
+        return DuckDBPreparedQuery(self.connection, self._translating_errors, name, query)
+
+    def transaction_mark(self) -> TransactionMark:
+        """Return the mark of the open transaction."""
+        return transaction_mark(self.rows, self._numbers_before)
+
+    def mark_of_query(self) -> TransactionMark | None:
+        """Return the mark of a transaction of one query of its own; None if a transaction is open."""
+        return mark_of_query(self.rows)
+
+    def transaction_number(self) -> int:
+        """Return the number of the open transaction, or of one of its own."""
+        return transaction_number(self.rows)
+
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Return a function that names the stages of a plan."""
         schema = self.dialect.temporary_schema
@@ -204,7 +234,8 @@ class DuckDBEngine:
 
         To try BEGIN is no way to find out: its error would undo an open transaction.
         """
-        first, second = [self.rows("SELECT txid_current()") for _ in range(2)]
+        first, second = self.transaction_number(), self.transaction_number()
+        self._numbers_before = first, second
         return first == second
 
     @contextmanager

@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.decompose.clusters.distribution import Cluster
+from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.statements import SqlStatement
@@ -139,6 +140,21 @@ class Engine(Protocol):
 
         None stands for a table whose changes are not recorded.
         """
+
+    def supplied_table(self, name: str, rows: pa.Table) -> SuppliedTable:
+        """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
+
+    def prepared_query(self, name: str, query: str) -> PreparedQuery:
+        """Prepare a query under a name that no other one of this connection has."""
+
+    def transaction_mark(self) -> TransactionMark:
+        """Return the mark of the open transaction."""
+
+    def mark_of_query(self) -> TransactionMark | None:
+        """Return the mark of a transaction of one query of its own; None if a transaction is open."""
+
+    def transaction_number(self) -> int:
+        """Return the number of the open transaction as in `TransactionMark.last`, or of one of its own."""
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""

@@ -30,6 +30,7 @@ from sparseeinsum.loading.stored_layouts import (
     layout_of_sparse,
     named_layout,
 )
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.measure import describe_index
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, encode_keys, sizes_of
 from sparseeinsum.storage.tensor_description import TensorDescription
@@ -100,7 +101,7 @@ def _from_entries(
     tensor = description.tensor(bounds, dtype, data.axes, data.fill, dictionaries_of(dictionaries_of_data))
     check_indices(tensor, coordinates)
     converted = converted_values(name, values, dtype)
-    order = _ascending_order(tensor, coordinates)
+    order = ascending_order(tensor, coordinates)
     if order is not None and order.size:
         coordinates, converted = [indices[order] for indices in coordinates], converted[order]
     table = entry_columns(tensor, coordinates, converted)
@@ -118,7 +119,7 @@ def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) ->
     )
 
 
-def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
+def ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
     """Return the order of rows in which coordinates ascend.
 
     Rows in this order are close together where they are aggregated, and need no search for repeated coordinates.
@@ -179,7 +180,7 @@ def _from_array(
         coordinates = np.nonzero(_present(tensor, values))
         table = entry_columns(tensor, coordinates, values[coordinates])
     else:
-        table = _array_columns(tensor, decomposition, values)
+        table = array_columns(tensor, decomposition, values)
     return TensorColumns(tensor, decomposition, stored_decomposition or decomposition, table, may_have_duplicates=False)
 
 
@@ -203,7 +204,7 @@ def _is_contiguous(decomposition: Decomposition) -> bool:
     return all(decomposition.tiles[position] == DEMOTED for position in decomposition.array_axes[1:])
 
 
-def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
+def array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
     """Return one row per combination of keys with its array in row-major order; the decomposition is contiguous."""
     inside = decomposition.array_axes
     before = [position for position in decomposition.promoted if position not in inside]
@@ -231,6 +232,14 @@ def _lengths(decomposition: Decomposition, shape: tuple[int, ...], rows: int) ->
             count = count_keys(tile, bound)
             lengths[count - 1 :: count] = lengths[:1] // extent_of(tile, bound) * (bound - tile * (count - 1))
     return lengths
+
+
+def row_schema(tensor: Tensor, decomposition: Decomposition) -> pa.Schema:
+    """Return the columns that `entry_columns` and `array_columns` have."""
+    keys = [(tensor.axes[axis].name, _key_column_type(tensor.axes[axis].bound)) for axis in decomposition.promoted]
+    number = pa.from_numpy_dtype(np.zeros(0, tensor.dtype).real.dtype)
+    has_lists = is_complex(tensor.dtype) or not decomposition.is_scalar
+    return pa.schema([*keys, (VALUE_COLUMN, pa.large_list(number) if has_lists else number)])
 
 
 def _value_column(values: NDArray[Any], lengths: NDArray[np.int64], is_scalar: bool) -> pa.Array:

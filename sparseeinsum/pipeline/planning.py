@@ -26,7 +26,7 @@ from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
 from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.operators.user_aggregates import UserAggregate
-from sparseeinsum.pipeline.program_data import ProgramData, read_data
+from sparseeinsum.pipeline.program_data import NOTHING_SUPPLIED, ProgramData, read_data
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
@@ -53,8 +53,10 @@ _PLANNING = "sparseeinsum.decompose.eindecomp.workers_plan"
 _RESIDENT_SHARE = 0.25
 
 
-def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[ProgramPlan]:
-    """Plans of a program on the tensors of a database, the best one first.
+def make_plans(
+    program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor] = NOTHING_SUPPLIED
+) -> list[ProgramPlan]:
+    """Plans of a program on the tensors of a database, the best one first; arguments are as for `read_data`.
 
     Raises:
         CatalogueError: A tensor does not exist.
@@ -62,13 +64,15 @@ def make_plans(program: Program, engine: Engine, options: PlanOptions) -> list[P
         PlanError: No plan satisfies the options.
     """
     with engine.protected():
-        return _plans(program, engine, options)
+        return _plans(program, engine, options, supplied)
 
 
-def _plans(program: Program, engine: Engine, options: PlanOptions) -> list[ProgramPlan]:
+def _plans(
+    program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor]
+) -> list[ProgramPlan]:
     clock = _Clock()
     with clock.stage("statistics"):
-        data = read_data(program, engine, options)
+        data = read_data(program, engine, options, supplied)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
         binary, derivations, unsearched = _rewritten(bound, data, engine, options)
@@ -101,7 +105,7 @@ def load_plan(saved: SavedPlan, engine: Engine) -> ProgramPlan:
 def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     clock, options = _Clock(), saved.options
     with clock.stage("statistics"):
-        data = read_data(saved.program, engine, options)
+        data = read_data(saved.program, engine, options, NOTHING_SUPPLIED)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from sparseeinsum.decompose.indexed_access import StoredOrder
 from sparseeinsum.decompose.memory_footprint import RunMemory, scan_needed_bytes, scanning_bytes, threads_within
@@ -25,6 +26,8 @@ from sparseeinsum.statistics.scan_cache import stored_in
 from sparseeinsum.storage.generated_tensors import generated_source, successor_source
 from sparseeinsum.storage.measuring import count_changed, measure_all
 from sparseeinsum.storage.program_inputs import stored_inputs
+
+NOTHING_SUPPLIED: Mapping[str, StoredTensor] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +64,23 @@ class ProgramData:
         return values_of(self.inputs)
 
 
-def read_data(program: Program, engine: Engine, options: PlanOptions) -> ProgramData:
+def read_data(
+    program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor]
+) -> ProgramData:
     """Measure the tensors that a program reads, as they are now.
+
+    Args:
+        program: The program.
+        engine: The database.
+        options: The options of the plan.
+        supplied: The relations to read in place of stored tensors, by their names.
 
     Raises:
         CatalogueError: A tensor does not exist.
         DataError: The rows of a table are not a tensor.
         PlanError: The memory is too small to read a tensor in its stored layout.
     """
-    stored = stored_inputs(program, engine)
+    stored = {**stored_inputs(program, engine), **supplied}
     generated = _Generated.of(program, stored)
     stored |= generated.stored
     memory = _with_room_for(stored, memory_for(engine, options))

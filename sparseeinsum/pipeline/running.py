@@ -1,6 +1,6 @@
 """Pipeline: runs plans; what makes a plan exact is checked on the data of every run."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -107,24 +107,29 @@ def _running(plan: ProgramPlan, engine: Engine, options: RunOptions) -> Iterator
     """A transaction, and the plan as it is valid for the data that the transaction sees."""
     if options.deterministic:
         plan = replace(plan, threads=1)
-    with _naming_missing_tables(plan, engine), engine.snapshot(), deterministic_order(engine, options.deterministic):
+    with naming_missing_tables(plan, engine), engine.snapshot(), deterministic_order(engine, options.deterministic):
         yield with_valid_grouping(plan, current_inputs(plan, engine))
 
 
-def current_inputs(plan: ProgramPlan, engine: Engine) -> Mapping[str, MeasuredTensor]:
+def current_inputs(
+    plan: ProgramPlan, engine: Engine, supplied: Collection[str] = frozenset()
+) -> Mapping[str, MeasuredTensor]:
     """The inputs of a plan as they are now; only those whose rows have changed are scanned.
+
+    Args:
+        plan: The plan.
+        engine: The database.
+        supplied: Names of inputs that the caller supplies and checks; they are returned as they were.
 
     Raises:
         PlanError: A function of the user was replaced.
         OutdatedPlanError: An input was replaced, or has changed so that the plan may no longer be exact.
     """
-    for name, function in plan.functions.items():
-        if user_function(name) is not function:
-            raise PlanError(f"{name} was registered anew since the plan was made; plan again")
+    check_functions(plan)
     for name, stored in stored_inputs(plan.program, engine).items():
-        if stored != plan.inputs[name].stored:
+        if name not in supplied and stored != plan.inputs[name].stored:
             raise OutdatedPlanError(f"tensor {name} was defined anew since the plan was made; plan again")
-    stored_tensors = stored_of(plan.inputs)
+    stored_tensors = {name: stored for name, stored in stored_of(plan.inputs).items() if name not in supplied}
     with limited_memory(engine, plan.options.memory_limit, _scanned_bytes(plan, engine)):
         current = row_versions(stored_tensors, engine)
     changed = {
@@ -136,12 +141,28 @@ def current_inputs(plan: ProgramPlan, engine: Engine) -> Mapping[str, MeasuredTe
         return plan.inputs
     with limited_memory(engine, plan.options.memory_limit, sum(map(scanning_bytes, changed.values()))):
         inputs = {**plan.inputs, **measure_all(changed, engine)}
-    _check_exactness(plan, inputs, tuple(changed))
+    check_exactness(plan, inputs, tuple(changed))
     return inputs
 
 
-def _check_exactness(plan: ProgramPlan, inputs: Mapping[str, MeasuredTensor], changed: tuple[str, ...]) -> None:
-    """Refuse a plan that may not be exact for `inputs`, of which those named in `changed` have changed."""
+def check_functions(plan: ProgramPlan) -> None:
+    """Refuse a plan that calls a function which the user has replaced since.
+
+    Raises:
+        PlanError: Names the function.
+    """
+    for name, function in plan.functions.items():
+        if user_function(name) is not function:
+            raise PlanError(f"{name} was registered anew since the plan was made; plan again")
+
+
+def check_exactness(plan: ProgramPlan, inputs: Mapping[str, MeasuredTensor], changed: tuple[str, ...]) -> None:
+    """Refuse a plan that may not be exact for `inputs`, of which those named in `changed` have changed.
+
+    Raises:
+        OutdatedPlanError: Names a tensor.
+        SemanticsError: No sparse evaluation is exact.
+    """
     values = values_of(inputs)
     incomplete = [name for name in changed if plan.inputs[name].is_complete and not inputs[name].is_complete]
     evaluations = evaluations_for(plan, values)
@@ -163,7 +184,7 @@ def _scanned_bytes(plan: ProgramPlan, engine: Engine) -> float:
 
 
 @contextmanager
-def _naming_missing_tables(plan: ProgramPlan, engine: Engine) -> Iterator[None]:
+def naming_missing_tables(plan: ProgramPlan, engine: Engine) -> Iterator[None]:
     """Within, replace the error of a failed statement by one that names a missing or changed table, if there is one."""
     try:
         yield

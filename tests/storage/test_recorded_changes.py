@@ -16,6 +16,7 @@ from random_runs import random_runs
 from sqlglot import exp
 
 import sparseeinsum as se
+from sparseeinsum.results.results import Results
 
 PROGRAM = "Y[i] = sum(A[i, j] * X[j])"
 SIZE = 4
@@ -80,7 +81,7 @@ def test_random_changes(tmp_path: Path, is_stored: bool) -> None:
     csv = tmp_path / "rows.csv"
     Path(f"{csv}_A").write_text("0,3,5.0\n")
     Path(f"{csv}_X").write_text("0,5.0\n")
-    numbers = itertools.count()
+    numbers, rng = itertools.count(), np.random.default_rng(0)
 
     @random_runs(15)
     @given(st.lists(st.tuples(changes(str(csv)), st.booleans(), st.booleans()), min_size=1, max_size=5))
@@ -88,20 +89,26 @@ def test_random_changes(tmp_path: Path, is_stored: bool) -> None:
         with se.connect(tmp_path / f"{next(numbers)}.duckdb" if is_stored else None) as db:
             db.tensor("A", MATRIX, axes=["i", "j"], promoted=["i", "j"])
             db.tensor("X", VECTOR, axes=["j"], promoted=["j"])
-            plan = db.plan(PROGRAM)
+            plan, prepared = db.plan(PROGRAM), db.prepare(PROGRAM, ["X"])
             for text, in_another_connection, is_planned_again in steps:
                 connection = db.connection.cursor() if in_another_connection else db.connection
                 for statement in text.split("; "):
                     with suppress(duckdb.Error):
                         connection.execute(statement)
                 matrix, vector = dense(db.connection, "A", "i, j"), dense(db.connection, "X", "j")
-                try:
-                    actual = db.run(PROGRAM if is_planned_again else plan)["Y"].to_numpy()
-                except se.SparseEinsumError:
-                    continue
-                assert matrix is not None and vector is not None
-                with np.errstate(all="ignore"):
-                    np.testing.assert_allclose(actual, matrix @ vector)
+                check(lambda: db.run(PROGRAM if is_planned_again else plan), matrix, vector)
+                supplied = rng.standard_normal(SIZE)
+                check(lambda: prepared.run(X=supplied), matrix, supplied)
+                check(prepared.run, matrix, supplied)
+
+    def check(run: Callable[[], Results], matrix: np.ndarray | None, vector: np.ndarray | None) -> None:
+        try:
+            actual = run()["Y"].to_numpy()
+        except se.SparseEinsumError:
+            return
+        assert matrix is not None and vector is not None
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(actual, matrix @ vector)
 
     run()
 

@@ -14,6 +14,12 @@ from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.postgresql import casts, copy_format, rights
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
+from sparseeinsum.engines.postgresql.postgresql_prepared import (
+    PostgreSQLQuery,
+    PostgreSQLSuppliedTable,
+    temporary_table,
+    transaction_mark,
+)
 from sparseeinsum.engines.postgresql.read_consistency import ConflictError, ReadConsistency, ensure_consistent_reads
 from sparseeinsum.engines.postgresql.search_path import SearchPath
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation, sqlstate
@@ -21,6 +27,7 @@ from sparseeinsum.engines.postgresql.stage_names import shared_stages, temporary
 from sparseeinsum.engines.postgresql.table_replacement import old_and_new, replace
 from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, analyze_stage
 from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, transaction_settings
+from sparseeinsum.engines.prepared import TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement
@@ -158,6 +165,25 @@ class PostgreSQLEngine:
         """Return None for every table: changes are not recorded yet."""
         return [None] * len(tables)
 
+    def supplied_table(self, name: str, rows: pa.Table) -> PostgreSQLSuppliedTable:
+        """Make a temporary table whose rows the client supplies; those of `rows` at first."""
+        return PostgreSQLSuppliedTable(self._session, exp.table_(name, db=self.dialect.temporary_schema), rows)
+
+    def prepared_query(self, name: str, query: str) -> PostgreSQLQuery:
+        """Return the query as it is: COPY, which returns results, takes no prepared statement."""
+        return PostgreSQLQuery(self._session, query)
+
+    def transaction_mark(self) -> TransactionMark:
+        """Return the mark of the open transaction, which counts from now on as one that writes."""
+        return transaction_mark(self._session)
+
+    def mark_of_query(self) -> None:
+        """Return None: without a transaction, queries lack the settings of this package."""
+
+    def transaction_number(self) -> int:
+        """Return the number of the open transaction, or of one of its own."""
+        return self.transaction_mark().last
+
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""
         tuples = self._write(exp.insert(query, table.copy()))
@@ -270,15 +296,9 @@ class PostgreSQLEngine:
     def registered(self, rows: object, name: str) -> Iterator[exp.Table]:
         """Copy an Arrow table, or batches, into a temporary table named `name`, which is dropped at the end."""
         assert isinstance(rows, pa.Table | pa.RecordBatchReader)
-        columns = [
-            exp.ColumnDef(this=exp.to_identifier(field.name), kind=type_named(copy_format.sql_type(field.type)))
-            for field in rows.schema
-        ]
-        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         table = exp.table_(name, db=self.dialect.temporary_schema)
-        schema = exp.Schema(this=table.copy(), expressions=columns)
         with self._session.transaction():
-            self.execute(exp.Create(this=schema, kind="TABLE", properties=temporary))
+            self.execute(temporary_table(table, rows.schema))
             self._session.load(rows, table.sql(self.dialect_name))
             yield table
             self.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))

@@ -1,0 +1,64 @@
+"""Engines: what prepared programs need of a connection: rows that the client supplies, and prepared queries."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+
+class SuppliedTable(Protocol):
+    """A relation of one connection, whose rows the client replaces without another statement being planned."""
+
+    @property
+    def table(self) -> exp.Table:
+        """The relation, for a FROM clause."""
+
+    def supply(self, rows: pa.Table) -> None:
+        """Replace all rows, by rows of the same columns."""
+
+    def drop(self) -> None:
+        """Remove the relation."""
+
+
+class PreparedQuery(Protocol):
+    """A query that the database has parsed once."""
+
+    def arrow(self) -> pa.Table:
+        """Run the query and return its result as an Arrow table."""
+
+    def drop(self) -> None:
+        """Forget the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionMark:
+    """What tells whether anybody may have changed permanent tables between two transactions of one connection.
+
+    Attributes:
+        first: The number of the first of the consecutive transactions that lead to this one. Numbers grow by 1 with
+            every transaction that may change tables.
+        last: The number of this transaction.
+        is_alone: Whether no other transaction is open that began earlier.
+        session: The database, schema and role that names and rights depend on.
+    """
+
+    first: int
+    last: int
+    is_alone: bool
+    session: tuple[object, ...]
+
+    def follows(self, earlier: "TransactionMark | None", transactions: int = 0) -> bool:
+        """Whether nothing was changed since `earlier`.
+
+        Args:
+            earlier: The mark of an earlier transaction.
+            transactions: The number of transactions in between that only read tables.
+        """
+        return (
+            earlier is not None
+            and self.is_alone
+            and earlier.is_alone
+            and self.first == earlier.last + 1 + transactions
+            and self.session == earlier.session
+        )

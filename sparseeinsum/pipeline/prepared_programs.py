@@ -1,0 +1,291 @@
+"""Pipeline: a program that is planned once and run often, with values that the user supplies for some of its inputs.
+
+Every run makes sure that the plan is exact for its data. What is supplied is checked here, before the run. Stored
+tensors cannot have changed if no other transaction has begun since the last run; otherwise they are checked as in
+every run of a plan.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.translate import delivered_relation
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
+from sparseeinsum.engines.retries import in_snapshot
+from sparseeinsum.engines.temporary_names import temporary_name
+from sparseeinsum.errors import EngineError, OutdatedPlanError, PlanError, SemanticsError
+from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.loading.supplied_rows import SuppliedRows, check_suppliable, present_rows, supplied_rows
+from sparseeinsum.operators.ranges import Range, finite_range
+from sparseeinsum.pipeline.planning import make_plans
+from sparseeinsum.pipeline.run_options import RunOptions
+from sparseeinsum.pipeline.running import (
+    check_exactness,
+    check_functions,
+    current_inputs,
+    naming_missing_tables,
+    within_memory,
+)
+from sparseeinsum.plans.options import PlanOptions
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.validity import with_valid_grouping
+from sparseeinsum.results.delivering import natural_keys
+from sparseeinsum.results.execution import execute, with_dictionaries
+from sparseeinsum.results.results import TensorResult, result_of
+from sparseeinsum.semantics.exactness import ValueFacts
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor
+from sparseeinsum.storage.program_inputs import stored_inputs
+from sparseeinsum.storage.tensor_tables import stored_tensor
+
+_NUMBERS = count(1)  # of the names of relations and statements in this process
+_GROWTH = float(1 << 20)  # of values beyond those that a plan was checked for
+
+
+class PreparedProgram:
+    """A plan, its prepared statements, and the relations that hold the supplied values.
+
+    Attributes:
+        plan: The plan. A run replaces it if it is not exact for the data of the run.
+    """
+
+    def __init__(self, program: Program, engine: Engine, options: PlanOptions, names: Sequence[str]) -> None:
+        """Plan a program on the present data.
+
+        Args:
+            program: The program.
+            engine: The database.
+            options: The options of the plan.
+            names: The inputs whose values are supplied; the stored tensors give their shapes and layouts.
+
+        Raises:
+            PlanError: The program has no such input, it cannot be supplied, or no plan satisfies the options.
+        """
+        if engine.dialect.distributes:
+            raise PlanError("a program is prepared for one machine, and this database is a cluster; use db.run")
+        self._program = program
+        self._engine = engine
+        self._options = options
+        self._tables: dict[str, SuppliedTable] = {}
+        self._stored: dict[str, StoredTensor] = {}
+        self._queries: dict[str, PreparedQuery] = {}
+        self._facts: dict[str, ValueFacts] = {}  # of the supplied values that the plan is known to be exact for
+        self._mark: TransactionMark | None = None  # of the last run
+        self._is_closed = False
+        try:
+            with engine.protected():
+                self._supply_stored(names)
+            self.plan = in_snapshot(engine, self._planned)
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs whose values are supplied."""
+        return tuple(self._stored)
+
+    def close(self) -> None:
+        """Remove the relations and the prepared statements from the connection."""
+        for query in self._queries.values():
+            query.drop()
+        for table in self._tables.values():
+            table.drop()
+        self._queries, self._tables, self._is_closed = {}, {}, True
+
+    def rows_of(self, name: str, data: object) -> SuppliedRows:
+        """Convert values of an input.
+
+        Raises:
+            PlanError: The program was not prepared for values of this tensor.
+            DataError: The data are invalid.
+            ShapeError: The data have another shape than before.
+        """
+        if name not in self._stored:
+            inputs = ", ".join(self._stored) or "none"
+            raise PlanError(f"{name} is no input that this program was prepared for; it has {inputs}")
+        return supplied_rows(self._stored[name], data)
+
+    def run(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult]:
+        """Run the program in a transaction; inputs that `rows` lacks keep the values that they had.
+
+        Raises:
+            EngineError: The database refused a statement.
+            SemanticsError: No sparse evaluation is exact for these values.
+        """
+        if self._is_closed:
+            raise PlanError("this prepared program is closed; prepare it again")
+
+        def attempt(plan: ProgramPlan) -> Mapping[str, TensorResult]:
+            if plan is not self.plan:  # it takes less memory
+                self._adopt(plan)
+            with naming_missing_tables(plan, self._engine):
+                return in_snapshot(self._engine, partial(self._run, rows))
+
+        with suppress(EngineError), self._engine.protected():  # the run below raises errors that say more
+            results = self._run_without_transaction(rows)
+            if results is not None:
+                return results
+        return within_memory(self.plan, attempt, RunOptions())
+
+    def _run_without_transaction(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult] | None:
+        """The results if the plan is exact, and no other transaction began since the last run; otherwise None."""
+        last, self._mark = self._mark, None
+        if last is None or not self._queries or self._has_dictionaries or not self._reads_own_tables:
+            return None
+        mark = self._engine.mark_of_query()
+        if mark is None or not mark.follows(last):
+            return None
+        check_functions(self.plan)
+        self._supply(rows)
+        if not all(map(self._is_exact_for, rows.values())):
+            return None
+        results = self._results()
+        number = mark.last + len(self._queries) + 1  # if no other transaction began since
+        if self._engine.transaction_number() != number:
+            return None
+        self._mark = replace(mark, first=number, last=number)
+        return results
+
+    def _run(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult]:
+        mark, last = self._engine.transaction_mark(), self._mark
+        self._mark = None  # until the run has succeeded
+        self._supply(rows)
+        is_exact = all(map(self._is_exact_for, rows.values()))
+        if is_exact and not (mark.follows(last) and self._reads_own_tables):
+            is_exact = self._adapts_to_stored()
+        check_functions(self.plan)
+        if not is_exact:
+            self._adopt(self._planned())
+        results = self._results()
+        self._mark = mark
+        return results
+
+    def _supply(self, rows: Mapping[str, SuppliedRows]) -> None:
+        for name, supplied in rows.items():
+            self._tables[name].supply(supplied.table)
+
+    def _supply_stored(self, names: Sequence[str]) -> None:
+        """Make the relations of inputs, with the rows that are stored."""
+        stored = stored_inputs(self._program, self._engine)
+        for name in names:
+            if name not in stored:
+                raise PlanError(f"the program has no input {name} to be supplied; it has {', '.join(stored) or 'none'}")
+            check_suppliable(stored[name])
+        for name in dict.fromkeys(names):
+            relation = temporary_name(f"supplied_{next(_NUMBERS)}")
+            source = stored[name]
+            table = self._engine.supplied_table(relation, present_rows(source, self._engine))
+            text = table.table.sql(self._engine.dialect_name)
+            self._tables[name] = table
+            self._stored[name] = replace(stored_tensor(source.tensor, source.decomposition, text), is_owned=False)
+
+    def _planned(self) -> ProgramPlan:
+        """The plan for the present data, in the open transaction."""
+        self._mark = None
+        return make_plans(self._program, self._engine, self._options, self._stored)[0]
+
+    def _adopt(self, plan: ProgramPlan) -> None:
+        self.plan = plan
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Prepare the statements of the plan if each of them returns an output, and the plan has no memory limit."""
+        for query in self._queries.values():
+            query.drop()
+        self._queries = {}
+        self._facts = {name: self.plan.inputs[name].values for name in self._stored}
+        statements = self.plan.statements.for_run
+        if self._options.memory_limit is None and all(statement.stage is None for statement in statements):
+            for statement in statements:
+                name = temporary_name(f"query_{next(_NUMBERS)}")
+                self._queries[statement.name] = self._engine.prepared_query(name, statement.text)
+
+    def _results(self) -> Mapping[str, TensorResult]:
+        """Run the statements."""
+        plan, engine = self.plan, self._engine
+        if not self._queries:
+            return with_dictionaries(execute(plan, engine, {}, RunOptions().progress), engine).results
+        results = {name: result_of(self._schema(name), query.arrow()) for name, query in self._queries.items()}
+        if not self._has_dictionaries:
+            return results
+        dictionaries = natural_keys(engine, [result.schema for result in results.values()])
+        return {name: replace(result, dictionaries=dictionaries) for name, result in results.items()}
+
+    def _schema(self, name: str) -> Schema:
+        return delivered_relation(self.plan.decomposed, name).schema
+
+    @property
+    def _has_dictionaries(self) -> bool:
+        """Whether the results have natural keys, which are read from the database."""
+        return any(self._schema(name).has_dictionaries for name in self.plan.outputs)
+
+    @property
+    def _reads_own_tables(self) -> bool:
+        """Whether all stored inputs are tables of this package, which no statement changes outside of transactions."""
+        inputs = self.plan.inputs.items()
+        return all(
+            tensor.stored.is_owned or tensor.stored.is_index_range
+            for name, tensor in inputs
+            if name not in self._stored
+        )
+
+    def _adapts_to_stored(self) -> bool:
+        """Whether the plan is exact for the stored inputs as they are now, if need be with a GROUP BY everywhere."""
+        with suppress(OutdatedPlanError, SemanticsError):
+            valid = with_valid_grouping(self.plan, current_inputs(self.plan, self._engine, self._stored))
+            if valid is not self.plan:
+                facts = self._facts
+                self._adopt(valid)
+                self._facts = facts
+            return True
+        return False
+
+    def _is_exact_for(self, rows: SuppliedRows) -> bool:
+        """Whether the plan is exact for supplied rows."""
+        name = rows.stored.tensor.name
+        planned = self.plan.inputs[name]
+        if planned.is_complete and not rows.is_complete:
+            return False
+        if not all(rows.identifies(axis) for axis in planned.identifying_axes):
+            return False
+        facts = rows.facts()
+        united = self._facts[name].union(facts)
+        return united == self._facts[name] or any(
+            self._accepts(name, planned, ValueFacts(entries, united.has_fill))
+            for entries in _wider_ranges(united.entries, rows.stored.tensor.dtype)
+        )
+
+    def _accepts(self, name: str, planned: MeasuredTensor, facts: ValueFacts) -> bool:
+        """Whether the plan is exact for values of an input as in `facts`, which are then kept for further runs."""
+        inputs = {
+            other: _with_values(tensor, self._facts.get(other, tensor.values))
+            for other, tensor in self.plan.inputs.items()
+        }
+        inputs[name] = _with_values(planned, facts)
+        with suppress(OutdatedPlanError, SemanticsError):
+            check_exactness(self.plan, inputs, (name,))
+            self._facts[name] = facts
+            return True
+        return False
+
+
+def _wider_ranges(entries: Range, dtype: str) -> Iterator[Range]:
+    """Ranges that contain `entries`, of the same signs: the widest first, `entries` last."""
+    if entries.is_finite:
+        widest = finite_range(dtype)
+        for growth in (math.inf, _GROWTH):
+            low = entries.low if entries.low >= 0 else max(widest.low, entries.low * growth)
+            high = entries.high if entries.high <= 0 else min(widest.high, entries.high * growth)
+            yield Range(low, high)
+    yield entries
+
+
+def _with_values(tensor: MeasuredTensor, values: ValueFacts) -> MeasuredTensor:
+    return replace(tensor, measurement=replace(tensor.measurement, values=values))
