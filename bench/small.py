@@ -75,12 +75,21 @@ def loops(repeat: int) -> list[Figure]:
         result = db.run(program, progress=False)["Y"].to_numpy()
         db.tensor("X", result / np.linalg.norm(result))
 
+    prepared, vector = db.prepare(STEP, ["X"]), np.ones(1000)
+
+    def prepared_step() -> None:
+        result = prepared.run(X=vector)["Y"].to_numpy()
+        vector[:] = result / np.linalg.norm(result)
+
+    database, statement = db.connection, plan.sql().strip().rstrip(";")
     timed = {
         "scipy": repeated(lambda: graph @ np.ones(1000)),
         "run of a plan": repeated(lambda: db.run(plan, progress=False)),
         "run of a text": repeated(lambda: db.run(STEP, progress=False)),
         "step of a plan": repeated(lambda: step(plan)),
         "step of a text": repeated(lambda: step(STEP)),
+        "statement alone": repeated(lambda: database.sql(statement).to_arrow_table()),
+        "prepared step": repeated(prepared_step),
     }
     return race("power iteration", timed, dict.fromkeys(timed, repeat), "run of a plan")
 

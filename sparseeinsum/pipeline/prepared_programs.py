@@ -128,26 +128,32 @@ class PreparedProgram:
             with naming_missing_tables(plan, self._engine):
                 return in_snapshot(self._engine, partial(self._run, rows))
 
-        with suppress(EngineError), self._engine.protected():  # the run below raises errors that say more
-            results = self._run_without_transaction(rows)
-            if results is not None:
-                return results
+        mark = self._mark_without_transaction()
+        if mark is not None:
+            with suppress(EngineError), self._engine.protected():  # the run below raises errors that say more
+                results = self._run_without_transaction(rows, mark)
+                if results is not None:
+                    return results
         return within_memory(self.plan, attempt, RunOptions())
 
-    def _run_without_transaction(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult] | None:
-        """The results if the plan is exact, and no other transaction began since the last run; otherwise None."""
-        last, self._mark = self._mark, None
-        if last is None or not self._queries or self._has_dictionaries or not self._reads_own_tables:
+    def _mark_without_transaction(self) -> TransactionMark | None:
+        """The mark of a run that needs no transaction, because nothing has changed and nothing is left to check."""
+        if self._mark is None or not self._queries or self._has_dictionaries or not self._reads_own_tables:
             return None
         mark = self._engine.mark_of_query()
-        if mark is None or not mark.follows(last):
-            return None
+        return mark if mark is not None and mark.follows(self._mark) else None
+
+    def _run_without_transaction(
+        self, rows: Mapping[str, SuppliedRows], mark: TransactionMark
+    ) -> Mapping[str, TensorResult] | None:
+        """The results if the plan is exact, and no other transaction began since `mark`; otherwise None."""
+        self._mark = None  # until the run has succeeded
         check_functions(self.plan)
         self._supply(rows)
         if not all(map(self._is_exact_for, rows.values())):
             return None
         results = self._results()
-        number = mark.last + len(self._queries) + 1  # if no other transaction began since
+        number = mark.last + len(self._queries) + 1
         if self._engine.transaction_number() != number:
             return None
         self._mark = replace(mark, first=number, last=number)
@@ -155,7 +161,7 @@ class PreparedProgram:
 
     def _run(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult]:
         mark, last = self._engine.transaction_mark(), self._mark
-        self._mark = None  # until the run has succeeded
+        self._mark = None
         self._supply(rows)
         is_exact = all(map(self._is_exact_for, rows.values()))
         if is_exact and not (mark.follows(last) and self._reads_own_tables):
