@@ -1,5 +1,8 @@
 """Errors: a root class, and one class for each stage. Messages name the object, conflicting values, and a solution."""
 
+_LONGEST_SHOWN = 160  # characters of a line of program text, around the place of an error
+_LONGEST_TEXT = 2000  # characters of a statement or of a message of the database
+
 
 class SparseEinsumError(Exception):
     """The root of all errors of this package."""
@@ -21,10 +24,28 @@ class ParseError(SparseEinsumError, ValueError):
         self.column = column
         self.file = file
         lines = text.split("\n")  # splitlines would also split at form feeds and others
-        shown = lines[min(line, len(lines)) - 1].rstrip("\r")
+        shown, column = _part_of_line(lines[min(line, len(lines)) - 1].rstrip("\r"), column)
         before = "".join("\t" if character == "\t" else " " for character in shown[: column - 1])
-        place = f"line {line}, column {column}" if file is None else f"{file}:{line}:{column}"
+        place = f"line {line}, column {self.column}" if file is None else f"{file}:{line}:{self.column}"
         super().__init__(f"{place}: {problem}\n  {shown}\n  {before:{column - 1}}^")
+
+
+def _part_of_line(text: str, column: int) -> tuple[str, int]:
+    """The part of a long line around a column, and the column within it."""
+    if len(text) <= _LONGEST_SHOWN:
+        return text, column
+    first = max(min(column - 1 - _LONGEST_SHOWN // 2, len(text) - _LONGEST_SHOWN), 0)
+    last = first + _LONGEST_SHOWN
+    before, after = "... " if first else "", " ..." if last < len(text) else ""
+    return f"{before}{text[first:last]}{after}", column - first + len(before)
+
+
+def _beginning_and_end(text: str) -> str:
+    """A text, without the middle of one that would fill more than a screen."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    left_out = len(text) - _LONGEST_TEXT
+    return f"{text[: _LONGEST_TEXT // 2]}\n... ({left_out:,} characters left out) ...\n{text[-_LONGEST_TEXT // 2 :]}"
 
 
 class ShapeError(SparseEinsumError, ValueError):
@@ -86,12 +107,13 @@ class EngineError(SparseEinsumError):
     """The database refused a statement.
 
     Attributes:
-        statement: The SQL that failed, or None if none was run.
+        statement: The SQL that failed, or None if none was run; the message leaves out the middle of a long one.
     """
 
     def __init__(self, message: str, statement: str | None = None) -> None:
         self.statement = statement
-        super().__init__(message if statement is None else f"{message}\nin the statement:\n{statement}")
+        shown = _beginning_and_end(message)
+        super().__init__(shown if statement is None else f"{shown}\nin the statement:\n{_beginning_and_end(statement)}")
 
 
 class OutdatedPlanError(EngineError):

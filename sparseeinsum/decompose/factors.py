@@ -6,6 +6,7 @@ are those of the largest intermediate table, which depends on the order of elimi
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,18 +109,27 @@ class _Eliminator:
             self._add(item)
         self._waiting = {variable.group for variable in variables if variable.group is not None}
         self._sizes = {number: self._size(number) for number in self._factors}
+        self._heap = [(size, number) for number, size in self._sizes.items()]
+        heapify(self._heap)
 
     def run(self, limit: float) -> list[Elimination] | None:
         """Eliminate all variables, the one with the smallest table first; None if tables exceed the limit."""
         eliminations: list[Elimination] = []
         while self._factors:
-            ready = (number for number in self._factors if number not in self._waiting)
-            number = min(ready, key=self._sizes.__getitem__)
+            number = self._smallest()
             limit -= self._sizes[number]
             if limit < 0:
                 return None
             eliminations.append(self._eliminate(number))
         return eliminations
+
+    def _smallest(self) -> int:
+        """The variable with the smallest table that can be eliminated now."""
+        while True:
+            size, number = heappop(self._heap)
+            is_left = number in self._factors and size == self._sizes[number]  # else it was eliminated, or resized
+            if is_left and number not in self._waiting:
+                return number
 
     def _eliminate(self, number: int) -> Elimination:
         """Replace the factors that depend on a variable by their minimum over its values."""
@@ -133,6 +143,7 @@ class _Eliminator:
         views = others
         if variable.group is not None:
             self._waiting.discard(variable.group)
+            heappush(self._heap, (self._sizes[variable.group], variable.group))
             size = len(variable.starts)
             views = (CostAxis(variable.group, np.arange(size), size), *others)
         self._replace(dependent, make_factor(views, minima))
@@ -145,6 +156,7 @@ class _Eliminator:
         self._add(message)
         for number in touched:
             self._sizes[number] = self._size(number)
+            heappush(self._heap, (self._sizes[number], number))
 
     def _add(self, added: Factor) -> None:
         for number in {view.variable for view in added.views}:

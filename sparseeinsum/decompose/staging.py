@@ -7,6 +7,8 @@ from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.repartitions import Repartition
 
+_MOST_NESTED = 64  # DuckDB nests 1,000 queries, of which a result may take several
+
 
 def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool = True) -> tuple[str, ...]:
     """Results that are kept in temporary tables while a plan runs, in topological order.
@@ -16,19 +18,20 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
     - results that are computed in passes, and what passes read, lest each pass compute it again;
     - results that take much of the memory while they are computed;
     - results that are checked for NaN and infinity, and so must be computed completely, if the engine may skip what
-      nothing reads, or if a statement cannot hold them.
+      nothing reads, or if a statement cannot hold them;
+    - results in long chains, because engines limit how deep queries are nested.
 
     Args:
         plan: The plan.
         model: The cost model that priced it.
         computes_whole: Whether the engine computes a result completely even if only a part of it is read.
     """
-    graph = plan.graph
+    graph, readers_by_name = plan.graph, plan.graph.count_readers()
     computed = {step.einsum.output.tensor for step in plan.steps}
     staged: set[str] = set()
     for step in plan.steps:
         name = step.einsum.output.tensor
-        readers = graph.count_readers(name)
+        readers = readers_by_name[name]
         is_read = readers > 0
         if (
             readers + (name in graph.outputs) > 1
@@ -48,7 +51,23 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
         passes = plan.repartitions[name, layout].passes
         if passes is not None and passes.count > 1:
             staged.add(name)
+    staged |= _deeply_nested(plan, staged)
     return tuple(step.einsum.output.tensor for step in plan.steps if step.einsum.output.tensor in staged)
+
+
+def _deeply_nested(plan: DecomposedGraph, staged: Set[str]) -> set[str]:
+    """Results to stage besides `staged`, so that no result is computed through more than `_MOST_NESTED` others."""
+    read = {operand.tensor for step in plan.steps for operand in step.einsum.operands}
+    depth: dict[str, int] = {}
+    nested = set()
+    for step in plan.steps:
+        name = step.einsum.output.tensor
+        depth[name] = 1 + max((depth.get(operand.tensor, 0) for operand in step.einsum.operands), default=0)
+        if depth[name] >= _MOST_NESTED and name in read:
+            nested.add(name)
+        if name in staged or name in nested:
+            depth[name] = 0
+    return nested - staged
 
 
 def _detects_nonfinite(name: str, model: CostModel) -> bool:

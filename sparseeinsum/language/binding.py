@@ -6,8 +6,10 @@ from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program, matches_registration
+from sparseeinsum.language.expression_checks import MOST_NESTED
 from sparseeinsum.language.generated import GeneratedTensor, with_axis_bounds
 from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, with_bounds
+from sparseeinsum.language.scalar import count_function, evaluated_dtype
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Scalar
@@ -64,10 +66,39 @@ def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable
     for vector in generated:
         if vector.name in read:
             tensors[vector.name] = vector.tensor(tensors)
+    _check_long_sum(written, tensors)
     join = with_axis_bounds(written.join, tensors)
     einsum = _with_logical_operators(replace(written, join=with_bounds(join, bounds_of(written, tensors))), tensors)
     tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
     return einsum
+
+
+def _check_long_sum(einsum: EinSum, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse long sums of truth values and numbers: true + true is true, but 2 after one of them met a number.
+
+    Raises:
+        SemanticsError: Names the sum, whose terms were grouped in halves.
+    """
+    dtypes = [tensors[operand.tensor].dtype for operand in einsum.operands]
+    if (
+        "bool" in dtypes
+        and count_function(einsum.join, "add") >= MOST_NESTED
+        and _adds_truth_to_number(einsum.join, dtypes)
+    ):
+        raise SemanticsError(
+            f"{einsum.output.tensor} adds more than {MOST_NESTED} terms, truth values and numbers; give the truth "
+            "values a statement of their own, or multiply them by 1"
+        )
+
+
+def _adds_truth_to_number(expression: Scalar, dtypes: list[str]) -> bool:
+    if not isinstance(expression, Call):
+        return False
+    if expression.function == "add":
+        kinds = {evaluated_dtype(argument, dtypes) == "bool" for argument in expression.arguments}
+        if len(kinds) > 1:
+            return True
+    return any(_adds_truth_to_number(argument, dtypes) for argument in expression.arguments)
 
 
 def _with_logical_operators(einsum: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:

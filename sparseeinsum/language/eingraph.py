@@ -1,5 +1,6 @@
 """Language: EinSums, programs and EinGraphs. They have names and labels only, neither SQL nor data."""
 
+from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -198,9 +199,9 @@ class EinGraph:
         """The EinSum that computes the tensor `name`; None if that is an input."""
         return next((einsum for einsum in self.einsums if einsum.output.tensor == name), None)
 
-    def count_readers(self, name: str) -> int:
-        """How many operands of all EinSums refer to the tensor `name`."""
-        return sum(operand.tensor == name for einsum in self.einsums for operand in einsum.operands)
+    def count_readers(self) -> Counter[str]:
+        """How many operands of all EinSums refer to a tensor, by its name."""
+        return Counter(operand.tensor for einsum in self.einsums for operand in einsum.operands)
 
 
 def write_reference(reference: Reference, tiles: Mapping[str, int] = MappingProxyType({})) -> str:

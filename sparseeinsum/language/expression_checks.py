@@ -1,4 +1,7 @@
-"""Language: refuses expressions that are nested too deep, and linear algebra in statements with labels."""
+"""Language: long products and sums, expressions that are nested too deep, linear algebra in statements with labels."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
@@ -10,25 +13,65 @@ from sparseeinsum.language.syntax import (
 )
 
 # Passes over expressions recurse. This limit is far below that of Python, and above what kernels can evaluate.
-_DEEPEST = 100
+MOST_NESTED = 100
 
 
-def check_depth(expression: Expression, source: SourceText) -> None:
-    """Refuse expressions that are nested too deep for passes that recurse.
+# Operators whose terms may be grouped in any way, and those that are read as them: a - b is a + (-b).
+_GROUPABLE = {"mul": "mul", "add": "add", "sub": "add", "and": "and", "or": "or"}
+
+
+def with_limited_depth(expression: Expression, source: SourceText) -> Expression:
+    """An expression that passes can recurse over: long products and sums are grouped in halves.
 
     Raises:
-        ParseError: More than 100 functions and operators are nested.
+        ParseError: More than 100 functions and operators are nested otherwise.
     """
+    if _too_deep(expression) is None:
+        return expression
+    grouped = _grouped(expression, 0)
+    too_deep = _too_deep(grouped)
+    if too_deep is not None:
+        problem = f"more than {MOST_NESTED} functions and operators are nested here; give a part a statement of its own"
+        raise too_deep.at.error(problem, source)
+    return grouped
+
+
+def _too_deep(expression: Expression) -> Expression | None:
+    """A part that more functions and operators contain than passes can recurse over."""
     waiting = [(expression, 1)]
     while waiting:
         current, depth = waiting.pop()
-        if depth > _DEEPEST:
-            problem = (
-                f"more than {_DEEPEST} functions and operators are nested here; give a part a statement of its own"
-            )
-            raise current.at.error(problem, source)
+        if depth > MOST_NESTED:
+            return current
         if isinstance(current, FunctionCall):
             waiting.extend((argument, depth + 1) for argument in current.arguments)
+    return None
+
+
+def _grouped(expression: Expression, depth: int) -> Expression:
+    """The expression with its chains of one operator as balanced trees."""
+    if not isinstance(expression, FunctionCall) or depth > MOST_NESTED:
+        return expression
+    operator = _GROUPABLE.get(expression.name)
+    if operator is None:
+        arguments = tuple(_grouped(argument, depth + 1) for argument in expression.arguments)
+        return replace(expression, arguments=arguments)
+    terms: list[Expression] = []
+    current: Expression = expression
+    while isinstance(current, FunctionCall) and _GROUPABLE.get(current.name) == operator:
+        is_subtracted = current.name == "sub"
+        current, term = current.arguments
+        terms.append(FunctionCall("neg", None, (term,), term.at) if is_subtracted else term)
+    terms.append(current)
+    return _halved(operator, [_grouped(term, depth + 1) for term in reversed(terms)])
+
+
+def _halved(operator: str, terms: Sequence[Expression]) -> Expression:
+    if len(terms) == 1:
+        return terms[0]
+    middle = (len(terms) + 1) // 2
+    halves = _halved(operator, terms[:middle]), _halved(operator, terms[middle:])
+    return FunctionCall(operator, None, halves, terms[0].at)
 
 
 def check_labelled(expression: Expression, source: SourceText) -> None:

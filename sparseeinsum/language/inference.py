@@ -12,7 +12,7 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
-from sparseeinsum.language.scalar import evaluate, functions_of, gives_infinity, write
+from sparseeinsum.language.scalar import evaluate, evaluated_dtype, functions_of, gives_infinity, write
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
 from sparseeinsum.operators.dtypes import Array, Number, as_number
@@ -120,7 +120,7 @@ def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
 def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tuple[ScalarFunction, ...]) -> str:
     """The dtype of an expression; `functions`, those it calls, are a key of the cache, as users may replace them."""
     del functions
-    return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
+    return evaluated_dtype(expression, dtypes)
 
 
 def result_dtype(einsum: EinSum, dtype: str) -> str:

@@ -35,11 +35,12 @@ class JoinLowering:
     """
 
     def __init__(self, names: ProgramNames, target: str, expression: Expression) -> None:
-        self.references: list[Reference] = []
+        self._numbers: dict[Reference, int] = {}
         self._names = names
         self._target = target
         self._labels = labels_of(expression)
         self.join = self._lower(expression)
+        self.references = list(self._numbers)
 
     def _lower(self, expression: Expression) -> Scalar:
         """The scalar expression of a syntax tree; adds its references to the operands."""
@@ -71,9 +72,7 @@ class JoinLowering:
         return Literal(value)
 
     def _operand(self, reference: Reference) -> Operand:
-        if reference not in self.references:
-            self.references.append(reference)
-        return Operand(self.references.index(reference))
+        return Operand(self._numbers.setdefault(reference, len(self._numbers)))
 
     def _axis_bound(self, bound: BoundExpression | None) -> AxisBound:
         assert bound is not None

@@ -11,7 +11,7 @@ from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from sparseeinsum.errors import ParseError, SparseEinsumError
-from sparseeinsum.language.expression_checks import check_depth, check_labelled
+from sparseeinsum.language.expression_checks import check_labelled, with_limited_depth
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_statement, explain_syntax_error
 from sparseeinsum.language.scalar import complex_number, negated_number
@@ -91,8 +91,7 @@ def parse_join(text: str, operands: tuple[str, ...]) -> Expression:
         expression = _SyntaxBuilder(source, operands).expression(_parser().parse(text, start="expression"))
     except UnexpectedInput as error:
         raise explain_syntax_error(error, source) from None
-    check_depth(expression, source)
-    return expression
+    return with_limited_depth(expression, source)
 
 
 def _parse_tree(source: SourceText, report: Report) -> Tree[Token]:
@@ -375,14 +374,14 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def assignment(self, children: list[Expression]) -> tuple[Statement]:
         target, value = children
         assert isinstance(target, TensorReference)
-        check_depth(value, self._source)
+        value = with_limited_depth(value, self._source)
         check_labelled(value, self._source)
         return (Assignment(target, value),)
 
     @v_args(meta=True)
     def matrix_assignment(self, meta: Meta, children: list[Any]) -> tuple[Statement]:
         name, value = children
-        check_depth(value, self._source)
+        value = with_limited_depth(value, self._source)
         return (MatrixAssignment(TensorReference(str(name), (), at=self.position(meta)), value),)
 
     @v_args(meta=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.language.expression_checks import check_depth
+from sparseeinsum.language.expression_checks import with_limited_depth
 from sparseeinsum.language.function_registration import register
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.matrices import Matrix
@@ -149,8 +149,8 @@ def build(*results: NamedTensor) -> tuple[LabelledStatement, ...]:
             declarations[result.name] = result.declaration
         if result.definition is not None:
             target = TensorReference(result.name, result.definition.labels)
-            tree = result.definition.expression.tree
-            check_depth(tree, SourceText(f"{result.name}[{', '.join(target.labels)}] = ..."))
+            source = SourceText(f"{result.name}[{', '.join(target.labels)}] = ...")
+            tree = with_limited_depth(result.definition.expression.tree, source)
             assignments.append(Assignment(target, tree))
     return (*declarations.values(), *assignments)
 

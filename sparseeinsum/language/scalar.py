@@ -1,12 +1,12 @@
 """Language: scalar expressions, such as the join of an EinSum: evaluated by numpy, and written as text."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.operators.dtypes import Array, Number
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Array, Number
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar, U, V
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import ScalarFunction
@@ -22,14 +22,23 @@ _ADDITION = FUNCTIONS["add"].precedence
 _COMPARISON = FUNCTIONS["lt"].precedence
 _TIGHTEST = FUNCTIONS["pow"].precedence + 1
 
+_EMPTY = {dtype: np.empty(0, dtype) for dtype in ITEM_BYTES}
 
-def evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array:
+Operands = Sequence[Array | Number] | Mapping[int, Array | Number]  # by position
+
+
+def evaluate(expression: Scalar, operands: Operands) -> Array:
     """The value of an expression of `operands`, by numpy, without its warnings about NaN, infinity and overflow."""
     with np.errstate(all="ignore"):
         return np.asarray(_evaluate(expression, operands))
 
 
-def _evaluate(expression: Scalar, operands: Sequence[Array | Number]) -> Array | Number:
+def evaluated_dtype(expression: Scalar, dtypes: Sequence[str]) -> str:
+    """The dtype that numpy gives an expression of operands of `dtypes`."""
+    return str(evaluate(expression, {index: _EMPTY[dtypes[index]] for index in operands_of(expression)}).dtype)
+
+
+def _evaluate(expression: Scalar, operands: Operands) -> Array | Number:
     match expression:
         case Operand(index):
             return operands[index]
@@ -197,3 +206,10 @@ def count_operations(expression: Scalar) -> int:
     if not isinstance(expression, Call):
         return 0
     return 1 + sum(count_operations(argument) for argument in expression.arguments)
+
+
+def count_function(expression: Scalar, name: str) -> int:
+    """The number of times that an expression calls a function."""
+    if not isinstance(expression, Call):
+        return 0
+    return (expression.function == name) + sum(count_function(argument, name) for argument in expression.arguments)

@@ -64,4 +64,4 @@ def as_number(value: object, dtype: str) -> Number:
 
 def result_dtype(dtypes: Sequence[str]) -> str:
     """The dtype of an operation on values of all of these dtypes, by numpy's rules."""
-    return str(np.result_type(*dtypes))
+    return str(np.result_type(*dict.fromkeys(dtypes)))

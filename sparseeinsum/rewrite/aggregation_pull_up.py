@@ -63,7 +63,7 @@ def pull_up_sums(annotated: AnnotatedGraph, cost: CostFunction, pinned: Collecti
 
 def _sums(graph: EinGraph, pinned: Collection[str]) -> Iterator[str]:
     """The sums of products that only one other product reads, whose further factor closes a cycle."""
-    producers = {einsum.output.tensor: einsum for einsum in graph.einsums}
+    producers, readers = {einsum.output.tensor: einsum for einsum in graph.einsums}, graph.count_readers()
     for reader in graph.einsums:
         if len(reader.operands) != 2 or not _is_product(graph, reader) or reader.output.tensor in pinned:
             continue
@@ -74,7 +74,7 @@ def _sums(graph: EinGraph, pinned: Collection[str]) -> Iterator[str]:
                 and part.aggregate is not None
                 and operand.tensor not in {*pinned, *graph.outputs}
                 and graph.tensors[operand.tensor].size >= _LEAST_ENTRIES
-                and graph.count_readers(operand.tensor) == 1
+                and readers[operand.tensor] == 1
                 and _is_product(graph, part)
                 and _closes_cycle(part, operand, factor)
             ):

@@ -1,6 +1,7 @@
 """Rewriting: splits every EinSum of more than two operands into EinSums of one or two."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -85,10 +86,12 @@ class _OperandSplitter:
     names: UniqueNames
     references: list[Reference] = field(default_factory=list)
     einsums: list[EinSum] = field(default_factory=list)
+    label_positions: dict[str, int] = field(default_factory=dict)
 
     def split(self) -> list[EinSum]:
         """EinSums in topological order; the last one computes the result and is not annotated yet."""
         self.references = list(self.einsum.operands)
+        self.label_positions = {label: position for position, label in enumerate(self.einsum.labels)}
         output = self.einsum.output
         join = self._rewritten(self.einsum.join, self.einsum.aggregate, frozenset(output.labels))
         return [*self.einsums, self._einsum(output, join, self.einsum.aggregate)]
@@ -142,8 +145,7 @@ class _OperandSplitter:
         """A new result: the aggregate of an expression over all but the kept labels."""
         join = self._within_two_operands(expression, aggregate, kept_labels)
         name = self.names.invent(self.einsum.output.tensor)
-        labels = tuple(label for label in self.einsum.labels if label in kept_labels)
-        einsum = self._einsum(Reference(name, labels), join, aggregate)
+        einsum = self._einsum(Reference(name, self._ordered(kept_labels)), join, aggregate)
         self.annotator.add(einsum)
         self.einsums.append(einsum)
         self.references.append(einsum.output)
@@ -173,11 +175,12 @@ class _OperandSplitter:
         results = [self._result(factor) for factor in factors]
         is_early = chain.distributes(aggregate) and self._is_safe(chain.operator, aggregate, kept_labels, results)
         dtypes = [result.tensor.dtype for result in results]
+        factors_with = Counter(label for factor in factors for label in self._labels(factor))
         for position, factor in enumerate(factors):
-            labels = [self._labels(other) for other in factors]
-            needed = labels[position].intersection(kept_labels.union(*labels[:position], *labels[position + 1 :]))
+            labels = self._labels(factor)
+            needed = frozenset(label for label in labels if label in kept_labels or factors_with[label] > 1)
             is_reducible = is_early and is_as_precise(dtypes[position : position + 1], dtypes)
-            factors[position] = self._reduced(factor, aggregate, needed if is_reducible else labels[position])
+            factors[position] = self._reduced(factor, aggregate, needed if is_reducible else labels)
         return self._last_pair(chain, factors, aggregate, kept_labels, is_early)
 
     def _mask_factor(self, factor: Scalar, chain: Chain) -> Scalar:
@@ -327,7 +330,7 @@ class _OperandSplitter:
         return self._ordered(self._labels(factor))
 
     def _ordered(self, labels: frozenset[str]) -> tuple[str, ...]:
-        return tuple(label for label in self.einsum.labels if label in labels)
+        return tuple(sorted(labels & self.label_positions.keys(), key=self.label_positions.__getitem__))
 
 
 def _masked(operand: Operand, mask: Scalar) -> Scalar:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparseeinsum.language.scalar import evaluate, operands_of
+from sparseeinsum.language.scalar import evaluate, evaluated_dtype, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, result_dtype
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
@@ -61,10 +61,10 @@ def as_chain(expression: Scalar, aggregate: str | None, dtypes: Sequence[str], l
     if operator == "add" and _mixes_bools(factors, dtypes):
         return None  # true + true is true, but 2 after one of them met a number
     merged = _merged_factors(factors, operator)
-    kinds = [expression_dtype(factor, dtypes) for factor in merged]
+    kinds = [evaluated_dtype(factor, dtypes) for factor in merged]
     if len(merged) < least_factors or not ITEM_BYTES.keys() >= set(kinds):
         return None
-    if expression_dtype(enclosing, [result_dtype(kinds)]) != expression_dtype(expression, dtypes):
+    if evaluated_dtype(enclosing, [result_dtype(kinds)]) != evaluated_dtype(expression, dtypes):
         return None  # a weak literal: 2 * u is int64 for a bool u, and float64 if there is a float32 v
     if enclosing == Operand(0) and set(kinds) == {"bool"}:
         operator = _bool_operator(operator, aggregate)
@@ -72,12 +72,12 @@ def as_chain(expression: Scalar, aggregate: str | None, dtypes: Sequence[str], l
 
 
 def _as_bool(factor: Scalar, dtypes: Sequence[str]) -> Scalar:
-    return factor if expression_dtype(factor, dtypes) == "bool" else Call("ne", (factor, Literal(0)))
+    return factor if evaluated_dtype(factor, dtypes) == "bool" else Call("ne", (factor, Literal(0)))
 
 
 def _mixes_bools(terms: Sequence[Scalar], dtypes: Sequence[str]) -> bool:
     plain = [term.arguments[0] if isinstance(term, Call) and term.function == "neg" else term for term in terms]
-    return len({expression_dtype(term, dtypes) == "bool" for term in plain}) > 1
+    return len({evaluated_dtype(term, dtypes) == "bool" for term in plain}) > 1
 
 
 def _bool_operator(operator: str, aggregate: str | None) -> str:
@@ -163,20 +163,24 @@ def _negative(expression: Scalar) -> Scalar:
 
 def _merged_factors(factors: Sequence[Scalar], operator: str) -> list[Scalar]:
     """Factors of the same operands become one; a factor joins another one that has all its operands and more."""
-    groups: dict[frozenset[int], Scalar] = {}
+    alike: dict[frozenset[int], list[Scalar]] = {}
     for factor in factors:
-        operands = operands_of(factor)
-        groups[operands] = Call(operator, (groups[operands], factor)) if operands in groups else factor
-    for operands in sorted(groups, key=len):
+        alike.setdefault(operands_of(factor), []).append(factor)
+    groups = {operands: _joined(group, operator) for operands, group in alike.items()}
+    most = max(map(len, groups), default=0)
+    for operands in sorted((operands for operands in groups if len(operands) < most), key=len):
         larger = next((other for other in groups if operands < other), None)
         if larger is not None:
             groups[larger] = Call(operator, (groups.pop(operands), groups[larger]))
     return list(groups.values())
 
 
-def expression_dtype(expression: Scalar, dtypes: Sequence[str]) -> str:
-    """The dtype of an expression of operands of `dtypes`."""
-    return str(evaluate(expression, [np.empty(0, dtype) for dtype in dtypes]).dtype)
+def _joined(factors: Sequence[Scalar], operator: str) -> Scalar:
+    """The factors joined in halves, so that the expression is not deeper than need be."""
+    if len(factors) == 1:
+        return factors[0]
+    middle = (len(factors) + 1) // 2
+    return Call(operator, (_joined(factors[:middle], operator), _joined(factors[middle:], operator)))
 
 
 def substitute(expression: Scalar, operands: Mapping[int, Scalar]) -> Scalar:

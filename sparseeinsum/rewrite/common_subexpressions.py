@@ -97,13 +97,18 @@ class _Classes:
 
     def with_leaders(self, einsum: EinSum) -> EinSum:
         """The EinSum with the leaders of classes as operands."""
-        return self._with_operands_from(einsum, {name: member.leader for name, member in self.members.items()})
+        return self._with_operands_from(einsum, {name: member.leader for name, member in self._read(einsum).items()})
 
     def shared(self, einsum: EinSum) -> EinSum:
         """The EinSum with the results that are kept as operands."""
         return self._with_operands_from(
-            einsum, {name: self.kept_by_leader[member.leader] for name, member in self.members.items()}
+            einsum, {name: self.kept_by_leader[member.leader] for name, member in self._read(einsum).items()}
         )
+
+    def _read(self, einsum: EinSum) -> dict[str, _Member]:
+        """The operands that are results."""
+        names = dict.fromkeys(operand.tensor for operand in einsum.operands)
+        return {name: self.members[name] for name in names if name in self.members}
 
     def reference(self, reference: Reference) -> Reference:
         """A reference to the result that is kept in the place of the one that `reference` reads."""
@@ -115,7 +120,8 @@ class _Classes:
             for operand in einsum.operands
         ]
         operands = tuple(dict.fromkeys(references))  # equal operands become one
-        positions = {position: Operand(operands.index(operand)) for position, operand in enumerate(references)}
+        number_of = {operand: number for number, operand in enumerate(operands)}
+        positions = {position: Operand(number_of[operand]) for position, operand in enumerate(references)}
         return replace(einsum, operands=operands, join=substitute(einsum.join, positions))
 
     def _permuted(self, reference: Reference, name: str) -> Reference:

@@ -13,12 +13,12 @@ import numpy as np
 
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import bounds_of, join_dtype, result_tensor
-from sparseeinsum.language.scalar import operands_in_order, operands_of
+from sparseeinsum.language.scalar import evaluated_dtype, operands_in_order, operands_of
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
-from sparseeinsum.rewrite.chains import expression_dtype, substitute
+from sparseeinsum.rewrite.chains import substitute
 from sparseeinsum.rewrite.polynomials import as_fraction, polynomial_expression, polynomial_of, split_by_operands
 from sparseeinsum.rewrite.predicted_costs import CostFunction, annotated_subgraph, predicted_seconds
 from sparseeinsum.rewrite.simplify import constant_value, evaluate_partially
@@ -177,7 +177,7 @@ def _split_any_join(
     The arguments are those of `_split_polynomial`.
     """
     alone_u, alone_v = (evaluate_partially(join, {1 - index: fills[1 - index]}, dtypes) for index in (0, 1))
-    if any(operands_of(alone) and expression_dtype(alone, dtypes) != dtype for alone in (alone_u, alone_v)):
+    if any(operands_of(alone) and evaluated_dtype(alone, dtypes) != dtype for alone in (alone_u, alone_v)):
         return None  # for example, the join of an int64 u and a float32 v is float64
     of_u, of_v = (_minus_constant(alone, constant) for alone in (alone_u, alone_v))
     # In this order of operations, the part is x - x at either fill, which is 0 in spite of rounding.

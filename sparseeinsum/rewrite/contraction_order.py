@@ -134,7 +134,8 @@ def tree_of_path(path: Sequence[Sequence[int]], count: int) -> Tree:
     waiting = [1 << position for position in range(count)]
     for step in path:
         first, *others = [waiting[position] for position in step]
-        waiting = [group for position, group in enumerate(waiting) if position not in step]
+        for position in sorted(step, reverse=True):
+            del waiting[position]
         for other in others:
             tree[first | other] = first, other
             first |= other

@@ -20,7 +20,8 @@ def inline(graph: EinGraph, names: Collection[str]) -> EinGraph:
         graph: EinSums in topological order.
         names: Results that may be inlined. Those stay that have several readers, or are no factors like the others.
     """
-    inlinable = {name for name in names if graph.count_readers(name) == 1 and name not in graph.outputs}
+    readers = graph.count_readers()
+    inlinable = {name for name in names if readers[name] == 1 and name not in graph.outputs}
     waiting: dict[str, EinSum] = {}
     remaining: list[EinSum] = []
     for einsum in graph.einsums:
@@ -111,9 +112,10 @@ def _replace_operand(einsum: EinSum, position: int, producer: EinSum, aggregate:
     """An EinSum with the operands and the join of `producer` in the place of one operand."""
     other_operands = [operand for number, operand in enumerate(einsum.operands) if number != position]
     operands = tuple(dict.fromkeys((*other_operands, *producer.operands)))
-    of_producer = {number: Operand(operands.index(operand)) for number, operand in enumerate(producer.operands)}
+    position_of = {operand: number for number, operand in enumerate(operands)}
+    of_producer = {number: Operand(position_of[operand]) for number, operand in enumerate(producer.operands)}
     replacements = {
-        number: substitute(producer.join, of_producer) if number == position else Operand(operands.index(operand))
+        number: substitute(producer.join, of_producer) if number == position else Operand(position_of[operand])
         for number, operand in enumerate(einsum.operands)
     }
     join = substitute(einsum.join, replacements)

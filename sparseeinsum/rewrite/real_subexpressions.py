@@ -11,7 +11,7 @@ from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import dtype_of
 from sparseeinsum.language.scalar import operands_of
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.einsum_parts import labels_among, part_of
 from sparseeinsum.rewrite.unique_names import UniqueNames
@@ -48,7 +48,8 @@ class _RealSubexpressionSplitter:
         self.dtypes = [self.annotator.tensors[reference.tensor].tensor.dtype for reference in self.references]
         join = self.einsum.join
         if (
-            self._has_no_index()
+            not self._has_complex_values()
+            or self._has_no_index()
             or not any(self._is_complex(subexpression) for subexpression in _subexpressions(join))
             or self._may_be_complex(join)
         ):
@@ -56,6 +57,13 @@ class _RealSubexpressionSplitter:
         join = self._with_one_dtype(join)
         last = part_of(self.einsum, self.references, self.einsum.output, join, self.einsum.aggregate)
         return [*self.einsums, last]
+
+    def _has_complex_values(self) -> bool:
+        """Whether an operand or a literal is complex; functions of real numbers are real."""
+        return any(map(is_complex, self.dtypes)) or any(
+            isinstance(subexpression, Literal) and isinstance(subexpression.value, complex)
+            for subexpression in _subexpressions(self.einsum.join)
+        )
 
     def _has_no_index(self) -> bool:
         """Whether nothing is joined, as a label has no index; a new result without that label could be NaN."""

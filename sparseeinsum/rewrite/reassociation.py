@@ -1,9 +1,10 @@
 """Rewriting: reassociation: a product of several EinSums is computed in another order where that is cheaper."""
 
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.expressions import Operand
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph
 from sparseeinsum.rewrite.binarise import binarise
@@ -35,28 +36,39 @@ def reassociate_products(
     inlinable = _inlinable_products(graph, pinned)
     if not inlinable:
         return binary
+    einsum_of = {einsum.output.tensor: einsum for einsum in graph.einsums}
     parts_by_result = parts_of({einsum.output.tensor for einsum in graph.einsums}, binary.graph)
     cheaper: set[str] = set()
     for names in _product_groups(graph, inlinable, binary):
         written = [part for name in names for part in parts_by_result[name]]
-        product = inline(graph, names[:-1]).producer_of(names[-1])
-        assert product is not None
+        product = _whole_product([einsum_of[name] for name in names], graph.tensors)
         is_inlined = not any(operand.tensor in names for operand in product.operands)  # a diagonal is not, for example
         if is_inlined and _is_cheaper(product, written, binary, cost):
             cheaper |= set(names[:-1])
     return binarise(inline(graph, cheaper), binary.annotator()) if cheaper else binary
 
 
+def _whole_product(einsums: Sequence[EinSum], tensors: Mapping[str, Tensor]) -> EinSum:
+    """The last one of EinSums, each of which reads the one before, with the others inlined."""
+    names = [einsum.output.tensor for einsum in einsums]
+    read = {operand.tensor for einsum in einsums for operand in einsum.operands}
+    group = EinGraph({name: tensors[name] for name in (*read, *names)}, tuple(einsums), (names[-1],))
+    product = inline(group, names[:-1]).producer_of(names[-1])
+    assert product is not None
+    return product
+
+
 def _inlinable_products(graph: EinGraph, pinned: Collection[str]) -> frozenset[str]:
     """The results of products that only one other product reads."""
     products = {einsum.output.tensor for einsum in graph.einsums if _is_product(graph, einsum)} - set(pinned)
+    readers = graph.count_readers()
     return frozenset(
         operand.tensor
         for reader in graph.einsums
         for operand in reader.operands
         if {operand.tensor, reader.output.tensor} <= products
         and operand.tensor not in graph.outputs
-        and graph.count_readers(operand.tensor) == 1
+        and readers[operand.tensor] == 1
     )
 
 

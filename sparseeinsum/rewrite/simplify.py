@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sparseeinsum.language.scalar import evaluate, operands_of
+from sparseeinsum.language.scalar import evaluate, evaluated_dtype, operands_of
 from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.expressions import Call, Literal, Scalar
 from sparseeinsum.operators.ranges import Range
-from sparseeinsum.rewrite.chains import expression_dtype
 from sparseeinsum.semantics.expression_ranges import range_of
 
 
@@ -40,14 +39,14 @@ def evaluate_partially(expression: Scalar, values: Mapping[int, Number], dtypes:
     shorter = _simplified(call)
     return (
         shorter
-        if isinstance(shorter, Literal) or _is_of_dtype(shorter, expression_dtype(call, dtypes), dtypes)
+        if isinstance(shorter, Literal) or _is_of_dtype(shorter, evaluated_dtype(call, dtypes), dtypes)
         else call
     )
 
 
 def _is_of_dtype(expression: Scalar, dtype: str, dtypes: Sequence[str]) -> bool:
     try:
-        return expression_dtype(expression, dtypes) == dtype
+        return evaluated_dtype(expression, dtypes) == dtype
     except TypeError:  # numpy cannot negate bools
         return False
 

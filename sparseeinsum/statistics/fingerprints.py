@@ -51,7 +51,9 @@ def fingerprint_projections(stored: StoredTensor, dialect: str) -> list[exp.Expr
     )  # without a cast, which could hide changes
     placeholders = {"relation": _fingerprinted_rows(stored, dialect), "value": value}
     projections = template(_template_name(stored, dialect), dialect).expressions
-    return [fill_placeholders(_with_columns(projection, keys, value), placeholders) for projection in projections]
+    return [
+        fill_placeholders(_with_columns(projection.copy(), keys, value), placeholders) for projection in projections
+    ]
 
 
 def column_types(stored: StoredTensor, executor: Executor) -> str | None:

@@ -5,7 +5,7 @@ The templates of the statements are `stats/entries.sql`, `arrays.sql` and `compl
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -24,6 +24,8 @@ from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
 from sparseeinsum.statistics.templates import fill_placeholders, placeholders, template, union_all
+
+_ANY_RELATION = "sparseeinsum_any_relation"  # stands for that of a tensor, in the text of a statement
 
 
 class Executor(Protocol):
@@ -104,9 +106,17 @@ class _ScanStatement:
     columns: tuple[str, ...]
 
 
-@lru_cache(maxsize=512)  # a tensor is measured for every plan and every run
 def _scan(stored: StoredTensor, dialect: str) -> _ScanStatement:
-    """The scan of a tensor, from the template."""
+    """The scan of a tensor, from the template; it takes longer to write than to read a small tensor."""
+    if stored.is_query or stored.column_dictionaries:
+        return _written_scan(stored, dialect)
+    tensor = replace(stored.tensor, name=_ANY_RELATION)
+    scan = _written_scan(replace(stored, tensor=tensor, relation=_ANY_RELATION), dialect)
+    return replace(scan, statement=scan.statement.replace(_ANY_RELATION, relation_of(stored, dialect).sql(dialect)))
+
+
+@lru_cache(maxsize=512)  # many tensors differ in nothing but their tables
+def _written_scan(stored: StoredTensor, dialect: str) -> _ScanStatement:
     projections = scan_projections(stored, dialect)
     keys = [exp.column(key, quoted=True) for key in stored.keys]
     statement = aggregate_query(relation_of(stored, dialect), projections, keys, dialect)

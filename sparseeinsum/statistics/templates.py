@@ -1,6 +1,7 @@
 """Statistics: the SQL templates of stats/, and the values of their placeholders."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import sqlglot
 from sqlglot import exp
@@ -16,8 +17,9 @@ _FOLDERS = {"citus": "postgresql"}
 _SHARED_DIALECT = "duckdb"
 
 
+@cache
 def template(name: str, dialect: str) -> exp.Expr:
-    """Parse the query in `stats/<name>.sql`, in DuckDB's dialect, or in `stats/<dialect>/<name>.sql`.
+    """The query in `stats/<name>.sql`, in DuckDB's dialect, or in `stats/<dialect>/<name>.sql`; do not change it.
 
     What has a query of its own for every engine uses functions that sqlglot does not translate.
     """

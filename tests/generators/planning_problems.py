@@ -149,7 +149,7 @@ def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
     for seed in itertools.count():
         problem = Drawing(seed, is_tree).problem()
         graph = problem.model.graph
-        is_shared = any(graph.count_readers(einsum.output.tensor) > 1 for einsum in graph.einsums)
+        is_shared = any(graph.count_readers()[einsum.output.tensor] > 1 for einsum in graph.einsums)
         plans = 2 ** sum(len(einsum.labels) for einsum in graph.einsums)
         if plans <= MOST_PLANS and is_shared != is_tree:
             accepted += 1

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
+from sparseeinsum.language.scalar import evaluated_dtype
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
-from sparseeinsum.rewrite.chains import expression_dtype
 from sparseeinsum.rewrite.saturation.labels import common_names
 from sparseeinsum.rewrite.saturation.terms import (
     Add,
@@ -101,7 +101,7 @@ def _has_dtype(dtype: str, expression: Scalar, dtypes: Sequence[str]) -> bool:
             is_small = len(arguments) <= _MOST_ARGUMENTS and all(
                 _has_dtype(dtype, argument, dtypes) for argument in arguments
             )
-            return is_small and (_is_number(expression) or expression_dtype(expression, dtypes) == dtype)
+            return is_small and (_is_number(expression) or evaluated_dtype(expression, dtypes) == dtype)
         case _:
             return True
 
