@@ -14,6 +14,7 @@ from sparseeinsum.version import __version__
 if TYPE_CHECKING:
     from sparseeinsum.algebra.tensor_relations import TensorRelation
     from sparseeinsum.api.arrays import einsum
+    from sparseeinsum.api.circuits import Circuit, read_qasm
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
     from sparseeinsum.api.database import Database, connect
     from sparseeinsum.api.plans import Plan
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "algebra.tensor_relations": ("TensorRelation",),
     "api.arrays": ("einsum",),
+    "api.circuits": ("Circuit", "read_qasm"),
     "api.contraction_paths": ("ContractionPath", "contract_path"),
     "api.database": ("Database", "connect"),
     "errors": (
@@ -75,6 +77,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "AlgebraError",
     "CatalogueError",
+    "Circuit",
     "ContractionPath",
     "CounterExample",
     "DataError",
@@ -116,6 +119,7 @@ __all__ = [
     "partition",
     "program",
     "read_program",
+    "read_qasm",
     "scalar",
     "tensor",
     "vector",

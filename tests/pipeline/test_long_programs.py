@@ -59,7 +59,7 @@ def test_truth_values_among_many_numbers_are_refused(small: se.Database) -> None
     with pytest.raises(SemanticsError, match="Y adds more than 100 terms, truth values and numbers"):
         small.run("Y[i] = V[i]" + " + B[i]" * 300)
     numbers = "Y[i] = V[i]" + " + 1 * B[i]" * 300
-    np.testing.assert_allclose(small.run(numbers)["Y"].to_numpy(), VECTOR + [300, 0])
+    np.testing.assert_allclose(small.run(numbers)["Y"].to_numpy(), np.add(VECTOR, [300, 0]))
 
 
 def test_functions_that_are_nested_deep_are_refused(small: se.Database) -> None:

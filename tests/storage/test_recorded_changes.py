@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +97,9 @@ def test_random_changes(tmp_path: Path, is_stored: bool) -> None:
                     with suppress(duckdb.Error):
                         connection.execute(statement)
                 matrix, vector = dense(db.connection, "A", "i, j"), dense(db.connection, "X", "j")
-                check(lambda: db.run(PROGRAM if is_planned_again else plan), matrix, vector)
+                check(partial(db.run, PROGRAM if is_planned_again else plan), matrix, vector)
                 supplied = rng.standard_normal(SIZE)
-                check(lambda: prepared.run(X=supplied), matrix, supplied)
+                check(partial(prepared.run, X=supplied), matrix, supplied)
                 check(prepared.run, matrix, supplied)
 
     def check(run: Callable[[], Results], matrix: np.ndarray | None, vector: np.ndarray | None) -> None:
