@@ -90,6 +90,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench.paper_tables
 	$(BIN)/python -m bench.eindecomp
 	$(BIN)/python -m bench.relational_algebra
+	$(BIN)/python -m bench.growth
 	$(BIN)/python -m bench.regret
 
 # What compiling the kernels takes comes first, so that they are compiled while the rest is installed.

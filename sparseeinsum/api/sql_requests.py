@@ -160,11 +160,12 @@ def _connect_to(number: int) -> duckdb.DuckDBPyConnection:
 def _connections_to(number: int) -> Iterator[duckdb.DuckDBPyConnection]:
     """The connections to a database: known ones first, then others among all objects of the interpreter."""
     yield from [connection for connection, assigned in list(_DATABASE_NUMBERS.items()) if assigned == number]
-    connections = [item for item in gc.get_objects() if issubclass(type(item), duckdb.DuckDBPyConnection)]
-    for connection in [connection for connection in connections if connection not in _DATABASE_NUMBERS]:
+    for connection in [item for item in gc.get_objects() if issubclass(type(item), duckdb.DuckDBPyConnection)]:
         with suppress(duckdb.Error):  # it is closed, or its database was opened before the import
-            _DATABASE_NUMBERS[connection] = _number_of(connection)
-            if _DATABASE_NUMBERS[connection] == number:
+            assigned = _DATABASE_NUMBERS.get(connection)  # perhaps by another thread, since the loop above
+            if assigned is None:
+                assigned = _DATABASE_NUMBERS[connection] = _number_of(connection)
+            if assigned == number:
                 yield connection
 
 

@@ -145,6 +145,9 @@ class DuckDBEngine:
         tokens = change_tokens(self.rows)
         return [tokens.get((table.db, table.name)) for table in tables]
 
+    def state_token(self) -> None:
+        """Return None: the numbers of transactions grow with every statement, and `change_tokens` tell more."""
+
     def supplied_table(self, name: str, rows: pa.Table) -> DuckDBSuppliedTable:
         """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
         with self._translating_errors(f"-- supply {name}"):

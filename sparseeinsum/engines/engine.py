@@ -141,6 +141,12 @@ class Engine(Protocol):
         None stands for a table whose changes are not recorded.
         """
 
+    def state_token(self) -> object:
+        """Return a value that is the same later only if nobody has changed any permanent table of the database since.
+
+        None if changes may go on now, or if the database does not tell.
+        """
+
     def supplied_table(self, name: str, rows: pa.Table) -> SuppliedTable:
         """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
 

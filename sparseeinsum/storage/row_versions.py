@@ -21,5 +21,17 @@ def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str
     owned = {name: table_by_name(source, engine.dialect_name) for name, source in stored.items() if source.is_owned}
     tokens = dict(zip(owned, engine.change_tokens(list(owned.values())), strict=True))
     read = {name: source for name, source in stored.items() if tokens.get(name) is None}
-    versions = {**tokens, **dict(zip(read, fingerprints(list(read.values()), engine), strict=True))}
-    return {name: RowVersion(source, versions[name]) for name, source in stored.items()}
+    versions = {**tokens, **_fingerprints(read, engine)}
+    return {name: RowVersion(source, versions.get(name)) for name, source in stored.items()}
+
+
+def _fingerprints(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, object]:
+    """The fingerprints of tensors; the rows of our tables are read again only if the database has changed."""
+    state = engine.state_token() if any(source.is_owned for source in stored.values()) else None
+    tensors = {name: RowVersion(source, state if source.is_owned else None) for name, source in stored.items()}
+
+    def read(changed: Mapping[str, RowVersion]) -> dict[str, object]:
+        sources = [tensor.stored for tensor in changed.values()]
+        return dict(zip(changed, fingerprints(sources, engine), strict=True))
+
+    return engine.scans.scan("fingerprint", tensors, read)

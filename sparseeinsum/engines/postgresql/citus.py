@@ -100,6 +100,9 @@ class CitusEngine(PostgreSQLEngine):
         cluster = Cluster(int(str(sites)), int(str(shards)))
         return replace(cluster, network_bytes_per_second=_speed(str(gbit))) if gbit else cluster
 
+    def state_token(self) -> None:
+        """Return None: machines of a cluster write without the coordinator."""
+
     def table_distribution(self, table: exp.Table) -> TableDistribution | None:
         """Return how a table is distributed over machines; None for a view or if one machine has all rows."""
         for method, replication, column in self._session.fetch(_DISTRIBUTION, table.sql(self.dialect_name)):

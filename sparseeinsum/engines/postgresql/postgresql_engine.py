@@ -17,6 +17,7 @@ from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctio
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
     PostgreSQLQuery,
     PostgreSQLSuppliedTable,
+    state_token,
     temporary_table,
     transaction_mark,
 )
@@ -164,6 +165,10 @@ class PostgreSQLEngine:
     def change_tokens(self, tables: Sequence[exp.Table]) -> list[object]:
         """Return None for every table: changes are not recorded yet."""
         return [None] * len(tables)
+
+    def state_token(self) -> object:
+        """Return the number of the next transaction that writes, if no other one is open; see `Engine.state_token`."""
+        return state_token(self._session)
 
     def supplied_table(self, name: str, rows: pa.Table) -> PostgreSQLSuppliedTable:
         """Make a temporary table whose rows the client supplies; those of `rows` at first."""

@@ -19,6 +19,15 @@ FROM pg_catalog.pg_current_snapshot() AS present, pg_catalog.pg_current_xact_id(
 """
 
 
+# Numbers are for all databases of a server, and given to transactions when they first write.
+_STATE = """
+SELECT pg_catalog.pg_snapshot_xmax(present)::TEXT
+FROM pg_catalog.pg_current_snapshot() AS present
+WHERE pg_catalog.pg_snapshot_xmin(present) = pg_catalog.pg_snapshot_xmax(present)
+  AND pg_catalog.pg_current_xact_id_if_assigned() IS NULL
+"""
+
+
 class PostgreSQLSuppliedTable:
     """A temporary table, which the client fills anew."""
 
@@ -63,6 +72,12 @@ def temporary_table(table: exp.Table, columns: pa.Schema) -> exp.Create:
     ]
     temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
     return exp.Create(this=exp.Schema(this=table.copy(), expressions=definitions), kind="TABLE", properties=temporary)
+
+
+def state_token(session: DatabaseSession) -> object:
+    """The number of the next transaction that writes; None if this one or another one has written and is open."""
+    rows = session.fetch(_STATE)
+    return rows[0][0] if rows else None
 
 
 def transaction_mark(session: DatabaseSession) -> TransactionMark:
