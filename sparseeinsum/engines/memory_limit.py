@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import cached_property
 
 from sparseeinsum.decompose.memory_footprint import LEAST_BUFFER_BYTES, threads_within
 from sparseeinsum.decompose.staging import StatementSizes, statement_sizes
@@ -127,7 +128,6 @@ class MemoryGuard:
         self._engine = engine
         self._elsewhere = elsewhere
         self._limits = limits
-        self._in_use = engine.memory_in_use()
         self._returned: dict[str, float] = {}
         self._set_limit: Callable[[float], None] | None = None
 
@@ -138,13 +138,13 @@ class MemoryGuard:
             plan: The plan.
             statements: Those of its statements that will run.
         """
-        if self._in_use is None:
-            return
         is_first = not self._returned
         self._returned |= {name: delivered_bytes(plan, name) for name in plan.outputs if name not in self._elsewhere}
         returned = sum(self._returned.values())
         if plan.options.memory_limit is None and returned <= LEAST_BUFFER_BYTES:
             return  # without looking at every statement, which would take longer than small statements run
+        if self._in_use is None:
+            return
         sizes = _largest([_statement_sizes(plan, statement.computes) for statement in statements])
         if is_first:
             _check_room(plan, sizes, self._returned)
@@ -156,6 +156,11 @@ class MemoryGuard:
             limit_bytes = self._in_use + plan.alternatives.model.memory.available_bytes
             limited = _limited(self._engine, limit_bytes, plan.threads, OutOfMemoryError)
             self._set_limit = self._limits.enter_context(limited)
+
+    @cached_property
+    def _in_use(self) -> int | None:
+        """The bytes that the database used before the run; None for a server."""
+        return self._engine.memory_in_use()
 
     def make_room(self, plan: ProgramPlan, computed: Collection[str]) -> None:
         """Before a statement that computes the results `computed`, leave room for what the database does not count."""

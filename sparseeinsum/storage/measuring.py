@@ -52,7 +52,7 @@ def _measure(tensor: RowVersion, engine: Engine) -> Measurement:
 
 
 def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
-    if engine.dialect_name != "duckdb":  # PostgreSQL numbers rows in one process, which takes as long as counting
+    if engine.dialect.row_number is None:  # to number rows takes as long as counting
         return None
 
     def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:
