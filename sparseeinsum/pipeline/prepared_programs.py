@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 
+import pyarrow as pa
+
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
@@ -75,13 +77,14 @@ class PreparedProgram:
         self._stored: dict[str, StoredTensor] = {}
         self._queries: dict[str, PreparedQuery] = {}
         self._facts: dict[str, ValueFacts] = {}  # of the supplied values that the plan is known to be exact for
+        self._rows: dict[str, pa.Table] = {}  # that were supplied for the last run
         self._mark: TransactionMark | None = None  # of the last run
+        self._has_failed = False
         self._is_closed = False
         try:
             with engine.protected():
                 self._supply_stored(names)
-            self.plan = in_snapshot(engine, self._planned)
-            self._prepare()
+            in_snapshot(engine, self._plan_anew)
         except BaseException:
             self.close()
             raise
@@ -122,19 +125,41 @@ class PreparedProgram:
         if self._is_closed:
             raise PlanError("this prepared program is closed; prepare it again")
 
-        def attempt(plan: ProgramPlan) -> Mapping[str, TensorResult]:
-            if plan is not self.plan:  # it takes less memory
-                self._adopt(plan)
-            with naming_missing_tables(plan, self._engine):
-                return in_snapshot(self._engine, partial(self._run, rows))
+        try:
+            results = self._run_if_nothing_changed(rows) or within_memory(
+                self.plan, partial(self._run_in_transaction, rows), RunOptions()
+            )
+        except BaseException:
+            self._undo_supply(rows)
+            raise
+        self._rows |= {name: supplied.table for name, supplied in rows.items()}
+        self._has_failed = False
+        return results
 
+    def _undo_supply(self, rows: Mapping[str, SuppliedRows]) -> None:
+        """Supply what the last run that succeeded had; the next run makes a plan for it, as the plan may be another."""
+        self._mark = None
+        self._has_failed = True
+        with suppress(EngineError):  # of a connection that is lost
+            for name in rows:
+                self._tables[name].supply(self._rows[name])
+
+    def _run_if_nothing_changed(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult] | None:
+        """The results of a run that needs no transaction; None if it needs one."""
         mark = self._mark_without_transaction()
-        if mark is not None:
-            with suppress(EngineError), self._engine.protected():  # the run below raises errors that say more
-                results = self._run_without_transaction(rows, mark)
-                if results is not None:
-                    return results
-        return within_memory(self.plan, attempt, RunOptions())
+        if mark is None:
+            return None
+        with suppress(EngineError), self._engine.protected():  # the run in a transaction raises errors that say more
+            return self._run_without_transaction(rows, mark)
+        return None
+
+    def _run_in_transaction(self, rows: Mapping[str, SuppliedRows], plan: ProgramPlan) -> Mapping[str, TensorResult]:
+        """The results; `plan` is the present plan, or another one that takes less memory."""
+        if plan is not self.plan:
+            self._adopt(plan)
+            check_exactness(plan, self._inputs(), tuple(self._stored))
+        with naming_missing_tables(plan, self._engine):
+            return in_snapshot(self._engine, partial(self._run, rows))
 
     def _mark_without_transaction(self) -> TransactionMark | None:
         """The mark of a run that needs no transaction, because nothing has changed and nothing is left to check."""
@@ -163,12 +188,12 @@ class PreparedProgram:
         mark, last = self._engine.transaction_mark(), self._mark
         self._mark = None
         self._supply(rows)
-        is_exact = all(map(self._is_exact_for, rows.values()))
+        is_exact = not self._has_failed and all(map(self._is_exact_for, rows.values()))
         if is_exact and not (mark.follows(last) and self._reads_own_tables):
             is_exact = self._adapts_to_stored()
         check_functions(self.plan)
         if not is_exact:
-            self._adopt(self._planned())
+            self._plan_anew()
         results = self._results()
         self._mark = mark
         return results
@@ -187,15 +212,16 @@ class PreparedProgram:
         for name in dict.fromkeys(names):
             relation = temporary_name(f"supplied_{next(_NUMBERS)}")
             source = stored[name]
-            table = self._engine.supplied_table(relation, present_rows(source, self._engine))
+            self._rows[name] = present_rows(source, self._engine)
+            table = self._engine.supplied_table(relation, self._rows[name])
             text = table.table.sql(self._engine.dialect_name)
             self._tables[name] = table
             self._stored[name] = replace(stored_tensor(source.tensor, source.decomposition, text), is_owned=False)
 
-    def _planned(self) -> ProgramPlan:
-        """The plan for the present data, in the open transaction."""
-        self._mark = None
-        return make_plans(self._program, self._engine, self._options, self._stored)[0]
+    def _plan_anew(self) -> None:
+        """Make the plan for the present data, in the open transaction."""
+        self._adopt(make_plans(self._program, self._engine, self._options, self._stored)[0])
+        self._facts = {name: self.plan.inputs[name].values for name in self._stored}
 
     def _adopt(self, plan: ProgramPlan) -> None:
         self.plan = plan
@@ -206,7 +232,6 @@ class PreparedProgram:
         for query in self._queries.values():
             query.drop()
         self._queries = {}
-        self._facts = {name: self.plan.inputs[name].values for name in self._stored}
         statements = self.plan.statements.for_run
         if self._options.memory_limit is None and all(statement.stage is None for statement in statements):
             for statement in statements:
@@ -247,9 +272,7 @@ class PreparedProgram:
         with suppress(OutdatedPlanError, SemanticsError):
             valid = with_valid_grouping(self.plan, current_inputs(self.plan, self._engine, self._stored))
             if valid is not self.plan:
-                facts = self._facts
                 self._adopt(valid)
-                self._facts = facts
             return True
         return False
 
@@ -268,13 +291,16 @@ class PreparedProgram:
             for entries in _wider_ranges(united.entries, rows.stored.tensor.dtype)
         )
 
+    def _inputs(self) -> dict[str, MeasuredTensor]:
+        """The inputs of the plan, with all supplied values that it is known to be exact for."""
+        return {
+            name: _with_values(tensor, self._facts.get(name, tensor.values))
+            for name, tensor in self.plan.inputs.items()
+        }
+
     def _accepts(self, name: str, planned: MeasuredTensor, facts: ValueFacts) -> bool:
         """Whether the plan is exact for values of an input as in `facts`, which are then kept for further runs."""
-        inputs = {
-            other: _with_values(tensor, self._facts.get(other, tensor.values))
-            for other, tensor in self.plan.inputs.items()
-        }
-        inputs[name] = _with_values(planned, facts)
+        inputs = {**self._inputs(), name: _with_values(planned, facts)}
         with suppress(OutdatedPlanError, SemanticsError):
             check_exactness(self.plan, inputs, (name,))
             self._facts[name] = facts

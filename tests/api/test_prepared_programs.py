@@ -138,6 +138,23 @@ def test_results_that_turn_infinite_are_refused(db: se.Database) -> None:
         np.testing.assert_array_equal(step.run(X=VECTOR)["Y"].to_numpy(), MATRIX @ VECTOR)
 
 
+def test_a_run_that_fails_changes_nothing(db: se.Database) -> None:
+    """The next run has the values of the last one that succeeded, and a plan that is exact for them."""
+    db.tensor("A", MATRIX, axes=["i", "j"], promoted=["i", "j"])
+    db.tensor("X", np.array([1.0, 2, 3]), axes=["j"], promoted=["j"])
+    db.tensor("W", np.array([0.0, 0, 1]), axes=["i"], promoted=["i"])
+    with db.prepare("Y[i] = W[i] * sum(A[i, j] * X[j])", ["X", "W"]) as step:
+        vector, weights = np.array([0, -2.0, 0]), np.array([1.0, 2, 0])
+        np.testing.assert_array_equal(step.run(X=vector, W=weights)["Y"].to_numpy(), weights * (MATRIX @ vector))
+        huge = np.full(3, 1e308)
+        for invalid in ({"X": huge, "W": huge}, {"X": huge}):
+            with pytest.raises(EngineError, match="turned NaN or infinite"):
+                step.run(**invalid)
+            np.testing.assert_array_equal(step.run()["Y"].to_numpy(), weights * (MATRIX @ vector))
+            np.testing.assert_array_equal(step.run(W=VECTOR)["Y"].to_numpy(), VECTOR * (MATRIX @ vector))
+            np.testing.assert_array_equal(step.run(W=weights)["Y"].to_numpy(), weights * (MATRIX @ vector))
+
+
 @pytest.mark.parametrize(
     ("values", "error", "message"),
     [
