@@ -53,8 +53,13 @@ CHANGES = [
 
 
 def dense(connection: duckdb.DuckDBPyConnection, name: str, keys: str) -> np.ndarray | None:
-    """The tensor that the rows of a table are now; None if they are none."""
+    """The tensor that the rows of a table are now; None if they are none.
+
+    Without the catalogue, a table of this name is read by its columns in their order.
+    """
     rank = keys.count(",") + 1
+    if not connection.execute("FROM duckdb_tables() WHERE schema_name = 'sparseeinsum'").fetchall():
+        keys = ", ".join(f"#{column}" for column in range(1, rank + 1))
     try:
         rows = connection.execute(f"SELECT {keys}, val FROM {name}").fetchall()
     except duckdb.Error:
