@@ -1,6 +1,5 @@
 """API: quantum circuits as programs: a gate is a tensor, a wire is a label, and a state is a sum of products."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -52,10 +51,10 @@ class Circuit:
     @cached_property
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The tensors that programs of the circuit read, by name: gates, complex if any is, and the states 0 and 1."""
-        arrays = dict(zip(dict.fromkeys(self._names), self._distinct_matrices(), strict=True))
-        is_real = all(np.isrealobj(array) or not array.imag.any() for array in arrays.values())
-        arrays |= {name: np.eye(2)[int(value)] for value, name in _VALUES.items()}
-        return {name: array.real.copy() if is_real else array.astype(complex) for name, array in arrays.items()}
+        arrays = {name: _tensor(gate.matrix) for gate, name in zip(self.gates, self._names, strict=True)}
+        is_real = not any(array.imag.any() for array in arrays.values())
+        arrays |= {name: np.eye(2, dtype=complex)[int(value)] for value, name in _VALUES.items()}
+        return {name: array.real.copy() if is_real else array for name, array in arrays.items()}
 
     def load(self, database: Database) -> None:
         """Store the tensors that programs of the circuit read; they replace tensors of the same names."""
@@ -90,11 +89,6 @@ class Circuit:
             taken = sum(name.startswith(f"Gate_{gate.name}_") for name in names.values())
             names.setdefault(gate.matrix.tobytes(), f"Gate_{gate.name}_{taken}")
         return tuple(names[gate.matrix.tobytes()] for gate in self.gates)
-
-    def _distinct_matrices(self) -> Sequence[NDArray[np.complex128]]:
-        """A tensor for every name: first an axis for each qubit after the gate, then one for each before it."""
-        distinct = {gate.matrix.tobytes(): gate.matrix for gate in self.gates}
-        return [matrix.reshape([2] * (2 * (len(matrix).bit_length() - 1))) for matrix in distinct.values()]
 
     def _network(self) -> tuple[list[str], list[str]]:
         """The factors of the state, and the labels of the wires at its end."""
@@ -154,16 +148,22 @@ def read_qasm(path: str | Path) -> Circuit:
 
 def _changes(gate: Gate, qubit: int) -> bool:
     """Whether a gate may change the value of a qubit, which does not only control it."""
-    count, position = len(gate.qubits), gate.qubits.index(qubit)
-    by_value = np.moveaxis(gate.matrix.reshape([2] * (2 * count)), (position, count + position), (0, 1))
+    position = gate.qubits.index(qubit)
+    by_value = np.moveaxis(_tensor(gate.matrix), (position, len(gate.qubits) + position), (0, 1))
     return bool(by_value[0, 1].any() or by_value[1, 0].any())
 
 
 def _first_qubit_most_significant(matrix: NDArray[np.complex128]) -> NDArray[np.complex128]:
     """A matrix of qiskit, in which the first qubit is the least significant bit, with the bits in reverse."""
-    count = len(matrix).bit_length() - 1
+    tensor = _tensor(matrix)
+    count = tensor.ndim // 2
     axes = [*reversed(range(count)), *reversed(range(count, 2 * count))]
-    return np.ascontiguousarray(matrix.reshape([2] * (2 * count)).transpose(axes).reshape(matrix.shape))
+    return np.ascontiguousarray(tensor.transpose(axes).reshape(matrix.shape))
+
+
+def _tensor(matrix: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """A matrix with an axis for every bit of its indices: first those after the gate, then those before it."""
+    return matrix.reshape((2,) * (2 * (len(matrix).bit_length() - 1)))
 
 
 def _parse_error(message: str, text: str, path: str) -> ParseError:

@@ -37,11 +37,11 @@ class DuckDBSuppliedTable:
         return self._rows.__arrow_c_stream__(requested_schema)
 
     def supply(self, rows: pa.Table) -> None:
-        """Replace all rows."""
+        """Let queries read these rows from now on, which have the same columns as those before."""
         self._rows = rows
 
     def drop(self) -> None:
-        """Remove the view."""
+        """Remove the view from the connection."""
         with suppress(duckdb.Error):  # the connection may be closed
             self._connection.unregister(self.table.name)
 
@@ -68,7 +68,7 @@ class DuckDBPreparedQuery:
             return pa.table(result.fetchnumpy())  # for columns of numbers in two thirds of the time
 
     def drop(self) -> None:
-        """Forget the query."""
+        """Remove the prepared statement from the connection."""
         with suppress(duckdb.Error):
             self._connection.execute(f"DEALLOCATE {self._name}")
 

@@ -18,7 +18,7 @@ class SuppliedTable(Protocol):
         """Replace all rows, by rows of the same columns."""
 
     def drop(self) -> None:
-        """Remove the relation."""
+        """Remove the relation from the connection."""
 
 
 class PreparedQuery(Protocol):
@@ -28,7 +28,7 @@ class PreparedQuery(Protocol):
         """Run the query and return its result as an Arrow table."""
 
     def drop(self) -> None:
-        """Forget the query."""
+        """Remove the query from the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,12 @@ class TransactionMark:
     is_alone: bool
     session: tuple[object, ...]
 
-    def follows(self, earlier: "TransactionMark | None", transactions: int = 0) -> bool:
-        """Whether nothing was changed since `earlier`.
-
-        Args:
-            earlier: The mark of an earlier transaction.
-            transactions: The number of transactions in between that only read tables.
-        """
+    def follows(self, earlier: "TransactionMark | None") -> bool:
+        """Whether nothing was changed since `earlier`, the mark of a transaction that itself only read tables."""
         return (
             earlier is not None
             and self.is_alone
             and earlier.is_alone
-            and self.first == earlier.last + 1 + transactions
+            and self.first == earlier.last + 1
             and self.session == earlier.session
         )

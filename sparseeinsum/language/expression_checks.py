@@ -1,6 +1,5 @@
 """Language: long products and sums, expressions that are nested too deep, linear algebra in statements with labels."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from sparseeinsum.language.syntax import (
@@ -11,6 +10,7 @@ from sparseeinsum.language.syntax import (
     MatrixName,
     SourceText,
 )
+from sparseeinsum.operators.expressions import joined_in_halves
 
 # Passes over expressions recurse. This limit is far below that of Python, and above what kernels can evaluate.
 MOST_NESTED = 100
@@ -63,15 +63,8 @@ def _grouped(expression: Expression, depth: int) -> Expression:
         current, term = current.arguments
         terms.append(FunctionCall("neg", None, (term,), term.at) if is_subtracted else term)
     terms.append(current)
-    return _halved(operator, [_grouped(term, depth + 1) for term in reversed(terms)])
-
-
-def _halved(operator: str, terms: Sequence[Expression]) -> Expression:
-    if len(terms) == 1:
-        return terms[0]
-    middle = (len(terms) + 1) // 2
-    halves = _halved(operator, terms[:middle]), _halved(operator, terms[middle:])
-    return FunctionCall(operator, None, halves, terms[0].at)
+    grouped = [_grouped(term, depth + 1) for term in reversed(terms)]
+    return joined_in_halves(grouped, lambda first, second: FunctionCall(operator, None, (first, second), first.at))
 
 
 def check_labelled(expression: Expression, source: SourceText) -> None:

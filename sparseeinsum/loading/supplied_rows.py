@@ -10,15 +10,15 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DataError, PlanError, ShapeError
-from sparseeinsum.language.tensors import StoredTensor, Tensor
+from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.sources.input_data import ColumnSelection, DenseArray, EntryArrays
 from sparseeinsum.loading.sources.readers import read
-from sparseeinsum.loading.tensor_columns import array_columns, ascending_order, check_indices, entry_columns, row_schema
+from sparseeinsum.loading.tensor_columns import entry_columns, row_schema, rows_of_array, sorted_entries
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.statistics.measure import value_range
 from sparseeinsum.storage.tensor_description import TensorDescription
 
 
@@ -29,7 +29,7 @@ class SuppliedRows:
     Attributes:
         stored: The tensor and the layout of the rows.
         table: The rows.
-        values: The values that are stored, of the dtype of the tensor.
+        values: Of the dtype of the tensor: all that are not the fill, and perhaps others.
     """
 
     stored: StoredTensor
@@ -46,20 +46,15 @@ class SuppliedRows:
         tensor = self.stored.tensor
         entries = self.values[self.values != tensor.fill]
         parts = [entries.real, entries.imag] if is_complex(tensor.dtype) else [entries]
-        return ValueFacts(_range(parts), has_fill=entries.size < tensor.size)
+        ends = [(part.min().item(), part.max().item()) for part in parts if part.size]
+        lowest, highest = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else (None, None)
+        return ValueFacts(value_range(lowest, highest), has_fill=entries.size < tensor.size)
 
     def identifies(self, axis: int) -> bool:
         """Whether no two rows have the same key of an axis."""
         position = self.stored.decomposition.promoted.index(axis)
         keys = self.table.column(position).to_numpy()
         return bool(np.unique(keys).size == keys.size)
-
-
-def _range(parts: list[NDArray[Any]]) -> Range:
-    if not parts[0].size:
-        return EMPTY_RANGE
-    low, high = min(part.min().item() for part in parts), max(part.max().item() for part in parts)
-    return ANY_VALUE if low != low else Range(low, high)  # the minimum of values with NaN is NaN
 
 
 def check_suppliable(stored: StoredTensor) -> None:
@@ -124,12 +119,9 @@ def _from_array(stored: StoredTensor, array: NDArray[Any]) -> SuppliedRows:
     tensor = stored.tensor
     if array.shape != tensor.shape:
         raise ShapeError(f"{tensor.name} is given shape {array.shape}, but was prepared with {tensor.shape}")
-    values = _values(tensor, array)
-    if stored.decomposition.is_scalar and tensor.axes:
-        coordinates = np.nonzero(values != tensor.fill)
-        entries = values[coordinates]
-        return SuppliedRows(stored, entry_columns(tensor, coordinates, entries), entries)
-    return SuppliedRows(stored, array_columns(tensor, stored.decomposition, values), values)
+    dtype_of_values(tensor.name, tensor.dtype, array.dtype)  # refuses what is no number
+    values = converted_values(tensor.name, array, tensor.dtype)
+    return SuppliedRows(stored, rows_of_array(tensor, stored.decomposition, values), values)
 
 
 def _from_entries(stored: StoredTensor, description: TensorDescription, source: EntryArrays) -> SuppliedRows:
@@ -140,22 +132,15 @@ def _from_entries(stored: StoredTensor, description: TensorDescription, source: 
     coordinates = [np.asarray(indices) for indices in source.coordinates]
     if len(coordinates) != len(tensor.axes) or any(indices.dtype.kind not in "iu" for indices in coordinates):
         raise ShapeError(f"{tensor.name} takes an index column for each of its {len(tensor.axes)} axes, of integers")
-    check_indices(tensor, coordinates)
-    values = _values(tensor, np.asarray(source.values))
-    order = ascending_order(tensor, coordinates)
-    if order is None and _has_duplicates(coordinates, len(values)):
+    dtype_of_values(tensor.name, tensor.dtype, source.values.dtype)
+    entries, values, may_have_duplicates = sorted_entries(tensor, coordinates, source.values)
+    if may_have_duplicates and _has_duplicates(coordinates, len(values)):
         raise DataError(f"{tensor.name} is given a coordinate twice; add up its values first")
-    if order is not None and order.size:
-        coordinates, values = [indices[order] for indices in coordinates], values[order]
     if stored.decomposition.is_scalar:
-        return SuppliedRows(stored, entry_columns(tensor, coordinates, values), values)
+        return SuppliedRows(stored, entry_columns(tensor, entries, values), values)
     array = np.full(tensor.shape, tensor.fill, tensor.dtype)
-    array[tuple(coordinates)] = values
+    array[tuple(entries)] = values
     return _from_array(stored, array)
-
-
-def _values(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
-    return converted_values(tensor.name, values, dtype_of_values(tensor.name, tensor.dtype, values.dtype))
 
 
 def _has_duplicates(coordinates: list[NDArray[Any]], rows: int) -> bool:

@@ -1,7 +1,7 @@
 """Loading: converts entries and arrays in memory to the columns of a tensor relation."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,16 +99,36 @@ def _from_entries(
         raise ShapeError(f"tensor {name} is given shape {bounds}, but coordinates of {len(coordinates)} axes")
     dtype = dtype_of_values(name, description.checked_dtype(), values.dtype)
     tensor = description.tensor(bounds, dtype, data.axes, data.fill, dictionaries_of(dictionaries_of_data))
-    check_indices(tensor, coordinates)
-    converted = converted_values(name, values, dtype)
-    order = ascending_order(tensor, coordinates)
-    if order is not None and order.size:
-        coordinates, converted = [indices[order] for indices in coordinates], converted[order]
-    table = entry_columns(tensor, coordinates, converted)
+    entries, converted, may_have_duplicates = sorted_entries(tensor, coordinates, values)
+    table = entry_columns(tensor, entries, converted)
     stored_decomposition = layout_of_entries(tensor, promoted)
     if promoted is None and data.shape is not None:  # without a shape they are rows, which users read as such
         stored_decomposition = layout_of_sparse(tensor, len(converted), sizes)
-    return TensorColumns(tensor, fully_promoted(len(tensor.axes)), stored_decomposition, table, order is None)
+    return TensorColumns(tensor, fully_promoted(len(tensor.axes)), stored_decomposition, table, may_have_duplicates)
+
+
+def sorted_entries(
+    tensor: Tensor, coordinates: Sequence[NDArray[Any]], values: NDArray[Any]
+) -> tuple[Sequence[NDArray[Any]], NDArray[Any], bool]:
+    """Return entries with values of the tensor's dtype, sorted by their coordinates if these are not repeated.
+
+    Args:
+        tensor: The tensor.
+        coordinates: The indices of the entries, an array for every axis.
+        values: The values of the entries, in any dtype.
+
+    Returns:
+        Coordinates, values, and whether a coordinate may be repeated.
+
+    Raises:
+        DataError: An index is out of range, or a value would change; the message names the first such row.
+    """
+    check_indices(tensor, coordinates)
+    converted = converted_values(tensor.name, values, tensor.dtype)
+    order = _ascending_order(tensor, coordinates)
+    if order is not None and order.size:
+        coordinates, converted = [indices[order] for indices in coordinates], converted[order]
+    return coordinates, converted, order is None
 
 
 def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) -> tuple[int, ...]:
@@ -119,7 +139,7 @@ def _bounds(coordinates: Iterable[NDArray[Any]], sizes: Iterable[int | None]) ->
     )
 
 
-def ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
+def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDArray[np.intp] | None:
     """Return the order of rows in which coordinates ascend.
 
     Rows in this order are close together where they are aggregated, and need no search for repeated coordinates.
@@ -176,12 +196,16 @@ def _from_array(
     stored_decomposition = decomposition = None if promoted is None else named_layout(tensor, promoted)
     if decomposition is None or not _is_contiguous(decomposition):
         decomposition = layout_of_array(tensor, _present(tensor, values), sizes)
+    table = rows_of_array(tensor, decomposition, values)
+    return TensorColumns(tensor, decomposition, stored_decomposition or decomposition, table, may_have_duplicates=False)
+
+
+def rows_of_array(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
+    """Return the rows of a dense array of the tensor's dtype; the decomposition is contiguous."""
     if decomposition.is_scalar and tensor.axes:
         coordinates = np.nonzero(_present(tensor, values))
-        table = entry_columns(tensor, coordinates, values[coordinates])
-    else:
-        table = array_columns(tensor, decomposition, values)
-    return TensorColumns(tensor, decomposition, stored_decomposition or decomposition, table, may_have_duplicates=False)
+        return entry_columns(tensor, coordinates, values[coordinates])
+    return _array_columns(tensor, decomposition, values)
 
 
 def _present(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
@@ -204,7 +228,7 @@ def _is_contiguous(decomposition: Decomposition) -> bool:
     return all(decomposition.tiles[position] == DEMOTED for position in decomposition.array_axes[1:])
 
 
-def array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
+def _array_columns(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:
     """Return one row per combination of keys with its array in row-major order; the decomposition is contiguous."""
     inside = decomposition.array_axes
     before = [position for position in decomposition.promoted if position not in inside]
@@ -235,7 +259,7 @@ def _lengths(decomposition: Decomposition, shape: tuple[int, ...], rows: int) ->
 
 
 def row_schema(tensor: Tensor, decomposition: Decomposition) -> pa.Schema:
-    """Return the columns that `entry_columns` and `array_columns` have."""
+    """Return the columns that `entry_columns` and `rows_of_array` return."""
     keys = [(tensor.axes[axis].name, _key_column_type(tensor.axes[axis].bound)) for axis in decomposition.promoted]
     number = pa.from_numpy_dtype(np.zeros(0, tensor.dtype).real.dtype)
     has_lists = is_complex(tensor.dtype) or not decomposition.is_scalar

@@ -1,6 +1,8 @@
 """Operators: scalar expressions: functions, by name, of operands and numbers."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sparseeinsum.operators.dtypes import Number
 
@@ -54,3 +56,17 @@ class Call:
 Scalar = Operand | Literal | Bound | AxisBound | Call
 
 U, V = Operand(0), Operand(1)
+
+Term = TypeVar("Term")
+
+
+def joined_in_halves(terms: Sequence[Term], join: Callable[[Term, Term], Term]) -> Term:
+    """One expression of at least one term, which is no deeper than need be.
+
+    >>> joined_in_halves("abcde", "({}{})".format)
+    '(((ab)c)(de))'
+    """
+    if len(terms) == 1:
+        return terms[0]
+    middle = (len(terms) + 1) // 2
+    return join(joined_in_halves(terms[:middle], join), joined_in_halves(terms[middle:], join))

@@ -11,7 +11,7 @@ import numpy as np
 from sparseeinsum.language.scalar import evaluate, evaluated_dtype, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, result_dtype
-from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, joined_in_halves
 from sparseeinsum.operators.functions import FUNCTIONS
 
 # Sums and products of numbers of these dtypes differ by rounding only in another order. Of int64, some orders overflow.
@@ -166,21 +166,16 @@ def _merged_factors(factors: Sequence[Scalar], operator: str) -> list[Scalar]:
     alike: dict[frozenset[int], list[Scalar]] = {}
     for factor in factors:
         alike.setdefault(operands_of(factor), []).append(factor)
-    groups = {operands: _joined(group, operator) for operands, group in alike.items()}
+    groups = {
+        operands: joined_in_halves(group, lambda first, second: Call(operator, (first, second)))
+        for operands, group in alike.items()
+    }
     most = max(map(len, groups), default=0)
     for operands in sorted((operands for operands in groups if len(operands) < most), key=len):
         larger = next((other for other in groups if operands < other), None)
         if larger is not None:
             groups[larger] = Call(operator, (groups.pop(operands), groups[larger]))
     return list(groups.values())
-
-
-def _joined(factors: Sequence[Scalar], operator: str) -> Scalar:
-    """The factors joined in halves, so that the expression is not deeper than need be."""
-    if len(factors) == 1:
-        return factors[0]
-    middle = (len(factors) + 1) // 2
-    return Call(operator, (_joined(factors[:middle], operator), _joined(factors[middle:], operator)))
 
 
 def substitute(expression: Scalar, operands: Mapping[int, Scalar]) -> Scalar:

@@ -40,12 +40,12 @@ class PostgreSQLSuppliedTable:
         session.write(f"ANALYZE {self._name}")
 
     def supply(self, rows: pa.Table) -> None:
-        """Replace all rows."""
+        """Replace all rows by these, which have the same columns; undone with the transaction."""
         self._session.write(f"TRUNCATE {self._name}")
         self._session.load(rows, self._name)
 
     def drop(self) -> None:
-        """Remove the table."""
+        """Remove the table from the session."""
         self._session.write(f"DROP TABLE IF EXISTS {self._name}")
 
 
