@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import OPTIMIZERS, optimise
+from sparseeinsum.decompose.search_space import allowed_choices
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import Decomposition

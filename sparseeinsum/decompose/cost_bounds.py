@@ -1,27 +1,35 @@
-"""Decompose: a lower bound for the cost of a graph, for rewrites that choose between graphs."""
+"""Decompose: lower bounds for the costs of EinSums, for rewrites that choose between graphs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sparseeinsum.decompose.choices import MOST_LABELS, all_choices
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
+
+# An EinSum that takes so little more than starting an operator has no choice that is much cheaper.
+_NEGLIGIBLE_SECONDS = 1e-4
 
 
 def least_seconds(
     graph: EinGraph,
     statistics: Mapping[str, Statistics],
     evaluations: Mapping[str, Evaluation],
+    einsums: Sequence[EinSum],
+    *,
     constants: CostConstants,
-) -> float:
-    """Expected seconds of all EinSums, each with its cheapest choice, without repartitions between them."""
+) -> list[float]:
+    """Expected seconds of some EinSums of a graph, each with its cheapest choice, without repartitions."""
     model = CostModel(graph, statistics, evaluations, constants)
-    seconds = 0.0
-    for einsum in graph.einsums:
-        choices = list(all_choices(einsum, {label: graph.bound_of(einsum, label) for label in einsum.labels}))
-        if len(einsum.labels) > MOST_LABELS:
-            choices = [choices[0], choices[-1]]  # all labels inside arrays, and none
-        seconds += min(model.vertex_cost(einsum, choice).seconds for choice in choices)
-    return seconds
+    return [_least_seconds(model, einsum) for einsum in einsums]
+
+
+def _least_seconds(model: CostModel, einsum: EinSum) -> float:
+    choices = list(all_choices(einsum, {label: model.graph.bound_of(einsum, label) for label in einsum.labels}))
+    least = min(model.vertex_cost(einsum, choice).seconds for choice in (choices[0], choices[-1]))  # no label, and all
+    is_at_bound = least < model.constants.fixed_seconds_per_operator + _NEGLIGIBLE_SECONDS
+    if is_at_bound or len(einsum.labels) > MOST_LABELS:
+        return least
+    return min(model.vertex_cost(einsum, choice).seconds for choice in choices)

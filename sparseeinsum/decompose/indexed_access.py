@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.tensors import DEMOTED, is_ragged
+from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.tensors import is_ragged
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
@@ -51,24 +52,23 @@ class ResidentSizes:
         return Work(self.tuples, self.size_bytes * _KEPT_BYTES, operators=1)
 
 
-def indexable_operands(einsum: EinSum, choice: tuple[int, ...], graph: EinGraph, computed_in: str) -> Iterator[int]:
+def indexable_operands(decomposed: DecomposedEinSum, graph: EinGraph, computed_in: str) -> Iterator[int]:
     """Numbers of the operands that can be read by index under a choice.
 
     Such an operand has arrays of one size, and promoted labels that the other operand promotes, too. Its elements need
     no conversion to `computed_in`, the dtype of the computation.
     """
-    if len(einsum.operands) != 2:
+    operands = decomposed.einsum.operands
+    if len(operands) != 2:
         return
-    tiles = dict(zip(einsum.labels, choice, strict=True))
-    keys = [{label for label in operand.labels if tiles[label] != DEMOTED} for operand in einsum.operands]
-    for index, operand in enumerate(einsum.operands):
+    keys = [decomposed.promoted.intersection(operand.labels) for operand in operands]
+    for index, (operand, tiles) in enumerate(zip(operands, decomposed.operands, strict=True)):
+        if not keys[index] or is_of_numbers(tiles) or not keys[index] <= keys[1 - index]:
+            continue
         tensor = graph.tensors[operand.tensor]
-        has_rows = bool(keys[index]) and any(tiles[label] != 1 for label in operand.labels)
-        bounds = {label: axis.bound for label, axis in zip(operand.labels, tensor.axes, strict=True)}
-        is_even = not any(is_ragged(tiles[label], bound) for label, bound in bounds.items())
-        is_plain = is_even and len(bounds) == len(operand.labels)
-        needs_no_conversion = _needs_no_conversion(tensor.dtype, computed_in, bool(tensor.fill))
-        if has_rows and is_plain and needs_no_conversion and keys[index] <= keys[1 - index]:
+        is_even = not any(map(is_ragged, tiles, tensor.shape))
+        has_distinct_labels = len(set(operand.labels)) == len(operand.labels)
+        if is_even and has_distinct_labels and _needs_no_conversion(tensor.dtype, computed_in, bool(tensor.fill)):
             yield index
 
 

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.choice import Choice, has_other_keys
+from sparseeinsum.decompose.choice import has_other_keys
+from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import joined_distinct, joined_tuples
@@ -35,20 +36,20 @@ def joined_pairs(operands: Sequence[OperandSizes], kind: JoinKind) -> float:
     return joined_tuples(kind, u.tuples, v.tuples, u.distinct, v.distinct)
 
 
-def skew_factor(einsum: EinSum, choice: Choice, kind: JoinKind, skew: Mapping[str, float]) -> float:
+def skew_factor(decomposed: DecomposedEinSum, kind: JoinKind, skew: Mapping[str, float]) -> float:
     """How many times more pairs a join has than if entries were spread evenly over the indices of shared labels.
 
     A label counts only if both operands have other keys, too: otherwise, an operand has one tuple for every index.
 
     Args:
-        einsum: The EinSum.
-        choice: Tiles of its labels.
+        decomposed: The EinSum under a choice.
         kind: The kind of its join.
         skew: The factor for each label if all labels are promoted.
     """
     if kind != JoinKind.INNER:
         return 1.0
-    tiles = dict(zip(einsum.labels, choice, strict=True))
+    einsum = decomposed.einsum
+    tiles = dict(zip(einsum.labels, decomposed.choice, strict=True))
     return math.prod(
         factor
         for label, factor in skew.items()
@@ -67,3 +68,10 @@ def joined_groups(einsum: EinSum, operands: Sequence[OperandSizes], kind: JoinKi
     first, *others = (operand.distinct for operand in operands)
     distinct = joined_distinct(kind, first, others[0]) if others else first
     return math.prod(distinct[label] for label in einsum.output.labels if label in distinct)
+
+
+def copied_bytes(decomposed: DecomposedEinSum, kind: JoinKind, operands: Sequence[OperandSizes]) -> int:
+    """Bytes of the array that a join copies for every pair: of two arrays, it refers only to the larger one."""
+    is_matching = kind == JoinKind.INNER and share_keys(operands)
+    has_two_arrays = not any(map(is_of_numbers, decomposed.operands))
+    return min([operand.tuple_bytes for operand in operands]) if is_matching and has_two_arrays else 0

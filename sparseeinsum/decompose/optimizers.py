@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.clusters.cluster_plans import search_for_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.search_space import allowed_choices
 from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, task_of
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
@@ -78,7 +78,9 @@ def optimise(
         hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OPTIMIZERS)}"
         raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
     chosen = OPTIMIZERS[optimizer]
-    choices = allowed_choices(model, pinned, chosen.allows, tiles_by_label(model.graph, stored, tiles), cut)
+    # Who asks for tiles asks for a longer search.
+    limiting = None if tiles else stored
+    choices = allowed_choices(model, pinned, chosen.allows, tiles_by_label(model.graph, stored, tiles), cut, limiting)
     task = task_of(model, choices, stored, layouts)
     candidates = chosen.search(task, k) if machines is None else search_for_cluster(task, machines, chosen.search, k)
     plans = [price_choices(model, dict(candidate.choices), stored, layouts, machines) for candidate in candidates]

@@ -157,6 +157,6 @@ def statement_sizes(plan: DecomposedGraph, computed: Set[str], model: CostModel)
         *(repartition.returned_bytes for repartition in repartitions),
         0,
     )
-    temporary_bytes = sum(model.kept_bytes(step.einsum, step.choice) for step in steps)
+    temporary_bytes = sum(model.footprint(step.einsum, step.choice).kept_bytes for step in steps)
     temporary_bytes += sum(repartition.work.bytes_moved for repartition in repartitions)
     return StatementSizes(states, vectors, returned, states + vectors + temporary_bytes)

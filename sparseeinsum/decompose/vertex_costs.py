@@ -24,6 +24,7 @@ class VertexCost:
         indexed: The number of the operand that is kept in memory and read by index; None if operands are joined.
         passes: The passes that keep the EinSum within the memory limit; None if one is enough, or if none are.
         rereading: Work to read operands again for every pass after the first, and to keep the result in a table.
+        is_within_memory: Whether the memory limit is enough.
     """
 
     joined: float
@@ -36,6 +37,7 @@ class VertexCost:
     indexed: int | None
     passes: Passes | None = None
     rereading: Work = _NOTHING
+    is_within_memory: bool = True
 
     @property
     def reads(self) -> int:

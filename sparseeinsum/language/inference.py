@@ -5,20 +5,16 @@ The rules are numpy's: dtypes are found by evaluating on empty arrays, and fills
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
-from sparseeinsum.language.scalar import evaluate, evaluated_dtype, functions_of, gives_infinity, write
+from sparseeinsum.language.scalar import evaluate, evaluated_dtype, gives_infinity, write
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
 from sparseeinsum.operators.dtypes import Array, Number, as_number
 from sparseeinsum.operators.expressions import Bound, Call, Literal, Scalar
-from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
@@ -51,7 +47,7 @@ def _axes_of_labels(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, 
                     f"label {label} of {einsum.output.tensor} has two bounds: {earlier.bound} in {where}, "
                     f"{axis.bound} in {tensor.name} (axis {axis.name})"
                 )
-    return {label: replace(axis, name=label) for label, (axis, _) in axes.items()}
+    return {label: Axis(label, axis.bound, axis.dictionary) for label, (axis, _) in axes.items()}
 
 
 _ONE_DICTIONARY = "give both axes one dictionary with keys={axis: dictionary}, where the tensors are loaded or declared"
@@ -104,9 +100,8 @@ def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
     Raises:
         SemanticsError: numpy does not support the operation for these dtypes.
     """
-    functions = tuple(FUNCTIONS[name] for name in sorted(functions_of(expression)))
     try:
-        return _evaluated_dtype(expression, tuple(dtypes), functions)
+        return evaluated_dtype(expression, dtypes)
     except SemanticsError as error:  # of a function that a user registered
         raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
     except (TypeError, ValueError) as error:
@@ -114,13 +109,6 @@ def dtype_of(expression: Scalar, dtypes: list[str], einsum: EinSum) -> str:
         raise SemanticsError(
             f"{einsum.output.tensor}: numpy has no {text} for {', '.join(dict.fromkeys(dtypes))} ({error})"
         ) from None
-
-
-@lru_cache(maxsize=4096)  # planning asks for the same expressions many times
-def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tuple[ScalarFunction, ...]) -> str:
-    """The dtype of an expression; `functions`, those it calls, are a key of the cache, as users may replace them."""
-    del functions
-    return evaluated_dtype(expression, dtypes)
 
 
 def result_dtype(einsum: EinSum, dtype: str) -> str:

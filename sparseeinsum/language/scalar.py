@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from sparseeinsum.operators.records import ScalarFunction
 
 PRODUCT = Call("mul", (U, V))
 # Small dtypes in which numpy computes functions of bool, and the dtypes of tensors that replace them.
-_WIDER = {"float16": "float32", "int8": "int64"}
+_WIDER = {np.dtype("float16"): "float32", np.dtype("int8"): "int64"}
 _PYTHON_NUMBERS = (bool, int, float, complex)  # numpy converts these to the dtype of the other operands
 _NAMES = "uvwxyzabcdefghijklmnopqrst"
 
@@ -35,6 +36,14 @@ def evaluate(expression: Scalar, operands: Operands) -> Array:
 
 def evaluated_dtype(expression: Scalar, dtypes: Sequence[str]) -> str:
     """The dtype that numpy gives an expression of operands of `dtypes`."""
+    functions = tuple([FUNCTIONS[name] for name in functions_of(expression)])
+    return _evaluated_dtype(expression, tuple(dtypes), functions)
+
+
+@lru_cache(maxsize=4096)  # planning asks for the same expressions many times
+def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tuple[ScalarFunction, ...]) -> str:
+    """The dtype of an expression; `functions`, those it calls, are a key of the cache, as users may replace them."""
+    del functions
     return str(evaluate(expression, {index: _EMPTY[dtypes[index]] for index in operands_of(expression)}).dtype)
 
 
@@ -64,7 +73,7 @@ def _applied(record: ScalarFunction, values: Sequence[Array | Number]) -> Array 
         # A value of literals alone stays a literal, so that 2 * 3 times a float32 is a float32.
         number: Number = result.item()
         return number
-    wider = _WIDER.get(str(result.dtype))
+    wider = _WIDER.get(result.dtype)
     if wider is None:
         return result
     return function(*(value if type(value) in _PYTHON_NUMBERS else np.asarray(value, wider) for value in values))

@@ -42,6 +42,7 @@ from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_parts import parts_of
 from sparseeinsum.rewrite.first_match import rewrite_first_matches
 from sparseeinsum.rewrite.masked_aggregation import mask_sums
+from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.reassociation import reassociate_products
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
@@ -132,18 +133,18 @@ def _rewritten(
     binary = binarise(bound, annotator)
     if annotator.allows_nonfinite:
         return binary.graph, {}, ()
-    price = partial(least_seconds, constants=constants_for(engine.constants_name))
+    cost = CostPredictor(partial(least_seconds, constants=constants_for(engine.constants_name)))
     derivations: Mapping[str, Derivation] = {}
     unsearched: tuple[str, ...] = ()
     if options.rewrite:
         pinned = options.pin.keys()
-        improved = rewrite_algebraically(bound, binary, price, options.pin)
-        binary = reassociate_products(improved.graph, improved.binary, price, pinned)
-        binary = pull_up_sums(binary, price, pinned)
-        binary = mask_sums(binary, price, pinned)
+        improved = rewrite_algebraically(bound, binary, cost, options.pin)
+        binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
+        binary = pull_up_sums(binary, cost, pinned)
+        binary = mask_sums(binary, cost, pinned)
         derivations, unsearched = improved.derivations, improved.unsearched
     # Last, since the stages before look for products and sums as they are written.
-    return rewrite_first_matches(compensate(binary, price), data.successors, price).graph, derivations, unsearched
+    return rewrite_first_matches(compensate(binary, cost), data.successors, cost).graph, derivations, unsearched
 
 
 def _alternatives(

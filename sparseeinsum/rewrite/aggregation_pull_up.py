@@ -16,19 +16,17 @@ from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
 from sparseeinsum.rewrite.chains import as_chain, substitute
 from sparseeinsum.rewrite.einsum_parts import labels_among, part_of
 from sparseeinsum.rewrite.inlining import chain_in_graph, inline
-from sparseeinsum.rewrite.predicted_costs import CostFunction, annotated_subgraph, predicted_seconds
+from sparseeinsum.rewrite.predicted_costs import CostPredictor, annotated_subgraph
 from sparseeinsum.rewrite.unique_names import UniqueNames
 
 # A sum is pulled up where that is expected to take at most this share of the time.
 _MOST_SHARE = 0.9
 
-_LEAST_ENTRIES = 1_000  # for smaller sums, starting the operators takes longer than their work
-
 # A term of int64 may overflow where the sum does not; sums whose values may be larger than this are not pulled up.
 _LARGEST = 2**62
 
 
-def pull_up_sums(annotated: AnnotatedGraph, cost: CostFunction, pinned: Collection[str]) -> AnnotatedGraph:
+def pull_up_sums(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str]) -> AnnotatedGraph:
     """Pull sums that only one product reads above that product, where that is cheaper.
 
     This is done only where the factor of that product closes a cycle of labels. Elsewhere, another contraction order
@@ -73,7 +71,6 @@ def _sums(graph: EinGraph, pinned: Collection[str]) -> Iterator[str]:
                 part is not None
                 and part.aggregate is not None
                 and operand.tensor not in {*pinned, *graph.outputs}
-                and graph.tensors[operand.tensor].size >= _LEAST_ENTRIES
                 and readers[operand.tensor] == 1
                 and _is_product(graph, part)
                 and _closes_cycle(part, operand, factor)
@@ -109,25 +106,23 @@ class _PullUp:
 
     graph: EinGraph
     annotator: GraphAnnotator
-    cost: CostFunction
+    cost: CostPredictor
     names: UniqueNames
 
     def cheaper_pair(self, part: EinSum, reader: EinSum) -> tuple[EinSum, ...] | None:
         """Two EinSums in the place of `part` and `reader`, only the second of which sums; None where not cheaper."""
         read = [self.annotator.tensors[operand.tensor] for operand in (*part.operands, *reader.operands)]
-        is_small = self.annotator.tensors[part.output.tensor].statistics.entries < _LEAST_ENTRIES
-        if is_small or not all(tensor.is_all_finite for tensor in read):
+        if not all(tensor.is_all_finite for tensor in read):
+            return None
+        before = annotated_subgraph([part, reader], self.annotator)
+        if not self.cost.is_worth_replacing(before):
             return None
         name = self.names.invent(reader.output.tensor)
         candidates = [annotated_subgraph(pair, self.annotator) for pair in self._pulled_up(part, reader, name)]
         by_seconds = {
-            predicted_seconds(candidate, self.cost): candidate
-            for candidate in candidates
-            if _is_surely_within_numbers(candidate)
+            self.cost.seconds(candidate): candidate for candidate in candidates if _is_surely_within_numbers(candidate)
         }
-        if not by_seconds or min(by_seconds) >= _MOST_SHARE * predicted_seconds(
-            annotated_subgraph([part, reader], self.annotator), self.cost
-        ):
+        if not by_seconds or min(by_seconds) >= _MOST_SHARE * self.cost.seconds(before):
             return None
         return by_seconds[min(by_seconds)].graph.einsums
 

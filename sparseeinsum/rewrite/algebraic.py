@@ -3,6 +3,7 @@
 It treats EinSums that read each other at once. For example, sum((X - U V')^2) needs no product of U and V.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,8 +16,9 @@ from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_groups import find_einsum_groups
-from sparseeinsum.rewrite.formula_search import find_cheaper_formulas
-from sparseeinsum.rewrite.predicted_costs import CostFunction
+from sparseeinsum.rewrite.einsum_parts import parts_of
+from sparseeinsum.rewrite.formula_search import LEAST_SECONDS, find_cheaper_formulas
+from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.unique_names import UniqueNames
 
 
@@ -38,7 +40,7 @@ class AlgebraicRewrite:
 
 
 def rewrite_algebraically(
-    graph: EinGraph, binary: AnnotatedGraph, cost: CostFunction, pinned: Mapping[str, Mapping[str, int]]
+    graph: EinGraph, binary: AnnotatedGraph, cost: CostPredictor, pinned: Mapping[str, Mapping[str, int]]
 ) -> AlgebraicRewrite:
     """Replace sums of products by equal ones where those are much cheaper, as SPORES does.
 
@@ -51,6 +53,10 @@ def rewrite_algebraically(
         cost: Predicts the seconds of EinSums.
         pinned: For some results, labels to promote and their tiles.
     """
+    seconds = cost.seconds_by_result(binary)
+    if sum(seconds.values()) < LEAST_SECONDS:
+        return AlgebraicRewrite(graph, binary, {})
+    parts_by_result = parts_of({einsum.output.tensor for einsum in graph.einsums}, binary.graph)
     merged = merge_common_subexpressions(graph, pinned)
     groups = find_einsum_groups(merged, pinned)
     if not groups:
@@ -60,6 +66,9 @@ def rewrite_algebraically(
     derivations: dict[str, Derivation] = {}
     unsearched: list[str] = []
     for group in groups:
+        parts = itertools.chain.from_iterable(parts_by_result[einsum.output.tensor] for einsum in group.einsums)
+        if sum(seconds[part.output.tensor] for part in parts) < LEAST_SECONDS:
+            continue
         try:
             formulas = find_cheaper_formulas(group, merged, binary, cost, names)
         except PackageError:

@@ -8,20 +8,25 @@ must be as surely finite as those were.
 import math
 from collections.abc import Collection, Mapping
 
-from sparseeinsum.language.eingraph import EinGraph, write_einsum
+from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.operators.ranges import EMPTY_RANGE
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations
 
 
-def rewritten_results(written: EinGraph, graph: EinGraph) -> tuple[str, ...]:
+def rewritten_results(written: EinGraph, merged: EinGraph, graph: EinGraph) -> tuple[str, ...]:
     """Results of EinSums that are not in the written graph in the same form.
 
     EinSums that were merely merged, because they compute the same, do not count: that is right for all values.
+
+    Args:
+        written: The EinSums as they were written.
+        merged: The same after `merge_common_subexpressions`.
+        graph: The same after rewriting.
     """
-    merged = merge_common_subexpressions(written, {})
-    texts = {write_einsum(einsum) for einsum in (*written.einsums, *merged.einsums)}
-    return tuple(einsum.output.tensor for einsum in graph.einsums if write_einsum(einsum) not in texts)
+    same = {einsum.output.tensor: {einsum} for einsum in written.einsums}
+    for einsum in merged.einsums:
+        same[einsum.output.tensor].add(einsum)
+    return tuple([einsum.output.tensor for einsum in graph.einsums if einsum not in same.get(einsum.output.tensor, ())])
 
 
 def broken_assumption(

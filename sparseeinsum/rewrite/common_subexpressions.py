@@ -1,7 +1,7 @@
 """Rewriting: EinSums that compute the same, whatever their labels are called, become one that all readers share."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -23,41 +23,7 @@ def merge_common_subexpressions(graph: EinGraph, pinned: Mapping[str, Mapping[st
         graph: EinSums of one or two operands, in topological order.
         pinned: For some results, labels to promote and their tiles.
     """
-    classes = _Classes(graph, pinned)
-    einsums = []
-    for einsum in graph.einsums:
-        name = einsum.output.tensor
-        member = classes.members[name]
-        kept_result = classes.kept_by_leader[member.leader]
-        if name == member.leader:
-            einsums.append(classes.shared(classes.members[kept_result].einsum))
-        elif name in graph.outputs and name != kept_result:
-            copied = classes.reference(Reference(name, einsum.output.labels))
-            einsums.append(EinSum(einsum.output, (copied,), Operand(0), None, einsum.promoted))
-    written = {einsum.output.tensor for einsum in einsums}
-    tensors = {name: tensor for name, tensor in graph.tensors.items() if name in written or name not in classes.members}
-    return EinGraph(MappingProxyType(tensors), tuple(einsums), graph.outputs)
-
-
-def merged_results(written: EinGraph, graph: EinGraph) -> dict[str, str]:
-    """For each result as written that a graph computes once with others, the name of the result it computes.
-
-    Args:
-        written: EinSums of any number of operands, in topological order.
-        graph: The same after merging, of one or two operands each.
-    """
-    classes = _Classes(written, {})
-    copies = {
-        einsum.output.tensor
-        for einsum in graph.einsums
-        if einsum.join == Operand(0) and einsum.aggregate is None and len(einsum.operands) == 1
-    }
-    computed = {einsum.output.tensor for einsum in graph.einsums}
-    return {
-        name: classes.kept_by_leader[member.leader]
-        for name, member in classes.members.items()
-        if name != classes.kept_by_leader[member.leader] and (name in copies or name not in computed)
-    }
+    return ExpressionClasses(graph, pinned).merged_graph()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,44 +41,76 @@ class _Member:
     axes: tuple[int, ...]
 
 
-class _Classes:
-    """The classes of equal EinSums of a graph.
+class ExpressionClasses:
+    """The classes of EinSums of a graph that compute the same, whatever their labels are called.
 
-    Attributes:
-        members: Every EinSum, by its result.
-        kept_by_leader: For the leader of every class, the result that keeps its name.
+    Args:
+        graph: EinSums of any number of operands, in topological order.
+        pinned: For some results, labels to promote and their tiles; see `merge_common_subexpressions`.
     """
 
     def __init__(self, graph: EinGraph, pinned: Mapping[str, Mapping[str, int]]) -> None:
-        self.members: dict[str, _Member] = {}
-        self.kept_by_leader: dict[str, str] = {}
+        self._graph = graph
+        self._members: dict[str, _Member] = {}
+        self._kept_by_leader: dict[str, str] = {}  # for the leader of every class, the result that keeps its name
         leaders: dict[object, str] = {}
         for einsum in graph.einsums:
             name = einsum.output.tensor
-            form = _canonical(self.with_leaders(einsum))
+            form = _canonical(self._with_leaders(einsum))
             leader = leaders.setdefault(form.key(einsum, pinned.get(name)), name)
-            self.members[name] = _Member(einsum, leader, form.axes)
-            if name == leader or (name in graph.outputs and self.kept_by_leader[leader] not in graph.outputs):
-                self.kept_by_leader[leader] = name
+            self._members[name] = _Member(einsum, leader, form.axes)
+            if name == leader or (name in graph.outputs and self._kept_by_leader[leader] not in graph.outputs):
+                self._kept_by_leader[leader] = name
 
-    def with_leaders(self, einsum: EinSum) -> EinSum:
+    def merged_graph(self) -> EinGraph:
+        """The graph that computes every class once; see `merge_common_subexpressions`."""
+        graph, einsums = self._graph, []
+        for einsum in graph.einsums:
+            name = einsum.output.tensor
+            member = self._members[name]
+            kept_result = self._kept_by_leader[member.leader]
+            if name == member.leader:
+                einsums.append(self._shared(self._members[kept_result].einsum))
+            elif name in graph.outputs and name != kept_result:
+                copied = self._reference(Reference(name, einsum.output.labels))
+                einsums.append(EinSum(einsum.output, (copied,), Operand(0), None, einsum.promoted))
+        written = {einsum.output.tensor for einsum in einsums}
+        merged_away = self._members.keys() - written
+        tensors = {name: tensor for name, tensor in graph.tensors.items() if name not in merged_away}
+        return EinGraph(MappingProxyType(tensors), tuple(einsums), graph.outputs)
+
+    def merged_results(self, computed: EinGraph) -> dict[str, str]:
+        """For each result that `computed`, the graph after rewriting, computes once with others, the name of that."""
+        copies = {
+            einsum.output.tensor
+            for einsum in computed.einsums
+            if einsum.join == Operand(0) and einsum.aggregate is None and len(einsum.operands) == 1
+        }
+        names = {einsum.output.tensor for einsum in computed.einsums}
+        return {
+            name: self._kept_by_leader[member.leader]
+            for name, member in self._members.items()
+            if name != self._kept_by_leader[member.leader] and (name in copies or name not in names)
+        }
+
+    def _with_leaders(self, einsum: EinSum) -> EinSum:
         """The EinSum with the leaders of classes as operands."""
         return self._with_operands_from(einsum, {name: member.leader for name, member in self._read(einsum).items()})
 
-    def shared(self, einsum: EinSum) -> EinSum:
+    def _shared(self, einsum: EinSum) -> EinSum:
         """The EinSum with the results that are kept as operands."""
         return self._with_operands_from(
-            einsum, {name: self.kept_by_leader[member.leader] for name, member in self._read(einsum).items()}
+            einsum, {name: self._kept_by_leader[member.leader] for name, member in self._read(einsum).items()}
         )
 
     def _read(self, einsum: EinSum) -> dict[str, _Member]:
         """The operands that are results."""
         names = dict.fromkeys(operand.tensor for operand in einsum.operands)
-        return {name: self.members[name] for name in names if name in self.members}
+        return {name: self._members[name] for name in names if name in self._members}
 
-    def reference(self, reference: Reference) -> Reference:
+    def _reference(self, reference: Reference) -> Reference:
         """A reference to the result that is kept in the place of the one that `reference` reads."""
-        return self._permuted(reference, self.kept_by_leader[self.members[reference.tensor].leader])
+        return self._permuted(reference, self._kept_by_leader[self._members[reference.tensor].leader])
 
     def _with_operands_from(self, einsum: EinSum, names: Mapping[str, str]) -> EinSum:
         references = [
@@ -122,11 +120,13 @@ class _Classes:
         operands = tuple(dict.fromkeys(references))  # equal operands become one
         number_of = {operand: number for number, operand in enumerate(operands)}
         positions = {position: Operand(number_of[operand]) for position, operand in enumerate(references)}
+        if operands == einsum.operands:
+            return einsum
         return replace(einsum, operands=operands, join=substitute(einsum.join, positions))
 
     def _permuted(self, reference: Reference, name: str) -> Reference:
-        label_of = dict(zip(self.members[reference.tensor].axes, reference.labels, strict=True))
-        return Reference(name, tuple(label_of[axis] for axis in self.members[name].axes))
+        label_of = dict(zip(self._members[reference.tensor].axes, reference.labels, strict=True))
+        return Reference(name, tuple(label_of[axis] for axis in self._members[name].axes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,18 @@ class _Form:
 def _canonical(einsum: EinSum) -> _Form:
     """A form that does not depend on the order of the operands, unless they are many."""
     places = range(len(einsum.operands))
-    orders: Iterable[Sequence[int]] = itertools.permutations(places) if len(places) <= _FEW_OPERANDS else [places]
+    if len(places) > _FEW_OPERANDS:
+        return _form_in_order(einsum, places)
+    tensors = [operand.tensor for operand in einsum.operands]
+    # Forms start with the names of tensors, so that only operands of the same tensor are tried in several orders.
+    orders = [order for order in itertools.permutations(places) if _is_sorted([tensors[place] for place in order])]
+    if len(orders) == 1:
+        return _form_in_order(einsum, orders[0])
     return min((_form_in_order(einsum, order) for order in orders), key=lambda form: form.sort_key)
+
+
+def _is_sorted(names: Sequence[str]) -> bool:
+    return all(first <= second for first, second in itertools.pairwise(names))
 
 
 def _form_in_order(einsum: EinSum, order: Sequence[int]) -> _Form:

@@ -20,7 +20,7 @@ from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
 from sparseeinsum.rewrite.chains import substitute
 from sparseeinsum.rewrite.polynomials import as_fraction, polynomial_expression, polynomial_of, split_by_operands
-from sparseeinsum.rewrite.predicted_costs import CostFunction, annotated_subgraph, predicted_seconds
+from sparseeinsum.rewrite.predicted_costs import CostPredictor, annotated_subgraph
 from sparseeinsum.rewrite.simplify import constant_value, evaluate_partially
 from sparseeinsum.rewrite.unique_names import UniqueNames
 
@@ -33,7 +33,7 @@ _SUM = Call("add", (Operand(0), Operand(1)))
 _LARGEST = 2**63 - 1
 
 
-def compensate(annotated: AnnotatedGraph, cost: CostFunction) -> AnnotatedGraph:
+def compensate(annotated: AnnotatedGraph, cost: CostPredictor) -> AnnotatedGraph:
     """Compensate sums whose operands would have to be dense, where that is cheaper.
 
     Args:
@@ -52,7 +52,7 @@ def compensate(annotated: AnnotatedGraph, cost: CostFunction) -> AnnotatedGraph:
 
 
 def _cheaper(
-    einsum: EinSum, annotator: GraphAnnotator, annotated: AnnotatedGraph, cost: CostFunction
+    einsum: EinSum, annotator: GraphAnnotator, annotated: AnnotatedGraph, cost: CostPredictor
 ) -> tuple[EinSum, ...] | None:
     """EinSums that compensate a sum and are cheaper than it is with dense operands; None where there are none.
 
@@ -62,16 +62,15 @@ def _cheaper(
         annotated: The graph of the sum; new names differ from the names in it.
         cost: Predicts the seconds of EinSums.
     """
+    dense = annotated_subgraph([einsum], annotator)
+    if not cost.is_worth_replacing(dense):
+        return None
     compensating = compensated(einsum, {**annotated.graph.tensors, **annotator.plain_tensors()})
     if compensating is None:
         return None
-    dense, sparse = annotated_subgraph([einsum], annotator), annotated_subgraph(compensating, annotator)
+    sparse = annotated_subgraph(compensating, annotator)
     is_exact = _is_surely_finite(dense) and _is_surely_finite(sparse)
-    return (
-        compensating
-        if is_exact and predicted_seconds(sparse, cost) < _MOST_SHARE * predicted_seconds(dense, cost)
-        else None
-    )
+    return compensating if is_exact and cost.seconds(sparse) < _MOST_SHARE * cost.seconds(dense) else None
 
 
 def _is_surely_finite(annotated: AnnotatedGraph) -> bool:

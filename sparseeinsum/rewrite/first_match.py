@@ -20,7 +20,7 @@ from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
 from sparseeinsum.rewrite.chains import substitute
-from sparseeinsum.rewrite.predicted_costs import CostFunction, annotated_subgraph, predicted_seconds
+from sparseeinsum.rewrite.predicted_costs import CostPredictor, annotated_subgraph
 from sparseeinsum.rewrite.unique_names import UniqueNames
 
 _U, _V = Operand(0), Operand(1)
@@ -52,7 +52,7 @@ def successors_needed(graph: EinGraph, indices: Mapping[str, str]) -> dict[str, 
 
 
 def rewrite_first_matches(
-    annotated: AnnotatedGraph, successors: Mapping[str, str], cost: CostFunction
+    annotated: AnnotatedGraph, successors: Mapping[str, str], cost: CostPredictor
 ) -> AnnotatedGraph:
     """Replace searches that make a sparse operand dense by searches of its stored entries, where that is cheaper.
 
@@ -169,7 +169,7 @@ def _bound(index: Reference, annotator: GraphAnnotator) -> int:
 
 
 def _if_cheaper(
-    search: _FirstMatchSearch, annotator: GraphAnnotator, names: UniqueNames, cost: CostFunction
+    search: _FirstMatchSearch, annotator: GraphAnnotator, names: UniqueNames, cost: CostPredictor
 ) -> tuple[EinSum, ...] | None:
     """The EinSums that do the `search` on stored entries, if they are cheaper; None where they are not."""
     if search.bound.value == 0 or not annotator.tensors[search.x.tensor].values.has_fill:
@@ -181,9 +181,7 @@ def _if_cheaper(
         annotated_subgraph([search.condition, search.einsum], annotator),
         annotated_subgraph(sparse_einsums, annotator),
     )
-    return (
-        sparse_einsums if predicted_seconds(rewritten, cost) < _MOST_SHARE * predicted_seconds(written, cost) else None
-    )
+    return sparse_einsums if cost.seconds(rewritten) < _MOST_SHARE * cost.seconds(written) else None
 
 
 @dataclass(slots=True)

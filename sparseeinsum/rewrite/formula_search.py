@@ -14,7 +14,7 @@ from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressio
 from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_groups import EinSumGroup
-from sparseeinsum.rewrite.predicted_costs import CostFunction, predicted_seconds
+from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
 from sparseeinsum.rewrite.saturation.egraph import SaturationLimits, saturate
 from sparseeinsum.rewrite.saturation.einsum_building import build_einsums
@@ -29,7 +29,7 @@ from sparseeinsum.rewrite.unique_names import UniqueNames
 _MOST_SHARE = 0.5
 
 # The search takes about 0.1 s, so that formulas that take less than this are left as they are.
-_LEAST_SECONDS = 0.05
+LEAST_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class CheaperFormulas:
 
 
 def find_cheaper_formulas(
-    group: EinSumGroup, graph: EinGraph, annotated: AnnotatedGraph, cost: CostFunction, names: UniqueNames
+    group: EinSumGroup, graph: EinGraph, annotated: AnnotatedGraph, cost: CostPredictor, names: UniqueNames
 ) -> CheaperFormulas | None:
     """The cheapest EinSums that saturation finds for a group; None where none is cheap enough to be chosen.
 
@@ -62,7 +62,7 @@ def find_cheaper_formulas(
         return None
     group_cost = _GroupCost(group, annotated, cost)
     before = group_cost.seconds_of(group.einsums)
-    if before < _LEAST_SECONDS:
+    if before < LEAST_SECONDS:
         return None
     group_terms = read_terms(group.einsums, group.roots, graph)
     # The rules may not use that a tensor is constant or empty: the plan can run on other data later.
@@ -234,7 +234,7 @@ class _GroupCost:
 
     group: EinSumGroup
     annotated: AnnotatedGraph
-    cost: CostFunction
+    cost: CostPredictor
 
     def seconds_of(self, einsums: Sequence[EinSum]) -> float:
         """Predicted seconds of `einsums`; EinSums that compute the same are counted once."""
@@ -248,4 +248,4 @@ class _GroupCost:
         graph = EinGraph(MappingProxyType(tensors), tuple(einsums), outputs)
         compensated = compensate(binarise(graph, self.annotated.annotator_for(self.group.inputs)), self.cost)
         merged = merge_common_subexpressions(compensated.graph, {})
-        return predicted_seconds(compensated.with_einsums(merged.einsums), self.cost)
+        return self.cost.seconds(compensated.with_einsums(merged.einsums))

@@ -5,6 +5,7 @@ that start with a mask, which is 1 at the entries of X. Numerical libraries call
 matrices.
 """
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import PRODUCT
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph
-from sparseeinsum.rewrite.predicted_costs import CostFunction, annotated_subgraph, predicted_seconds
+from sparseeinsum.rewrite.predicted_costs import CostPredictor, annotated_subgraph
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.semantics.exactness import Evaluation
 
@@ -22,7 +23,7 @@ _MOST_SHARE = 0.5
 _LEAST_ENTRIES = 10_000  # smaller sums take hardly any time
 
 
-def mask_sums(annotated: AnnotatedGraph, cost: CostFunction, pinned: Collection[str]) -> AnnotatedGraph:
+def mask_sums(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str]) -> AnnotatedGraph:
     """Compute sums of products only where the sparse tensor has entries that all their readers join them with.
 
     A sum is masked only if the results of its readers are surely finite and do not depend on the sum where that tensor
@@ -71,7 +72,7 @@ class _MaskSearch:
 
     einsum: EinSum
     annotated: AnnotatedGraph
-    cost: CostFunction
+    cost: CostPredictor
 
     def cheapest(self, names: UniqueNames) -> Sequence[EinSum] | None:
         """The cheapest EinSums that compute the sum at a mask only; None where none are cheap enough."""
@@ -82,17 +83,19 @@ class _MaskSearch:
         assert mask is not None
         if not self._is_sparse(mask):  # to price the masked sums takes longer than many sums
             return None
+        before = annotated_subgraph([self.einsum, *self._readers()], self.annotated)
+        if not self.cost.is_worth_replacing(before):
+            return None
         mask_name, name = names.invent(self.einsum.output.tensor), names.invent(self.einsum.output.tensor)
         candidates = list(self._masked_sums(mask, mask_name, name))
         subgraphs = [annotated_subgraph([*candidate, *self._readers()], self.annotated) for candidate in candidates]
         priced = [
-            (predicted_seconds(subgraph, self.cost), candidate)
+            (self.cost.seconds(subgraph), candidate)
             for subgraph, candidate in zip(subgraphs, candidates, strict=True)
             if self._is_exact(subgraph)
         ]
-        before = predicted_seconds(annotated_subgraph([self.einsum, *self._readers()], self.annotated), self.cost)
-        seconds, cheapest = min(priced, key=lambda pair: pair[0], default=(before, None))
-        return cheapest if seconds < _MOST_SHARE * before else None
+        seconds, cheapest = min(priced, key=lambda pair: pair[0], default=(math.inf, None))
+        return cheapest if seconds < _MOST_SHARE * self.cost.seconds(before) else None
 
     def _is_sparse(self, mask: Reference) -> bool:
         """Whether a sum at the entries of a mask computes at most _MOST_SHARE of the products."""

@@ -1,21 +1,65 @@
 """Rewriting: the predicted seconds of a few EinSums, which a stage compares before it replaces some of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
+from sparseeinsum.rewrite.annotated_graphs import AnnotatedEinSum, AnnotatedGraph, GraphAnnotator
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 
+# To look for cheaper EinSums takes about as long, so that EinSums that are predicted to take less stay as they are.
+_LEAST_SECONDS = 1e-3
 
-class CostFunction(Protocol):
-    """Predicts a lower bound of the seconds that a graph takes."""
+
+class PriceFunction(Protocol):
+    """Predicts lower bounds of the seconds that EinSums take."""
 
     def __call__(
-        self, graph: EinGraph, statistics: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
-    ) -> float:
-        """Predicted seconds of all EinSums, each in its cheapest decomposition, without repartitions between them."""
+        self,
+        graph: EinGraph,
+        statistics: Mapping[str, Statistics],
+        evaluations: Mapping[str, Evaluation],
+        einsums: Sequence[EinSum],
+    ) -> list[float]:
+        """Predicted seconds of some EinSums of a graph, each in its cheapest decomposition, without repartitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostPredictor:
+    """Predicts the seconds of graphs; an EinSum that several graphs have is priced once.
+
+    Attributes:
+        price: Predicts the seconds of EinSums.
+    """
+
+    price: PriceFunction
+    # By the identity of the annotations, which the items keep alive, and by whether the result is read once.
+    _prices: dict[tuple[int, bool], tuple[AnnotatedEinSum, float]] = field(default_factory=dict, init=False, repr=False)
+
+    def seconds(self, annotated: AnnotatedGraph) -> float:
+        """The predicted seconds of all EinSums of a graph."""
+        return sum(self.seconds_by_result(annotated).values())
+
+    def seconds_by_result(self, annotated: AnnotatedGraph) -> dict[str, float]:
+        """The predicted seconds of every EinSum of a graph, by its result."""
+        readers, outputs = annotated.graph.count_readers(), annotated.graph.outputs
+        keys: dict[str, tuple[int, bool]] = {}
+        for name, annotation in annotated.annotated.items():
+            keys[name] = id(annotation), readers[name] == 1 and name not in outputs
+        unpriced = [einsum for einsum in annotated.graph.einsums if keys[einsum.output.tensor] not in self._prices]
+        if unpriced:
+            statistics = {name: tensor.statistics for name, tensor in annotated.tensors.items()}
+            seconds = self.price(annotated.graph, statistics, annotated.evaluations, unpriced)
+            for einsum, einsum_seconds in zip(unpriced, seconds, strict=True):
+                name = einsum.output.tensor
+                self._prices[keys[name]] = annotated.annotated[name], einsum_seconds
+        return {name: self._prices[key][1] for name, key in keys.items()}
+
+    def is_worth_replacing(self, annotated: AnnotatedGraph) -> bool:
+        """Whether EinSums are predicted to take so long that it pays to look for cheaper ones."""
+        return self.seconds(annotated) >= _LEAST_SECONDS
 
 
 def annotated_subgraph(einsums: Iterable[EinSum], annotated: GraphAnnotator | AnnotatedGraph) -> AnnotatedGraph:
@@ -24,9 +68,3 @@ def annotated_subgraph(einsums: Iterable[EinSum], annotated: GraphAnnotator | An
     computed = {einsum.output.tensor for einsum in chosen}
     read = {operand.tensor for einsum in chosen for operand in einsum.operands} - computed
     return annotated.annotator_for(read).graph_of(chosen, (chosen[-1].output.tensor,))
-
-
-def predicted_seconds(annotated: AnnotatedGraph, cost: CostFunction) -> float:
-    """The predicted seconds of all EinSums of a graph."""
-    statistics = {name: tensor.statistics for name, tensor in annotated.tensors.items()}
-    return cost(annotated.graph, statistics, annotated.evaluations)

@@ -11,7 +11,7 @@ from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.chains import INEXACT_DTYPES
 from sparseeinsum.rewrite.einsum_parts import parts_of
 from sparseeinsum.rewrite.inlining import chain_in_graph, inline
-from sparseeinsum.rewrite.predicted_costs import CostFunction, annotated_subgraph, predicted_seconds
+from sparseeinsum.rewrite.predicted_costs import CostPredictor, annotated_subgraph
 
 # Another order is chosen where it is expected to take at most this share of the time.
 _MOST_SHARE = 0.9
@@ -20,7 +20,7 @@ _MOST_FACTORS = 6  # of one product; to search its orders takes about 10 ms
 
 
 def reassociate_products(
-    graph: EinGraph, binary: AnnotatedGraph, cost: CostFunction, pinned: Collection[str]
+    graph: EinGraph, binary: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str]
 ) -> AnnotatedGraph:
     """Choose another order for sums of products and the products that alone read them, where that is cheaper.
 
@@ -124,12 +124,13 @@ def _join_order(einsums: Sequence[EinSum]) -> object:
     return orders[einsums[-1].output.tensor]
 
 
-def _is_cheaper(product: EinSum, written: Sequence[EinSum], binary: AnnotatedGraph, cost: CostFunction) -> bool:
+def _is_cheaper(product: EinSum, written: Sequence[EinSum], binary: AnnotatedGraph, cost: CostPredictor) -> bool:
     """Whether `product`, split anew, is joined in another order than `written` and is predicted to be cheaper."""
     graph = EinGraph(binary.graph.tensors, (product,), (product.output.tensor,))
+    before = annotated_subgraph(written, binary)
+    if not cost.is_worth_replacing(before):
+        return False
     reassociated = binarise(graph, binary.annotator_for({operand.tensor for operand in product.operands}))
     if _join_order(reassociated.graph.einsums) == _join_order(written):
         return False
-    return predicted_seconds(reassociated, cost) < _MOST_SHARE * predicted_seconds(
-        annotated_subgraph(written, binary), cost
-    )
+    return cost.seconds(reassociated) < _MOST_SHARE * cost.seconds(before)

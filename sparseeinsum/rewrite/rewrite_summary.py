@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.rewrite.assumption_checks import rewritten_results
-from sparseeinsum.rewrite.common_subexpressions import merged_results
+from sparseeinsum.rewrite.common_subexpressions import ExpressionClasses
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_parts import part_names
 from sparseeinsum.rewrite.inlining import inlined_results
@@ -52,11 +52,12 @@ class RewriteSummary:
             derivations: For each result that has another formula than the written one, that formula.
             unsearched: Results for which no other formulas were searched, because packages are not installed.
         """
-        merged = merged_results(written, graph)
+        classes = ExpressionClasses(written, {})
+        merged = classes.merged_results(graph)
         results = {einsum.output.tensor for einsum in written.einsums}
         return cls(
             part_names(results, graph),
-            rewritten_results(written, graph),
+            rewritten_results(written, classes.merged_graph(), graph),
             merged,
             inlined_results(written, graph, merged),
             derivations,

@@ -6,7 +6,6 @@ import re
 import pytest
 from cost_models import OPERANDS, PRODUCT, model_of, promoting
 
-from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.memory_footprint import (
     ENGINE_MARGINS,
@@ -16,6 +15,7 @@ from sparseeinsum.decompose.memory_footprint import (
     RunMemory,
 )
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.search_space import allowed_choices
 from sparseeinsum.errors import PlanError
 from sparseeinsum.statistics.estimate import dense_statistics
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, Vectors
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.vertex_costs import VertexCost
@@ -47,21 +48,22 @@ class WorkersCostModel(CostModel):
 
     shares: Mapping[str, WorkersShares] = field(default_factory=dict)
 
-    def _price(self, einsum: EinSum, choice: Choice, absence: Absence, index: int | None = None) -> VertexCost:
-        cost = super()._price(einsum, choice, absence, index)
-        shares = self.shares.get(einsum.output.tensor)
-        if shares is None or [name for name, _ in shares.operands] != [operand.tensor for operand in einsum.operands]:
+    def _price(self, decomposed: DecomposedEinSum, absence: Absence, index: int | None = None) -> VertexCost:
+        cost = super()._price(decomposed, absence, index)
+        operands, shares = decomposed.einsum.operands, self.shares.get(decomposed.name)
+        if shares is None or [name for name, _ in shares.operands] != [operand.tensor for operand in operands]:
             return cost
         read = 0.0
-        for operand, dense, (_, share) in zip(einsum.operands, absence.dense, shares.operands, strict=True):
-            sizes = self._operand_sizes(operand, reference_tiles(einsum, operand, choice), dense)
+        moved = zip(operands, decomposed.operands, absence.dense, shares.operands, strict=True)
+        for operand, tiles, dense, (_, share) in moved:
+            sizes = self._operand_sizes(operand, tiles, dense)
             read += share * sizes.tuples * sizes.tuple_bytes
-        name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
+        name, tiles = decomposed.name, decomposed.result
         written = shares.result * self.tuples(name, tiles) * self.tuple_bytes(name, tiles)
         join = cost.join.times(shares.busiest) + Work(bytes_moved=read)
         aggregation = cost.aggregation.times(shares.busiest) + Work(bytes_moved=written)
         filling = cost.filling.times(shares.busiest)
-        seconds = (join + aggregation + filling).seconds(self.constants)
+        seconds = sum([work.seconds(self.constants) for work in (join, aggregation, filling)])
         return replace(cost, join=join, aggregation=aggregation, filling=filling, seconds=seconds)
 
 

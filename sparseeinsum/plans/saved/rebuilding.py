@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sparseeinsum.decompose.alternatives import Alternatives
-from sparseeinsum.decompose.choices import allowed_choices
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.optimizers import check_possible
+from sparseeinsum.decompose.search_space import allowed_choices
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.inference import result_tensor
@@ -14,6 +14,7 @@ from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.plans.saved.plan_files import SavedPlan
 from sparseeinsum.rewrite.assumption_checks import broken_assumption, rewritten_results
 from sparseeinsum.rewrite.binarise import MOST_OPERANDS
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.semantics.exactness import ValueFacts
 
 _PLAN_AGAIN = "plan the program again"
@@ -64,7 +65,7 @@ def check_exact(saved: SavedPlan, bound: EinGraph, graph: EinGraph, values: Mapp
         PlanError: The rewriting may change a result; the message names the tensor and the reason.
     """
     then = {name: saved_input.values for name, saved_input in saved.inputs.items()}
-    rewritten = rewritten_results(bound, graph)
+    rewritten = rewritten_results(bound, merge_common_subexpressions(bound, {}), graph)
     reason = broken_assumption(graph, rewritten, then, values, saved.options.allows_nonfinite)
     if reason is not None:
         raise PlanError(f"{reason}; {_PLAN_AGAIN}")
