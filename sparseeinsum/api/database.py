@@ -234,7 +234,7 @@ class Database:
     def tensors(self) -> dict[str, StoredTensor]:
         """The tensors of this database, by name."""
         with self._engine.protected():
-            return Catalogue(self._engine).all()
+            return dict(Catalogue(self._engine).all())
 
     @synchronized
     def dictionaries(self) -> dict[str, StoredDictionary]:

@@ -25,6 +25,7 @@ from sparseeinsum.engines.duckdb_prepared import (
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.interrupts import interruptible
 from sparseeinsum.engines.prepared import TransactionMark
+from sparseeinsum.engines.reading_state import ReadingState
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
@@ -54,6 +55,7 @@ class DuckDBEngine:
         self.connection = connection
         self._is_owned = is_owned
         self.scans = ScanCache()
+        self._reading_state = ReadingState()
         self._numbers_before: Sequence[int] = ()  # of the transactions right before the open one, which looked for it
 
     @property
@@ -145,8 +147,9 @@ class DuckDBEngine:
         tokens = change_tokens(self.rows)
         return [tokens.get((table.db, table.name)) for table in tables]
 
-    def state_token(self) -> None:
-        """Return None: the numbers of transactions grow with every statement, and `change_tokens` tell more."""
+    def state_token(self) -> object:
+        """Return the token of the open reading transaction; None if there is none."""
+        return self._reading_state.token
 
     def supplied_table(self, name: str, rows: pa.Table) -> DuckDBSuppliedTable:
         """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
@@ -222,6 +225,12 @@ class DuckDBEngine:
             raise EngineError(
                 "this connection has an open transaction, and DuckDB has none within another; commit or roll back first"
             )
+        with self._new_transaction():
+            yield
+
+    @contextmanager
+    def _new_transaction(self) -> Iterator[None]:
+        """Run the statements of the context in a transaction, where none is open."""
         self.execute("BEGIN")
         try:
             with interruptible(self._stop):
@@ -328,9 +337,25 @@ class DuckDBEngine:
         """Return False: a transaction that conflicted would conflict again."""
         return False
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def snapshot(self, is_reading: bool = False) -> Iterator[None]:
         """Open a transaction: all its statements see the data of the time when it began."""
-        return self.transaction()
+        with self.transaction():
+            if not is_reading:
+                yield
+                return
+            with self._reading_state.reading(self.transaction_mark()):
+                yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Run the statements of the context in a snapshot if no transaction is open."""
+        if self.state_token() is not None or self._is_in_transaction():
+            with interruptible(self._stop):
+                yield
+            return
+        with self._new_transaction(), self._reading_state.reading(self.transaction_mark()):
+            yield
 
     def protected(self) -> AbstractContextManager[None]:
         """React to Ctrl-C at once in the context; a database without roles needs no other protection."""

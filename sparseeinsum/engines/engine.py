@@ -192,11 +192,17 @@ class Engine(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """Run the statements of the context in a transaction: all of them take effect, or none."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def snapshot(self, is_reading: bool = False) -> AbstractContextManager[None]:
         """Run the statements of the context in a transaction in which all see the same data, whoever writes meanwhile.
 
         This holds for the relations that `check_access` was called for in the context.
+
+        Args:
+            is_reading: Whether the statements change no permanent table; then `state_token` may tell more.
         """
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Run statements that change no permanent table: `protected`, and in a snapshot if no transaction is open."""
 
     def protected(self) -> AbstractContextManager[None]:
         """Keep relations that were checked unchanged, and fix what names in this package's SQL refer to.

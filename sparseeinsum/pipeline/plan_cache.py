@@ -35,6 +35,10 @@ class PlanCache:
             ShapeError: Labels and bounds do not fit.
             PlanError: No plan satisfies the options.
         """
+        with engine.reading():
+            return self._plan(program, engine, options)
+
+    def _plan(self, program: Program, engine: Engine, options: PlanOptions) -> ProgramPlan:
         if engine.cluster() is not None:  # whose machines and tables may have changed
             return make_plans(program, engine, options)[0]
         key = program, repr(options), memory_for(engine, options)
@@ -50,11 +54,10 @@ class PlanCache:
 
 def _valid_plan(plan: ProgramPlan, engine: Engine) -> ProgramPlan | None:
     """The plan as it is valid for the data as they are now; None if it is outdated."""
-    with engine.protected():
-        try:
-            inputs = current_inputs(plan, engine)
-        except (OutdatedPlanError, PlanError, SemanticsError):
-            return None
+    try:
+        inputs = current_inputs(plan, engine)
+    except (OutdatedPlanError, PlanError, SemanticsError):
+        return None
     if not all(_is_alike(plan.inputs[name], tensor) for name, tensor in inputs.items()):
         return None
     stage_of = engine.stage_namer(plan.decomposed.seconds)  # which depends on the rights of the present role

@@ -64,7 +64,7 @@ def make_plans(
         ShapeError: Labels and bounds do not fit.
         PlanError: No plan satisfies the options.
     """
-    with engine.protected():
+    with engine.reading():
         return _plans(program, engine, options, supplied)
 
 
@@ -99,7 +99,7 @@ def load_plan(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     Raises:
         PlanError: The plan does not fit the data, or is not exact for them.
     """
-    with engine.protected():
+    with engine.reading():
         return _loaded(saved, engine)
 
 

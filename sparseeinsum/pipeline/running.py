@@ -63,7 +63,7 @@ def run_plan(plan: ProgramPlan, engine: Engine, into: Mapping[str, Target], opti
     """
 
     def run(plan: ProgramPlan) -> Execution:
-        with _running(plan, engine, options) as valid:
+        with _running(plan, engine, options, is_reading=not into) as valid:
             check_into(valid, engine, into)
             return with_dictionaries(execute(valid, engine, into, options.progress, options.replan), engine)
 
@@ -93,7 +93,7 @@ def stream_plan(plan: ProgramPlan, engine: Engine, options: RunOptions) -> Itera
     @contextmanager
     def run(plan: ProgramPlan) -> Iterator[Mapping[str, Delivery]]:
         with (
-            _running(plan, engine, options) as valid,
+            _running(plan, engine, options, is_reading=False) as valid,  # the caller may write while it takes results
             prepare(valid, engine, options.progress, options.replan) as deliveries,
         ):
             yield deliveries
@@ -103,11 +103,22 @@ def stream_plan(plan: ProgramPlan, engine: Engine, options: RunOptions) -> Itera
 
 
 @contextmanager
-def _running(plan: ProgramPlan, engine: Engine, options: RunOptions) -> Iterator[ProgramPlan]:
-    """A transaction, and the plan as it is valid for the data that the transaction sees."""
+def _running(plan: ProgramPlan, engine: Engine, options: RunOptions, is_reading: bool = True) -> Iterator[ProgramPlan]:
+    """A transaction, and the plan as it is valid for the data that the transaction sees.
+
+    Args:
+        plan: The plan.
+        engine: The database.
+        options: How to run the plan.
+        is_reading: Whether no permanent table is changed.
+    """
     if options.deterministic:
         plan = replace(plan, threads=1)
-    with naming_missing_tables(plan, engine), engine.snapshot(), deterministic_order(engine, options.deterministic):
+    with (
+        naming_missing_tables(plan, engine),
+        engine.snapshot(is_reading),
+        deterministic_order(engine, options.deterministic),
+    ):
         yield with_valid_grouping(plan, current_inputs(plan, engine))
 
 

@@ -34,6 +34,7 @@ class ScanCache:
     """Results of scans, by the kind of scan and the relation that was scanned; those used last are kept."""
 
     _results: dict[tuple[str, str], tuple[RowVersion, Any]] = field(default_factory=dict)
+    _of_state: dict[str, tuple[object, Any]] = field(default_factory=dict)
 
     def scan(
         self,
@@ -58,6 +59,24 @@ class ScanCache:
         while len(self._results) > _MOST_RESULTS:
             del self._results[next(iter(self._results))]
         return {name: result for name, result in results.items() if result is not None}
+
+    def of_state(self, kind: str, state: object, read: Callable[[], Result]) -> Result:
+        """What `read` returns, or returned for the same state of the database.
+
+        Args:
+            kind: Names what `read` finds.
+            state: A value that is the same only while permanent tables are; None if it is unknown.
+            read: Reads permanent tables.
+        """
+        if state is None:
+            return read()
+        before, kept = self._of_state.get(kind, (None, None))
+        if before == state:
+            result: Result = kept
+            return result
+        result = read()
+        self._of_state[kind] = state, result
+        return result
 
     def _find(self, kind: str, tensor: RowVersion) -> Any:  # noqa: ANN401  # whatever the scan returns
         key = kind, tensor.stored.relation

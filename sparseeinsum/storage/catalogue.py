@@ -50,13 +50,16 @@ class Catalogue:
         self._engine = engine
         self._is_prepared = False
 
-    def all(self) -> dict[str, StoredTensor]:
+    def all(self) -> Mapping[str, StoredTensor]:
         """Return all tensors by name, sorted.
 
         Raises:
             CatalogueError: The table with the name of the catalogue is another one.
             RightsError: The user may not read the catalogue.
         """
+        return self._engine.scans.of_state("catalogue", self._engine.state_token(), self._read)
+
+    def _read(self) -> dict[str, StoredTensor]:
         with explaining_missing_rights(self._engine):
             columns = tensor_columns(self._engine)
             if columns is None:

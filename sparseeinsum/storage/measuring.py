@@ -26,9 +26,7 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
         CatalogueError: A table does not exist any more.
         DataError: A row is invalid; the message names the first such row.
     """
-    for source in stored.values():
-        if not source.is_index_range:
-            check_relation(engine, source)
+    _check_relations(stored, engine)
     versions = row_versions(stored, engine)
 
     def measure_changed(changed: Mapping[str, RowVersion]) -> dict[str, Measurement]:
@@ -36,6 +34,23 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
 
     measurements = engine.scans.scan("measurement", versions, measure_changed)
     return {name: MeasuredTensor(source, measurements[name]) for name, source in stored.items()}
+
+
+def _check_relations(stored: Mapping[str, StoredTensor], engine: Engine) -> None:
+    """Check the relations of tensors; those of our tables again only if the state of the database differs."""
+
+    def check(tensors: Mapping[str, RowVersion]) -> dict[str, bool]:
+        for tensor in tensors.values():
+            check_relation(engine, tensor.stored)
+        return dict.fromkeys(tensors, True)
+
+    state = engine.state_token()
+    tensors = {
+        name: RowVersion(source, state if source.is_owned else None)
+        for name, source in stored.items()
+        if not source.is_index_range
+    }
+    engine.scans.scan("relation", tensors, check)
 
 
 def _measure(tensor: RowVersion, engine: Engine) -> Measurement:

@@ -6,7 +6,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.fingerprints import fingerprints
-from sparseeinsum.statistics.scan_cache import RowVersion
+from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
 
 
 def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, RowVersion]:
@@ -18,20 +18,26 @@ def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str
     Raises:
         EngineError: A relation cannot be read.
     """
-    owned = {name: table_by_name(source, engine.dialect_name) for name, source in stored.items() if source.is_owned}
-    tokens = dict(zip(owned, engine.change_tokens(list(owned.values())), strict=True))
+    owned = {name: source for name, source in stored.items() if source.is_owned}
+    state = engine.state_token() if owned else None
+    in_state = {name: RowVersion(source, state) for name, source in owned.items()}
+    tokens = engine.scans.scan("change token", in_state, lambda changed: _change_tokens(stored_in(changed), engine))
     read = {name: source for name, source in stored.items() if tokens.get(name) is None}
-    versions = {**tokens, **_fingerprints(read, engine)}
+    versions = {**tokens, **_fingerprints(read, state, engine)}
     return {name: RowVersion(source, versions.get(name)) for name, source in stored.items()}
 
 
-def _fingerprints(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, object]:
-    """The fingerprints of tensors; the rows of our tables are read again only if the database has changed."""
-    state = engine.state_token() if any(source.is_owned for source in stored.values()) else None
+def _change_tokens(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, object]:
+    """The change tokens of our tables; None for those whose changes are not recorded."""
+    tables = [table_by_name(source, engine.dialect_name) for source in stored.values()]
+    return dict(zip(stored, engine.change_tokens(tables), strict=True))
+
+
+def _fingerprints(stored: Mapping[str, StoredTensor], state: object, engine: Engine) -> dict[str, object]:
+    """The fingerprints of tensors; the rows of our tables are read again only if the state of the database differs."""
     tensors = {name: RowVersion(source, state if source.is_owned else None) for name, source in stored.items()}
-
-    def read(changed: Mapping[str, RowVersion]) -> dict[str, object]:
-        sources = [tensor.stored for tensor in changed.values()]
-        return dict(zip(changed, fingerprints(sources, engine), strict=True))
-
-    return engine.scans.scan("fingerprint", tensors, read)
+    return engine.scans.scan(
+        "fingerprint",
+        tensors,
+        lambda changed: dict(zip(changed, fingerprints(list(stored_in(changed).values()), engine), strict=True)),
+    )

@@ -230,8 +230,9 @@ class PostgreSQLEngine:
         return self._session.columns(self._text(query))
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, is_reading: bool = False) -> Iterator[None]:
         """Run the statements of the context in a transaction in which all see the same data."""
+        del is_reading  # PostgreSQL tells what a transaction has written
         is_nested = self._session.is_in_transaction()
         with self.transaction(self._isolation):
             before, self._consistency = self._consistency, self._required_consistency(is_nested)
@@ -277,6 +278,10 @@ class PostgreSQLEngine:
 
     def _user_path(self) -> SearchPath:
         return self._path or SearchPath.of_session(self._session)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Run statements that change no permanent table."""
+        return self.protected()
 
     def protected(self) -> AbstractContextManager[None]:
         """Keep relations that were checked unchanged, and fix what names in this package's SQL refer to."""

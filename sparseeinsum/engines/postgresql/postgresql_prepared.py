@@ -21,7 +21,7 @@ FROM pg_catalog.pg_current_snapshot() AS present, pg_catalog.pg_current_xact_id(
 
 # Numbers are for all databases of a server, and given to transactions when they first write.
 _STATE = """
-SELECT pg_catalog.pg_snapshot_xmax(present)::TEXT
+SELECT pg_catalog.pg_snapshot_xmax(present)::TEXT, current_user::TEXT
 FROM pg_catalog.pg_current_snapshot() AS present
 WHERE pg_catalog.pg_snapshot_xmin(present) = pg_catalog.pg_snapshot_xmax(present)
   AND pg_catalog.pg_current_xact_id_if_assigned() IS NULL
@@ -75,9 +75,9 @@ def temporary_table(table: exp.Table, columns: pa.Schema) -> exp.Create:
 
 
 def state_token(session: DatabaseSession) -> object:
-    """The number of the next transaction that writes; None if this one or another one has written and is open."""
+    """The number of the next transaction that writes, and the role; None if an open transaction has written."""
     rows = session.fetch(_STATE)
-    return rows[0][0] if rows else None
+    return tuple(rows[0]) if rows else None
 
 
 def transaction_mark(session: DatabaseSession) -> TransactionMark:
