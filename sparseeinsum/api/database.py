@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, overload
@@ -569,9 +570,8 @@ class Database:
             ShapeError: Labels and bounds do not fit.
         """
         names = [inputs] if isinstance(inputs, str) else list(inputs)
-        prepared = prepared_programs.PreparedProgram(
-            self._read(program, parameters), self._engine, plan_options(optimizer, **options), names
-        )
+        choices = replace(plan_options(optimizer, **options), searches_all=True)
+        prepared = prepared_programs.PreparedProgram(self._read(program, parameters), self._engine, choices, names)
         return PreparedProgram(prepared, self._engine)
 
     @synchronized

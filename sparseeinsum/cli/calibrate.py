@@ -22,8 +22,7 @@ def calibrate_machine(arguments: argparse.Namespace) -> None:
         calibration = calibrate(lambda done, total: bar.update(task, completed=done, total=total), arguments.database)
     _CONSOLE.print(_constants_table(calibration))
     _CONSOLE.print(_residuals_table(calibration))
-    overhead = duration(calibration.fit.overhead_seconds)
-    _CONSOLE.print(f"fitted to {calibration.origin}, plus {overhead} for each query; worst:")
+    _CONSOLE.print(f"fitted to {calibration.origin}; worst:")
     for residual in sorted(calibration.residuals, key=lambda residual: -residual.fit_error)[:3]:
         query = residual.observation
         _CONSOLE.print(f"  took {duration(query.seconds)}, expected {duration(residual.expected)}: {query.name}")
@@ -46,6 +45,7 @@ def _constants_table(calibration: Calibration) -> Table:
         ("C_fixed: a tuple handled", "fixed_seconds_per_tuple"),
         ("C_fixed: a tuple looked up in a hash table", "hashing_seconds_per_tuple"),
         ("C_fixed: a relational operator", "fixed_seconds_per_operator"),
+        ("C_fixed: a run", "fixed_seconds_per_run"),
     ):
         table.add_row(meaning, *(duration(getattr(values, name)) for values in (constants, default)))
     return table

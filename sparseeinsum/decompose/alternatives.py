@@ -32,6 +32,7 @@ class Alternatives:
         tiles: Sizes of tiles, greater than 1, that any label may have.
         cut: For some results, the labels that are divided among workers, with the tile of one worker.
         machines: The cluster that plans are for; None for one machine.
+        searches_all: Whether to look at all choices even if that takes longer than a run.
     """
 
     optimizer: str
@@ -42,6 +43,7 @@ class Alternatives:
     tiles: tuple[int, ...]
     cut: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     machines: Machines | None = None
+    searches_all: bool = False
 
     def best(self, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans that the optimizer finds, best first.
@@ -59,6 +61,7 @@ class Alternatives:
             self.tiles,
             self.cut,
             self.machines,
+            self.searches_all,
         )
 
     def priced(self, choices: Mapping[str, Choice]) -> DecomposedGraph:

@@ -6,7 +6,7 @@ the paper's count ranks plans far worse there (bench/regret.py). Hence there is 
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Protocol
 
 # Starting to evaluate an expression takes 0.1 microseconds for every pair of tuples, as long as so many operations.
@@ -20,7 +20,7 @@ _COPIED_BYTES = 0.35
 
 @dataclass(frozen=True, slots=True)
 class CostConstants:
-    """Seconds of an engine's elementary work on a machine, in the order of the fields of `Work`.
+    """Seconds of an engine's elementary work on a machine, in the order of the fields of `Work`, and of a whole run.
 
     Attributes:
         fixed_seconds_per_tuple: C_fixed, to process a tuple.
@@ -30,6 +30,7 @@ class CostConstants:
         expression_seconds_per_operation: For a floating-point operation of an expression, evaluated block by block.
         hashing_seconds_per_tuple: To look up a tuple in a hash table, or to insert it.
         fixed_seconds_per_operator: To plan and start a relational operator, however little it does.
+        fixed_seconds_per_run: To check what a plan relies on, and to run its statements, however little they do.
     """
 
     fixed_seconds_per_tuple: float
@@ -39,11 +40,17 @@ class CostConstants:
     expression_seconds_per_operation: float
     hashing_seconds_per_tuple: float
     fixed_seconds_per_operator: float
+    fixed_seconds_per_run: float = 0.0
 
     def __post_init__(self) -> None:
         for name, seconds in asdict(self).items():
             if not 0 <= seconds < math.inf:
                 raise ValueError(f"{name} is {seconds}; it must be 0 or more, and finite")
+
+    @property
+    def of_work(self) -> tuple[float, ...]:
+        """The constants of the fields of `Work`, in their order."""
+        return astuple(self)[:-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.errors import PlanError
 from sparseeinsum.settings import config_folder
 
+_RUN = "fixed_seconds_per_run"  # which earlier calibrations lack
+
 
 def constants_for(engine: str) -> CostConstants:
     """The cost constants of an engine: those calibrated on this machine if there are any, else the defaults.
@@ -18,8 +20,9 @@ def constants_for(engine: str) -> CostConstants:
     """
     path = calibration_file(engine)
     try:
-        text = path.read_text(encoding="utf-8") if _exists(path) else assets.read(f"stats/{engine}/constants.json")
-        return CostConstants(**json.loads(text)["constants"])
+        defaults = json.loads(assets.read(f"stats/{engine}/constants.json"))["constants"]
+        calibrated = json.loads(path.read_text(encoding="utf-8"))["constants"] if _exists(path) else defaults
+        return CostConstants(**{_RUN: defaults[_RUN], **calibrated})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlanError(
             f"the cost constants in {path} cannot be read ({error}); delete it and run `sparseeinsum calibrate` "

@@ -106,6 +106,7 @@ class DecomposedGraph:
         layouts: Decompositions in which outputs are delivered.
         repartitions: How tensors are brought into the decompositions in which they are read or delivered.
         delivery_seconds: Expected seconds to bring the outputs into their layouts.
+        run_seconds: Expected seconds of a run that does nothing.
         work: Expected work of everything.
         cluster_plan: Local strategies and distributions on a cluster; None on one machine.
     """
@@ -116,12 +117,18 @@ class DecomposedGraph:
     layouts: Mapping[str, Decomposition]
     repartitions: Mapping[tuple[str, Decomposition], Repartition]
     delivery_seconds: float
+    run_seconds: float
     work: Work
     cluster_plan: ClusterPlan | None = None
 
     @property
     def seconds(self) -> float:
-        """Expected seconds of everything; on a cluster, with transfers, and with work that machines share."""
+        """Expected seconds of a run."""
+        return self.run_seconds + self.work_seconds
+
+    @property
+    def work_seconds(self) -> float:
+        """Expected seconds of all work; on a cluster, with transfers, and with work that machines share."""
         if self.cluster_plan is not None:
             return self.cluster_plan.seconds
         return self.delivery_seconds + sum(step.seconds for step in self.steps)
@@ -183,4 +190,14 @@ def price_choices(
     if machines is not None:
         single_choices = {name: (choice,) for name, choice in choices.items()}
         cluster_plan = plan_on_cluster(task_of(model, single_choices, stored, layouts), machines)
-    return DecomposedGraph(model.graph, tuple(steps), stored, delivered, repartitions, seconds, work, cluster_plan)
+    return DecomposedGraph(
+        model.graph,
+        tuple(steps),
+        stored,
+        delivered,
+        repartitions,
+        seconds,
+        model.constants.fixed_seconds_per_run,
+        work,
+        cluster_plan,
+    )

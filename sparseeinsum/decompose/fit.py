@@ -1,7 +1,7 @@
 """Decompose: fits cost constants to timed queries, and measures how well they predict other queries."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -63,18 +63,16 @@ class Fit:
     """Constants that were fitted to observations.
 
     Attributes:
-        constants: Seconds of elementary work.
-        overhead_seconds: Seconds that every query takes in addition.
+        constants: Seconds of elementary work, and of a whole query.
         observations: The observations.
     """
 
     constants: CostConstants
-    overhead_seconds: float
     observations: tuple[Observation, ...]
 
     def expected(self, observation: Observation) -> float:
         """The seconds that the fit predicts for an observation."""
-        return self.overhead_seconds + observation.work.seconds(self.constants)
+        return self.constants.fixed_seconds_per_run + observation.work.seconds(self.constants)
 
 
 def fit_constants(observations: Sequence[Observation], default: CostConstants) -> Fit:
@@ -92,10 +90,10 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
     """
     optimize = imported("scipy.optimize", "scipy", "calibrating")
     measured = np.array([observation.seconds for observation in observations])
-    scale = np.array([measured.min(), *astuple(default)])
-    # Unknowns are factors of the default constants, and of the shortest measurement for the overhead.
+    scale = np.array([measured.min(), *default.of_work])
+    # Unknowns are factors of the default constants, and of the shortest measurement for a run of no work.
     explained = np.array(
-        [[scale[0], *np.multiply(astuple(observation.work), astuple(default))] for observation in observations]
+        [[scale[0], *np.multiply(astuple(observation.work), default.of_work)] for observation in observations]
     )
     expected, factors = measured, np.ones(len(scale))
     least = np.array([0.0, *np.full(len(scale) - 1, _LEAST)])
@@ -108,8 +106,8 @@ def fit_constants(observations: Sequence[Observation], default: CostConstants) -
         targets = np.concatenate([measured * weights, ridge.sum(axis=1)])
         factors = optimize.lsq_linear(rows, targets, bounds=(least, np.inf), tol=1e-12).x
         expected = explained @ factors
-    overhead, *constants = (float(value) for value in factors * scale)
-    return Fit(CostConstants(*constants), overhead, tuple(observations))
+    run, *constants = (float(value) for value in factors * scale)
+    return Fit(replace(CostConstants(*constants), fixed_seconds_per_run=run), tuple(observations))
 
 
 def residuals(fit: Fit, default: CostConstants) -> tuple[Residual, ...]:

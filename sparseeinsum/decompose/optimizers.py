@@ -56,6 +56,7 @@ def optimise(
     tiles: Sequence[int] = (),
     cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     machines: Machines | None = None,
+    searches_all: bool = False,
 ) -> list[DecomposedGraph]:
     """The k cheapest plans that an optimizer finds, best first.
 
@@ -69,6 +70,7 @@ def optimise(
         tiles: Sizes of tiles, greater than 1, that any label may have, in addition to those that inputs are stored in.
         cut: For some results, the labels that are divided among workers, with the tile of one worker.
         machines: The cluster that the plans are for; None for one machine.
+        searches_all: Whether to look at all choices even if that takes longer than a run.
 
     Raises:
         PlanError: There is no such optimizer, or no plan.
@@ -78,8 +80,7 @@ def optimise(
         hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OPTIMIZERS)}"
         raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
     chosen = OPTIMIZERS[optimizer]
-    # Who asks for tiles asks for a longer search.
-    limiting = None if tiles else stored
+    limiting = None if searches_all or tiles else stored  # who asks for tiles asks for a longer search
     choices = allowed_choices(model, pinned, chosen.allows, tiles_by_label(model.graph, stored, tiles), cut, limiting)
     task = task_of(model, choices, stored, layouts)
     candidates = chosen.search(task, k) if machines is None else search_for_cluster(task, machines, chosen.search, k)

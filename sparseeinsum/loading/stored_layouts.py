@@ -79,7 +79,7 @@ def named_layout(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) ->
     names = [axis.name for axis in tensor.axes]
     tiles = promoted if isinstance(promoted, Mapping) else dict.fromkeys(promoted, 1)
     for axis, tile in tiles.items():
-        if axis.lower() not in names:
+        if not isinstance(axis, str) or axis.lower() not in names:
             raise ShapeError(f"tensor {tensor.name} has no axis {axis} to promote; it has {', '.join(names)}")
         if not isinstance(tile, int) or tile < 1:
             raise ShapeError(

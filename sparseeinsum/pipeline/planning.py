@@ -42,7 +42,7 @@ from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_parts import parts_of
 from sparseeinsum.rewrite.first_match import rewrite_first_matches
 from sparseeinsum.rewrite.masked_aggregation import mask_sums
-from sparseeinsum.rewrite.predicted_costs import CostPredictor
+from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
 from sparseeinsum.rewrite.reassociation import reassociate_products
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
@@ -133,7 +133,8 @@ def _rewritten(
     binary = binarise(bound, annotator)
     if annotator.allows_nonfinite:
         return binary.graph, {}, ()
-    cost = CostPredictor(partial(least_seconds, constants=constants_for(engine.constants_name)))
+    price = partial(least_seconds, constants=constants_for(engine.constants_name))
+    cost = CostPredictor(price, 0.0 if options.searches_all else LEAST_SECONDS)
     derivations: Mapping[str, Derivation] = {}
     unsearched: tuple[str, ...] = ()
     if options.rewrite:
@@ -170,7 +171,16 @@ def _alternatives(
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine)
-    return Alternatives(options.optimizer, model, decompositions, layouts, pins, options.tiles, machines=machines)
+    return Alternatives(
+        options.optimizer,
+        model,
+        decompositions,
+        layouts,
+        pins,
+        options.tiles,
+        machines=machines,
+        searches_all=options.searches_all,
+    )
 
 
 @dataclass(frozen=True, slots=True)

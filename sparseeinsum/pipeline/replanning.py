@@ -161,7 +161,7 @@ class _ReplannedChoices:
 
     @property
     def seconds(self) -> float:
-        return self.decomposed.seconds
+        return self.decomposed.work_seconds
 
 
 def _best_candidates(alternatives: Alternatives) -> list[_ReplannedChoices]:

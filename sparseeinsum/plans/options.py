@@ -26,6 +26,8 @@ class PlanOptions:
         top: The number of plans to return.
         indexes: Whether an operand may stay in memory to be read by index, where the engine supports that.
         workers: The number of workers that labels are cut for; None plans for one.
+        searches_all: Whether the search looks at all choices even if that takes longer than a run: for plans that run
+            often.
 
     Raises:
         PlanError: `nonfinite` or `layout` is none of its values.
@@ -43,6 +45,7 @@ class PlanOptions:
     top: int = 1
     indexes: bool = True
     workers: int | None = None
+    searches_all: bool = False
 
     def __post_init__(self) -> None:
         if self.nonfinite not in ("error", "allow"):

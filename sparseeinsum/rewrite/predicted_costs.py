@@ -10,7 +10,7 @@ from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 
 # To look for cheaper EinSums takes about as long, so that EinSums that are predicted to take less stay as they are.
-_LEAST_SECONDS = 1e-3
+LEAST_SECONDS = 1e-3
 
 
 class PriceFunction(Protocol):
@@ -32,9 +32,11 @@ class CostPredictor:
 
     Attributes:
         price: Predicts the seconds of EinSums.
+        least_seconds: For EinSums that are predicted to take less together, no cheaper ones are looked for.
     """
 
     price: PriceFunction
+    least_seconds: float = LEAST_SECONDS
     # By the identity of the annotations, which the items keep alive, and by whether the result is read once.
     _prices: dict[tuple[int, bool], tuple[AnnotatedEinSum, float]] = field(default_factory=dict, init=False, repr=False)
 
@@ -59,7 +61,7 @@ class CostPredictor:
 
     def is_worth_replacing(self, annotated: AnnotatedGraph) -> bool:
         """Whether EinSums are predicted to take so long that it pays to look for cheaper ones."""
-        return self.seconds(annotated) >= _LEAST_SECONDS
+        return self.seconds(annotated) >= self.least_seconds
 
 
 def annotated_subgraph(einsums: Iterable[EinSum], annotated: GraphAnnotator | AnnotatedGraph) -> AnnotatedGraph:

@@ -4,7 +4,7 @@ import json
 import math
 import random
 from collections.abc import Iterable
-from dataclasses import astuple, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +26,12 @@ DEFAULT = replace(CONSTANTS, hashing_seconds_per_tuple=3e-8, fixed_seconds_per_o
 OVERHEAD = 0.001
 KINDS = tuple(field.name for field in fields(Work))
 # The default seconds of each kind of work.
-UNITS = dict(zip(KINDS, astuple(DEFAULT), strict=True))
+UNITS = dict(zip(KINDS, DEFAULT.of_work, strict=True))
 
 
 def scaled(*factors: float) -> CostConstants:
     """The default constants, each multiplied by a factor."""
-    return CostConstants(*np.multiply(factors, astuple(DEFAULT)))
+    return CostConstants(*np.multiply(factors, DEFAULT.of_work))
 
 
 def observations(
@@ -55,8 +55,8 @@ def observations(
 class TestFit:
     def test_defaults_that_are_right_stay(self) -> None:
         fit = fit_constants(observations(DEFAULT), DEFAULT)
-        assert astuple(fit.constants) == pytest.approx(astuple(DEFAULT), rel=1e-9)
-        assert fit.overhead_seconds == pytest.approx(OVERHEAD, rel=1e-9)
+        assert fit.constants.of_work == pytest.approx(DEFAULT.of_work, rel=1e-9)
+        assert fit.constants.fixed_seconds_per_run == pytest.approx(OVERHEAD, rel=1e-9)
         assert worst_factor(fit) == pytest.approx(1, abs=1e-9)
 
     @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ class TestFit:
     def test_constants_are_recovered(self, factors: tuple[float, ...]) -> None:
         true = scaled(*factors)
         fit = fit_constants(observations(true), DEFAULT)
-        assert astuple(fit.constants) == pytest.approx(astuple(true), rel=0.05)
+        assert fit.constants.of_work == pytest.approx(true.of_work, rel=0.05)
         assert worst_factor(fit) < 1.1
 
     @pytest.mark.parametrize("factor", [2, 4, 10])
@@ -80,14 +80,14 @@ class TestFit:
         """Regularisation towards the defaults does not outweigh measurements; ratios of constants are right."""
         true = scaled(*[factor] * len(KINDS))
         fit = fit_constants(observations(true), DEFAULT)
-        ratios = [constant / right for constant, right in zip(astuple(fit.constants), astuple(true), strict=True)]
+        ratios = [constant / right for constant, right in zip(fit.constants.of_work, true.of_work, strict=True)]
         assert 0.8 < min(ratios) <= max(ratios) < 1.05
         assert max(ratios) / min(ratios) < 1.1
 
     def test_noise_of_a_tenth(self) -> None:
         true = scaled(2, 0.5, 1, 1.5, 0.8, 1.3, 0.7)
         fit = fit_constants(observations(true, noise=0.1), DEFAULT)
-        assert astuple(fit.constants) == pytest.approx(astuple(true), rel=0.15)
+        assert fit.constants.of_work == pytest.approx(true.of_work, rel=0.15)
 
     @pytest.mark.parametrize("missing", KINDS)
     def test_work_that_was_not_done_keeps_its_default(self, missing: str) -> None:
@@ -112,7 +112,7 @@ class TestFit:
         assert fit.constants.fixed_seconds_per_tuple == pytest.approx(1e-8, rel=0.02)
         assert all(
             0.9 < constant / default < 1.1
-            for constant, default in zip(astuple(fit.constants), astuple(DEFAULT), strict=True)
+            for constant, default in zip(fit.constants.of_work, DEFAULT.of_work, strict=True)
         )
 
     def test_expected_seconds(self) -> None:
@@ -124,7 +124,7 @@ class TestFit:
         timed = observations(DEFAULT)
         disturbed = replace(timed[7], seconds=20 * timed[7].seconds)
         fit = fit_constants([*timed[:7], disturbed, *timed[8:]], DEFAULT)
-        assert astuple(fit.constants) == pytest.approx(astuple(DEFAULT), rel=0.25)
+        assert fit.constants.of_work == pytest.approx(DEFAULT.of_work, rel=0.25)
 
 
 class TestResiduals:
@@ -181,6 +181,15 @@ class TestStored:
         calibration = Calibration(fit, DEFAULT, (), "a test", "duckdb")
         assert calibration.store() == config
         assert constants_for("duckdb") == calibration.fit.constants
+
+    def test_an_earlier_calibration_without_the_seconds_of_a_run(self, config: Path) -> None:
+        seconds = constants_for("duckdb").fixed_seconds_per_run
+        store_constants("duckdb", DEFAULT, "a test")
+        content = json.loads(config.read_text(encoding="utf-8"))
+        del content["constants"]["fixed_seconds_per_run"]
+        config.write_text(json.dumps(content), encoding="utf-8")
+        assert seconds > 0
+        assert constants_for("duckdb") == replace(DEFAULT, fixed_seconds_per_run=seconds)
 
     def test_plans_are_priced_with_them(self, config: Path, db: se.Database) -> None:
         db.tensor("A", np.eye(2))

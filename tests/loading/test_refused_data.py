@@ -164,6 +164,9 @@ REFUSED = {
     "unknown axis to promote": Refused(
         MATRIX, se.ShapeError, r"no axis x to promote; it has dim_0, dim_1", {"promoted": ["x"]}
     ),
+    "unknown axis to promote, by its number": Refused(
+        MATRIX, se.ShapeError, r"no axis 0 to promote; it has dim_0, dim_1", {"promoted": [0]}
+    ),
     "fill that the dtype of the data lacks": Refused(
         np.arange(3), se.DataError, r"dtype int64, which does not hold the fill inf; choose.*dtype", {"fill": np.inf}
     ),
