@@ -7,9 +7,8 @@ from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.optimizers import OPTIMIZERS, optimise
-from sparseeinsum.decompose.search_space import allowed_choices
-from sparseeinsum.decompose.tiling import tiles_by_label
+from sparseeinsum.decompose.optimizers import optimise, search_space
+from sparseeinsum.decompose.search_space import SearchSpace
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.tensors import Decomposition
 
@@ -51,18 +50,7 @@ class Alternatives:
         Raises:
             PlanError: There is no such optimizer, or no plan.
         """
-        return optimise(
-            self.optimizer,
-            self.model,
-            self.stored,
-            self.layouts,
-            self.pinned,
-            k,
-            self.tiles,
-            self.cut,
-            self.machines,
-            self.searches_all,
-        )
+        return optimise(self.optimizer, self.search_space(), self.stored, self.layouts, k, self.machines)
 
     def priced(self, choices: Mapping[str, Choice]) -> DecomposedGraph:
         """The plan that follows from a choice for every result."""
@@ -90,9 +78,21 @@ class Alternatives:
 
     def variants_by_result(self, plan: DecomposedGraph, k: int) -> dict[str, list[DecomposedGraph]]:
         """For every result, the k cheapest plans that differ from `plan` only in the choice of its EinSum."""
-        tiles = tiles_by_label(self.model.graph, self.stored, self.tiles)
-        allowed = allowed_choices(self.model, self.pinned, OPTIMIZERS[self.optimizer].allows, tiles, self.cut)
-        return {name: self._variants(plan, name, choices)[:k] for name, choices in allowed.items()}
+        return {
+            name: self._variants(plan, name, choices)[:k] for name, choices in self.search_space().allowed().items()
+        }
+
+    def search_space(self) -> SearchSpace:
+        """The choices among which the optimizer searches."""
+        return search_space(
+            self.optimizer,
+            self.model,
+            self.stored,
+            self.pinned,
+            self.tiles,
+            self.cut,
+            self.searches_all,
+        )
 
     def _variants(self, plan: DecomposedGraph, name: str, choices: tuple[Choice, ...]) -> list[DecomposedGraph]:
         step = plan.step_of(name)

@@ -11,7 +11,7 @@ from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.search_space import allowed_choices
+from sparseeinsum.decompose.search_space import SearchSpace, any_choice
 from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, task_of
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
@@ -38,9 +38,9 @@ def _is_relational(einsum: EinSum, choice: Choice) -> bool:
 
 
 OPTIMIZERS = {
-    "dp": Optimizer(search_jointly, lambda *_: True),
-    "cover": Optimizer(search_by_cover, lambda *_: True),
-    "greedy": Optimizer(search_greedily, lambda *_: True),
+    "dp": Optimizer(search_jointly, any_choice),
+    "cover": Optimizer(search_by_cover, any_choice),
+    "greedy": Optimizer(search_greedily, any_choice),
     "relational": Optimizer(search_greedily, _is_relational),
     "dense": Optimizer(search_greedily, lambda _, choice: all(tile == DEMOTED for tile in choice)),
 }
@@ -48,47 +48,66 @@ OPTIMIZERS = {
 
 def optimise(
     optimizer: str,
-    model: CostModel,
+    space: SearchSpace,
     stored: Mapping[str, Decomposition],
     layouts: Mapping[str, Decomposition],
-    pinned: Mapping[str, Mapping[str, int]],
     k: int,
-    tiles: Sequence[int] = (),
-    cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     machines: Machines | None = None,
-    searches_all: bool = False,
 ) -> list[DecomposedGraph]:
     """The k cheapest plans that an optimizer finds, best first.
 
     Args:
         optimizer: The name of an optimizer; see `OPTIMIZERS`.
-        model: The cost model, which has the memory limit.
+        space: The choices among which it searches, from `search_space`, with the cost model.
         stored: Decompositions of the inputs; an input without one can be read in any at no cost.
         layouts: Decompositions in which outputs are delivered; an output without one is delivered as it is computed.
-        pinned: For some results, the labels to promote in their EinSum, with their tiles.
         k: The number of plans.
-        tiles: Sizes of tiles, greater than 1, that any label may have, in addition to those that inputs are stored in.
-        cut: For some results, the labels that are divided among workers, with the tile of one worker.
         machines: The cluster that the plans are for; None for one machine.
-        searches_all: Whether to look at all choices even if that takes longer than a run.
 
     Raises:
-        PlanError: There is no such optimizer, or no plan.
+        PlanError: There is no plan.
     """
-    if optimizer not in OPTIMIZERS:
-        close = difflib.get_close_matches(optimizer, OPTIMIZERS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OPTIMIZERS)}"
-        raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
-    chosen = OPTIMIZERS[optimizer]
-    limiting = None if searches_all or tiles else stored  # who asks for tiles asks for a longer search
-    choices = allowed_choices(model, pinned, chosen.allows, tiles_by_label(model.graph, stored, tiles), cut, limiting)
-    task = task_of(model, choices, stored, layouts)
-    candidates = chosen.search(task, k) if machines is None else search_for_cluster(task, machines, chosen.search, k)
+    model = space.model
+    task = task_of(model, space.allowed(), stored, layouts)
+    search = OPTIMIZERS[optimizer].search
+    candidates = search(task, k) if machines is None else search_for_cluster(task, machines, search, k)
     plans = [price_choices(model, dict(candidate.choices), stored, layouts, machines) for candidate in candidates]
     possible = [plan for plan in plans if plan.impossible is None]
     if not possible:
         check_possible(plans[0], model)
     return sorted(possible, key=lambda plan: plan.seconds)
+
+
+def search_space(
+    optimizer: str,
+    model: CostModel,
+    stored: Mapping[str, Decomposition],
+    pinned: Mapping[str, Mapping[str, int]],
+    tiles: Sequence[int] = (),
+    cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    searches_all: bool = False,
+) -> SearchSpace:
+    """The choices among which an optimizer searches.
+
+    Args:
+        optimizer: The name of an optimizer; see `OPTIMIZERS`.
+        model: The cost model, which has the memory limit.
+        stored: Decompositions of the inputs.
+        pinned: For some results, the labels to promote in their EinSum, with their tiles.
+        tiles: Sizes of tiles, greater than 1, that any label may have, in addition to those that inputs are stored in.
+        cut: For some results, the labels that are divided among workers, with the tile of one worker.
+        searches_all: Whether to look at all choices even if that takes longer than a run.
+
+    Raises:
+        PlanError: There is no such optimizer.
+    """
+    if optimizer not in OPTIMIZERS:
+        close = difflib.get_close_matches(optimizer, OPTIMIZERS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OPTIMIZERS)}"
+        raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
+    limiting = None if searches_all or tiles else stored  # who asks for tiles asks for a longer search
+    tiles_of_labels = tiles_by_label(model.graph, stored, tiles)
+    return SearchSpace(model, pinned, OPTIMIZERS[optimizer].allows, tiles_of_labels, cut, limiting)
 
 
 def check_possible(plan: DecomposedGraph, model: CostModel) -> None:

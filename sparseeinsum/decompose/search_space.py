@@ -8,8 +8,7 @@ instead of seconds, so that the same graph gives the same plan.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice, promoted_tiles, result_tiles
 from sparseeinsum.decompose.choices import MOST_LABELS, LabelConstraints, fixed_tiles
@@ -26,35 +25,61 @@ _LEAST_GAIN = 1e-4  # seconds above the time to start an operator; where less ca
 _Rule = Callable[[EinSum, Choice], bool]
 
 
-def allowed_choices(
-    model: CostModel,
-    pinned: Mapping[str, Mapping[str, int]],
-    only: _Rule = lambda *_: True,
-    tiles: Mapping[str, Mapping[str, tuple[int, ...]]] = MappingProxyType({}),
-    cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
-    stored: Mapping[str, Decomposition] | None = None,
-) -> dict[str, tuple[Choice, ...]]:
-    """The choices to consider for every EinSum of a graph, by the name of its result.
+def any_choice(_: EinSum, __: Choice) -> bool:
+    """The rule of an optimizer that considers every choice."""
+    return True
 
-    Args:
+
+@dataclass(frozen=True, slots=True)
+class SearchSpace:
+    """The choices of all EinSums of a graph.
+
+    Attributes:
         model: The cost model; choices that exceed its memory limit are left out.
         pinned: For some results, exactly the labels to promote in their EinSum, with their tiles.
         only: Whether a choice is considered; the restriction of a baseline.
         tiles: For every result, the tiles greater than 1 that each label may have.
         cut: For some results, the labels that are divided among workers, with the tile of one worker.
         stored: Decompositions in which inputs are stored, for a search that is limited; None for all choices.
-
-    Raises:
-        PlanError: An EinSum has no such choice.
     """
-    spaces = [
-        _ChoiceSpace(model, einsum, LabelConstraints(pinned.get(name), tiles.get(name, {}), cut.get(name, {})), only)
-        for name, einsum in ((einsum.output.tensor, einsum) for einsum in model.graph.einsums)
-    ]
-    candidates = {space.name: space.all_choices() for space in spaces}
-    if stored is not None and sum(map(len, candidates.values())) > _ALL_CHOICES:
-        candidates = _worth_pricing(spaces, candidates, stored)
-    return {space.name: space.within_memory(candidates[space.name]) for space in spaces}
+
+    model: CostModel
+    pinned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    only: _Rule = any_choice
+    tiles: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
+    cut: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    stored: Mapping[str, Decomposition] | None = None
+
+    def allowed(self) -> dict[str, tuple[Choice, ...]]:
+        """The choices to consider for every EinSum, by the name of its result: those within the memory limit.
+
+        Raises:
+            PlanError: An EinSum has no such choice.
+        """
+        considered = self.considered()
+        return {space.name: space.within_memory(considered[space.name]) for space in self._spaces()}
+
+    def considered(self) -> dict[str, list[Choice]]:
+        """The choices that are priced, by the name of the result."""
+        choices = self.all()
+        if self.stored is None or sum(map(len, choices.values())) <= _ALL_CHOICES:
+            return choices
+        return _worth_pricing(self._spaces(), choices, self.stored)
+
+    def all(self) -> dict[str, list[Choice]]:
+        """All choices that satisfy the constraints, by the name of the result."""
+        return {space.name: space.all_choices() for space in self._spaces()}
+
+    def _spaces(self) -> list["_ChoiceSpace"]:
+        return [
+            _ChoiceSpace(
+                self.model,
+                einsum,
+                LabelConstraints(self.pinned.get(name), self.tiles.get(name, {}), self.cut.get(name, {})),
+                self.only,
+            )
+            for name, einsum in ((einsum.output.tensor, einsum) for einsum in self.model.graph.einsums)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,13 @@ def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
         library = available_library() if plan.dialect.calls_python else None
         computing = "our own kernels" if library is None or library.blas is None else library.blas.name
         notes.append(f"{', '.join(products)}: matrix products of arrays are computed by {computing}")
+    space = plan.alternatives.search_space()
+    considered, possible = (sum(map(len, choices.values())) for choices in (space.considered(), space.all()))
+    if considered < possible:
+        notes.append(
+            f"the search looked at {considered} of {possible} choices, as more would take longer than they can gain in "
+            "one run (db.prepare looks at all)"
+        )
     if analysis is not None:
         notes += [replanning.summary for replanning in analysis.replannings]
     return notes

@@ -14,7 +14,6 @@ from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distr
 from sparseeinsum.decompose.clusters.local_strategies import slice_strategies, stack_strategies
 from sparseeinsum.decompose.clusters.repartition_routes import PricedOperator, Routes, SizedRelation, tables_for
 from sparseeinsum.decompose.decomposed_graph import price_choices
-from sparseeinsum.decompose.optimizers import optimise
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
@@ -45,7 +44,7 @@ def problems(count: int) -> Iterator[tuple[Problem, Machines]]:
 def test_no_decomposition_is_cheaper_with_its_best_placements() -> None:
     agreements = set()
     for problem, cluster in problems(16):
-        (best, *_) = optimise("dp", problem.model, problem.stored, problem.layouts, {}, 1, machines=cluster)
+        (best, *_) = problem.optimise(k=1, machines=cluster)
         all_seconds = [
             price_choices(problem.model, choices, problem.stored, problem.layouts, cluster).seconds
             for choices in problem.all_plans()
@@ -58,7 +57,7 @@ def test_no_decomposition_is_cheaper_with_its_best_placements() -> None:
 
 def test_the_best_plans_are_different_decompositions() -> None:
     problem, cluster = next(problems(8))
-    plans = optimise("dp", problem.model, problem.stored, problem.layouts, {}, 4, machines=cluster)
+    plans = problem.optimise(k=4, machines=cluster)
     choices = [tuple(step.choice for step in plan.steps) for plan in plans]
     assert len(set(choices)) == len(choices) == 4
     assert [plan.seconds for plan in plans] == sorted(plan.seconds for plan in plans)

@@ -15,7 +15,7 @@ from sparseeinsum.decompose.memory_footprint import (
     RunMemory,
 )
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.search_space import allowed_choices
+from sparseeinsum.decompose.search_space import SearchSpace
 from sparseeinsum.errors import PlanError
 from sparseeinsum.statistics.estimate import dense_statistics
 
@@ -80,9 +80,9 @@ class TestMemory:
         (einsum,) = model.graph.einsums
         outer = promoting(einsum, "j")
         needed = math.ceil(model.footprint(einsum, outer).needed_bytes(TWO_THREADS))
-        assert outer in allowed_choices(limited(model, needed), {})["C"]
-        assert outer not in allowed_choices(limited(model, needed - 1), {})["C"]
-        assert promoting(einsum, "ijk") in allowed_choices(limited(model, needed - 1), {})["C"]
+        assert outer in SearchSpace(limited(model, needed)).allowed()["C"]
+        assert outer not in SearchSpace(limited(model, needed - 1)).allowed()["C"]
+        assert promoting(einsum, "ijk") in SearchSpace(limited(model, needed - 1)).allowed()["C"]
 
     def test_passes_where_states_need_more(self) -> None:
         statistics = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
@@ -98,7 +98,7 @@ class TestMemory:
         often = limited(model, needed // 10).vertex_cost(einsum, choice)
         assert [cost.passes for cost in (single, twice, often)] == [None, Passes("i", 2), Passes("i", 16)]
         assert single.seconds < twice.seconds < often.seconds
-        assert choice in allowed_choices(limited(model, needed // 10), {})["C"]
+        assert choice in SearchSpace(limited(model, needed // 10)).allowed()["C"]
 
     def test_operands_are_read_again_in_every_pass(self) -> None:
         statistics = {"A": dense_statistics((50_000, 300)), "B": dense_statistics((300, 100))}
@@ -128,10 +128,10 @@ class TestMemory:
     def test_error_names_the_smallest_sufficient_limit(self) -> None:
         model = model_of(PRODUCT, OPERANDS)
         with pytest.raises(PlanError, match=r"C\[.* needs a memory_limit of .* raise memory_limit") as caught:
-            allowed_choices(limited(model, 1000), {})
+            SearchSpace(limited(model, 1000)).allowed()
         match = re.search(r"memory_limit of at least ([\d,]+) bytes", str(caught.value))
         assert match is not None
         least = int(match[1].replace(",", ""))
-        assert allowed_choices(limited(model, least), {})["C"]
+        assert SearchSpace(limited(model, least)).allowed()["C"]
         with pytest.raises(PlanError):
-            allowed_choices(limited(model, least - 1), {})
+            SearchSpace(limited(model, least - 1)).allowed()

@@ -1,5 +1,6 @@
 """The search looks at all choices of short programs; of long ones at those that pay for the time to price them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 
 import sparseeinsum as se
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.search_space import allowed_choices
+from sparseeinsum.decompose.search_space import SearchSpace
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.pipeline.plan_options import plan_options
 from sparseeinsum.pipeline.planning import make_plans
@@ -35,7 +36,7 @@ def loaded() -> se.Database:
 
 def choices_of(plan: se.Plan, is_limited: bool) -> Mapping[str, tuple[Choice, ...]]:
     alternatives = plan.data.alternatives
-    return allowed_choices(alternatives.model, {}, stored=alternatives.stored if is_limited else None)
+    return SearchSpace(alternatives.model, stored=alternatives.stored if is_limited else None).allowed()
 
 
 def test_all_choices_of_a_short_program_are_looked_at(loaded: se.Database) -> None:
@@ -59,6 +60,13 @@ def test_large_work_among_small_gets_all_choices(loaded: se.Database) -> None:
     choices = choices_of(loaded.plan(layers(LAYERS) + "\nP[a, b] = sum(L[a, c] * R[c, b])"), is_limited=True)
     assert len(choices["P"]) == 2**3
     assert all(len(of_result) <= FEW for name, of_result in choices.items() if name != "P")
+
+
+def test_the_explanation_says_where_the_search_stopped(loaded: se.Database) -> None:
+    assert "the search looked at" not in loaded.plan(layers(8)).explain()
+    explanation = loaded.plan(layers(LAYERS)).explain()
+    considered, possible = map(int, re.findall(r"the search looked at (\d+) of (\d+) choices", explanation)[0])
+    assert considered <= LAYERS * FEW < possible == LAYERS * 2**3
 
 
 def test_what_is_pinned_stays_pinned(loaded: se.Database) -> None:

@@ -10,10 +10,11 @@ from evaluated_programs import evaluations_of
 
 import sparseeinsum as se
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.optimizers import optimise
+from sparseeinsum.decompose.optimizers import optimise, search_space
 from sparseeinsum.decompose.search_tasks import Candidate, SearchTask
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.binding import bind
@@ -51,8 +52,10 @@ class Problem:
         optimizer: str = "dp",
         k: int = 1,
         pinned: Mapping[str, Mapping[str, int]] | None = None,
+        machines: Machines | None = None,
     ) -> list[DecomposedGraph]:
-        return optimise(optimizer, self.model, self.stored, self.layouts, pinned or {}, k)
+        space = search_space(optimizer, self.model, self.stored, pinned or {})
+        return optimise(optimizer, space, self.stored, self.layouts, k, machines)
 
     def price(self, choices: Mapping[str, Choice]) -> float:
         return price_choices(self.model, choices, self.stored, self.layouts).seconds

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.optimizers import check_possible
-from sparseeinsum.decompose.search_space import allowed_choices
+from sparseeinsum.decompose.search_space import SearchSpace
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
 from sparseeinsum.language.inference import result_tensor
@@ -79,7 +79,7 @@ def decomposed_as(saved: SavedPlan, alternatives: Alternatives) -> DecomposedGra
     """
     pinned = {name: _promoted(tiles) for name, tiles in saved.tiles.items()}
     try:
-        allowed = allowed_choices(alternatives.model, pinned)
+        allowed = SearchSpace(alternatives.model, pinned).allowed()
         choices = {name: choice for name, (choice,) in allowed.items()}
         decomposed = alternatives.priced(choices)
         check_possible(decomposed, alternatives.model)
