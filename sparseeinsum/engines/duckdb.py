@@ -125,20 +125,26 @@ class DuckDBEngine:
         `key` is ignored: no plan would use the index, and to build it takes memory and several times as long.
         """
         if records_changes and can_record_changes(self.rows):
-            self.execute(recorded_table(table, self.columns(query)))
-            written = self.insert(table, query)
-            start_recording(self.rows, table)
-            return written
+            return self._replace_recorded(table, query)[0]
         return self._written_rows(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
+
+    def _replace_recorded(self, table: exp.Table, query: exp.Select) -> tuple[int, int]:
+        """Replace a table whose changes are recorded; return the number of its rows and that of the first change."""
+        self.execute(recorded_table(table, self.columns(query)))
+        return self.insert(table, query), start_recording(self.rows, table)
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""
         return self._written_rows(exp.insert(query, table.copy()))
 
-    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
+    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> int | None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
         with self._registered_view(rows, _ROWS):
-            self.replace_table(table, exp.select("*").from_(_ROWS), records_changes=True)
+            query = exp.select("*").from_(_ROWS)
+            if can_record_changes(self.rows):
+                return self._replace_recorded(table, query)[1]
+            self.replace_table(table, query)
+            return None
 
     def change_tokens(self, tables: Sequence[exp.Table]) -> list[object]:
         """Return a value for every table that differs after every change of it; None if changes are not recorded."""

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
+from sparseeinsum.statistics.scan_cache import ChangeToken
 
 _LOG_PREFIX = "changes_"
 _NUMBERS = "change_numbers"
@@ -49,8 +50,8 @@ def recorded_table(table: exp.Table, columns: Iterable[Column]) -> exp.Create:
     )
 
 
-def start_recording(rows: Rows, table: exp.Table) -> None:
-    """Record the changes of a table from now on, which was made by `recorded_table`."""
+def start_recording(rows: Rows, table: exp.Table) -> int:
+    """Record the changes of a table from now on, which was made by `recorded_table`; return the number of the first."""
     log = _log(rows) or _create_log(rows)
     change = _change(table, log)
     for event in _EVENTS:
@@ -58,10 +59,12 @@ def start_recording(rows: Rows, table: exp.Table) -> None:
             f"CREATE TRIGGER {_trigger_name(event)} AFTER {event} ON {table.sql('duckdb')} FOR EACH STATEMENT {change}"
         )
     rows(f"DELETE FROM {SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
-    rows(change)  # so that a table without a row in the log is one whose changes somebody has deleted
+    # A table without a row in the log is one whose changes somebody has deleted.
+    ((number,),) = rows(f"{change} RETURNING number")
+    return int(str(number))
 
 
-def change_tokens(rows: Rows) -> dict[tuple[str, str], object]:
+def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
     """By schema and name of every table whose changes are recorded, a value that differs after every change.
 
     It has what identifies the table and its triggers, its columns, and its changes. Numbers in the log are never used
@@ -72,13 +75,13 @@ def change_tokens(rows: Rows) -> dict[tuple[str, str], object]:
     if len(logs) != 1:
         return {}
     changes = rows(f"SELECT table_name, count(*), max(number) FROM {logs.pop()} GROUP BY ALL")
-    last = {str(name): (count, number) for name, count, number in changes}
+    last = {str(name): (int(str(count)), int(str(number))) for name, count, number in changes}
     tables = rows(
         "SELECT schema_name, table_name, table_oid, sql FROM duckdb_tables() "
         "WHERE database_name = current_database() AND check_constraint_count > 0"
     )
     return {
-        (str(schema), str(name)): (oid, definition, triggers[schema, name], last[f"{schema}.{name}"])
+        (str(schema), str(name)): ChangeToken((oid, definition, triggers[schema, name]), *last[f"{schema}.{name}"])
         for schema, name, oid, definition in tables
         if len(triggers.get((schema, name), ())) == len(_EVENTS) and f"{schema}.{name}" in last
     }

@@ -165,8 +165,12 @@ class Engine(Protocol):
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""
 
-    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
-        """Create the table of a tensor from an Arrow table, or replace it; see `replace_table`."""
+    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> int | None:
+        """Create the table of a tensor from an Arrow table, or replace it; see `replace_table`.
+
+        Returns:
+            The number of the change that this is, as in `ChangeToken.last`; None if changes are not recorded.
+        """
 
     def cluster(self) -> Cluster | None:
         """Return the machines that tables are distributed over; None if there is only one."""

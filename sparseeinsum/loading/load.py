@@ -15,8 +15,10 @@ from sparseeinsum.loading.entry_stream import EntryStream
 from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, InputData
 from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
-from sparseeinsum.statistics.measure import check_entries, measure
+from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, is_measurable
+from sparseeinsum.statistics.measure import Measurement, check_entries, measure
 from sparseeinsum.statistics.order import is_ascending
+from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import relation_as_tensor, relation_columns, relation_named
@@ -91,7 +93,9 @@ def _load_columns(
         table = claim_table(engine, columns.tensor.name)
         stored = stored_tensor(columns.tensor, columns.stored_decomposition, table.sql(engine.dialect_name))
         if is_final:
-            engine.load_table(table, columns.table, distribution)
+            change = engine.load_table(table, columns.table, distribution)
+            if change is not None and columns.measure is not None and is_measurable(stored):
+                _keep_measurement(engine, stored, change, columns.measure(stored))
         source = stored
         if incoming is not None:
             source = stored_tensor(columns.tensor, columns.decomposition, incoming.sql(engine.dialect_name))
@@ -101,6 +105,15 @@ def _load_columns(
             write_table(engine, source, layout, table)
         Catalogue(engine).add(stored)
     return stored
+
+
+def _keep_measurement(engine: Engine, stored: StoredTensor, change: int, loaded: LoadedMeasurement) -> None:
+    """Let plans use what was found in the values, until the rows change."""
+
+    def measurement(version: object) -> Measurement:
+        return replace(loaded.measurement, version=version)
+
+    engine.scans.keep_loaded(stored, change, {MEASUREMENT: measurement, AXIS_COUNTS: lambda _: loaded.counts})
 
 
 def _load_stream(

@@ -1,8 +1,9 @@
 """Loading: converts entries and arrays in memory to the columns of a tensor relation."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sparseeinsum.language.tensors import (
     DEMOTED,
     VALUE_COLUMN,
     Decomposition,
+    StoredTensor,
     Tensor,
     count_keys,
     extent_of,
@@ -31,6 +33,7 @@ from sparseeinsum.loading.stored_layouts import (
     named_layout,
 )
 from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, measure_array, measure_entries
 from sparseeinsum.statistics.measure import describe_index
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, encode_keys, sizes_of
 from sparseeinsum.storage.tensor_description import TensorDescription
@@ -49,6 +52,7 @@ class TensorColumns:
         stored_decomposition: The decomposition in which the tensor is to be stored.
         table: Key columns, named as the promoted axes, then the values; a complex number is an array of its two parts.
         may_have_duplicates: Whether a coordinate may be repeated.
+        measure: Measures the tensor as it is stored from the values; None if a coordinate may be repeated.
     """
 
     tensor: Tensor
@@ -56,6 +60,7 @@ class TensorColumns:
     stored_decomposition: Decomposition
     table: pa.Table
     may_have_duplicates: bool
+    measure: Callable[[StoredTensor], LoadedMeasurement] | None = None
 
 
 def columns_of(
@@ -104,7 +109,9 @@ def _from_entries(
     stored_decomposition = layout_of_entries(tensor, promoted)
     if promoted is None and data.shape is not None:  # without a shape they are rows, which users read as such
         stored_decomposition = layout_of_sparse(tensor, len(converted), sizes)
-    return TensorColumns(tensor, fully_promoted(len(tensor.axes)), stored_decomposition, table, may_have_duplicates)
+    measure = None if may_have_duplicates else partial(measure_entries, coordinates=entries, values=converted)
+    decomposition = fully_promoted(len(tensor.axes))
+    return TensorColumns(tensor, decomposition, stored_decomposition, table, may_have_duplicates, measure)
 
 
 def sorted_entries(
@@ -197,7 +204,14 @@ def _from_array(
     if decomposition is None or not _is_contiguous(decomposition):
         decomposition = layout_of_array(tensor, _present(tensor, values), sizes)
     table = rows_of_array(tensor, decomposition, values)
-    return TensorColumns(tensor, decomposition, stored_decomposition or decomposition, table, may_have_duplicates=False)
+    return TensorColumns(
+        tensor,
+        decomposition,
+        stored_decomposition or decomposition,
+        table,
+        may_have_duplicates=False,
+        measure=partial(measure_array, values=values, tuples=table.num_rows),
+    )
 
 
 def rows_of_array(tensor: Tensor, decomposition: Decomposition, values: NDArray[Any]) -> pa.Table:

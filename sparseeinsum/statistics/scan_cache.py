@@ -8,6 +8,9 @@ from sparseeinsum.language.tensors import StoredTensor
 
 _MOST_RESULTS = 512
 
+# Kinds of scans whose results loading finds, too.
+MEASUREMENT, AXIS_COUNTS = "measurement", "axis counts"
+
 Result = TypeVar("Result")
 
 
@@ -24,6 +27,42 @@ class RowVersion:
     version: object
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeToken:
+    """A value that differs after every change of a table.
+
+    Attributes:
+        table: What identifies the table, its columns and what records its changes.
+        changes: The number of its changes since it was made, which is one of them.
+        last: The number of the last change, which no other change has.
+    """
+
+    table: tuple[object, ...]
+    changes: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadedTensor:
+    """A tensor as it was loaded.
+
+    Attributes:
+        stored: The tensor.
+        change: The number of the change that recorded the loading.
+        results: What scans would find, from the version of the rows, by the kind of scan.
+    """
+
+    stored: StoredTensor
+    change: int
+    results: Mapping[str, Callable[[object], Any]]
+
+    def is_as_loaded(self, tensor: RowVersion) -> bool:
+        """Whether nothing has changed the rows since they were loaded."""
+        version = tensor.version
+        is_first = isinstance(version, ChangeToken) and (version.changes, version.last) == (1, self.change)
+        return is_first and tensor.stored == self.stored
+
+
 def stored_in(tensors: Mapping[str, RowVersion]) -> dict[str, StoredTensor]:
     """The stored tensors of versions, by name."""
     return {name: tensor.stored for name, tensor in tensors.items()}
@@ -35,6 +74,7 @@ class ScanCache:
 
     _results: dict[tuple[str, str], tuple[RowVersion, Any]] = field(default_factory=dict)
     _of_state: dict[str, tuple[object, Any]] = field(default_factory=dict)
+    _loaded: dict[str, _LoadedTensor] = field(default_factory=dict)
 
     def scan(
         self,
@@ -60,6 +100,19 @@ class ScanCache:
             del self._results[next(iter(self._results))]
         return {name: result for name, result in results.items() if result is not None}
 
+    def keep_loaded(self, stored: StoredTensor, change: int, results: Mapping[str, Callable[[object], Any]]) -> None:
+        """Keep what scans of a tensor would find, which was found in the values when they were loaded.
+
+        Args:
+            stored: The tensor.
+            change: The number of the change that recorded the loading.
+            results: What scans would find, from the version of the rows, by the kind of scan.
+        """
+        self._loaded.pop(stored.relation, None)
+        self._loaded[stored.relation] = _LoadedTensor(stored, change, results)
+        while len(self._loaded) > _MOST_RESULTS:
+            del self._loaded[next(iter(self._loaded))]
+
     def of_state(self, kind: str, state: object, read: Callable[[], Result]) -> Result:
         """What `read` returns, or returned for the same state of the database.
 
@@ -82,6 +135,9 @@ class ScanCache:
         key = kind, tensor.stored.relation
         then, result = self._results.pop(key, (None, None))
         if then != tensor:
-            return None
+            loaded = self._loaded.get(tensor.stored.relation)
+            if loaded is None or kind not in loaded.results or not loaded.is_as_loaded(tensor):
+                return None
+            result = loaded.results[kind](tensor.version)
         self._results[key] = tensor, result
         return result

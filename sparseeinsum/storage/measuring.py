@@ -14,7 +14,7 @@ from sparseeinsum.statistics.generated_measurements import measure_generated
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 from sparseeinsum.statistics.measure_sorted import measure_sorted
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
-from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
+from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, RowVersion, stored_in
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 from sparseeinsum.storage.row_versions import row_versions
 
@@ -32,7 +32,7 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
     def measure_changed(changed: Mapping[str, RowVersion]) -> dict[str, Measurement]:
         return {name: _measure(tensor, engine) for name, tensor in changed.items()}
 
-    measurements = engine.scans.scan("measurement", versions, measure_changed)
+    measurements = engine.scans.scan(MEASUREMENT, versions, measure_changed)
     return {name: MeasuredTensor(source, measurements[name]) for name, source in stored.items()}
 
 
@@ -78,7 +78,7 @@ def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
 
 def count_changed(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, tuple[AxisCounts, ...]]:
     """The entries at every index of every axis; those tensors are read whose rows have changed since they last were."""
-    return engine.scans.scan("axis counts", tensors, lambda changed: count_entries(stored_in(changed), engine))
+    return engine.scans.scan(AXIS_COUNTS, tensors, lambda changed: count_entries(stored_in(changed), engine))
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:

@@ -1,0 +1,81 @@
+"""Statistics: measures a tensor from the values that are loaded, in place of scans of the table that holds them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.semantics.exactness import ValueFacts
+from sparseeinsum.statistics.axis_counts import AxisCounts, is_countable
+from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.measure import Measurement, value_range
+
+Values = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedMeasurement:
+    """What `measure` and `count_entries` would find in the rows that were loaded.
+
+    Attributes:
+        measurement: Without the version of the rows.
+        counts: The entries at every index of every axis.
+    """
+
+    measurement: Measurement
+    counts: tuple[AxisCounts, ...]
+
+
+def is_measurable(stored: StoredTensor) -> bool:
+    """Whether loaded values of a tensor can be measured here: real numbers, with a count for every index."""
+    tensor = stored.tensor
+    return not is_complex(tensor.dtype) and bool(tensor.axes) and is_countable(tensor.shape)
+
+
+def measure_array(stored: StoredTensor, values: Values, tuples: int) -> LoadedMeasurement:
+    """Measure a tensor that was loaded from a dense array.
+
+    Args:
+        stored: The tensor.
+        values: The array, of the tensor's dtype and shape.
+        tuples: The rows that hold it.
+    """
+    is_entry = values != stored.tensor.fill
+    axes = range(values.ndim)
+    entries = [is_entry.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    return _measurement(stored, entries, values[is_entry], tuples)
+
+
+def measure_entries(stored: StoredTensor, coordinates: Sequence[Values], values: Values) -> LoadedMeasurement:
+    """Measure a tensor that was loaded from entries without a repeated coordinate, a row for each of them.
+
+    Args:
+        stored: The tensor.
+        coordinates: The indices of the entries, an array for every axis.
+        values: The values of the entries, of the tensor's dtype; some may be the fill.
+    """
+    is_entry = values != stored.tensor.fill
+    kept = slice(None) if is_entry.all() else is_entry
+    pairs = zip(coordinates, stored.tensor.shape, strict=True)
+    entries = [np.bincount(indices[kept].astype(np.int64, copy=False), minlength=bound) for indices, bound in pairs]
+    return _measurement(stored, entries, values[kept], len(values))
+
+
+def _measurement(stored: StoredTensor, entries: Sequence[Values], values: Values, tuples: int) -> LoadedMeasurement:
+    """The measurement, from the entries at every index of every axis, the values of all entries, and the rows."""
+    tensor, decomposition = stored.tensor, stored.decomposition
+    numbers = values.astype(np.float64) if tensor.dtype == "bool" else values
+    ends = (numbers.min().item(), numbers.max().item()) if numbers.size else (None, None)
+    distinct = tuple(float(np.count_nonzero(counts)) for counts in entries)
+    counted = {} if decomposition.is_scalar else {decomposition.tiles: float(tuples)}
+    statistics = Statistics(float(values.size), distinct, tensor.shape, counted_tuples=counted)
+    facts = ValueFacts(value_range(*ends), has_fill=values.size < tensor.size)
+    axis_counts = [counts.astype(np.float64) for counts in entries]
+    return LoadedMeasurement(
+        Measurement(statistics, tuples, facts, None),
+        tuple(AxisCounts(counts, (counts > 0).astype(np.float64)) for counts in axis_counts),
+    )
