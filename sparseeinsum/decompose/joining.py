@@ -12,6 +12,21 @@ from sparseeinsum.statistics.estimate import joined_distinct, joined_tuples
 
 
 @dataclass(frozen=True, slots=True)
+class TensorSizes:
+    """Sizes of a tensor in a decomposition.
+
+    Attributes:
+        tuples: Expected tuples.
+        tuple_bytes: Bytes of one tuple.
+        elements: Elements of the largest array.
+    """
+
+    tuples: float
+    tuple_bytes: int
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
 class OperandSizes:
     """Sizes of an operand under a choice.
 

@@ -18,6 +18,7 @@ from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, Kernel, i
 from sparseeinsum.decompose.indexed_access import ResidentSizes, StoredOrder, indexable_operands, indexed
 from sparseeinsum.decompose.joining import (
     OperandSizes,
+    TensorSizes,
     copied_bytes,
     joined_groups,
     joined_pairs,
@@ -80,7 +81,7 @@ class CostModel:
     memory: RunMemory = UNLIMITED
     resident_bytes: float = 0.0
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
-    _known_sizes: dict[tuple[str, Choice], "_TensorSizes"] = field(default_factory=dict, init=False, repr=False)
+    _known_sizes: dict[tuple[str, Choice], TensorSizes] = field(default_factory=dict, init=False, repr=False)
     _known_kernels: dict[str, Kernel] = field(default_factory=dict, init=False, repr=False)
     _known_operands: dict[tuple[Reference, Choice, bool], OperandSizes] = field(
         default_factory=dict, init=False, repr=False
@@ -357,14 +358,14 @@ class CostModel:
         """Bytes of one tuple of a tensor in a decomposition."""
         return self._sizes(tensor, tiles).tuple_bytes
 
-    def _sizes(self, name: str, tiles: Choice) -> "_TensorSizes":
+    def _sizes(self, name: str, tiles: Choice) -> TensorSizes:
         """Sizes of a tensor in a decomposition; cached, because every pair of its decompositions asks for them."""
         sizes = self._known_sizes.get((name, tiles))
         if sizes is None:
             tensor, decomposition = self.graph.tensors[name], Decomposition(tiles)
             elements = decomposition.array_size(tensor.shape)
             size_bytes = tuple_bytes(tensor, decomposition)
-            sizes = _TensorSizes(self.statistics[name].tuples(tiles), size_bytes, elements)
+            sizes = TensorSizes(self.statistics[name].tuples(tiles), size_bytes, elements)
             self._known_sizes[name, tiles] = sizes
         return sizes
 
@@ -395,18 +396,3 @@ class CostModel:
             sizes = OperandSizes(tuples, present, joined.distinct(tiles_by_label), size)
             self._known_operands[operand, tiles, dense] = sizes
         return sizes
-
-
-@dataclass(frozen=True, slots=True)
-class _TensorSizes:
-    """Sizes of a tensor in a decomposition.
-
-    Attributes:
-        tuples: Expected tuples.
-        tuple_bytes: Bytes of one tuple.
-        elements: Elements of the largest array.
-    """
-
-    tuples: float
-    tuple_bytes: int
-    elements: int

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from observed_statements import observe_queries
 from random_runs import random_runs
 
 import sparseeinsum as se
@@ -84,14 +85,7 @@ def test_entries_that_store_the_fill(db: se.Database, shuffled: bool, dtype: str
 def test_the_first_plan_does_not_scan_what_was_loaded(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     db.tensor("A", np.eye(5), axes=["i", "j"], promoted=["i", "j"])
     db.tensor("X", np.ones(5), axes=["j"])
-    statements: list[str] = []
-    rows = type(db._engine).rows
-
-    def observed(engine: Any, statement: Any) -> Any:  # noqa: ANN401  # of the engine's method
-        statements.append(str(statement))
-        return rows(engine, statement)
-
-    monkeypatch.setattr(type(db._engine), "rows", observed)
+    statements = observe_queries(db, monkeypatch)
     db.plan("Y[i] = sum(A[i, j] * X[j])")
     assert not [text for text in statements if "main.X" in text or ("main.A" in text and "LAG" not in text)]
     db.connection.execute("UPDATE A SET val = 7 WHERE i = 0")

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from observed_statements import observe_queries
 from random_runs import random_runs
 from sqlglot import exp
 
@@ -174,14 +174,7 @@ def test_unchanged_tables_are_not_scanned_again(monkeypatch: pytest.MonkeyPatch)
         db.tensor("A", np.eye(SIZE), axes=["i", "j"], promoted=["i", "j"])
         db.tensor("X", np.ones(SIZE))
         plan = db.plan(PROGRAM)
-        statements: list[str] = []
-        rows = type(db._engine).rows
-
-        def observed(engine: Any, statement: Any) -> Any:  # noqa: ANN401  # of the engine's method
-            statements.append(str(statement))
-            return rows(engine, statement)
-
-        monkeypatch.setattr(type(db._engine), "rows", observed)
+        statements = observe_queries(db, monkeypatch)
         db.plan(PROGRAM)
         db.run(plan)
         assert not [text for text in statements if "main.A" in text or "main.X" in text]
