@@ -1,6 +1,6 @@
 """Loading: stores tensors in tables of the database, and records tables of users as tensors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
@@ -113,7 +113,10 @@ def _keep_measurement(engine: Engine, stored: StoredTensor, change: int, loaded:
     def measurement(version: object) -> Measurement:
         return replace(loaded.measurement, version=version)
 
-    engine.scans.keep_loaded(stored, change, {MEASUREMENT: measurement, AXIS_COUNTS: lambda _: loaded.counts})
+    results: dict[str, Callable[[object], object]] = {MEASUREMENT: measurement}
+    if loaded.counts is not None:
+        results[AXIS_COUNTS] = lambda _: loaded.counts
+    engine.scans.keep_loaded(stored, change, results)
 
 
 def _load_stream(

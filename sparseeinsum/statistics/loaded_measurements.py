@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.semantics.exactness import ValueFacts
-from sparseeinsum.statistics.axis_counts import AxisCounts, is_countable
+from sparseeinsum.statistics.axis_counts import LARGEST_BOUND, AxisCounts, is_countable
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement, value_range
 
 Values = NDArray[Any]
+
+_MOST_TIMES = 4  # as many places as entries, up to which counting takes less time than sorting
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +25,16 @@ class LoadedMeasurement:
 
     Attributes:
         measurement: Without the version of the rows.
-        counts: The entries at every index of every axis.
+        counts: The entries at every index of every axis; None if axes are too long to keep them.
     """
 
     measurement: Measurement
-    counts: tuple[AxisCounts, ...]
+    counts: tuple[AxisCounts, ...] | None
 
 
 def is_measurable(stored: StoredTensor) -> bool:
-    """Whether loaded values of a tensor can be measured here: real numbers, with a count for every index."""
-    tensor = stored.tensor
-    return not is_complex(tensor.dtype) and bool(tensor.axes) and is_countable(tensor.shape)
+    """Whether loaded values of a tensor can be measured here: real numbers of one axis or more."""
+    return not is_complex(stored.tensor.dtype) and bool(stored.tensor.axes)
 
 
 def measure_array(stored: StoredTensor, values: Values, tuples: int) -> LoadedMeasurement:
@@ -61,8 +62,15 @@ def measure_entries(stored: StoredTensor, coordinates: Sequence[Values], values:
     is_entry = values != stored.tensor.fill
     kept = slice(None) if is_entry.all() else is_entry
     pairs = zip(coordinates, stored.tensor.shape, strict=True)
-    entries = [np.bincount(indices[kept].astype(np.int64, copy=False), minlength=bound) for indices, bound in pairs]
+    entries = [_counts(indices[kept].astype(np.int64, copy=False), bound) for indices, bound in pairs]
     return _measurement(stored, entries, values[kept], len(values))
+
+
+def _counts(indices: Values, bound: int) -> Values:
+    """How often every index occurs, in order; those that do not occur may be left out if there are very many."""
+    if bound <= max(LARGEST_BOUND, _MOST_TIMES * indices.size):
+        return np.bincount(indices, minlength=bound)
+    return np.unique_counts(indices).counts
 
 
 def _measurement(stored: StoredTensor, entries: Sequence[Values], values: Values, tuples: int) -> LoadedMeasurement:
@@ -74,8 +82,9 @@ def _measurement(stored: StoredTensor, entries: Sequence[Values], values: Values
     counted = {} if decomposition.is_scalar else {decomposition.tiles: float(tuples)}
     statistics = Statistics(float(values.size), distinct, tensor.shape, counted_tuples=counted)
     facts = ValueFacts(value_range(*ends), has_fill=values.size < tensor.size)
+    measurement = Measurement(statistics, tuples, facts, None)
+    if not is_countable(tensor.shape):
+        return LoadedMeasurement(measurement, None)
     axis_counts = [counts.astype(np.float64) for counts in entries]
-    return LoadedMeasurement(
-        Measurement(statistics, tuples, facts, None),
-        tuple(AxisCounts(counts, (counts > 0).astype(np.float64)) for counts in axis_counts),
-    )
+    present = [(counts > 0).astype(np.float64) for counts in entries]
+    return LoadedMeasurement(measurement, tuple(map(AxisCounts, axis_counts, present)))

@@ -82,6 +82,17 @@ def test_entries_that_store_the_fill(db: se.Database, shuffled: bool, dtype: str
     check(db, db.tensors()["A"])
 
 
+@pytest.mark.parametrize("bounds", [(2**21, 40), (3, 2**40)])
+def test_axes_of_many_indices(db: se.Database, bounds: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    coordinates = np.unique(np.stack([rng.integers(0, bound, 500) for bound in bounds]), axis=1)
+    db.tensor("A", (tuple(coordinates), rng.random(coordinates.shape[1])), shape=bounds, axes=["i", "j"])
+    stored = db.tensors()["A"]
+    scanned, found = measure(stored, db._engine), measure_all({"A": stored}, db._engine)["A"]
+    assert (found.statistics, found.values) == (scanned.statistics, scanned.values)
+    assert max(found.statistics.distinct) == len(np.unique(coordinates[np.argmax(bounds)]))
+
+
 def test_the_first_plan_does_not_scan_what_was_loaded(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     db.tensor("A", np.eye(5), axes=["i", "j"], promoted=["i", "j"])
     db.tensor("X", np.ones(5), axes=["j"])
