@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 # If a test has more than MANY sets of parameters, the first and every SHAREth set after it run by day.
-MANY, SHARE = 2, 12
+MANY, SHARE = 2, 16
 
 # Tests that run only at night, as regular expressions of their names; similar tests run by day.
 LONG = (

@@ -58,7 +58,7 @@ def check(db: se.Database, stored: StoredTensor) -> None:
 
 
 def test_arrays_and_entries_in_any_layout(db: se.Database) -> None:
-    @random_runs(150)
+    @random_runs(60)
     @given(arrays(), st.sampled_from(LAYOUTS), st.booleans())
     def run(drawn: tuple[NDArray[Any], float], promoted: Any, is_sparse: bool) -> None:  # noqa: ANN401
         array, fill = drawn

@@ -97,7 +97,7 @@ def test_random_changes(tmp_path: Path, is_stored: bool) -> None:
     Path(f"{csv}_X").write_text("0,5.0\n")
     numbers, rng = itertools.count(), np.random.default_rng(0)
 
-    @random_runs(25)
+    @random_runs(15)
     @given(st.lists(st.tuples(changes(str(csv)), st.booleans(), st.booleans()), min_size=1, max_size=6))
     def run(steps: list[tuple[str, bool, bool]]) -> None:
         path = tmp_path / f"{next(numbers)}.duckdb" if is_stored else None
