@@ -34,7 +34,7 @@ from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
-from sparseeinsum.statistics.scan_cache import ScanCache
+from sparseeinsum.statistics.scan_cache import Change, ScanCache
 
 _ROWS = temporary_name("rows")
 _INTERRUPTED = "Query interrupted"
@@ -128,8 +128,8 @@ class DuckDBEngine:
             return self._replace_recorded(table, query)[0]
         return self._written_rows(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
 
-    def _replace_recorded(self, table: exp.Table, query: exp.Select) -> tuple[int, int]:
-        """Replace a table whose changes are recorded; return the number of its rows and that of the first change."""
+    def _replace_recorded(self, table: exp.Table, query: exp.Select) -> tuple[int, Change]:
+        """Replace a table whose changes are recorded; return the number of its rows and the first change."""
         self.execute(recorded_table(table, self.columns(query)))
         return self.insert(table, query), start_recording(self.rows, table)
 
@@ -137,7 +137,9 @@ class DuckDBEngine:
         """Add the rows of a query to a permanent table; return their number."""
         return self._written_rows(exp.insert(query, table.copy()))
 
-    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> int | None:
+    def load_table(
+        self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None
+    ) -> Change | None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
         with self._registered_view(rows, _ROWS):
             query = exp.select("*").from_(_ROWS)

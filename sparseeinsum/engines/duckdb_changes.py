@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
-from sparseeinsum.statistics.scan_cache import ChangeToken
+from sparseeinsum.statistics.scan_cache import Change, ChangeToken
 
 _LOG_PREFIX = "changes_"
 _NUMBERS = "change_numbers"
@@ -50,8 +50,8 @@ def recorded_table(table: exp.Table, columns: Iterable[Column]) -> exp.Create:
     )
 
 
-def start_recording(rows: Rows, table: exp.Table) -> int:
-    """Record the changes of a table from now on, which was made by `recorded_table`; return the number of the first."""
+def start_recording(rows: Rows, table: exp.Table) -> Change:
+    """Record the changes of a table from now on, which was made by `recorded_table`; return the first of them."""
     log = _log(rows) or _create_log(rows)
     change = _change(table, log)
     for event in _EVENTS:
@@ -60,8 +60,8 @@ def start_recording(rows: Rows, table: exp.Table) -> int:
         )
     rows(f"DELETE FROM {SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
     # A table without a row in the log is one whose changes somebody has deleted.
-    ((number,),) = rows(f"{change} RETURNING number")
-    return int(str(number))
+    ((database, number),) = rows(f"{change} RETURNING current_database(), number")
+    return Change(f"{database}.{log}", int(str(number)))
 
 
 def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
@@ -74,8 +74,12 @@ def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
     logs = {match[0] for texts in triggers.values() for match in map(_IN_TRIGGER.search, texts) if match}
     if len(logs) != 1:
         return {}
-    changes = rows(f"SELECT table_name, count(*), max(number) FROM {logs.pop()} GROUP BY ALL")
-    last = {str(name): (int(str(count)), int(str(number))) for name, count, number in changes}
+    log = logs.pop()
+    changes = rows(f"SELECT current_database(), table_name, count(*), max(number) FROM {log} GROUP BY ALL")
+    last = {
+        str(name): (int(str(count)), Change(f"{database}.{log.removeprefix(f'{SCHEMA}.')}", int(str(number))))
+        for database, name, count, number in changes
+    }
     tables = rows(
         "SELECT schema_name, table_name, table_oid, sql FROM duckdb_tables() "
         "WHERE database_name = current_database() AND check_constraint_count > 0"

@@ -14,7 +14,7 @@ from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
-from sparseeinsum.statistics.scan_cache import ScanCache
+from sparseeinsum.statistics.scan_cache import Change, ScanCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +165,13 @@ class Engine(Protocol):
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""
 
-    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> int | None:
+    def load_table(
+        self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None
+    ) -> Change | None:
         """Create the table of a tensor from an Arrow table, or replace it; see `replace_table`.
 
         Returns:
-            The number of the change that this is, as in `ChangeToken.last`; None if changes are not recorded.
+            The change that this is, as in `ChangeToken.last`; None if changes are not recorded.
         """
 
     def cluster(self) -> Cluster | None:

@@ -18,7 +18,7 @@ from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, is_measurable
 from sparseeinsum.statistics.measure import Measurement, check_entries, measure
 from sparseeinsum.statistics.order import is_ascending
-from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT
+from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, Change
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import relation_as_tensor, relation_columns, relation_named
@@ -107,7 +107,7 @@ def _load_columns(
     return stored
 
 
-def _keep_measurement(engine: Engine, stored: StoredTensor, change: int, loaded: LoadedMeasurement) -> None:
+def _keep_measurement(engine: Engine, stored: StoredTensor, change: Change, loaded: LoadedMeasurement) -> None:
     """Let plans use what was found in the values, until the rows change."""
 
     def measurement(version: object) -> Measurement:

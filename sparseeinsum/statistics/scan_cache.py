@@ -28,18 +28,31 @@ class RowVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a table.
+
+    Attributes:
+        log: The database and the log that recorded it.
+        number: Its number, which no other change in that log has.
+    """
+
+    log: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeToken:
     """A value that differs after every change of a table.
 
     Attributes:
         table: What identifies the table, its columns and what records its changes.
         changes: The number of its changes since it was made, which is one of them.
-        last: The number of the last change, which no other change has.
+        last: The last change.
     """
 
     table: tuple[object, ...]
     changes: int
-    last: int
+    last: Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +61,12 @@ class _LoadedTensor:
 
     Attributes:
         stored: The tensor.
-        change: The number of the change that recorded the loading.
+        change: The change that the loading was.
         results: What scans would find, from the version of the rows, by the kind of scan.
     """
 
     stored: StoredTensor
-    change: int
+    change: Change
     results: Mapping[str, Callable[[object], Any]]
 
     def is_as_loaded(self, tensor: RowVersion) -> bool:
@@ -100,12 +113,12 @@ class ScanCache:
             del self._results[next(iter(self._results))]
         return {name: result for name, result in results.items() if result is not None}
 
-    def keep_loaded(self, stored: StoredTensor, change: int, results: Mapping[str, Callable[[object], Any]]) -> None:
+    def keep_loaded(self, stored: StoredTensor, change: Change, results: Mapping[str, Callable[[object], Any]]) -> None:
         """Keep what scans of a tensor would find, which was found in the values when they were loaded.
 
         Args:
             stored: The tensor.
-            change: The number of the change that recorded the loading.
+            change: The change that the loading was.
             results: What scans would find, from the version of the rows, by the kind of scan.
         """
         self._loaded.pop(stored.relation, None)

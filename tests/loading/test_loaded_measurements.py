@@ -1,5 +1,6 @@
 """What loading finds in the values is what scans of the table find, and it counts until the table changes."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,20 @@ def test_a_tensor_that_is_loaded_again(db: se.Database) -> None:
         db.tensor("A", np.full((3, 3), value), axes=["i", "j"])
         check(db, db.tensors()["A"])
         assert db.plan("Y[] = sum(A[i, j])").data.inputs["A"].values.entries.low == value
+
+
+def test_databases_of_one_connection_that_have_equal_tables(tmp_path: Path) -> None:
+    """Either has changed once, by change number 1."""
+    with se.connect(tmp_path / "other.duckdb") as other:
+        other.tensor("A", np.full((3, 3), np.inf), axes=["i", "j"])
+    with se.connect() as db:
+        db.tensor("A", np.eye(3), axes=["i", "j"])
+        assert db.run("Y[] = max(A[i, j])")["Y"].to_numpy() == 1
+        db.connection.execute(f"ATTACH '{tmp_path / 'other.duckdb'}' AS other")
+        db.connection.execute("USE other")
+        check(db, db.tensors()["A"])
+        assert db.plan("Y[] = max(A[i, j])").data.inputs["A"].values.entries.high == np.inf
+        assert db.run("Y[] = max(A[i, j])")["Y"].to_numpy() == np.inf
 
 
 def test_a_loading_that_is_undone(db: se.Database) -> None:
