@@ -61,7 +61,7 @@ def start_recording(rows: Rows, table: exp.Table) -> Change:
     rows(f"DELETE FROM {SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
     # A table without a row in the log is one whose changes somebody has deleted.
     ((database, number),) = rows(f"{change} RETURNING current_database(), number")
-    return Change(f"{database}.{log}", int(str(number)))
+    return Change(f"{database}.{SCHEMA}.{log}", int(str(number)))
 
 
 def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
@@ -77,7 +77,7 @@ def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
     log = logs.pop()
     changes = rows(f"SELECT current_database(), table_name, count(*), max(number) FROM {log} GROUP BY ALL")
     last = {
-        str(name): (int(str(count)), Change(f"{database}.{log.removeprefix(f'{SCHEMA}.')}", int(str(number))))
+        str(name): (int(str(count)), Change(f"{database}.{log}", int(str(number))))
         for database, name, count, number in changes
     }
     tables = rows(

@@ -15,10 +15,9 @@ from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.sources.input_data import ColumnSelection, DenseArray, EntryArrays
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.loading.tensor_columns import entry_columns, row_schema, rows_of_array, sorted_entries
-from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.statistics.measure import value_range
+from sparseeinsum.statistics.loaded_measurements import facts_of_entries
 from sparseeinsum.storage.tensor_description import TensorDescription
 
 
@@ -44,11 +43,7 @@ class SuppliedRows:
     def facts(self) -> ValueFacts:
         """The range of the values that are not the fill, and whether some index holds the fill."""
         tensor = self.stored.tensor
-        entries = self.values[self.values != tensor.fill]
-        parts = [entries.real, entries.imag] if is_complex(tensor.dtype) else [entries]
-        ends = [(part.min().item(), part.max().item()) for part in parts if part.size]
-        lowest, highest = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else (None, None)
-        return ValueFacts(value_range(lowest, highest), has_fill=entries.size < tensor.size)
+        return facts_of_entries(tensor, self.values[self.values != tensor.fill])
 
     def identifies(self, axis: int) -> bool:
         """Whether no two rows have the same key of an axis."""

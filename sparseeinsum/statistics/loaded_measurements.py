@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.language.tensors import StoredTensor, Tensor
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.axis_counts import LARGEST_BOUND, AxisCounts, is_countable
@@ -30,6 +30,15 @@ class LoadedMeasurement:
 
     measurement: Measurement
     counts: tuple[AxisCounts, ...] | None
+
+
+def facts_of_entries(tensor: Tensor, values: Values) -> ValueFacts:
+    """The range of the values that are not the fill, which are given, and whether some index holds the fill."""
+    numbers = values.astype(np.float64) if tensor.dtype == "bool" else values
+    parts = [numbers.real, numbers.imag] if is_complex(tensor.dtype) else [numbers]
+    ends = [(part.min().item(), part.max().item()) for part in parts if part.size]
+    lowest, highest = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else (None, None)
+    return ValueFacts(value_range(lowest, highest), has_fill=values.size < tensor.size)
 
 
 def is_measurable(stored: StoredTensor) -> bool:
@@ -76,13 +85,10 @@ def _counts(indices: Values, bound: int) -> Values:
 def _measurement(stored: StoredTensor, entries: Sequence[Values], values: Values, tuples: int) -> LoadedMeasurement:
     """The measurement, from the entries at every index of every axis, the values of all entries, and the rows."""
     tensor, decomposition = stored.tensor, stored.decomposition
-    numbers = values.astype(np.float64) if tensor.dtype == "bool" else values
-    ends = (numbers.min().item(), numbers.max().item()) if numbers.size else (None, None)
     distinct = tuple(float(np.count_nonzero(counts)) for counts in entries)
     counted = {} if decomposition.is_scalar else {decomposition.tiles: float(tuples)}
     statistics = Statistics(float(values.size), distinct, tensor.shape, counted_tuples=counted)
-    facts = ValueFacts(value_range(*ends), has_fill=values.size < tensor.size)
-    measurement = Measurement(statistics, tuples, facts, None)
+    measurement = Measurement(statistics, tuples, facts_of_entries(tensor, values), None)
     if not is_countable(tensor.shape):
         return LoadedMeasurement(measurement, None)
     axis_counts = [counts.astype(np.float64) for counts in entries]

@@ -14,7 +14,7 @@ from sparseeinsum.statistics.generated_measurements import measure_generated
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 from sparseeinsum.statistics.measure_sorted import measure_sorted
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
-from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, RowVersion, stored_in
+from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, RowVersion, stored_in, versions_in_state
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 from sparseeinsum.storage.row_versions import row_versions
 
@@ -44,13 +44,8 @@ def _check_relations(stored: Mapping[str, StoredTensor], engine: Engine) -> None
             check_relation(engine, tensor.stored)
         return dict.fromkeys(tensors, True)
 
-    state = engine.state_token()
-    tensors = {
-        name: RowVersion(source, state if source.is_owned else None)
-        for name, source in stored.items()
-        if not source.is_index_range
-    }
-    engine.scans.scan("relation", tensors, check)
+    relations = {name: source for name, source in stored.items() if not source.is_index_range}
+    engine.scans.scan("relation", versions_in_state(relations, engine.state_token()), check)
 
 
 def _measure(tensor: RowVersion, engine: Engine) -> Measurement:

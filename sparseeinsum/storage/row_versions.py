@@ -6,7 +6,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.fingerprints import fingerprints
-from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
+from sparseeinsum.statistics.scan_cache import RowVersion, stored_in, versions_in_state
 
 
 def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, RowVersion]:
@@ -20,8 +20,11 @@ def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str
     """
     owned = {name: source for name, source in stored.items() if source.is_owned}
     state = engine.state_token() if owned else None
-    in_state = {name: RowVersion(source, state) for name, source in owned.items()}
-    tokens = engine.scans.scan("change token", in_state, lambda changed: _change_tokens(stored_in(changed), engine))
+    tokens = engine.scans.scan(
+        "change token",
+        versions_in_state(owned, state),
+        lambda changed: _change_tokens(stored_in(changed), engine),
+    )
     read = {name: source for name, source in stored.items() if tokens.get(name) is None}
     versions = {**tokens, **_fingerprints(read, state, engine)}
     return {name: RowVersion(source, versions.get(name)) for name, source in stored.items()}
@@ -35,9 +38,8 @@ def _change_tokens(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[s
 
 def _fingerprints(stored: Mapping[str, StoredTensor], state: object, engine: Engine) -> dict[str, object]:
     """The fingerprints of tensors; the rows of our tables are read again only if the state of the database differs."""
-    tensors = {name: RowVersion(source, state if source.is_owned else None) for name, source in stored.items()}
     return engine.scans.scan(
         "fingerprint",
-        tensors,
+        versions_in_state(stored, state),
         lambda changed: dict(zip(changed, fingerprints(list(stored_in(changed).values()), engine), strict=True)),
     )
