@@ -81,7 +81,7 @@ def _add_rows(w, extent, scales, scale_step, rows, row_step, count):
     together = count - count % 4
     for first in range(0, together, 4):
         at, scale = first * row_step, first * scale_step
-        _add_four_scaled(
+        add_four_scaled(
             w,
             scales[scale],
             rows[at : at + extent],
@@ -97,7 +97,7 @@ def _add_rows(w, extent, scales, scale_step, rows, row_step, count):
 
 
 @njit(fastmath={"contract"})
-def _add_four_scaled(w, a, s, b, t, c, u, d, v):
+def add_four_scaled(w, a, s, b, t, c, u, d, v):
     """Add a * s + b * t + c * u + d * v to w; s, t, u, v and w: (n,)."""
     for i in range(w.size):
         w[i] += a * s[i] + b * t[i] + c * u[i] + d * v[i]

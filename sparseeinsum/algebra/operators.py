@@ -187,6 +187,28 @@ class Resident:
 
 
 @dataclass(frozen=True, slots=True)
+class Compress:
+    """All numbers in memory, ordered by row, each with its position in a resident array.
+
+    Attributes:
+        input: The relation of numbers.
+        row_axes: The axes whose keys number the rows, in C order.
+        position_axes: The axes whose keys number the positions, in C order.
+        dtype: The dtype in which the numbers are computed with.
+    """
+
+    input: "Relation"
+    row_axes: tuple[int, ...]
+    position_axes: tuple[int, ...]
+    dtype: str
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
 class Restrict:
     """The tuples in a range of the keys of one axis, for one pass over the input: a filter of the TRA.
 
@@ -266,7 +288,7 @@ class Contract:
     Attributes:
         einsum: The EinSum that is computed.
         inputs: The operands, in the decompositions that the kernel needs. One may be resident, if the other one has all
-            its keys: then nothing is joined.
+            its keys: then nothing is joined. If the other one is compressed, nothing is grouped, either.
         join: Which tuples a join of two operands keeps.
         output: The schema of the result.
         computed_in: The dtype of the kernel's arithmetic.
@@ -307,6 +329,11 @@ class Contract:
         """The number of the operand that is resident; None if there is none."""
         return next((index for index, operand in enumerate(self.inputs) if isinstance(operand, Resident)), None)
 
+    @property
+    def compressed(self) -> int | None:
+        """The number of the operand that is compressed; None if there is none."""
+        return next((index for index, operand in enumerate(self.inputs) if isinstance(operand, Compress)), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Convert:
@@ -321,5 +348,16 @@ class Convert:
 
 
 Relation = (
-    Stored | Computed | Slice | Stack | AllKeys | Densify | Resident | Restrict | Materialized | Contract | Convert
+    Stored
+    | Computed
+    | Slice
+    | Stack
+    | AllKeys
+    | Densify
+    | Resident
+    | Compress
+    | Restrict
+    | Materialized
+    | Contract
+    | Convert
 )

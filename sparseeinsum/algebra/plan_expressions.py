@@ -12,6 +12,7 @@ from sparseeinsum.algebra.implementation.distributed import DistributedPlans, di
 from sparseeinsum.algebra.implementation.placements import PlacementLike
 from sparseeinsum.algebra.operators import (
     AllKeys,
+    Compress,
     Computed,
     Contract,
     Convert,
@@ -186,7 +187,7 @@ class PlanExpressions:
                 return _stacked(self.expression_of(operand), operand.schema, decomposition)
             case Densify(operand) | Resident(operand):
                 return _completed(self.expression_of(operand), operand.schema)
-            case Materialized(operand):
+            case Materialized(operand) | Compress(operand):
                 return self.expression_of(operand)
             case Restrict(operand, axis, first, last):
                 key_position = operand.schema.decomposition.promoted.index(axis)

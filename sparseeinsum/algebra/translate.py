@@ -12,6 +12,7 @@ from sparseeinsum.algebra.dependencies import has_single_pairs
 from sparseeinsum.algebra.operators import (
     AllKeys,
     Compensation,
+    Compress,
     Computed,
     Contract,
     Convert,
@@ -30,6 +31,7 @@ from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.repartitions import Repartition
+from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
@@ -84,13 +86,15 @@ def _restricted(contract: Contract, label: str, first: int, last: int) -> Contra
 
     A resident operand is not restricted: it is read only at the keys of the other operand, which is restricted.
     """
-    inputs = tuple(
-        Restrict(relation, operand.labels.index(label), first, last)
-        if label in operand.labels and not isinstance(relation, Resident)
-        else relation
-        for operand, relation in zip(contract.einsum.operands, contract.inputs, strict=True)
-    )
-    return replace(contract, inputs=inputs)
+
+    def restricted(operand: Reference, relation: Relation) -> Relation:
+        if label not in operand.labels or isinstance(relation, Resident):
+            return relation
+        if isinstance(relation, Compress):
+            return replace(relation, input=restricted(operand, relation.input))
+        return Restrict(relation, operand.labels.index(label), first, last)
+
+    return replace(contract, inputs=tuple(map(restricted, contract.einsum.operands, contract.inputs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +177,13 @@ def _definitions(
         schema = Schema(plan.graph.tensors[name], step.result)
         evaluation = evaluations[name]
         operands = [
-            _operand(readables[operand.tensor], step, index, plan.repartitions[operand.tensor, step.operand(index)])
+            _operand(
+                readables[operand.tensor],
+                step,
+                index,
+                plan.repartitions[operand.tensor, step.operand(index)],
+                evaluation.computed_in,
+            )
             for index, operand in enumerate(step.einsum.operands)
         ]
         aggregated_labels = step.promoted - frozenset(step.einsum.output.labels)
@@ -266,11 +276,25 @@ class _Readable:
     is_full: bool
 
 
-def _operand(readable: _Readable, step: Step, index: int, planned: Repartition) -> _Readable:
+def _operand(readable: _Readable, step: Step, index: int, planned: Repartition, computed_in: str) -> _Readable:
     """An operand as a step reads it."""
     if index == step.indexed:
         return _resident(readable, step.operand(index), planned)
-    return _repartitioned(readable, step.operand(index), step.absence.dense[index], planned)
+    operand = _repartitioned(readable, step.operand(index), step.absence.dense[index], planned)
+    return (
+        replace(operand, relation=_compress(operand.relation, step, computed_in))
+        if index == step.compressed
+        else operand
+    )
+
+
+def _compress(relation: Relation, step: Step, computed_in: str) -> Compress:
+    """The entries that a step reads, ordered by the keys of its result; positions are those in its resident array."""
+    assert step.compressed is not None and step.indexed is not None
+    labels = step.einsum.operands[step.compressed].labels
+    rows = (label for label in step.einsum.output.labels if label in step.promoted)
+    positions = (label for label in step.einsum.operands[step.indexed].labels if label in step.promoted)
+    return Compress(relation, tuple(map(labels.index, rows)), tuple(map(labels.index, positions)), computed_in)
 
 
 def _repartitioned(operand: _Readable, target: Decomposition, needs_all: bool, planned: Repartition) -> _Readable:

@@ -60,6 +60,11 @@ class Step:
         return self.cost.indexed
 
     @property
+    def compressed(self) -> int | None:
+        """The number of the operand that is ordered by row in memory; None if there is none."""
+        return 1 - self.cost.indexed if self.cost.indexed is not None and self.cost.compresses else None
+
+    @property
     def seconds(self) -> float:
         """Expected seconds of the whole step."""
         return self.join_seconds + self.aggregation_seconds + self.repartition_seconds

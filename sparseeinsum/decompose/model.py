@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.compressed_access import CompressedSizes, can_compress, count_rows, in_rows
 from sparseeinsum.decompose.cost import (
     Accounting,
     ContractionSizes,
@@ -108,7 +109,29 @@ class CostModel:
         for index in indexable_operands(decomposed, self.graph, evaluation.computed_in):
             if self._resident(decomposed, index).size_bytes <= self.resident_bytes:
                 dense = tuple([matters and other != index for other, matters in enumerate(evaluation.matters)])
-                yield self._price(decomposed, Absence(JoinKind.INNER, dense), index)
+                cost = self._price(decomposed, Absence(JoinKind.INNER, dense), index)
+                yield cost
+                if can_compress(decomposed, index, self.graph, evaluation):
+                    yield from self._compressed_costs(decomposed, cost)
+
+    def _compressed_costs(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[VertexCost]:
+        """The cost if one operand is kept in memory, and the other one is ordered by row, where that fits in."""
+        sizes, result = self._compressed(decomposed, cost), self._sizes(decomposed.name, decomposed.result)
+        if self._memory_bytes(decomposed, replace(cost, compresses=True)) > self.resident_bytes:
+            return
+        join, written = in_rows(cost.join, sizes), Work(bytes_moved=cost.tuples * result.tuple_bytes)
+        seconds = sum([work.seconds(self.constants) for work in (join, written, cost.filling)])
+        yield replace(cost, join=join, aggregation=written, seconds=seconds, compresses=True)
+
+    def _compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> CompressedSizes:
+        return CompressedSizes(count_rows(decomposed, self.graph), cost.joined)
+
+    def _memory_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> int:
+        """Bytes of the operands of an EinSum that a statement keeps in memory."""
+        if cost.indexed is None:
+            return 0
+        compressed = self._compressed(decomposed, cost).size_bytes if cost.compresses else 0
+        return self._resident(decomposed, cost.indexed).size_bytes + math.ceil(compressed)
 
     def _resident(self, decomposed: DecomposedEinSum, index: int) -> ResidentSizes:
         name, tiles = decomposed.einsum.operands[index].tensor, decomposed.operands[index]
@@ -256,7 +279,7 @@ class CostModel:
         item_bytes = ITEM_BYTES[self.evaluations[decomposed.name].computed_in]
         result_bytes = self._array_bytes(decomposed.name, decomposed.result, item_bytes)
         # A sum of products adds to its groups in place, and has no result a row.
-        adds_in_place = self._kernel(einsum).is_multilinear and decomposed.is_grouped
+        adds_in_place = self._kernel(einsum).is_multilinear and decomposed.is_grouped and not cost.compresses
         read = tuple(
             [
                 KernelArrays(
@@ -268,14 +291,14 @@ class CostModel:
             ]
         )
         read_labels = {label for operand in einsum.operands for label in operand.labels}
-        has_states = decomposed.is_grouped and not self._has_engine_states(decomposed)
+        has_states = decomposed.is_grouped and not self._has_engine_states(decomposed) and not cost.compresses
         return Footprint(
             read,
             returned=() if adds_in_place else (KernelArrays(keys, result_bytes),),
             states=cost.tuples if cost.tuples < cost.joined / 2 else cost.joined,  # T_agg stops at half of the pairs
             all_states=cost.joined,
             state_bytes=result_bytes if has_states else 0,
-            resident_bytes=0 if cost.indexed is None else self._resident(decomposed, cost.indexed).size_bytes,
+            resident_bytes=self._memory_bytes(decomposed, cost),
             kept_bytes=self._kept_bytes(decomposed),
             keys={label: keys[label] for label in einsum.output.labels if label in keys and label in read_labels},
         )

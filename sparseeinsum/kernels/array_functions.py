@@ -26,6 +26,10 @@ class ValueType(StrEnum):
     TEXT = "TEXT"
     BYTES = "BYTES"
     RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
+    COMPRESSED = "COMPRESSED"  # a handle of entries in memory, ordered by row
+
+
+HANDLES = frozenset((ValueType.RESIDENT, ValueType.COMPRESSED))
 
 
 class FunctionKind(StrEnum):
@@ -35,6 +39,7 @@ class FunctionKind(StrEnum):
     AGGREGATE = "aggregate"
     CHECK = "check"  # returns its second argument unchanged, or fails
     VIEW = "view"  # returns parts of a resident array, which the engine's callback reads without a kernel
+    GATHER = "gather"  # computes from entries and an array in memory, which the engine's callback looks up
 
 
 # The dtypes of functions whose entries list none, as suffixes of kernels.
@@ -75,7 +80,7 @@ class ArrayFunction:
     @property
     def uses_resident_arrays(self) -> bool:
         """Whether the function returns or reads resident arrays, for which an engine must keep a table."""
-        return ValueType.RESIDENT in (self.returns, *(argument.type for argument in self.arguments))
+        return not HANDLES.isdisjoint((self.returns, *(argument.type for argument in self.arguments)))
 
 
 @cache

@@ -33,7 +33,11 @@ GROUPS = {
         CompilationGroup("matrix_products", ("matrix_products", "blas_calls")),
         CompilationGroup("processor_choice", ("processor_choice",), is_for_all_processors=True),
         CompilationGroup(
-            "duckdb", ("duckdb.scalars", "duckdb.aggregates", "duckdb.views", "duckdb.hint", "duckdb.registration")
+            "duckdb",
+            (
+                *("duckdb.scalars", "duckdb.aggregates", "duckdb.compression", "duckdb.views", "duckdb.gathers"),
+                *("duckdb.hint", "duckdb.registration"),
+            ),
         ),
         CompilationGroup("postgresql", ("postgresql.scalars", "postgresql.aggregates")),
     )

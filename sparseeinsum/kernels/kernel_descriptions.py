@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.array_functions import ArrayFunction, ValueType
+from sparseeinsum.kernels.array_functions import HANDLES, ArrayFunction, ValueType
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.kernels.static_data import StaticText, StaticWords
 from sparseeinsum.kernels.symbols import PARTS, kernel_symbol, measure_symbol
@@ -21,6 +21,7 @@ _KINDS = {
     ValueType.NUMBER: d.VALUE,
     ValueType.INTEGER: d.VALUE,
     ValueType.RESIDENT: d.VALUE,
+    ValueType.COMPRESSED: d.VALUE,
     ValueType.TENSOR: d.LIST,
     ValueType.INTEGERS: d.EXTENTS,
     ValueType.TEXT: d.TEXT,
@@ -36,6 +37,7 @@ DEPTHS = {  # 0 for a value, 1 for an array, 2 for an array of arrays
     ValueType.BYTES: 0,
     ValueType.INTEGER: 0,
     ValueType.RESIDENT: 0,
+    ValueType.COMPRESSED: 0,
     ValueType.INTEGERS: 1,
     ValueType.NUMBER: 0,
     ValueType.TENSOR: 1,
@@ -57,8 +59,8 @@ def descriptor_words(function: ArrayFunction, dtype: str, size: int = d.DESCRIPT
     Returns:
         Numbers, and names that stand for addresses: of kernels, and of texts of `texts_of`.
     """
-    # A handle stands for an array of numbers, and limits count the bytes of those.
-    elements = ValueType.NUMBER if function.returns == ValueType.RESIDENT else function.returns
+    # A handle stands for numbers in memory, and limits count the bytes of those.
+    elements = ValueType.NUMBER if function.returns in HANDLES else function.returns
     words: list[int | str] = [0] * size
     words[d.NAME], words[d.MESSAGES] = _name_symbol(function.name), _MESSAGES
     words[d.ARGUMENTS] = len(function.arguments)
@@ -93,6 +95,6 @@ def _bytes_of(value_type: ValueType, dtype: str) -> int:
     """Return the bytes of an element of an argument or a result; a complex number is one element."""
     if value_type in (ValueType.TEXT, ValueType.BYTES):
         return 1
-    if value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT):
+    if value_type in (ValueType.INTEGER, ValueType.INTEGERS) or value_type in HANDLES:
         return 8
     return _NUMBER_BYTES[dtype] * (2 if value_type in _COMPLEX_TYPES else 1)

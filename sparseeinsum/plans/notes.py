@@ -83,6 +83,10 @@ def _evaluation_notes(step: Step, evaluation: Evaluation) -> Iterator[str]:
         indexed = operands[step.indexed]
         labels = ", ".join(label for label in indexed.labels if label in step.promoted)
         yield f"{name}: {indexed.tensor} is kept in memory as one array and read at {labels}, without a join"
+    if step.compressed is not None:
+        rows = ", ".join(label for label in step.einsum.output.labels if label in step.promoted)
+        compressed = operands[step.compressed].tensor
+        yield f"{name}: {compressed} is ordered by {rows} in memory, without a hash table of groups"
     if _counts_absent_pairs(step, evaluation):
         yield f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"
     if evaluation.detects_nonfinite:

@@ -285,7 +285,9 @@ def _filled(source: SelectSource, rows: exp.Expr, keys: Mapping[str, exp.Expr]) 
 def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     """The SELECT that puts all arrays into one, in C order of their keys, and returns its handle in memory."""
     schema = relation.schema
-    handle = call("tensor_resident", source.value("t"), *_row_position(schema, _keys_of(source, "t")), _element(schema))
+    handle = call(
+        "tensor_resident", source.value("t"), *_row_position(schema, _keys_of(source, "t")), element_of(schema)
+    )
     return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
 
 
@@ -300,10 +302,10 @@ def resident_row(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
     """The array of the tuple with these keys, read from the resident array of a handle."""
     position, _ = _row_position(schema, key_of)
     size = schema.list_length
-    return call("tensor_row", handle, position, integer(size), _element(schema))
+    return call("tensor_row", handle, position, integer(size), element_of(schema))
 
 
-def _element(schema: Schema) -> exp.Expr:
+def element_of(schema: Schema) -> exp.Expr:
     """The fill as an element of an array.
 
     Complex arrays have an element for each real and imaginary part; their fill is 0 here.

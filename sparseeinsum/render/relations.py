@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import (
     AllKeys,
+    Compress,
     Computed,
     Contract,
     Convert,
@@ -23,6 +24,7 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.render.compressed_rows import compress_select, gather_select
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import (
@@ -107,6 +109,10 @@ class Renderer:
     def _contracted(self, name: str, relation: Contract, comment: str) -> SelectSource:
         """The block of an EinSum over relations."""
         sources = [self.source(operand) for operand in relation.inputs]
+        if relation.compressed is not None:
+            entries, array = sources if relation.compressed == 0 else reversed(sources)
+            block = Block(name, gather_select(relation, entries, array), comment, is_aggregated=True)
+            return self._add_block(block, relation.schema, is_joined=False)
         if is_cross_join(relation):
             sources = [self._separated_from_joins(source) for source in sources]
         select = contract_select(relation, sources, self.dialect)
@@ -155,14 +161,14 @@ class Renderer:
                 return self._contracted(relation.schema.tensor.name, relation, _comment_of(relation))
             case Restrict():
                 return restricted_source(relation, self._separated_from_joins(self.source(relation.input)))
-            case Slice() | Stack() | AllKeys() | Densify() | Resident() | Convert():
+            case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert():
                 select = self._select(relation)
                 block = Block(_name_of(relation), select, _comment_of(relation), isinstance(relation, Stack))
                 return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
 
-    def _select(self, relation: Slice | Stack | AllKeys | Densify | Resident | Convert) -> exp.Select:
+    def _select(self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert) -> exp.Select:
         """The SELECT of a relation that is no EinSum."""
         if isinstance(relation, AllKeys):
             return all_keys_select(relation.schema)
@@ -216,6 +222,7 @@ _SELECTS: dict[type, Callable[..., exp.Select]] = {
     Stack: stack_select,
     Densify: densify_select,
     Resident: resident_select,
+    Compress: compress_select,
     Convert: convert_select,
 }
 
@@ -224,22 +231,27 @@ def _uses_of_value(select: exp.Select, alias: str) -> int:
     return sum(column.table == alias and column.name == VALUE_COLUMN for column in select.find_all(exp.Column))
 
 
-def _name_of(relation: Slice | Stack | AllKeys | Densify | Resident | Convert) -> str:
+def _name_of(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert) -> str:
     schema = relation.schema
     name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
     if isinstance(relation, Convert):
         return f"{schema.tensor.name}_{schema.tensor.dtype}"
     if isinstance(relation, Resident):
         return f"{schema.tensor.name}_resident"
+    if isinstance(relation, Compress):
+        return f"{schema.tensor.name}_compressed"
     if isinstance(relation, AllKeys):
         return f"{name}_indices"
     return f"{name}_dense" if isinstance(relation, Densify) else name
 
 
-def _comment_of(relation: Slice | Stack | AllKeys | Densify | Resident | Convert | Contract) -> str:
+def _comment_of(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | Contract) -> str:
     notation = write_schema(relation.schema)
     if isinstance(relation, Resident):
         return f"{notation}, all tuples in one array in memory while the statement runs"
+    if isinstance(relation, Compress):
+        rows = ", ".join(relation.schema.tensor.axes[axis].name for axis in relation.row_axes)
+        return f"{notation}, ordered by {rows} in memory while the statement runs"
     if isinstance(relation, AllKeys):
         return f"all keys of {notation}"
     if isinstance(relation, Contract):

@@ -8,6 +8,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import (
+    Compress,
     Computed,
     Contract,
     Convert,
@@ -254,7 +255,9 @@ class _Compiler:
                     pass
                 case Contract(inputs=inputs):
                     unfilled += inputs
-                case Slice() | Stack() | Densify() | Resident() | Convert() | Restrict() | Materialized() as reading:
+                case (
+                    Slice() | Stack() | Densify() | Resident() | Compress() | Convert() | Restrict() | Materialized()
+                ) as reading:
                     unfilled.append(reading.input)
                     if isinstance(reading, Densify) and reading.all_keys is not None:
                         unfilled.append(reading.all_keys)

@@ -97,7 +97,7 @@ class ResultValue:
         if self.compensation is not None and self.is_grouped:
             value = self._compensated(value, self.compensation, builder)
         value = self._as_output_dtype(value, builder.is_number)
-        return self._with_finite_check(value) if self.detects_nonfinite else value
+        return with_finite_check(value, self.output) if self.detects_nonfinite else value
 
     def _compensated(self, value: exp.Expr, compensation: Compensation, builder: "_ValueBuilder") -> exp.Expr:
         """Fold what the pairs that are missing from the group contribute into its value."""
@@ -146,9 +146,11 @@ class ResultValue:
             return condition_as_number(value.this.unnest(), dtype)
         return converted(value, number_type(dtype) if is_number else array_type(dtype))
 
-    def _with_finite_check(self, value: exp.Expr) -> exp.Expr:
-        fill = constant(self.output.fill, self.output.dtype)
-        return call(function_named("finite", self.output.dtype), text(self.output.name), value, fill)
+
+def with_finite_check(value: exp.Expr, output: Tensor) -> exp.Expr:
+    """The value of a tuple of `output`, checked: a NaN, or infinity that is not the fill, ends the statement."""
+    fill = constant(output.fill, output.dtype)
+    return call(function_named("finite", output.dtype), text(output.name), value, fill)
 
 
 def _converted(term: OperandValue, dtype: str) -> OperandValue:

@@ -3,7 +3,7 @@
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.decompose import indexed_access, model
+from sparseeinsum.decompose import compressed_access, indexed_access, model
 from sparseeinsum.decompose.cost import Work
 
 
@@ -11,6 +11,19 @@ def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
     """Make resident arrays and indexed access free, so that plans use them wherever possible."""
     patch.setattr(indexed_access.ResidentSizes, "keeping", lambda _: Work())
     patch.setattr(model, "indexed", lambda *_: Work())
+
+
+def compress_wherever_possible(patch: pytest.MonkeyPatch) -> None:
+    """Make ordering by row in memory free, even for few rows, so that plans do it wherever possible."""
+    patch.setattr(indexed_access.ResidentSizes, "keeping", lambda _: Work())
+    patch.setattr(compressed_access, "_LEAST_ROWS", 1)
+    patch.setattr(model, "in_rows", lambda *_: Work())
+
+
+def compressed_steps(plan: se.Plan) -> dict[str, int]:
+    """The number of the operand that is ordered by row, for every result that is computed row by row."""
+    steps = plan.data.decomposed.steps
+    return {step.einsum.output.tensor: step.compressed for step in steps if step.compressed is not None}
 
 
 def indexed_steps(plan: se.Plan) -> dict[str, int]:

@@ -69,7 +69,7 @@ def _argument(chance: random.Random, of: ValueType, kind: str, is_duckdb: bool) 
         case ValueType.TEXT:
             text = chance.choice(TEXTS).replace("'", "''")
             return f"'{text}'"
-        case ValueType.INTEGER | ValueType.RESIDENT:
+        case ValueType.INTEGER | ValueType.RESIDENT | ValueType.COMPRESSED:
             return f"CAST({chance.choice(INTEGERS)} AS BIGINT)"
         case ValueType.INTEGERS:
             values = [str(chance.choice(INTEGERS)) for _ in range(chance.randrange(5))]

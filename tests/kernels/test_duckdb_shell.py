@@ -20,7 +20,7 @@ from sql_rows import Array, Rows, create_rows, expect_equal, read_column
 from test_sql_aggregates import AGGREGATES
 from test_sql_function_errors import MALFORMED
 from test_sql_functions import SCALARS
-from test_sql_vocabulary import EXAMPLE_ROWS
+from test_sql_vocabulary import EXAMPLE_ROWS, ROWS_OF_HANDLES
 
 import sparseeinsum as se
 from sparseeinsum.api.examples import (
@@ -33,7 +33,7 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.cli import main
-from sparseeinsum.kernels.array_functions import ValueType, array_functions
+from sparseeinsum.kernels.array_functions import HANDLES, array_functions
 
 Matrices = dict[str, Any]
 pytestmark = pytest.mark.engines("duckdb", reason="the file is for DuckDB")
@@ -56,9 +56,8 @@ def examples() -> list[str]:
     """A query for the example of every function that works without Python; each returns true."""
     queries = []
     for function in (listed for listed in array_functions() if not listed.is_embedded):
-        if function.returns == ValueType.RESIDENT:
-            rows = "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)"
-            queries.append(f"SELECT {function.example} > 0 AS holds FROM {rows}")
+        if function.returns in HANDLES:
+            queries.append(f"SELECT {function.example} > 0 AS holds FROM {ROWS_OF_HANDLES[function.name]}")
         elif function.is_aggregate:
             rows, expected = EXAMPLE_ROWS[function.example]
             close = f"list_sum(list_transform(list_zip(val, {expected}), lambda p: abs(p[1] - p[2]))) < 1e-12"

@@ -10,7 +10,7 @@ import test_sql_functions
 from sql_rows import Connection
 
 import sparseeinsum as se
-from sparseeinsum.kernels.array_functions import ArrayFunction, ValueType, array_functions
+from sparseeinsum.kernels.array_functions import HANDLES, ArrayFunction, ValueType, array_functions
 from sparseeinsum.kernels.user_function_table import require_aggregate
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
@@ -33,6 +33,10 @@ def test_every_function_is_tested() -> None:
 
 
 # Inputs and results of the examples of aggregates.
+ROWS_OF_HANDLES = {
+    "tensor_resident": "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)",
+    "tensor_compressed": "(VALUES (1.5::DOUBLE, 2, 0), (2.5, 0, 7)) AS t(val, i, j)",
+}
 EXAMPLE_ROWS = {
     "tensor_sum(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [4.0, 6.0]),
     "tensor_prod(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [3.0, 8.0]),
@@ -106,8 +110,8 @@ def test_examples_run(connection: Connection, function: ArrayFunction) -> None:
         for record in USER_AGGREGATES.values():
             require_aggregate(record)
     assert function.example.startswith(f"{function.name}(")
-    if function.returns == ValueType.RESIDENT:
-        query = f"SELECT {function.example} > 0 FROM (VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)"
+    if function.returns in HANDLES:
+        query = f"SELECT {function.example} > 0 FROM {ROWS_OF_HANDLES[function.name]}"
         assert connection.execute(query).fetchall() == [(True,)]
     elif function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]
@@ -139,6 +143,7 @@ def test_duckdb_lists_every_function(connection: Connection, function: ArrayFunc
         ValueType.INTEGERS: "BIGINT[]",
         ValueType.TEXT: "VARCHAR",
         ValueType.RESIDENT: "BIGINT",
+        ValueType.COMPRESSED: "BIGINT",
         ValueType.COMPLEX: f"{element}[]",
         ValueType.COMPLEX_TENSOR: f"{element}[]",
         ValueType.COMPLEX_TENSORS: f"{element}[][]",

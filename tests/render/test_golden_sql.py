@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from indexing import index_wherever_possible
+from indexing import compress_wherever_possible, index_wherever_possible
 from numpy.typing import NDArray
 
 import sparseeinsum as se
@@ -92,6 +92,18 @@ def test_a_product_by_index(db: se.Database, monkeypatch: pytest.MonkeyPatch) ->
     index_wherever_possible(monkeypatch)
     text = db.plan(PRODUCT, pin={"C": "ij"}).sql()
     check_golden("matrix_product_indexed", text)
+    check_result(db, text, np.asarray(left @ right))
+
+
+@pytest.mark.engines("duckdb", reason="its own SQL")
+def test_a_product_row_by_row(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    left, right = sp.csr_array(sp.random_array((30, 4), density=0.5, rng=rng)), rng.uniform(size=(4, 5))
+    db.tensor("A", left)
+    db.tensor("B", right)
+    compress_wherever_possible(monkeypatch)
+    text = db.plan(PRODUCT, pin={"C": "ij"}).sql()
+    check_golden("matrix_product_compressed", text)
     check_result(db, text, np.asarray(left @ right))
 
 

@@ -20,6 +20,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 
 aggregation = load_kernels("aggregation")
 complexes = load_kernels("complexes")
+compressed_rows = load_kernels("compressed_rows")
 contraction = load_kernels("contraction")
 elementwise = load_kernels("elementwise")
 evaluation = load_kernels("evaluation")
@@ -44,6 +45,7 @@ class DtypeArithmetic:
         outer: (u, v, out) writes the outer product to out.
         dot: (u, v, out) writes the inner product to the only element of out.
         add_scaled: (w, factor, v) adds factor * v to w.
+        add_rows: (w, numbers, positions, u) adds numbers[e] * u[positions[e]] to w for every e; u has rows like w.
         contract: (plan, u, v, w) adds the contraction of u and v to w.
         identities: The identities of aggregates, by code.
         fold: (aggregate, w, u) folds u into w, element by element.
@@ -64,6 +66,7 @@ class DtypeArithmetic:
     outer: Compiled
     dot: Compiled
     add_scaled: Compiled
+    add_rows: Compiled
     contract: Compiled
     identities: Array
     fold: Compiled
@@ -100,6 +103,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
     apply = evaluation.make_apply(functions_by_code("real"), True)
     fold, fold_line = aggregation.make_folds(folds_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
     scan = aggregation.make_scan(scans_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
+    add_rows = compressed_rows.make_add_rows(aggregation.add_scaled)
 
     @njit
     def dot(u, v, out):
@@ -129,6 +133,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
         outer=elementwise.outer,
         dot=dot,
         add_scaled=aggregation.add_scaled,
+        add_rows=compressed_rows.make_add_rows_by_four(contraction.add_four_scaled, add_rows),
         contract=contract,
         identities=identities(str(dtype)),
         fold=fold,
@@ -176,6 +181,7 @@ def _integers() -> DtypeArithmetic:
         outer=integers.outer,
         dot=integers.dot,
         add_scaled=integers.add_scaled,
+        add_rows=compressed_rows.make_add_rows(integers.add_scaled),
         contract=contract,
         identities=identities("int64"),
         fold=fold,
@@ -222,6 +228,7 @@ def _complex(dtype: types.Complex, part_dtype: types.Float, bits: types.Integer)
         outer=complexes.outer,
         dot=complexes.dot,
         add_scaled=complexes.add_scaled,
+        add_rows=compressed_rows.make_add_rows(complexes.add_scaled),
         contract=contract,
         identities=identities(str(dtype)),
         fold=fold,

@@ -9,7 +9,7 @@ from sparseeinsum.kernels.compiled import matrix_products, measures, processor_c
 from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.blas_calls import gemm_code
 from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
-from sparseeinsum.kernels.compiled.duckdb import hint, registration, views
+from sparseeinsum.kernels.compiled.duckdb import compression, gathers, hint, registration, views
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
 from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
@@ -32,7 +32,14 @@ _DUCKDB: tuple[Compiled, ...] = (
     duckdb_aggregates.aggregate_finalize,
     duckdb_aggregates.aggregate_destroy,
     duckdb_aggregates.resident_finalize,
+    compression.compression_size,
+    compression.compression_init,
+    compression.compression_update,
+    compression.compression_combine,
+    compression.compression_finalize,
+    compression.compression_destroy,
     views.view_rows,
+    gathers.gather_rows,
     hint.hint_bind,
     hint.hint_init,
     hint.hint_scan,

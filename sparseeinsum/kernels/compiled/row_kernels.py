@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
@@ -33,6 +33,8 @@ complexes = load_kernels("complexes")
 contraction, contraction_plan = load_kernels("contraction"), load_kernels("contraction_plan")
 elementwise = load_kernels("elementwise")
 layout = load_kernels("layout")
+
+half_word = types.int32
 
 _SUM = CODES["sum"]
 _BLOCKS_BETWEEN_PAUSES = 64
@@ -319,7 +321,8 @@ def _folding(arithmetic: DtypeArithmetic, aggregate: int) -> tuple[Callable[...,
 
 
 def _aggregates(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
-    dtype, fold, add_scaled = arithmetic.dtype, arithmetic.fold, arithmetic.add_scaled
+    dtype, fold = arithmetic.dtype, arithmetic.fold
+    add_scaled, add_rows = arithmetic.add_scaled, arithmetic.add_rows
     scan, identities = arithmetic.scan, arithmetic.identities
 
     def folded(aggregate: int) -> RowKernel:
@@ -339,9 +342,17 @@ def _aggregates(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str,
         n, inner = layout.line_of(integer(row, 2), integers(row, 3))
         return scan(aggregate, dtype(identities[aggregate]), array(row, 1), array_at(out, size, dtype), n, inner)
 
+    def gather_sum(row, out, size, scratch):
+        address, entries = argument(row, 0)
+        w = array_at(out, size, dtype)
+        elementwise.fill(dtype(0), w)
+        code = add_rows(w, array(row, 1), array_at(address, entries, half_word), array(row, 2))
+        return contraction.INTERRUPTED if contraction.is_interrupted() else code
+
     start, combine = _folding(arithmetic, _SUM)
     return {
         **{name: folded(code) for name, code in CODES.items()},
         "scan": RowKernel(scan_row),
+        "gather_sum": RowKernel(gather_sum),
         "sum_scaled": RowKernel(sum_scaled, None, start, combine),
     }

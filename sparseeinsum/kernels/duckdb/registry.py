@@ -6,7 +6,7 @@ Compiled code reads it in every process that has the functions: see compiled/duc
 from collections.abc import Iterator
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.array_functions import ArrayFunction, FunctionKind, ValueType, array_functions
+from sparseeinsum.kernels.array_functions import HANDLES, ArrayFunction, FunctionKind, ValueType, array_functions
 from sparseeinsum.kernels.duckdb import registry_layout as r
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS, descriptor_words, texts_of
 from sparseeinsum.kernels.static_data import StaticText, StaticWords
@@ -22,6 +22,7 @@ _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64"
 # hundred milliseconds for 180,000 elements. A function that is declared volatile is computed when the query runs.
 _NOT_FOLDED = frozenset(("tensor_fill",))
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB's limit
+_READERS = (FunctionKind.VIEW, FunctionKind.GATHER)  # of resident arrays
 _RESULTS = ("value", "list", "lists")  # results by their depth (see DEPTHS), in the names of callbacks
 
 _TEXTS = (
@@ -76,7 +77,7 @@ def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | s
     words[r.NAME], words[r.DESCRIPTOR] = f"name_{function.name}", descriptor
     words[r.IS_AGGREGATE] = int(function.is_aggregate)
     words[r.IS_VOLATILE] = int(function.name in _NOT_FOLDED)
-    words[r.TAKES_NULL] = int(function.kind == FunctionKind.VIEW)  # for a NULL handle, a view returns an array of fills
+    words[r.TAKES_NULL] = int(function.kind in _READERS)  # a NULL handle stands for an array of fills
     words[r.RETURNS] = _type(function.returns, dtype)
     words[r.PARAMETER_COUNT] = len(function.arguments)
     for place, argument in enumerate(function.arguments, r.PARAMETERS):
@@ -87,12 +88,16 @@ def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | s
 
 
 def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
+    if function.returns == ValueType.COMPRESSED:
+        return tuple(f"compression_{part}" for part in ("size", "init", "update", "combine", "finalize", "destroy"))
     if function.is_aggregate:
         finalize = "resident_finalize" if function.uses_resident_arrays else "aggregate_finalize"
         callbacks = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
         return (*callbacks, finalize, "aggregate_destroy")
     if function.kind == FunctionKind.VIEW:
         return ("view_rows",)
+    if function.kind == FunctionKind.GATHER:
+        return ("gather_rows",)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}",)
 
@@ -100,7 +105,7 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
 def _type(value_type: ValueType, dtype: str) -> int:
     if value_type == ValueType.TEXT:
         return _VARCHAR
-    is_integer = value_type in (ValueType.INTEGER, ValueType.INTEGERS, ValueType.RESIDENT)
+    is_integer = value_type in (ValueType.INTEGER, ValueType.INTEGERS) or value_type in HANDLES
     return (r.BIGINT if is_integer else _TYPES[dtype]) + r.LIST_DEPTH * DEPTHS[value_type]
 
 

@@ -1,43 +1,112 @@
-WITH T0 AS (
+WITH X_compressed AS MATERIALIZED (
+  /* X[DIM_0, DIM_1], ordered by dim_0 in memory while the statement runs */
+  SELECT
+    tensor_compressed(t.val, t.dim_0, t.dim_1, 2708) AS handle
+  FROM main.X AS t
+), WQ_resident AS (
+  /* WQ[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
+  SELECT
+    tensor_resident(t.val, t.dim_0, 1433, CAST(0 AS DOUBLE)) AS handle
+  FROM main.WQ AS t
+), T0 AS (
   /* T0[I, k] = sum(X[I, M] * WQ[M, k]) */
   SELECT
-    u.dim_0 AS i,
-    tensor_sum_scaled(u.val, v.val) AS val
-  FROM main.X AS u
-  JOIN (
+    s.row_number AS i,
+    s.val AS val
+  FROM (
     SELECT
-      t.dim_0,
-      t.val
-    FROM main.WQ AS t
-    UNION ALL
-    SELECT
-      NULL,
-      NULL
-    FROM tensor_no_tuples()
-  ) AS v
-    ON u.dim_1 = v.dim_0
-  GROUP BY
-    u.dim_0
+      r.row_number,
+      tensor_gather_sum(u.handle, r.row_number, v.handle, 1024, CAST(0 AS DOUBLE)) AS val
+    FROM (
+      SELECT
+        range AS row_number
+      FROM RANGE(0, 338)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(338, 677)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(677, 1015)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(1015, 1354)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(1354, 1692)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(1692, 2031)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(2031, 2369)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(2369, 2708)
+    ) AS r
+    CROSS JOIN X_compressed AS u
+    CROSS JOIN WQ_resident AS v
+  ) AS s
+  WHERE
+    NOT s.val IS NULL
+), WK_resident AS (
+  /* WK[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
+  SELECT
+    tensor_resident(t.val, t.dim_0, 1433, CAST(0 AS DOUBLE)) AS handle
+  FROM main.WK AS t
 ), T1 AS (
   /* T1[J, k] = sum(X[J, N] * WK[N, k]) */
   SELECT
-    u.dim_0 AS j,
-    tensor_sum_scaled(u.val, v.val) AS val
-  FROM main.X AS u
-  JOIN (
+    s.row_number AS j,
+    s.val AS val
+  FROM (
     SELECT
-      t.dim_0,
-      t.val
-    FROM main.WK AS t
-    UNION ALL
-    SELECT
-      NULL,
-      NULL
-    FROM tensor_no_tuples()
-  ) AS v
-    ON u.dim_1 = v.dim_0
-  GROUP BY
-    u.dim_0
+      r.row_number,
+      tensor_gather_sum(u.handle, r.row_number, v.handle, 1024, CAST(0 AS DOUBLE)) AS val
+    FROM (
+      SELECT
+        range AS row_number
+      FROM RANGE(0, 338)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(338, 677)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(677, 1015)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(1015, 1354)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(1354, 1692)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(1692, 2031)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(2031, 2369)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(2369, 2708)
+    ) AS r
+    CROSS JOIN X_compressed AS u
+    CROSS JOIN WK_resident AS v
+  ) AS s
+  WHERE
+    NOT s.val IS NULL
 ), T2 AS (
   /* T2[I, J, k] = T0[I, k] * A[I, J] */
   SELECT

@@ -36,26 +36,51 @@ WITH T2 AS (
   GROUP BY
     u.i,
     v.dim_1
+), T2_compressed AS (
+  /* T2[I, M], ordered by i in memory while the statement runs */
+  SELECT
+    tensor_compressed(t.val, t.i, t.m, 2708) AS handle
+  FROM T2 AS t
+), W1_resident AS (
+  /* W1[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
+  SELECT
+    tensor_resident(t.val, t.dim_0, 1433, CAST(0 AS DOUBLE)) AS handle
+  FROM main.W1 AS t
 ), T3 AS (
   /* T3[I, n] = sum(T2[I, M] * W1[M, n]) */
   SELECT
-    u.i,
-    tensor_sum_scaled(u.val, v.val) AS val
-  FROM T2 AS u
-  JOIN (
+    s.row_number AS i,
+    s.val AS val
+  FROM (
     SELECT
-      t.dim_0,
-      t.val
-    FROM main.W1 AS t
-    UNION ALL
-    SELECT
-      NULL,
-      NULL
-    FROM tensor_no_tuples()
-  ) AS v
-    ON u.m = v.dim_0
-  GROUP BY
-    u.i
+      r.row_number,
+      tensor_gather_sum(u.handle, r.row_number, v.handle, 256, CAST(0 AS DOUBLE)) AS val
+    FROM (
+      SELECT
+        range AS row_number
+      FROM RANGE(0, 541)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(541, 1083)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(1083, 1624)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(1624, 2166)
+      UNION ALL
+      SELECT
+        range AS row_number
+      FROM RANGE(2166, 2708)
+    ) AS r
+    CROSS JOIN T2_compressed AS u
+    CROSS JOIN W1_resident AS v
+  ) AS s
+  WHERE
+    NOT s.val IS NULL
 ), H AS (
   /* H[I, n] = sigmoid(T3[I, n]) */
   SELECT

@@ -203,13 +203,13 @@ def aggregate_combine(info, sources, targets, count):
             continue
         code, actual, expected = _merge_states(descriptor, source, target)
         if code < 0:
-            _fail(info, descriptor, code, actual, expected)
+            fail(info, descriptor, code, actual, expected)
             return 0
     return 0
 
 
 @njit
-def _fail(info, descriptor, code, first, second):
+def fail(info, descriptor, code, first, second):
     work = new_work()
     if work == 0:
         _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
@@ -305,6 +305,6 @@ def resident_finalize(info, sources, result, count, offset):
             state[_STATE_HANDLE] = publish(state[_STATE_OWNER], state[_STATE_SIZE], descriptor[d.ELEMENT_TYPE])
         handles[index] = state[_STATE_HANDLE]
         if state[_STATE_HANDLE] == 0:
-            _fail(info, descriptor, d.TOO_MANY_RESIDENTS, MAX_RESIDENTS, 0)
+            fail(info, descriptor, d.TOO_MANY_RESIDENTS, MAX_RESIDENTS, 0)
             return 0
     return 0

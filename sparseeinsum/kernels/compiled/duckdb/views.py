@@ -7,7 +7,7 @@ for an array without stored entries: all elements are the fill.
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.pins import pin, pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     argument_is_valid,
     free,
@@ -154,7 +154,7 @@ def _copy_rows(descriptor, work, rows, result):
             code = _copy_row(descriptor, work, row, target, entries[2 * row + 1])
             if code < 0:
                 break
-    _unpin(work)
+    unpin(work + 8 * ROW)
     return code
 
 
@@ -169,36 +169,12 @@ def _copy_row(descriptor, work, row, target, size):
         for index in range(size):
             copy_bytes(target + index * item_bytes, value_address(work, _FILL, row, item_bytes), item_bytes)
         return 0
-    elements = _pin(descriptor, work, _integer(work, _HANDLE, row))
-    code = _check_place(work, position, size, elements) if elements >= 0 else elements
-    if code == 0:
-        copy_bytes(target, array_at(_pinned(work), 2, word)[1] + position * size * item_bytes, size * item_bytes)
-    return code
-
-
-@njit
-def _pinned(work):
-    """Return the address of four words: a vector that shares an array, the array's address, handle and elements."""
-    return work + 8 * ROW
-
-
-@njit
-def _pin(descriptor, work, handle):
-    """Keep an array in memory until the next `_pin` or `_unpin`; returns its elements, or an error code."""
-    pinned = array_at(_pinned(work), 4, word)
-    if pinned[0] != 0 and pinned[2] == handle:
-        return pinned[3]
-    _unpin(work)
-    kind = descriptor[d.ELEMENT_TYPE]
-    elements = share(handle, kind, create_vector(kind, 1, _pinned(work)))
+    handle, kind, place = _integer(work, _HANDLE, row), descriptor[d.ELEMENT_TYPE], work + 8 * ROW
+    elements = pin(place, handle, kind, kind)
     if elements < 0:
         report(work, handle, 0)
         return elements
-    pinned[1], pinned[2], pinned[3] = get_data(pinned[0]), handle, elements
-    return elements
-
-
-@njit
-def _unpin(work):
-    if array_at(_pinned(work), 1, word)[0] != 0:
-        destroy_vector(_pinned(work))
+    code = _check_place(work, position, size, elements)
+    if code == 0:
+        copy_bytes(target, pinned_address(place) + position * size * item_bytes, size * item_bytes)
+    return code

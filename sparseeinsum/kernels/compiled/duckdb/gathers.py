@@ -1,0 +1,185 @@
+"""Kernels: the callback of DuckDB's functions that add up rows of a resident array at the positions of entries.
+
+The arguments are a handle of compressed entries, a row of these, a handle of an array, the number of elements in a row
+of the array, and the fill. A NULL handle of an array stands for an array without stored entries: all elements are the
+fill. A row without entries gives NULL.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import compression as c
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.compression import offset_of_numbers, offset_of_positions
+from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, unpin
+from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    FIRST_ROW,
+    argument_is_valid,
+    free,
+    get_child,
+    get_data,
+    get_rows,
+    malloc,
+    reserve_elements,
+    set_null,
+    start_work,
+    value_address,
+    word,
+    write_entry,
+)
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, message_of, report, template_of
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
+
+_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
+_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
+
+_ENTRIES, _ROW, _ARRAY, _SIZE, _FILL = range(5)  # the arguments
+
+# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: two pins, and the address of
+# positions and fills, or 0.
+_PIN_OF_ENTRIES = FIRST_ROW
+_PIN_OF_ARRAY = FIRST_ROW + PIN_WORDS
+_FILLS = FIRST_ROW + 2 * PIN_WORDS
+_LARGEST_SIZE = 1 << 40
+
+
+@njit
+def gather_rows(info, chunk, result):
+    """Compute the sums for all rows of a chunk."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows = get_rows(chunk)
+    code = _measure_rows(descriptor, work, rows, result)
+    if code == 0:
+        code = _compute_rows(descriptor, work, rows, result)
+    if code < 0:
+        _set_error(info, message_of(descriptor, code, work))
+    unpin(work + 8 * _PIN_OF_ENTRIES)
+    unpin(work + 8 * _PIN_OF_ARRAY)
+    free(array_at(work + 8 * _FILLS, 1, word)[0])
+    free(work)
+    return 0
+
+
+@njit
+def _integer(work, index, row):
+    return array_at(value_address(work, index, row, 8), 1, word)[0]
+
+
+@njit
+def _pin_entries(descriptor, work, row):
+    """Pin the entries that a row reads; returns 0 or an error code."""
+    handle = _integer(work, _ENTRIES, row)
+    code = pin(work + 8 * _PIN_OF_ENTRIES, handle, c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE], BIGINT)
+    if code < 0:
+        report(work, handle, 0)
+    return min(code, 0)
+
+
+@njit
+def _range_of_row(work, number):
+    """Return where the entries of a row begin and end; the begin is negative if there is no such row."""
+    block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
+    rows = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
+    if number < 0 or number >= rows:
+        report(work, number, 0, rows - 1)
+        return d.OUTSIDE_ROWS, 0
+    starts = array_at(block + 8 * (c.BLOCK_WORDS + number), 2, word)
+    return starts[0], starts[1]
+
+
+@njit
+def _measure_rows(descriptor, work, rows, result):
+    """Write where the results of all rows begin, and how long they are; returns 0 or an error code."""
+    entries = array_at(get_data(result), 2 * rows, word)
+    limit, total = descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES], word(0)
+    for row in range(rows):
+        write_entry(descriptor, entries, row, total, 0)
+        is_valid = argument_is_valid(work, _ENTRIES, row) and argument_is_valid(work, _ROW, row)
+        if not (is_valid and argument_is_valid(work, _SIZE, row) and argument_is_valid(work, _FILL, row)):
+            set_null(result, row)
+            continue
+        code, size = _pin_entries(descriptor, work, row), _integer(work, _SIZE, row)
+        if code < 0:
+            return code
+        first, last = _range_of_row(work, _integer(work, _ROW, row))
+        if first < 0:
+            return first
+        if first == last:
+            set_null(result, row)
+            continue
+        if size < 0 or size > _LARGEST_SIZE:
+            report(work, size, 0)
+            return d.BAD_SIZE
+        if size > limit - total:
+            report(work, (total + size) * descriptor[d.RESULT_BYTES], descriptor[d.LIMIT_BYTES])
+            return d.RESULT_TOO_LARGE
+        write_entry(descriptor, entries, row, total, size)
+        total += size
+    start = reserve_elements(descriptor, work, result, total)
+    for row in range(rows if start > 0 else 0):
+        entries[2 * row] += start
+    return min(start, 0)
+
+
+@njit
+def _compute_rows(descriptor, work, rows, result):
+    entries, out = array_at(get_data(result), 2 * rows, word), get_data(get_child(result))
+    for row in range(rows):
+        size = entries[2 * row + 1]
+        if size == 0:
+            continue
+        code = _pin_entries(descriptor, work, row)
+        if code == 0:
+            code = _read_operands(descriptor, work, row, size)
+        if code == 0:
+            code = compute(descriptor, work, work + 8 * ROW, out + entries[2 * row] * descriptor[d.RESULT_BYTES], size)
+        if code < 0:
+            return code
+    return 0
+
+
+@njit
+def _read_operands(descriptor, work, row, size):
+    """Write the operands of the kernel: positions, numbers and the array; returns 0 or an error code."""
+    operands, item_bytes = array_at(work + 8 * ROW, 6, word), descriptor[d.RESULT_BYTES]
+    first, last = _range_of_row(work, _integer(work, _ROW, row))
+    block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
+    head = array_at(block, c.BLOCK_WORDS, word)
+    operands[0] = block + offset_of_positions(head[c.BLOCK_ROWS]) + 4 * first
+    operands[2] = block + offset_of_numbers(head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]) + item_bytes * first
+    operands[1] = operands[3] = last - first
+    if not argument_is_valid(work, _ARRAY, row):
+        return _read_fills(work, operands, value_address(work, _FILL, row, item_bytes), item_bytes, size)
+    handle, kind, place = _integer(work, _ARRAY, row), descriptor[d.ELEMENT_TYPE], work + 8 * _PIN_OF_ARRAY
+    elements = pin(place, handle, kind, kind)
+    if elements < 0:
+        report(work, handle, 0)
+        return elements
+    if head[c.BLOCK_BOUND] > elements // size:
+        report(work, head[c.BLOCK_BOUND] - 1, size, elements)
+        return d.OUTSIDE_RESIDENT
+    operands[4], operands[5] = pinned_address(place), elements
+    return 0
+
+
+@njit
+def _read_fills(work, operands, fill, item_bytes, size):
+    """Let the kernel read one row of `size` fills for every entry; returns 0 or an error code."""
+    fills, entries = array_at(work + 8 * _FILLS, 1, word), operands[1]
+    free(fills[0])
+    fills[0] = malloc(4 * entries + 4 + size * item_bytes)
+    if fills[0] == 0:
+        report(work, 4 * entries + size * item_bytes, 0)
+        return d.OUT_OF_MEMORY
+    positions = array_at(fills[0], entries + 1, types.int32)
+    for entry in range(entries + 1):
+        positions[entry] = 0
+    start = fills[0] + 4 * (entries + entries % 2)
+    for index in range(size):
+        copy_bytes(start + index * item_bytes, fill, item_bytes)
+    operands[0], operands[4], operands[5] = fills[0], start, size
+    return 0

@@ -1,0 +1,262 @@
+"""Operands ordered by row in memory give numpy's results, and are chosen where that is cheaper."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from indexing import compress_wherever_possible, compressed_steps, indexed_steps
+from numpy.typing import NDArray
+from random_runs import random_runs
+
+import sparseeinsum as se
+from sparseeinsum.semantics.dense import evaluate_program
+
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+
+Array = NDArray[Any]
+
+
+@pytest.fixture
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans order operands by row wherever they can."""
+    compress_wherever_possible(monkeypatch)
+
+
+# EinSums, the promoted labels, and the operand that can then be ordered by row.
+PROGRAMS = {
+    "matrix product": ("T[i, m] = sum(A[i, j] * H[j, m])", "ij", 0),
+    "the other way round": ("T[i, m] = sum(H[j, m] * A[i, j])", "ij", 1),
+    "by columns": ("T[j, m] = sum(A[i, j] * G[i, m])", "ij", 0),
+    "two keys of rows": ("T[i, j, m] = sum(E[i, j, k] * K[k, m])", "ijk", 0),
+    "keys in another order": ("T[j, i, m] = sum(E[i, j, k] * K[k, m])", "ijk", 0),
+    "two keys of positions": ("T[i, m] = sum(E[i, j, k] * D[k, j, m])", "ijk", 0),
+    "a shared key": ("T[i, j, m] = sum(E[i, j, k] * D[k, j, m])", "ijk", 0),
+    "a key that only one has": ("T[i, m] = sum(E[i, j, k] * H[j, m])", "ijk", 0),
+    "two axes inside": ("T[i, m, n] = sum(A[i, j] * F[j, m, n])", "ij", 0),
+    "axes inside in another order": ("T[i, n, m] = sum(A[i, j] * F[j, m, n])", "ij", None),
+    "an axis that is added up": ("T[i, m] = sum(A[i, j] * F[j, m, n])", "ij", None),
+    "arrays on both sides": ("T[i, m] = sum(C[i, j, n] * H[j, m])", "ij", None),
+    "greatest": ("T[i, m] = max(A[i, j] * H[j, m])", "ij", None),
+    "distances": ("T[i, m] = sum((A[i, j] - H[j, m]) ^ 2)", "ij", None),
+    "no groups": ("T[i, j, m] = A[i, j] * H[j, m]", "ij", None),
+    "one group": ("T[m] = sum(A[i, j] * H[j, m])", "ij", None),
+    "a diagonal": ("T[i, m] = sum(B[i, i, j] * H[j, m])", "ij", None),
+}
+BOUNDS = {"i": 7, "j": 9, "k": 3, "m": 4, "n": 2}
+TENSORS = {"A": "ij", "B": "iij", "C": "ijn", "D": "kjm", "E": "ijk", "F": "jmn", "G": "im", "H": "jm", "K": "km"}
+DTYPES = ("float64", "float32", "int64", "complex128", "bool")
+NODES = 800
+
+
+def inputs(dtype: str, fill: float) -> dict[str, Array]:
+    """Tensors of which some rows, and many entries, are the fill."""
+    rng = np.random.default_rng(3)
+    arrays = {}
+    for name, labels in TENSORS.items():
+        shape = tuple(BOUNDS[label] for label in labels)
+        values = rng.integers(-3, 4, shape).astype(dtype)
+        if dtype == "complex128":
+            values = values + 1j * rng.integers(1, 4, shape)
+        values[rng.random(shape) < 0.5] = fill
+        values[2] = fill
+        arrays[name] = values
+    return arrays
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("fill", [0, 1])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_numpys(shared_db: se.Database, name: str, fill: int, dtype: str, everywhere: None) -> None:
+    text, keys, compressed = PROGRAMS[name]
+    if (dtype == "complex128" and "max" in text) or (dtype == "bool" and "-" in text):
+        pytest.skip("numpy has no such operation")
+    arrays = inputs(dtype, fill)
+    program = se.program(text)
+    for tensor in program.inputs:
+        shared_db.tensor(tensor, arrays[tensor], fill=fill, dtype=dtype, promoted=["dim_0"])
+    plan = shared_db.plan(program, pin={"T": tuple(keys)}, layout="any")
+    if dtype in ("float64", "float32") and fill == 0:
+        assert compressed_steps(plan) == ({} if compressed is None else {"T": compressed})
+    if dtype == "complex128":
+        assert compressed_steps(plan) == {}
+    if compressed_steps(plan):
+        assert "tensor_gather_sum(" in plan.sql()
+        assert "GROUP BY" not in plan.sql().partition("tensor_gather_sum")[2]
+    result = shared_db.run(plan, progress=False)["T"].to_numpy()
+    expected = evaluate_program(program, {tensor: arrays[tensor] for tensor in program.inputs})["T"]
+    np.testing.assert_allclose(result, expected, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("left", DTYPES)
+@pytest.mark.parametrize("right", DTYPES)
+def test_operands_of_different_dtypes(shared_db: se.Database, left: str, right: str, everywhere: None) -> None:
+    program = se.program("T[i, m] = sum(A[i, j] * H[j, m])")
+    arrays = {"A": inputs(left, 0)["A"], "H": inputs(right, 0)["H"]}
+    for name, array in arrays.items():
+        shared_db.tensor(name, array, promoted=["dim_0"] if name == "H" else ["dim_0", "dim_1"])
+    plan = shared_db.plan(program, pin={"T": ("i", "j")}, layout="any")
+    if (left, right) in (("int64", "float64"), ("float32", "float64"), ("bool", "float64")):
+        assert compressed_steps(plan) == {"T": 0}
+    result = shared_db.run(plan, progress=False)["T"]
+    expected = evaluate_program(program, arrays)["T"]
+    assert result.to_numpy().dtype == expected.dtype
+    np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-5)
+
+
+@dataclass(frozen=True)
+class RandomProduct:
+    """A sum of products, its operands as dense arrays, and what they are stored with.
+
+    Attributes:
+        labels: The labels of the operands and of the result.
+        arrays: The operands.
+        fills: Their fills.
+        promoted: The promoted axes of their tables.
+    """
+
+    labels: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    arrays: tuple[Array, Array]
+    fills: tuple[int, int]
+    promoted: tuple[list[str], list[str]]
+
+    @property
+    def text(self) -> str:
+        left, right, output = (", ".join(labels) for labels in self.labels)
+        return f"T[{output}] = sum(A[{left}] * H[{right}])"
+
+
+@st.composite
+def random_products(draw: st.DrawFn) -> RandomProduct:
+    """Labels of rows i, j; of positions k, l, q, the last of which the result has, too; and inside arrays m, p."""
+    rows, shared = draw(st.sampled_from(["i", "ij"])), draw(st.sampled_from(["k", "kl"]))
+    both, inside = draw(st.sampled_from(["", "q"])), draw(st.sampled_from(["m", "mp"]))
+    alone = draw(st.sampled_from(["", "n"]))
+    order = [draw(st.permutations(part)) for part in (rows + shared + both + alone, shared + both, rows + both)]
+    labels = (tuple(order[0]), (*order[1], *inside), (*order[2], *inside))
+    bounds = {label: draw(st.integers(1, 5)) for label in "ijklmnpq"}
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    arrays, fills, promoted = [], [], []
+    for axes in labels[:2]:
+        fill, density = draw(st.sampled_from([0, 0, 1])), draw(st.sampled_from([0.0, 0.2, 0.7, 1.0]))
+        shape = tuple(bounds[label] for label in axes)
+        values = rng.integers(-4, 5, shape).astype(draw(st.sampled_from(["float64", "float32", "int64"])))
+        values[rng.random(shape) >= density] = fill
+        arrays.append(values)
+        fills.append(fill)
+        promoted.append([f"dim_{axis}" for axis in range(len(axes)) if draw(st.booleans())])
+    return RandomProduct(labels, (arrays[0], arrays[1]), (fills[0], fills[1]), (promoted[0], promoted[1]))
+
+
+def test_random_products_are_numpys(shared_db: se.Database, everywhere: None) -> None:
+    compressed = []
+
+    @random_runs(60)
+    @given(random_products())
+    def run(product: RandomProduct) -> None:
+        for name, array, fill, promoted in zip("AH", product.arrays, product.fills, product.promoted, strict=True):
+            shared_db.tensor(name, array, fill=fill, promoted=promoted)
+        plan = shared_db.plan(product.text, pin={"T": product.labels[0]}, layout="any")
+        compressed.append(bool(compressed_steps(plan)))
+        left, right, output = ("".join(labels) for labels in product.labels)
+        expected = np.einsum(f"{left},{right}->{output}", *product.arrays)
+        result = shared_db.run(plan, progress=False)["T"].to_numpy()
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
+
+    run()
+    assert sum(compressed) > len(compressed) / 4
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (5, 0), (5, 4)])
+def test_empty_operands(db: se.Database, shape: tuple[int, int], everywhere: None) -> None:
+    """All entries of an operand are absent, or an axis has bound 0."""
+    a, h = np.ones((3, shape[0])), np.zeros(shape)
+    db.tensor("A", a)
+    db.tensor("H", scipy.sparse.coo_array(h), promoted=("dim_0",))
+    plan = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": "ij"})
+    np.testing.assert_array_equal(db.run(plan, progress=False)["T"].to_numpy(), a @ h)
+
+
+def test_a_row_that_turns_infinite_is_detected(db: se.Database, everywhere: None) -> None:
+    db.tensor("A", np.full((3, 3), 10.0), promoted=["dim_0", "dim_1"])
+    db.tensor("H", np.full((3, 2), 1e308), promoted=["dim_0"])
+    plan = db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": "ij"}, layout="any")
+    assert compressed_steps(plan) == {"T": 0}
+    with pytest.raises(se.EngineError, match="T turned NaN or infinite"):
+        db.run(plan, progress=False)
+    result = db.run(db.plan("T[i, m] = sum(A[i, j] * H[j, m])", pin={"T": "ij"}, nonfinite="allow"), progress=False)
+    np.testing.assert_array_equal(result["T"].to_numpy(), np.full((3, 2), np.inf))
+
+
+def test_several_steps_read_the_results_of_others(db: se.Database, everywhere: None) -> None:
+    rng = np.random.default_rng(1)
+    a, x = scipy.sparse.random_array((40, 40), density=0.1, rng=rng).toarray(), rng.random((40, 3))
+    db.tensor("A", a)
+    db.tensor("X", x)
+    text = """
+        Y[i, k] = sum(A[i, j] * X[j, k])
+        R[i, k] = relu(Y[i, k] - 0.2)
+        Z[i, k] = sum(A[i, j] * R[j, k])"""
+    plan = db.plan(text, rewrite=False, pin={"Y": "ij", "Z": "ij"})
+    assert len(compressed_steps(plan)) == 2
+    result = db.run(plan, progress=False)["Z"].to_numpy()
+    np.testing.assert_allclose(result, a @ np.maximum(a @ x - 0.2, 0), rtol=1e-12)
+
+
+@pytest.fixture
+def graph(db: se.Database) -> se.Database:
+    """A sparse matrix A of 800 nodes and dense rows X."""
+    rng = np.random.default_rng(0)
+    db.tensor("A", scipy.sparse.random_array((NODES, NODES), density=0.2, rng=rng))
+    db.tensor("X", rng.random((NODES, 64)))
+    return db
+
+
+PRODUCT = "T[i, m] = sum(A[i, j] * X[j, m])"
+
+
+def test_chosen_where_it_pays(graph: se.Database) -> None:
+    plan = graph.plan(PRODUCT)
+    assert compressed_steps(plan) == {"T": 0}
+    assert "T: A is ordered by i in memory, without a hash table of groups" in plan.explain()
+    assert compressed_steps(graph.plan(PRODUCT, optimizer="relational")) == {}
+
+
+def test_few_rows_are_grouped_by_hash(db: se.Database) -> None:
+    rng = np.random.default_rng(0)
+    db.tensor("A", scipy.sparse.random_array((200, NODES), density=0.2, rng=rng))
+    db.tensor("X", rng.random((NODES, 64)))
+    plan = db.plan(PRODUCT, pin={"T": "ij"})
+    assert compressed_steps(plan) == {}
+    assert indexed_steps(plan) == {"T": 1}
+
+
+def test_entries_beyond_memory_are_joined(graph: se.Database) -> None:
+    """Every thread may hold entries of its own."""
+    graph.connection.execute("SET memory_limit = '60MB'")
+    for threads, compressed in ((2, {"T": 0}), (100, {})):
+        graph.connection.execute(f"SET threads = {threads}")
+        assert compressed_steps(graph.plan(PRODUCT, pin={"T": "ij"})) == compressed
+
+
+def test_a_saved_plan_compresses_again(graph: se.Database, tmp_path: Path) -> None:
+    plan = graph.plan(PRODUCT)
+    plan.save(tmp_path / "plan.json")
+    again = graph.load_plan(tmp_path / "plan.json")
+    assert compressed_steps(again) == compressed_steps(plan) == {"T": 0}
+    assert again.sql() == plan.sql()
+
+
+def test_large_results_are_computed_in_ranges(db: se.Database, everywhere: None) -> None:
+    rng = np.random.default_rng(2)
+    a, x = scipy.sparse.random_array((4001, 300), density=0.01, rng=rng).toarray(), rng.random((300, 100))
+    db.tensor("A", a)
+    db.tensor("X", x, promoted=["dim_0"])
+    plan = db.plan(PRODUCT, pin={"T": "ij"})
+    assert plan.sql().count("RANGE(") > 2
+    np.testing.assert_allclose(db.run(plan, progress=False)["T"].to_numpy(), a @ x, rtol=1e-12)

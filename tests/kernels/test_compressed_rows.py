@@ -1,0 +1,239 @@
+"""Entries that are ordered by row in memory give the sums that numpy gives, or an error that names what is wrong."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sql_errors import expect_error
+
+import sparseeinsum as se
+from sparseeinsum.kernels.compression import LARGEST, MOST_CAPACITY
+from sparseeinsum.kernels.duckdb.library import require_library
+from sparseeinsum.kernels.residents import MAX_RESIDENTS
+
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+
+Connection = duckdb.DuckDBPyConnection
+TYPES = {"DOUBLE": np.float64, "FLOAT": np.float32, "BIGINT": np.int64}
+ROWS, POSITIONS, WIDTH, ENTRIES = 700, 500, 5, 9000
+
+
+@pytest.fixture(scope="module")
+def connection(shared_db: se.Database) -> Connection:
+    """Entries e in random order, some of them twice, in most of the rows; and the rows x of an array, some absent."""
+    connection: Connection = shared_db.connection
+    connection.execute(
+        f"CREATE TABLE e AS SELECT n * 7919 % {ROWS - 20} AS i, n * n % {POSITIONS} AS j, n % 17 - 8 AS val "
+        f"FROM range({ENTRIES}) AS t(n) ORDER BY hash(n)"
+    )
+    connection.execute(
+        f"CREATE TABLE x AS SELECT j, list_transform(range({WIDTH}), lambda k: j * 3 - k) AS val "
+        f"FROM range({POSITIONS}) AS t(j) WHERE j % 11 <> 0"
+    )
+    return connection
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """Assert that no memory outlives its statement."""
+    yield
+    assert require_library().count_residents() == 0
+
+
+def arrays(connection: Connection, fill: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The entries as a dense matrix, with those of one place added up, and the array that they are multiplied with."""
+    left, right = np.zeros((ROWS, POSITIONS)), np.full((POSITIONS, WIDTH), float(fill))
+    i, j, val = connection.execute("SELECT i, j, val FROM e").fetchnumpy().values()
+    np.add.at(left, (i, j), val)
+    for position, row in connection.execute("SELECT j, val FROM x").fetchall():
+        right[position] = row
+    return left, right
+
+
+def product(sql_type: str = "DOUBLE", fill: int = 0, entries: str = "e", array: str = "x") -> str:
+    return (
+        f"WITH a AS (SELECT tensor_compressed(val::{sql_type}, i, j, {ROWS}) AS handle FROM {entries}), "
+        f"b AS (SELECT tensor_resident(val::{sql_type}[], j, {POSITIONS}, {fill}::{sql_type}) AS handle FROM {array}) "
+        f"SELECT i, tensor_gather_sum(a.handle, i, b.handle, {WIDTH}, {fill}::{sql_type}) AS val "
+        f"FROM range({ROWS}) AS r(i) CROSS JOIN a CROSS JOIN b"
+    )
+
+
+@pytest.mark.parametrize("fill", [0, 2])
+@pytest.mark.parametrize("sql_type", TYPES)
+def test_sums_are_numpys(connection: Connection, sql_type: str, fill: int) -> None:
+    present = f"SELECT * FROM ({product(sql_type, fill)}) WHERE val IS NOT NULL ORDER BY i"
+    columns = connection.execute(present).fetchnumpy()
+    left, right = arrays(connection, fill)
+    assert [(i,) for i in columns["i"]] == connection.execute("SELECT DISTINCT i FROM e ORDER BY i").fetchall()
+    result = np.stack(list(columns["val"]))
+    assert result.dtype == TYPES[sql_type]
+    np.testing.assert_allclose(result, (left @ right)[columns["i"]], rtol=1e-6 if sql_type == "FLOAT" else 1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("order", ["i, j", "hash(n)"])
+def test_many_chunks_of_entries(connection: Connection, threads: int, order: str) -> None:
+    """There are several row groups, so that states are merged, and several chunks in a state."""
+    count = 5 * MOST_CAPACITY
+    connection.execute(f"SET threads = {threads}")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE many AS SELECT n % 1000 AS i, n // 1000 AS j, 1 AS val "
+        f"FROM range({count}) AS t(n) ORDER BY {order}"
+    )
+    query = f"""
+        WITH a AS (SELECT tensor_compressed(val::DOUBLE, i, j, 1000) AS handle FROM many),
+        b AS (SELECT tensor_resident([j]::DOUBLE[], j, {count // 1000 + 1}, 0::DOUBLE) AS handle
+              FROM range({count // 1000 + 1}) AS t(j))
+        SELECT i, tensor_gather_sum(a.handle, i, b.handle, 1, 0::DOUBLE) AS val
+        FROM range(1000) AS r(i) CROSS JOIN a CROSS JOIN b ORDER BY i"""
+    sums = connection.execute(query).fetchall()
+    connection.execute("RESET threads")
+    n = np.arange(count)
+    expected = np.bincount(n % 1000, weights=n // 1000)
+    assert sums == [(row, [value]) for row, value in enumerate(expected)]
+
+
+def test_an_array_without_rows_is_all_fill(connection: Connection) -> None:
+    left, _ = arrays(connection)
+    records = connection.execute(product("BIGINT", 3, array="x WHERE false")).fetchall()
+    assert dict(records) == {
+        row: [3 * int(left[row].sum())] * WIDTH if row < ROWS - 20 else None for row in range(ROWS)
+    }
+
+
+def test_no_entries_and_null_arguments_give_null(connection: Connection) -> None:
+    assert connection.execute(f"SELECT DISTINCT val FROM ({product(entries='e WHERE false')})").fetchall() == [(None,)]
+    some = "(SELECT CASE WHEN j > 3 THEN val END AS val, i, j FROM e)"
+    few = dict(connection.execute(product("BIGINT", entries=some)).fetchall())
+    many = dict(connection.execute(product("BIGINT", entries="e WHERE j > 3")).fetchall())
+    assert few == many
+    for arguments in ("NULL, 2, 0::DOUBLE", "1, NULL, 0::DOUBLE", "1, 2, NULL::DOUBLE"):
+        row, size, fill = arguments.split(", ")
+        call = f"tensor_gather_sum(a.handle, {row}, NULL, {size}, {fill})"
+        query = f"SELECT {call} FROM (SELECT tensor_compressed(1::DOUBLE, 1, 1, 3) AS handle) AS a"
+        assert connection.execute(query).fetchall() == [(None,)]
+
+
+def test_rows_of_no_elements(connection: Connection) -> None:
+    query = "SELECT tensor_gather_sum(handle, 1, NULL, 0, 0::DOUBLE) FROM (SELECT tensor_compressed(1::DOUBLE, 1, 0, 2)"
+    assert connection.execute(f"{query} AS handle)").fetchall() == [([],)]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("tensor_compressed(1.0::DOUBLE, -1, 0, 3)", ("row -1", "position 0", "0 to 2")),
+        ("tensor_compressed(1.0::DOUBLE, 3, 0, 3)", ("row 3",)),
+        ("tensor_compressed(1.0::DOUBLE, 0, 0, 0)", ("row 0",)),
+        ("tensor_compressed(1.0::DOUBLE, 0, -1, 3)", ("position -1",)),
+        (f"tensor_compressed(1.0::DOUBLE, 0, {LARGEST}, 3)", (f"position {LARGEST}",)),
+        (f"tensor_compressed(1.0::DOUBLE, 0, 0, {LARGEST + 1})", ("rows is", LARGEST + 1)),
+        ("tensor_compressed(1.0::DOUBLE, 0, 0, -1)", ("rows is -1",)),
+        ("tensor_compressed(1.0::DOUBLE, 0, 0, n) FROM (VALUES (1), (2)) AS t(n)", ("row", 2, 1)),
+    ],
+)
+def test_invalid_entries_are_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
+    expect_error(connection, f"SELECT {call}", "tensor_compressed", *words)
+
+
+def gather(row: str = "1", array: str = "b.handle", size: str = "2", fill: str = "0::DOUBLE") -> str:
+    return f"tensor_gather_sum(a.handle, {row}, {array}, {size}, {fill})"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (gather(row="-1"), ("row -1", "0 to 2")),
+        (gather(row="3"), ("row 3",)),
+        (gather(row="9223372036854775807"), ("row 9223372036854775807",)),
+        (gather(size="3"), ("row 2", "3 elements", "6")),
+        (gather(size="-1"), ("size -1",)),
+        (gather(size="4611686018427387904"), ("2^40",)),
+        (gather(size="1099511627776"), ("bytes",)),
+        (gather(fill="0::FLOAT"), ("another type",)),
+        (gather(fill="0::BIGINT"), ("another type",)),
+        (gather(array="a.handle"), ("another type",)),
+        (gather(array="b.handle + 1"), ("no array is resident",)),
+        (gather().replace("a.handle", "b.handle"), ("another type",)),
+        (gather().replace("a.handle", "a.handle + 1024"), ("no array is resident",)),
+        ("tensor_row(a.handle, 0, 1, 0::DOUBLE)", ("another type",)),
+        ("tensor_row(a.handle, 0, 1, 0::BIGINT)", ("another type",)),
+    ],
+)
+def test_invalid_reads_are_refused(connection: Connection, call: str, words: tuple[object, ...]) -> None:
+    """The entries have positions 0 to 2; the array has three rows of two elements."""
+    handles = """
+        a AS (SELECT tensor_compressed(1::DOUBLE, j, j, 3) AS handle FROM range(3) AS t(j)),
+        b AS (SELECT tensor_resident([j, j]::DOUBLE[], j, 3, 0::DOUBLE) AS handle FROM range(3) AS t(j))"""
+    function = call[: call.index("(")]
+    expect_error(connection, f"WITH {handles} SELECT {call} FROM a CROSS JOIN b", function, *words)
+
+
+def test_overflow_is_an_error(connection: Connection) -> None:
+    query = f"""
+        WITH a AS (SELECT tensor_compressed({2**62}, 0, j, 1) AS handle FROM range(2) AS t(j)),
+        b AS (SELECT tensor_resident([1], j, 2, 0) AS handle FROM range(2) AS t(j))
+        SELECT tensor_gather_sum(a.handle, 0, b.handle, 1, 0) FROM a CROSS JOIN b"""
+    expect_error(connection, query, "tensor_gather_sum", "int64 overflow")
+
+
+@pytest.mark.parametrize("frame", ["", "ORDER BY n ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"])
+def test_windows_give_sums_or_an_error(connection: Connection, frame: str) -> None:
+    """A window function reads, merges and finalises states again."""
+    query = f"""
+        SELECT n, tensor_gather_sum(handle, 0, NULL, 1, 1::BIGINT) FROM (
+            SELECT n, tensor_compressed(n, 0, 0, 1) OVER ({frame}) AS handle FROM range(40) AS t(n)) ORDER BY n"""
+    try:
+        sums = connection.execute(query).fetchall()
+    except duckdb.InvalidInputException as error:  # the engine may give up states once it has their results
+        assert "no array is resident" in str(error) or "ordered already" in str(error)
+        return
+    for n, (total,) in sums:
+        assert total == sum(range(max(n - 2, 0), min(n + 2, 40)) if frame else range(40))
+
+
+def test_too_many_are_refused(connection: Connection) -> None:
+    handles = ", ".join(f"tensor_compressed({number}, 0, 0, 1)" for number in range(MAX_RESIDENTS + 1))
+    expect_error(connection, f"SELECT {handles}", "tensor_compressed", MAX_RESIDENTS)
+
+
+def test_a_handle_ends_with_its_statement(connection: Connection) -> None:
+    ((handle,),) = connection.execute("SELECT tensor_compressed(1::DOUBLE, 0, 0, 1)").fetchall()
+    expect_error(connection, f"SELECT tensor_gather_sum({handle}, 0, NULL, 1, 0::DOUBLE)", "tensor_gather_sum", handle)
+
+
+_INTEGERS = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(_INTEGERS, _INTEGERS, _INTEGERS, _INTEGERS)
+def test_invented_handles_are_refused(connection: Connection, entries: int, row: int, array: int, size: int) -> None:
+    query = "SELECT tensor_gather_sum(CASE WHEN i = 1 THEN $1 ELSE $1 END, $2, $3, $4, 0::DOUBLE) FROM range(3) AS t(i)"
+    with pytest.raises(duckdb.InvalidInputException, match="tensor_gather_sum"):
+        connection.execute(query, [entries, row, array, size]).fetchall()
+
+
+@given(st.data())
+def test_random_entries(connection: Connection, data: st.DataObject) -> None:
+    rows, positions, width = (data.draw(st.integers(1, 6)) for _ in range(3))
+    entry = st.tuples(st.integers(-9, 9), st.integers(0, rows - 1), st.integers(0, positions - 1))
+    entries = data.draw(st.lists(entry, min_size=1, max_size=30))
+    array = np.arange(positions * width).reshape(positions, width) % 7 - 3
+    values = ", ".join(map(str, entries))
+    lines = ", ".join(f"({position}, {line.tolist()})" for position, line in enumerate(array))
+    query = f"""
+        WITH e AS (SELECT * FROM (VALUES {values}) AS t(val, i, j)), x AS (SELECT * FROM (VALUES {lines}) AS t(j, val)),
+        a AS (SELECT tensor_compressed(val::BIGINT, i, j, {rows}) AS handle FROM e),
+        b AS (SELECT tensor_resident(val::BIGINT[], j, {positions}, 0::BIGINT) AS handle FROM x)
+        SELECT tensor_gather_sum(a.handle, i, b.handle, {width}, 0::BIGINT)
+        FROM range({rows}) AS r(i) CROSS JOIN a CROSS JOIN b ORDER BY i"""
+    expected: dict[int, NDArray[Any]] = {}
+    for value, row, position in entries:
+        expected[row] = expected.get(row, np.zeros(width, int)) + value * array[position]
+    result = [row for (row,) in connection.execute(query).fetchall()]
+    assert result == [list(expected[row]) if row in expected else None for row in range(rows)]
