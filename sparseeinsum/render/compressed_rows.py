@@ -1,6 +1,5 @@
 """Render: numbers that are ordered by row in memory, and sums of products that are computed row by row."""
 
-import itertools
 import math
 
 from sqlglot import exp
@@ -9,15 +8,13 @@ from sparseeinsum.algebra.operators import Compress, Contract
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, converted, integer
+from sparseeinsum.render.dialects import DUCKDB
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of
 from sparseeinsum.render.sources import SelectSource, aliased, named
 from sparseeinsum.render.values import with_finite_check
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
 
-# DuckDB reads a range with one thread, but several ranges in parallel. A range is read in vectors of 2,048 rows, and
-# a smaller part of the result is not worth a thread.
-_MOST_RANGES = 8
-_LEAST_ELEMENTS = 1 << 17
+_VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
 _ROW_COLUMN = "row_number"
 
 
@@ -45,18 +42,19 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
     """
     output, compressed = relation.output, relation.inputs[relation.compressed or 0]
     assert isinstance(compressed, Compress)
-    row = exp.column(_ROW_COLUMN, table="r")
+    row, size = exp.column(_ROW_COLUMN, table="r"), array.schema.list_length
+    numbers = call("tensor_row_numbers", integer(_row_count(compressed)), integer(_rows_together(size)))
     gathered = call(
         "tensor_gather_sum",
         exp.column(HANDLE_COLUMN, table="u"),
         row,
         exp.column(HANDLE_COLUMN, table="v"),
-        integer(array.schema.list_length),
+        integer(size),
         element_of(array.schema),
     )
     rows = (
         exp.select(row.copy(), exp.alias_(gathered, VALUE_COLUMN))
-        .from_(_row_numbers(_row_count(compressed), array.schema.list_length).subquery("r"))
+        .from_(exp.alias_(exp.Table(this=numbers), "r", table=True))
         .join(aliased(entries.table, "u"), join_type="CROSS")
         .join(aliased(array.table, "v"), join_type="CROSS")
     )
@@ -76,14 +74,6 @@ def _row_count(relation: Compress) -> int:
     return math.prod(counts[axes[axis].name] for axis in relation.row_axes)
 
 
-def _row_numbers(rows: int, size: int) -> exp.Query:
-    """The numbers of all rows, in ranges that are read in parallel, for a result of `size` elements a row."""
-    count = max(min(_MOST_RANGES, rows * size // _LEAST_ELEMENTS), 1)
-    bounds = [rows * part // count for part in range(count + 1)]
-    ranges = [
-        exp.select(exp.column("range").as_(_ROW_COLUMN)).from_(
-            exp.Table(this=call("RANGE", integer(low), integer(high)))
-        )
-        for low, high in itertools.pairwise(bounds)
-    ]
-    return exp.union(*ranges, distinct=False) if count > 1 else ranges[0]
+def _rows_together(size: int) -> int:
+    """How many rows of the result, of `size` elements each, a vector has: few enough for the processor's cache."""
+    return min(max(_VECTOR_ELEMENTS // max(size, 1), 1), DUCKDB.vector_rows)

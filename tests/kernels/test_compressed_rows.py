@@ -208,6 +208,31 @@ def test_a_handle_ends_with_its_statement(connection: Connection) -> None:
     expect_error(connection, f"SELECT tensor_gather_sum({handle}, 0, NULL, 1, 0::DOUBLE)", "tensor_gather_sum", handle)
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize(("rows", "together"), [(0, 5), (1, 1), (10, 3), (10_000, 7), (300_000, 2048), (9000, 10**12)])
+def test_all_rows_are_numbered(connection: Connection, rows: int, together: int, threads: int) -> None:
+    connection.execute(f"SET threads = {threads}")
+    numbers = connection.execute(f"SELECT row_number FROM tensor_row_numbers({rows}, {together})").fetchnumpy()
+    connection.execute("RESET threads")
+    np.testing.assert_array_equal(np.sort(numbers["row_number"]), np.arange(rows))
+
+
+@pytest.mark.parametrize("arguments", ["-3, 5", "NULL, 5", "0, 0"])
+def test_no_rows_are_numbered(connection: Connection, arguments: str) -> None:
+    assert connection.execute(f"FROM tensor_row_numbers({arguments})").fetchall() == []
+
+
+def test_rows_are_numbered_again_in_one_statement(connection: Connection) -> None:
+    query = (
+        "SELECT count(*) FROM tensor_row_numbers(500, 9) AS a JOIN tensor_row_numbers(700, 0) AS b USING (row_number)"
+    )
+    prepared = f"PREPARE numbered AS {query}"
+    for statement in (query, prepared, "EXECUTE numbered", "EXECUTE numbered"):
+        result = connection.execute(statement).fetchall()
+        assert result in ([(500,)], []) or statement == prepared
+    connection.execute("DEALLOCATE numbered")
+
+
 _INTEGERS = st.integers(-(2**63), 2**63 - 1)
 
 

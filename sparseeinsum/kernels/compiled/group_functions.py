@@ -9,7 +9,7 @@ from sparseeinsum.kernels.compiled import matrix_products, measures, processor_c
 from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.blas_calls import gemm_code
 from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
-from sparseeinsum.kernels.compiled.duckdb import compression, gathers, hint, registration, views
+from sparseeinsum.kernels.compiled.duckdb import compression, gathers, hint, registration, row_numbers, views
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
 from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
@@ -43,6 +43,10 @@ _DUCKDB: tuple[Compiled, ...] = (
     hint.hint_bind,
     hint.hint_init,
     hint.hint_scan,
+    row_numbers.row_numbers_bind,
+    row_numbers.row_numbers_init,
+    row_numbers.row_numbers_scan,
+    row_numbers.row_numbers_destroy,
     registration.load_extension,
 )
 _POSTGRESQL: tuple[Compiled, ...] = (

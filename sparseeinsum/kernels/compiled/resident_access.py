@@ -39,6 +39,17 @@ def _words():
 
 
 @njit
+def lock_table():
+    """Wait until no other thread has the table, then keep it until `unlock_table`."""
+    _lock(_table_address() + 8 * LOCK)
+
+
+@njit
+def unlock_table():
+    _unlock(_table_address() + 8 * LOCK)
+
+
+@njit
 def _slot(words, index):
     start = SLOTS + index * SLOT_WORDS
     return words[start : start + SLOT_WORDS]
@@ -64,7 +75,7 @@ def publish(vector, elements, element_type):
     """
     words = _words()
     handle = word(0)
-    _lock(_table_address() + 8 * LOCK)
+    lock_table()
     for index in range(MAX_RESIDENTS):
         slot = _slot(words, index)
         if slot[HANDLE] == 0:
@@ -74,7 +85,7 @@ def publish(vector, elements, element_type):
             handle = word(_IS_HANDLE) | (random << SLOT_BITS) | index
             slot[HANDLE], slot[VECTOR], slot[ELEMENTS], slot[TYPE] = handle, vector, elements, element_type
             break
-    _unlock(_table_address() + 8 * LOCK)
+    unlock_table()
     return handle
 
 
@@ -82,12 +93,12 @@ def publish(vector, elements, element_type):
 def withdraw(handle):
     """Remove an array from the table; vectors that already share it keep it."""
     words = _words()
-    _lock(_table_address() + 8 * LOCK)
+    lock_table()
     slot = _slot(words, handle & (MAX_RESIDENTS - 1))
     if slot[HANDLE] == handle:
         slot[HANDLE] = 0
         words[LIVE] -= 1
-    _unlock(_table_address() + 8 * LOCK)
+    unlock_table()
 
 
 @njit
@@ -95,11 +106,11 @@ def share(handle, element_type, vector):
     """Make a vector refer to a resident array, which then lives as long; returns its elements or an error code."""
     words = _words()
     elements = word(d.NOT_RESIDENT)
-    _lock(_table_address() + 8 * LOCK)
+    lock_table()
     slot = _slot(words, handle & (MAX_RESIDENTS - 1))
     if handle > 0 and slot[HANDLE] == handle:
         elements = slot[ELEMENTS] if slot[TYPE] == element_type else word(d.RESIDENT_TYPE_DIFFERS)
         if elements >= 0:
             _reference(vector, slot[VECTOR])
-    _unlock(_table_address() + 8 * LOCK)
+    unlock_table()
     return elements

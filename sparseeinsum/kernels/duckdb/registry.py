@@ -13,6 +13,7 @@ from sparseeinsum.kernels.static_data import StaticText, StaticWords
 
 REGISTRY = "registry"  # the symbol of its words
 HINT_FUNCTION = "tensor_no_tuples"
+ROW_NUMBERS_FUNCTION = "tensor_row_numbers"
 
 _FLOAT, _DOUBLE, _VARCHAR = 10, 11, 17  # duckdb_type in duckdb.h
 _NAMES = {r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", _VARCHAR: "VARCHAR"}
@@ -33,6 +34,13 @@ _TEXTS = (
     ),
     StaticText("hint_name", HINT_FUNCTION),
     StaticText("hint_column", "nothing"),
+    StaticText("row_numbers_name", ROW_NUMBERS_FUNCTION),
+    StaticText("row_numbers_column", "row_number"),
+)
+# The words of table functions, see registry_layout.py.
+_TABLE_FUNCTIONS: tuple[tuple[int | str, ...], ...] = (
+    ("hint_name", "hint_column", "hint_bind", "hint_init", "hint_scan", 0),
+    ("row_numbers_name", "row_numbers_info", "row_numbers_bind", "row_numbers_init", "row_numbers_scan", 2),
 )
 
 
@@ -47,6 +55,8 @@ def registry() -> Iterator[StaticText | StaticWords]:
             yield descriptor
             entries += _entry(function, dtype, descriptor.name)
     yield StaticWords("entries", tuple(entries))
+    yield StaticWords("row_numbers_info", ("row_numbers_column", "row_numbers_destroy"))
+    yield StaticWords("table_functions", tuple(word for function in _TABLE_FUNCTIONS for word in function))
     words: dict[int, int | str] = {
         r.ENTRIES: "entries",
         r.ENTRY_COUNT: len(entries) // r.ENTRY_WORDS,
@@ -54,11 +64,8 @@ def registry() -> Iterator[StaticText | StaticWords]:
         r.UNCONNECTED: "unconnected",
         r.REFUSED: "refused",
         r.OTHER_DATABASE: "other_database",
-        r.HINT_NAME: "hint_name",
-        r.HINT_COLUMN: "hint_column",
-        r.HINT_BIND: "hint_bind",
-        r.HINT_INIT: "hint_init",
-        r.HINT_SCAN: "hint_scan",
+        r.TABLE_FUNCTIONS: "table_functions",
+        r.TABLE_FUNCTION_COUNT: len(_TABLE_FUNCTIONS),
     }
     yield StaticWords(REGISTRY, tuple(words[place] for place in range(r.REGISTRY_WORDS)))
 

@@ -9,12 +9,13 @@ LARGEST_VECTOR = 2  # bytes
 UNCONNECTED = 3  # addresses of the texts of three errors
 REFUSED = 4
 OTHER_DATABASE = 5
-HINT_NAME = 6  # the table function of hint.py: addresses of its name, its column's name and its three callbacks
-HINT_COLUMN = 7
-HINT_BIND = 8
-HINT_INIT = 9
-HINT_SCAN = 10
-REGISTRY_WORDS = 11
+TABLE_FUNCTIONS = 6  # address of the table functions, one after the other
+TABLE_FUNCTION_COUNT = 7
+REGISTRY_WORDS = 8
+
+# A table function: addresses of its name, its extra info and its three callbacks; how many BIGINTs it takes.
+TABLE_NAME, TABLE_INFO, TABLE_BIND, TABLE_INIT, TABLE_SCAN, TABLE_PARAMETERS = range(6)
+TABLE_WORDS = 6
 
 # An entry: one function of one dtype.
 NAME = 0

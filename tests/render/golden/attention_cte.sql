@@ -17,39 +17,7 @@ WITH X_compressed AS MATERIALIZED (
     SELECT
       r.row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 1024, CAST(0 AS DOUBLE)) AS val
-    FROM (
-      SELECT
-        range AS row_number
-      FROM RANGE(0, 338)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(338, 677)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(677, 1015)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(1015, 1354)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(1354, 1692)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(1692, 2031)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(2031, 2369)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(2369, 2708)
-    ) AS r
+    FROM tensor_row_numbers(2708, 64) AS r
     CROSS JOIN X_compressed AS u
     CROSS JOIN WQ_resident AS v
   ) AS s
@@ -69,39 +37,7 @@ WITH X_compressed AS MATERIALIZED (
     SELECT
       r.row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 1024, CAST(0 AS DOUBLE)) AS val
-    FROM (
-      SELECT
-        range AS row_number
-      FROM RANGE(0, 338)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(338, 677)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(677, 1015)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(1015, 1354)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(1354, 1692)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(1692, 2031)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(2031, 2369)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(2369, 2708)
-    ) AS r
+    FROM tensor_row_numbers(2708, 64) AS r
     CROSS JOIN X_compressed AS u
     CROSS JOIN WK_resident AS v
   ) AS s

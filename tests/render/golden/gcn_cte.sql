@@ -53,27 +53,7 @@ WITH T0 AS (
     SELECT
       r.row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 256, CAST(0 AS DOUBLE)) AS val
-    FROM (
-      SELECT
-        range AS row_number
-      FROM RANGE(0, 541)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(541, 1083)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(1083, 1624)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(1624, 2166)
-      UNION ALL
-      SELECT
-        range AS row_number
-      FROM RANGE(2166, 2708)
-    ) AS r
+    FROM tensor_row_numbers(2708, 256) AS r
     CROSS JOIN T2_compressed AS u
     CROSS JOIN W1_resident AS v
   ) AS s

@@ -17,11 +17,7 @@ WITH A_compressed AS (
     SELECT
       r.row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 5, CAST(0 AS DOUBLE)) AS val
-    FROM (
-      SELECT
-        range AS row_number
-      FROM RANGE(0, 30)
-    ) AS r
+    FROM tensor_row_numbers(30, 2048) AS r
     CROSS JOIN A_compressed AS u
     CROSS JOIN B_resident AS v
   ) AS s

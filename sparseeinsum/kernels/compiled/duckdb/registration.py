@@ -28,6 +28,7 @@ _set_destructor = types.ExternalFunction("duckdb_aggregate_function_set_destruct
 _create_table_function = types.ExternalFunction("duckdb_create_table_function", word())
 _destroy_table_function = types.ExternalFunction("duckdb_destroy_table_function", nothing(word))
 _set_table_name = types.ExternalFunction("duckdb_table_function_set_name", nothing(word, word))
+_add_table_parameter = types.ExternalFunction("duckdb_table_function_add_parameter", nothing(word, word))
 _set_table_info = types.ExternalFunction("duckdb_table_function_set_extra_info", nothing(word, word, word))
 _set_bind = types.ExternalFunction("duckdb_table_function_set_bind", nothing(word, word))
 _set_init = types.ExternalFunction("duckdb_table_function_set_init", nothing(word, word))
@@ -104,7 +105,11 @@ def _register_all(registry, memory):
         if status != 0:
             return entry[r.NAME]
         first = end
-    return 0 if _register_hint(registry, memory) == 0 else registry[r.HINT_NAME]
+    for index in range(registry[r.TABLE_FUNCTION_COUNT]):
+        function = array_at(registry[r.TABLE_FUNCTIONS] + 8 * r.TABLE_WORDS * index, r.TABLE_WORDS, word)
+        if _register_table(function, memory) != 0:
+            return function[r.TABLE_NAME]
+    return 0
 
 
 @njit
@@ -179,14 +184,18 @@ _register_aggregates = _make_registrar("aggregate", _set_aggregate_code)
 
 
 @njit
-def _register_hint(registry, memory):
+def _register_table(words, memory):
+    """Register a table function; returns 0, or another number if DuckDB refuses it."""
     function = _slot(memory, _FUNCTION)
     function[0] = _create_table_function()
-    _set_table_name(function[0], registry[r.HINT_NAME])
-    _set_table_info(function[0], registry[r.HINT_COLUMN], 0)
-    _set_bind(function[0], registry[r.HINT_BIND])
-    _set_init(function[0], registry[r.HINT_INIT])
-    _set_scan(function[0], registry[r.HINT_SCAN])
+    _set_table_name(function[0], words[r.TABLE_NAME])
+    _set_table_info(function[0], words[r.TABLE_INFO], 0)
+    for _ in range(words[r.TABLE_PARAMETERS]):
+        _add_table_parameter(function[0], create_type(r.BIGINT, memory + 8 * _TYPE))
+        destroy_type(memory + 8 * _TYPE)
+    _set_bind(function[0], words[r.TABLE_BIND])
+    _set_init(function[0], words[r.TABLE_INIT])
+    _set_scan(function[0], words[r.TABLE_SCAN])
     status = _register_table_function(_slot(memory, _CONNECTION)[0], function[0])
     _destroy_table_function(memory + 8 * _FUNCTION)
     return status
