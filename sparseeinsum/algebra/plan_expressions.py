@@ -29,7 +29,7 @@ from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.compositions import DropAxis, InsertAxis
 from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import AggregateFold, CompensatedFold, Fold
-from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Elementwise, Kernel
+from sparseeinsum.algebra.relational.kernels import NAMES, Elementwise, Kernel, kernel_of
 from sparseeinsum.algebra.relational.keys import (
     Integer,
     KeyExpression,
@@ -355,15 +355,10 @@ class _ContractionBuilder:
         einsum, output = self.contract.einsum, self.contract.output
         inside = [self._inside(index) for index in range(len(self.operands))]
         output_labels = tuple(self.contract.labels[position] for position in output.decomposition.array_axes)
-        is_elementwise = einsum.along is None and all(labels == output_labels for labels in inside)
-        if is_elementwise and len(set(output_labels)) == len(output_labels):
-            return Elementwise(einsum.join)
         is_aggregated = any(label not in output_labels for labels in inside for label in labels)
         references = tuple(Reference(name, labels) for name, labels in zip(NAMES, inside, strict=False))
         aggregate = einsum.aggregate if is_aggregated or einsum.along is not None else None
-        return EinSumKernel(
-            EinSum(Reference("w", output_labels), references, einsum.join, aggregate, along=einsum.along)
-        )
+        return kernel_of(EinSum(Reference("w", output_labels), references, einsum.join, aggregate, along=einsum.along))
 
     def _aggregated(self, expression: Expression, labels: Sequence[str]) -> Expression:
         """The aggregation to the keys of the result, in their order."""

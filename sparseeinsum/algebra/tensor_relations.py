@@ -10,7 +10,7 @@ from sparseeinsum.algebra.implementation.placements import PlacementLike
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import as_fold
-from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Kernel, as_kernel
+from sparseeinsum.algebra.relational.kernels import NAMES, Bound, EinSumKernel, Kernel, as_kernel, kernel_of
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.relational_expressions import (
@@ -72,7 +72,8 @@ class TensorRelation:
             kernel: A kernel of an array u of this relation and an array v of the other one.
         """
         left, right = (tuple(positions) for positions in zip(*on, strict=True)) if on else ((), ())
-        return TensorRelation(Join(self.expression, other.expression, left, right, parse_kernel(kernel, 2)))
+        parsed = parse_kernel(kernel, self.type.bound, other.type.bound)
+        return TensorRelation(Join(self.expression, other.expression, left, right, parsed))
 
     def rekey(self, keys: Callable[..., Any]) -> "TensorRelation":
         """The tuples with other keys.
@@ -88,7 +89,7 @@ class TensorRelation:
 
     def transform(self, kernel: str | Kernel) -> "TensorRelation":
         """A kernel of every array, which is named u."""
-        return TensorRelation(Transform(self.expression, parse_kernel(kernel, 1)))
+        return TensorRelation(Transform(self.expression, parse_kernel(kernel, self.type.bound)))
 
     def tile(self, axis: int, size: int) -> "TensorRelation":
         """Arrays cut into tiles of `size` indices along an axis; a new last part of the key numbers the tiles."""
@@ -132,16 +133,17 @@ class TensorRelation:
         return write_expression(self.expression)
 
 
-def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
+def parse_kernel(text: str | Kernel, *bounds: Bound) -> Kernel:
     """A kernel, given as one or as text: an EinSum of u and v, or the name of a function.
 
     Args:
         text: The kernel.
-        operands: How many arrays it must take.
+        bounds: The bounds of the arrays that it must take.
 
     Raises:
-        AlgebraError: It is no kernel of so many arrays.
+        AlgebraError: It is no kernel of such arrays.
     """
+    operands = len(bounds)
     if isinstance(text, Kernel) or "=" not in text:
         return as_kernel(text, operands)
     try:
@@ -161,7 +163,9 @@ def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
     read = tuple(sorted(einsum.operands, key=lambda operand: operand.tensor))
     join = _reordered(einsum.join, order)
     output = Reference("w", einsum.output.labels)
-    return EinSumKernel(EinSum(output, read, join, einsum.aggregate, along=einsum.along))
+    kernel = EinSumKernel(EinSum(output, read, join, einsum.aggregate, along=einsum.along))
+    kernel.bound(*bounds)  # labels tell how many axes arrays must have, and an elementwise kernel has none
+    return kernel_of(kernel.einsum)
 
 
 def _reordered(expression: Scalar, order: Sequence[int]) -> Scalar:

@@ -244,7 +244,7 @@ class LocalMap(OneInput["SitePlan"]):
             raise AlgebraError(
                 f"{self.keys} makes {self.keys.copies} keys, and {self.kernel} {self.kernel.copies} arrays"
             )
-        if pending is not None and not (self.keys.copies == 1 and commutes(self.kernel, pending.law)):
+        if pending is not None and not (self.keys.copies == 1 and commutes(self.kernel, pending)):
             raise AlgebraError(f"{self.kernel} cannot be applied before tuples of the same key are folded by {pending}")
         if isinstance(self.kernel, SplitAxis):
             result_type = tiled_type(input_type, self.kernel.axis, self.kernel.size)
