@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from random_relations import Problem, problems, scale_of
 
 from sparseeinsum.algebra.implementation.compile import table1_plan
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
 from sparseeinsum.algebra.implementation.placements import SCATTERED, PlacementKind, partitioned
 from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten_plans
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
@@ -23,6 +24,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
     transformed,
 )
+from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.compositions import Duplicate
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.folds import AggregateFold, MappedFold
@@ -33,6 +35,7 @@ from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.errors import AlgebraError
+from sparseeinsum.semantics.exactness import JoinKind
 
 SUM = AggregateFold("sum")
 
@@ -165,6 +168,42 @@ def test_rule_applies(name: str, plan: SitePlan, count: int) -> None:
     for other in rewritten:
         expect_equal(simulate(other, STORED, SITES).relation(), expected)
         expect_placed(other, STORED, SITES)
+
+
+ON_DIAGONAL = LocalFilter(BY_ROW, IS_DIAGONAL)
+BY_COLUMN = PlacedInput(Input("Y", SQUARE), partitioned(1))
+
+# Plans whose operators find tuples together only because keys are equal, and the floats that each sends.
+OF_EQUAL_KEYS: list[tuple[SitePlan, int]] = [
+    (LocalJoin(ON_DIAGONAL, LocalFilter(BY_COLUMN, IS_DIAGONAL), (0, 1), (0, 1), ADD), 0),
+    (LocalJoin(ON_DIAGONAL, BY_COLUMN, (0, 1), (0, 1), ADD), 0),  # the left side alone makes pairs equal
+    (LocalJoin(BY_ROW, LocalFilter(BY_COLUMN, IS_DIAGONAL), (0, 1), (0, 1), ADD), 0),
+    (summed(ON_DIAGONAL, 1), 0),
+    (summed(LocalMap(ON_DIAGONAL, trace_key_map(lambda i, j: j, 2), DIAGONAL), 0), 0),
+    (Shuffle(ON_DIAGONAL, (1,)), 0),
+    (Shuffle(LocalFilter(BY_ROW, trace_predicate(lambda i, j: (i == j) & (i < 3), 2)), (1,)), 0),
+    (Shuffle(LocalFilter(BY_ROW, trace_predicate(lambda i, j: (i == j) | (i < 3), 2)), (1,)), 32),
+]
+
+
+@pytest.mark.parametrize(("plan", "floats"), OF_EQUAL_KEYS)
+def test_equal_keys_partition_alike(plan: SitePlan, floats: int) -> None:
+    """After k0 = k1, partitions by the one and by the other are the same."""
+    assert plan.placement.pending is None
+    assert sum(traffic.floats for traffic in simulate(plan, STORED, SITES).traffic) == floats
+    assert (cost_of(plan, Sites(SITES)).transfer == 0) == (floats == 0)
+    expect_placed(plan, STORED, SITES)
+
+
+@pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.FULL])
+def test_tuples_without_a_partner_keep_unequal_keys(kind: JoinKind) -> None:
+    """An outer join keeps tuples of the left side whose keys are not equal, though the right side's are."""
+    absent = (AbsentArray(0, (TileExtent(2, 2, None),) * 2),) * 2
+    right = LocalFilter(Shuffle(Y, (0,)), IS_DIAGONAL)
+    joined = LocalJoin(BY_ROW, right, (0, 1), (0, 1), ADD, kind, absent)
+    assert joined.type.first_equal == (0, 1)
+    assert Shuffle(joined, (1,)).placement == partitioned(1)
+    expect_placed(joined, STORED, SITES)
 
 
 @pytest.mark.parametrize(("name", "plan"), REFUSED)

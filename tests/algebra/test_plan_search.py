@@ -18,12 +18,13 @@ from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
 from sparseeinsum.algebra.implementation.simulate import simulate
-from sparseeinsum.algebra.implementation.site_operators import LocalJoin, SitePlan
+from sparseeinsum.algebra.implementation.site_operators import LocalJoin, Shuffle, SitePlan
 from sparseeinsum.algebra.relational.compositions import OperandwiseKernel
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
 from sparseeinsum.algebra.relational.kernels import ADD, einsum_kernel
 from sparseeinsum.algebra.relational.keys import all_keys
 from sparseeinsum.algebra.relational.relational_expressions import Input
+from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 
 
@@ -60,6 +61,16 @@ def test_diagonal_of_a_sum_is_found_as_in_section_5_2_1(addition: str) -> None:
     result = simulate(plan, inputs, 3).relation()
     for k in range(4):
         np.testing.assert_allclose(result[(k,)], np.diag(matrices.sum(axis=0))[5 * k : 5 * k + 5])
+
+
+def test_search_does_not_shuffle_between_equal_keys() -> None:
+    """X is partitioned by rows, Y by columns, and blocks on the diagonal are where they meet."""
+    x, y = (se.TensorRelation(Input(name, RelationType((4, 4), (5, 5)))).filter(lambda i, j: i == j) for name in "XY")
+    plans = x.join(y, on=[(0, 0), (1, 1)], kernel="add").distributed(4, {"X": (0,), "Y": (1,)})
+    assert (plans.transfer, plans.moved()) == (0, 0)
+    scattered = x.join(y, on=[(0, 0), (1, 1)], kernel="add").distributed(4)
+    shuffles = [node for plan in scattered.plans.values() for node in topological_order(plan) if node.inputs]
+    assert {node.dims for node in shuffles if isinstance(node, Shuffle)} == {(0,)}  # not by both
 
 
 @random_runs(30)
