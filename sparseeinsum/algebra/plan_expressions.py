@@ -50,6 +50,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Rekey,
     Tile,
     Transform,
+    inputs_of,
     with_inputs,
 )
 from sparseeinsum.algebra.relational.tensor_types import absent_of, extent_at, frontier_of, type_of
@@ -105,7 +106,10 @@ class PlanAlgebra:
         for name, expression in self.einsums.items():
             inlined[name] = _inlined(expression, inlined)
         outputs = {name: _inlined(expression, inlined) for name, expression in self.outputs.items()}
-        return distribute(outputs, count, self.stored if stored is None else stored, memory_floats)
+        if stored is None:
+            inputs = inputs_of(outputs.values())
+            stored = {name: placement for name, placement in self.stored.items() if name in inputs}
+        return distribute(outputs, count, stored, memory_floats)
 
     def __str__(self) -> str:
         delivered = {name: expression for name, expression in self.outputs.items() if not isinstance(expression, Input)}

@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
 from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, count_operations, evaluate, operands_of, write
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
 from sparseeinsum.semantics.dense import evaluate_einsum
 
@@ -320,6 +322,10 @@ def as_kernel(value: Kernel | str, operands: int) -> Kernel:
     Raises:
         AlgebraError: The function does not exist, or the kernel takes another number of arrays.
     """
+    if not isinstance(value, Kernel | str):
+        raise AlgebraError(
+            f"the kernel is {value!r}; write an EinSum, as in 'w[i] = 2 * u[i]', or the name of a function, as 'relu'"
+        )
     kernel = value if isinstance(value, Kernel) else elementwise(value, operands)
     if kernel.operands != operands:
         raise AlgebraError(f"the kernel {kernel} takes {kernel.operands} arrays, where {operands} are given")
@@ -327,5 +333,17 @@ def as_kernel(value: Kernel | str, operands: int) -> Kernel:
 
 
 def elementwise(name: str, operands: int) -> Elementwise:
-    """The kernel that applies a function of programs element by element."""
+    """The kernel that applies a function of programs element by element.
+
+    Raises:
+        AlgebraError: Programs have no such function of so many numbers.
+    """
+    names = [function.name for function in FUNCTIONS.values() if function.operands == operands]
+    if name not in names:
+        near = get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+        raise AlgebraError(
+            f"a kernel is an EinSum, as in 'w[i] = 2 * u[i]', or the name of a function of {operands} operands, which "
+            f"{name!r} is not; {hint}"
+        )
     return Elementwise(Call(name, tuple(map(Operand, range(operands)))))
