@@ -30,16 +30,17 @@ def partition(
 ) -> PartitionedProgram:
     """Cut a program among workers so that they transfer the fewest floats.
 
-    Every label is cut into a power of two of pieces, so that every EinSum has as many kernel calls as workers.
+    Every label is cut into pieces whose numbers multiply to the number of workers, so that every EinSum has as many
+    kernel calls as workers.
 
     Args:
         program: From `se.program`, or its text.
-        workers: The number of workers, a power of two.
+        workers: The number of workers.
         shapes: The bounds of tensors that the program does not declare.
         entries: The number of entries of sparse tensors; the entries are assumed to be spread evenly.
 
     Raises:
-        PlanError: The number of workers is not a power of two.
+        PlanError: `workers` is no whole number of 1 or more.
         ShapeError: A tensor has no shape, or labels and bounds do not fit.
 
     Source: EinDecomp, sections 6 to 8.

@@ -1,5 +1,7 @@
 """`se.partition` cuts programs among workers without seeing their data."""
 
+import math
+
 import pytest
 
 import sparseeinsum as se
@@ -99,6 +101,17 @@ def test_shapes_that_do_not_fit(shapes: dict[str, tuple[int, ...]], entries: dic
         se.partition(PRODUCT, 4, shapes, entries)
 
 
-def test_numbers_of_workers_other_than_powers_of_two() -> None:
-    with pytest.raises(se.PlanError, match="workers is 6; give a power of two"):
-        se.partition(PRODUCT, 6, SQUARES)
+@pytest.mark.parametrize("workers", [3, 5, 6, 12])
+def test_numbers_of_workers_other_than_powers_of_two(workers: int) -> None:
+    """All workers have as much to do; more workers than there are pieces of a label cut several."""
+    partition = se.partition(PRODUCT, workers, {"A": (3600, 3600), "B": (3600, 3600)})
+    assert math.prod(partition.vectors["C"].values()) == workers
+    replayed = partition.replay()
+    assert len(replayed.operations) == workers
+    assert replayed.imbalance == 1
+    assert 0 < replayed.total.floats < partition.floats <= partition.even().floats
+
+
+def test_workers_are_a_whole_number() -> None:
+    with pytest.raises(se.PlanError, match="workers is 0; give a whole number of 1 or more"):
+        se.partition(PRODUCT, 0, SQUARES)
