@@ -12,6 +12,8 @@ from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Par
 from sparseeinsum.decompose.eindecomp.replay import Replay, replay
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.language.eingraph import write_einsum
+from sparseeinsum.plans.rewriting_notes import rewriting_notes
+from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 
 Scheme = Mapping[str, int | str]  # the axis to cut, by tensor: a position or a name
 
@@ -25,10 +27,12 @@ class PartitionedProgram:
     Attributes:
         task: The possible partition vectors and the floats that they transfer.
         best: The chosen partition vectors.
+        rewriting: How its EinSums came from those that were written; None if the plan that it belongs to says so.
     """
 
     task: TransferTask
     best: Partitioning
+    rewriting: RewriteSummary | None = None
 
     @property
     def workers(self) -> int:
@@ -88,6 +92,8 @@ class PartitionedProgram:
         with console.capture() as captured:
             console.print(self._einsums())
             console.print(self._comparison(others))
+            for note in rewriting_notes(self.rewriting) if self.rewriting is not None else ():
+                console.print(f"- {note}", soft_wrap=True)
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     __str__ = explain

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import sparseeinsum as se
@@ -79,6 +80,68 @@ def test_generated_tensors_and_products_of_several_operands() -> None:
     text = "P[i, k] = sum(A[i, j] * B[j, l] * C[l, k]) * index(i)\nM[i] = argmax[k](P[i, k])"
     partitioning = se.partition(text, 4, {"A": (64, 32), "B": (32, 16), "C": (16, 8)})
     assert all(step.calls == 4 for step in partitioning.best.steps if step.einsum.output.labels)
+
+
+THROUGH_T = "T[i, k] = sum(B[i, j] * C[j, k])\ny[i] = sum(T[i, k] * x[k])"
+LOSS = "L[] = sum((X[i, j] - sum(U[i, r] * V[j, r])) ^ 2)"
+BY_HAND = """
+S[] = sum(X[i, j] * X[i, j])
+P[i, r] = sum(X[i, j] * V[j, r])
+G[r, q] = sum(U[i, r] * U[i, q])
+H[r, q] = sum(V[j, r] * V[j, q])
+L[] = S[] - 2 * sum(U[i, r] * P[i, r]) + sum(G[p, q] * H[p, q])
+"""
+
+
+def test_products_are_reordered_as_in_plans() -> None:
+    shapes = {"B": (4096, 4096), "C": (4096, 4096), "x": (4096,)}
+    as_one = se.partition("y[i] = sum(B[i, j] * C[j, k] * x[k])", 8, shapes)
+    rewritten, written = (se.partition(THROUGH_T, 8, shapes, rewrite=rewrite) for rewrite in (True, False))
+    assert rewritten.floats == as_one.floats
+    assert rewritten.vectors.keys() == {"y_1", "y"}
+    assert written.vectors.keys() == {"T", "y"}
+    assert rewritten.floats < written.floats / 3
+    assert rewritten.replay().total.floats < written.replay().total.floats / 1000
+    assert "without T (rewrite=False keeps to what is written)" in str(rewritten)
+    assert "rewrite" not in str(written)
+
+
+def test_formulas_are_replaced_as_in_plans() -> None:
+    """With a sparse X, neither a dense product nor a dense difference is computed."""
+    shapes, entries = {"X": (4000, 4000), "U": (4000, 20), "V": (4000, 20)}, {"X": 160_000}
+    written = se.partition(LOSS, 4, shapes, entries, rewrite=False)
+    rewritten, by_hand = (se.partition(text, 4, shapes, entries) for text in (LOSS, BY_HAND))
+    assert rewritten.floats == pytest.approx(by_hand.floats, rel=1e-3)
+    assert rewritten.floats < written.floats / 10
+    assert "computed by an equal formula" in str(rewritten)
+
+
+def test_programs_stay_as_written_where_rewriting_sends_more() -> None:
+    """Of a dense X, the difference is joined where the product is; the formula that is faster on one machine is not."""
+    shapes = {"X": (4000, 4000), "U": (4000, 20), "V": (4000, 20)}
+    assert se.partition(LOSS, 4, shapes).vectors == se.partition(LOSS, 4, shapes, rewrite=False).vectors
+    assert se.partition(BY_HAND, 4, shapes).floats > se.partition(LOSS, 4, shapes).floats
+
+
+def test_graphs_of_partitions_are_those_of_plans() -> None:
+    """Rewriting is the same with the data and from shapes alone."""
+    rng = np.random.default_rng(0)
+    arrays = {"B": rng.normal(size=(300, 300)), "C": rng.normal(size=(300, 300)), "x": rng.normal(size=300)}
+    with se.connect() as db:
+        for name, array in arrays.items():
+            db.tensor(name, array)
+        for rewrite in (True, False):
+            plan = db.plan(THROUGH_T, workers=4, rewrite=rewrite)
+            assert plan.partitioned is not None
+            partition = se.partition(THROUGH_T, 4, {name: a.shape for name, a in arrays.items()}, rewrite=rewrite)
+            assert plan.partitioned.best.graph.einsums == partition.best.graph.einsums
+
+
+def test_equal_statements_are_computed_once() -> None:
+    text = f"{PRODUCT}\nD[i, k] = sum(A[i, j] * B[j, k])\nE[i, k] = C[i, k] + D[i, k]"
+    partition = se.partition(text, 4, SQUARES, rewrite=False)
+    assert "D: the same as C, which is computed once for both" in str(partition)
+    assert partition.best.join < 2 * se.partition(PRODUCT, 4, SQUARES).best.join
 
 
 def test_one_worker_gets_every_tensor_once() -> None:
