@@ -9,7 +9,8 @@ from rich.table import Table
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, named_scheme, scheme_choices
 from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning, partition_graph
-from sparseeinsum.decompose.eindecomp.replay import Replay, replay
+from sparseeinsum.decompose.eindecomp.replay import Replay
+from sparseeinsum.decompose.eindecomp.replayed_search import replay_partitioning
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.language.eingraph import write_einsum
 from sparseeinsum.plans.rewriting_notes import rewriting_notes
@@ -74,12 +75,7 @@ class PartitionedProgram:
         Args:
             partitioning: The partition to simulate; the best one by default.
         """
-        model = self.task.model
-        sizes = {name: tensor.size for name, tensor in self.best.graph.tensors.items()}
-        densities = {
-            name: model.floats(name) / size for name, size in sizes.items() if size and name in model.statistics
-        }
-        return replay(self.best if partitioning is None else partitioning, densities)
+        return replay_partitioning(self.task, self.best if partitioning is None else partitioning)
 
     def explain(self, schemes: Mapping[str, Scheme] | None = None) -> str:
         """Tables of the vectors and their transfer, compared to other partitions.

@@ -9,9 +9,10 @@ from sparseeinsum.decompose.cost_bounds import least_seconds
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.eindecomp.baselines import all_choices
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
+from sparseeinsum.decompose.eindecomp.replayed_search import search_replayed
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
-from sparseeinsum.errors import ShapeError
+from sparseeinsum.errors import PlanError, ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.lowering import lower_text
@@ -27,6 +28,7 @@ from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 from sparseeinsum.tracebacks import one_frame
 
+BOUND, FLOATS = OBJECTIVES = ("bound", "floats")
 _ENGINE = "duckdb"  # whose cost constants price what rewriting compares
 
 
@@ -37,6 +39,7 @@ def partition(
     shapes: Mapping[str, Sequence[int]] | None = None,
     entries: Mapping[str, int] | None = None,
     rewrite: bool = True,
+    objective: str = BOUND,
 ) -> PartitionedProgram:
     """Cut a program among workers so that they transfer the fewest floats.
 
@@ -51,9 +54,11 @@ def partition(
         entries: The number of entries of sparse tensors; the entries are assumed to be spread evenly.
         rewrite: Whether a cheaper equal formula or another contraction order may compute several statements together,
             if nothing else reads the intermediates.
+        objective: `bound`: the fewest floats if no worker has what its calls read, as in the EinDecomp paper. `floats`:
+            the fewest floats that are found to move as replayed, which takes longer and proves no optimum.
 
     Raises:
-        PlanError: `workers` is no whole number of 1 or more.
+        PlanError: `workers` is no whole number of 1 or more, or there is no such objective.
         ShapeError: A tensor has no shape, or labels and bounds do not fit.
 
     Source: EinDecomp, sections 6 to 8.
@@ -61,6 +66,7 @@ def partition(
     >>> partition("C[i, k] = sum(A[i, j] * B[j, k])", 8, {"A": (64, 64), "B": (64, 64)}).vectors
     {'C': {'i': 2, 'k': 2, 'j': 2}}
     """
+    check_objective(objective)
     written = lower_text(program) if isinstance(program, str) else program
     tensors = _tensors(written, shapes or {})
     bound = bind(written, tensors)
@@ -76,8 +82,24 @@ def partition(
     sources = _Sources(bound, statistics, values)
     graphs = [sources.rewritten(is_free) for is_free in ((True, False) if rewrite else (False,))]
     distinct = {graph.graph.einsums: graph for graph in graphs}
-    candidates = [sources.partitioned(graph, workers) for graph in distinct.values()]
-    return min(candidates, key=lambda partitioned: partitioned.floats)
+    candidates = [sources.partitioned(graph, workers, objective) for graph in distinct.values()]
+    return min(candidates, key=partial(_moved_floats, objective=objective))
+
+
+def check_objective(objective: str) -> str:
+    """Return `objective` if it is one.
+
+    Raises:
+        PlanError: It is not.
+    """
+    if objective not in OBJECTIVES:
+        raise PlanError(f"objective is {objective!r}; choose one of {', '.join(OBJECTIVES)}")
+    return objective
+
+
+def _moved_floats(partitioned: PartitionedProgram, objective: str) -> float:
+    """The floats that an objective minimises."""
+    return partitioned.floats if objective == BOUND else partitioned.replay().total.floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +123,15 @@ class _Sources:
         rewritten = rewrite_graph(self.bound, annotator, cost, RewritingOptions(is_free))
         return replace(rewritten, graph=merge_common_subexpressions(rewritten.graph, {}))
 
-    def partitioned(self, rewritten: RewrittenGraph, workers: int) -> PartitionedProgram:
-        """The partition of a graph that transfers the fewest floats."""
+    def partitioned(self, rewritten: RewrittenGraph, workers: int, objective: str) -> PartitionedProgram:
+        """The partition of a graph that transfers the fewest floats, by an objective."""
         exact = decide_evaluations(rewritten.graph, self.values)
         graph, evaluations = exact.graph, exact.evaluations
         model = TransferModel(graph, estimate(graph, self.statistics, evaluations), evaluations)
         task = TransferTask(model, all_choices(graph, workers))
         summary = RewriteSummary.compare(self.bound, graph, rewritten.derivations, rewritten.unsearched)
-        return PartitionedProgram(task, partition_graph(task, search(task), workers), summary)
+        assignment = search(task) if objective == BOUND else search_replayed(task, workers)
+        return PartitionedProgram(task, partition_graph(task, assignment, workers), summary)
 
 
 def _tensors(program: Program, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:

@@ -144,6 +144,45 @@ def test_equal_statements_are_computed_once() -> None:
     assert partition.best.join < 2 * se.partition(PRODUCT, 4, SQUARES).best.join
 
 
+def test_replayed_floats_can_be_the_objective() -> None:
+    """The least bound moves 11% more than SQRT here; what is found moves less than both."""
+    squares = dict.fromkeys("ABCDE", (20480, 20480))
+    by_bound = se.partition(MATRIX_CHAIN, 16, squares)
+    by_floats = se.partition(MATRIX_CHAIN, 16, squares, objective="floats")
+    moved, moved_evenly, fewest = (
+        replay.total.floats for replay in (by_bound.replay(), by_bound.replay(by_bound.even()), by_floats.replay())
+    )
+    assert fewest < moved_evenly < moved / 1.1
+    assert by_bound.floats < by_floats.floats
+    assert by_bound.best.is_optimal
+    assert not by_floats.best.is_optimal
+    assert math.prod(by_floats.vectors["Y"].values()) == 16
+
+
+@pytest.mark.parametrize("workers", [3, 4, 16])
+def test_replayed_floats_are_no_more_than_those_of_a_rule(workers: int) -> None:
+    shapes = {"X": (512, 512), **dict.fromkeys(("WQ", "WK", "WV"), (512, 8, 64)), "WO": (8, 64, 512)}
+    by_floats = se.partition(MULTI_HEAD_ATTENTION, workers, shapes, objective="floats")
+    by_bound = se.partition(MULTI_HEAD_ATTENTION, workers, shapes)
+    rules = (by_bound.best, by_bound.even(), by_bound.along({"WQ": "h"}), by_bound.along({"X": "s"}))
+    moved = [by_bound.replay(partitioning).total.floats for partitioning in rules]
+    assert by_floats.replay().total.floats <= min(moved) * (1 + 1e-9)
+
+
+def test_the_objective_chooses_between_written_and_rewritten() -> None:
+    """The rewritten loss has the lower bound, and the written one moves less."""
+    shapes, entries = {"X": (4000, 4000), "U": (4000, 20), "V": (4000, 20)}, {"X": 160_000}
+    by_bound = se.partition(LOSS, 4, shapes, entries)
+    by_floats = se.partition(LOSS, 4, shapes, entries, objective="floats")
+    assert len(by_bound.vectors) > len(by_floats.vectors)
+    assert by_floats.replay().total.floats < by_bound.replay().total.floats
+
+
+def test_unknown_objectives_are_refused() -> None:
+    with pytest.raises(se.PlanError, match="objective is 'seconds'; choose one of bound, floats"):
+        se.partition(PRODUCT, 4, SQUARES, objective="seconds")
+
+
 def test_one_worker_gets_every_tensor_once() -> None:
     assert se.partition(PRODUCT, 1, {"A": (8, 4), "B": (4, 2)}).floats == 8 * 4 + 4 * 2
 
