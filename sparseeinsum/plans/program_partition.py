@@ -80,7 +80,7 @@ def partition(
         for name in statistics
     }
     sources = _Sources(bound, statistics, values)
-    graphs = [sources.rewritten(is_free) for is_free in ((True, False) if rewrite else (False,))]
+    graphs = [sources.rewritten(False), *([sources.rewritten(True)] if rewrite else [])]
     distinct = {graph.graph.einsums: graph for graph in graphs}
     candidates = [sources.partitioned(graph, workers, objective) for graph in distinct.values()]
     return min(candidates, key=partial(_moved_floats, objective=objective))
@@ -116,11 +116,11 @@ class _Sources:
     statistics: Mapping[str, Statistics]
     values: Mapping[str, ValueFacts]
 
-    def rewritten(self, is_free: bool) -> RewrittenGraph:
-        """EinSums of one or two operands; if `is_free`, equal formulas and other orders may compute several at once."""
+    def rewritten(self, rewrite: bool) -> RewrittenGraph:
+        """EinSums of one or two operands; if `rewrite`, equal formulas and other orders may compute several at once."""
         annotator = GraphAnnotator.for_inputs(self.bound.tensors, self.statistics, self.values)
         cost = CostPredictor(partial(least_seconds, constants=constants_for(_ENGINE)))
-        rewritten = rewrite_graph(self.bound, annotator, cost, RewritingOptions(is_free))
+        rewritten = rewrite_graph(self.bound, annotator, cost, RewritingOptions(rewrite))
         return replace(rewritten, graph=merge_common_subexpressions(rewritten.graph, {}))
 
     def partitioned(self, rewritten: RewrittenGraph, workers: int, objective: str) -> PartitionedProgram:

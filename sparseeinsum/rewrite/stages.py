@@ -24,12 +24,12 @@ class RewritingOptions:
     """What rewriting may do.
 
     Attributes:
-        is_free: Whether equal formulas and other orders of products may compute several statements together.
+        rewrite: Whether equal formulas and other orders of products may compute several statements together.
         pinned: For some results, labels to promote and their tiles; these stay as they are written.
         successors: For a vector of indices, the name of the generated tensor that maps every index to the next one.
     """
 
-    is_free: bool = True
+    rewrite: bool = True
     pinned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     successors: Mapping[str, str] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ def rewrite_graph(
         return RewrittenGraph(binary.graph)
     derivations: Mapping[str, Derivation] = {}
     unsearched: tuple[str, ...] = ()
-    if options.is_free:
+    if options.rewrite:
         pinned = options.pinned.keys()
         improved = rewrite_algebraically(bound, binary, cost, options.pinned)
         binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
