@@ -30,7 +30,7 @@ from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.compositions import DropAxis, InsertAxis
 from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import AggregateFold, CompensatedFold, Fold
-from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Elementwise, Kernel
+from sparseeinsum.algebra.relational.kernels import NAMES, Elementwise, Kernel, kernel_of
 from sparseeinsum.algebra.relational.keys import (
     Integer,
     KeyExpression,
@@ -51,6 +51,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Rekey,
     Tile,
     Transform,
+    inputs_of,
     with_inputs,
 )
 from sparseeinsum.algebra.relational.tensor_types import absent_of, extent_at, frontier_of, type_of
@@ -106,7 +107,10 @@ class PlanAlgebra:
         for name, expression in self.einsums.items():
             inlined[name] = _inlined(expression, inlined)
         outputs = {name: _inlined(expression, inlined) for name, expression in self.outputs.items()}
-        return distribute(outputs, count, self.stored if stored is None else stored, memory_floats)
+        if stored is None:
+            inputs = inputs_of(outputs.values())
+            stored = {name: placement for name, placement in self.stored.items() if name in inputs}
+        return distribute(outputs, count, stored, memory_floats)
 
     def __str__(self) -> str:
         delivered = {name: expression for name, expression in self.outputs.items() if not isinstance(expression, Input)}
@@ -356,15 +360,10 @@ class _ContractionBuilder:
         einsum, output = self.contract.einsum, self.contract.output
         inside = [self._inside(index) for index in range(len(self.operands))]
         output_labels = tuple(self.contract.labels[position] for position in output.decomposition.array_axes)
-        is_elementwise = einsum.along is None and all(labels == output_labels for labels in inside)
-        if is_elementwise and len(set(output_labels)) == len(output_labels):
-            return Elementwise(einsum.join)
         is_aggregated = any(label not in output_labels for labels in inside for label in labels)
         references = tuple(Reference(name, labels) for name, labels in zip(NAMES, inside, strict=False))
         aggregate = einsum.aggregate if is_aggregated or einsum.along is not None else None
-        return EinSumKernel(
-            EinSum(Reference("w", output_labels), references, einsum.join, aggregate, along=einsum.along)
-        )
+        return kernel_of(EinSum(Reference("w", output_labels), references, einsum.join, aggregate, along=einsum.along))
 
     def _aggregated(self, expression: Expression, labels: Sequence[str]) -> Expression:
         """The aggregation to the keys of the result, in their order."""

@@ -7,10 +7,18 @@ from typing import Any
 
 from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
 from sparseeinsum.algebra.implementation.placements import PlacementLike
+from sparseeinsum.algebra.operator_arguments import (
+    joined_positions,
+    key_positions,
+    names_operator,
+    number_or_none,
+    relations_by_name,
+    whole_number,
+)
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import as_fold
-from sparseeinsum.algebra.relational.kernels import NAMES, EinSumKernel, Kernel, as_kernel
+from sparseeinsum.algebra.relational.kernels import NAMES, Bound, EinSumKernel, Kernel, as_kernel, kernel_of
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.relational_expressions import (
@@ -51,6 +59,7 @@ class TensorRelation:
         """The frontier of the keys and the bound of the arrays."""
         return self.expression.type
 
+    @names_operator
     def aggregate(self, by: Sequence[int], fold: str | Kernel = "sum") -> "TensorRelation":
         """One array for every group of tuples whose keys agree in the parts at some positions.
 
@@ -59,8 +68,9 @@ class TensorRelation:
             fold: `sum`, `prod`, `max` or `min`, element by element; or a kernel of two arrays, which only `evaluate`
                 supports.
         """
-        return TensorRelation(Aggregation(self.expression, tuple(by), as_fold(fold)))
+        return TensorRelation(Aggregation(self.expression, key_positions("by", by), as_fold(fold)))
 
+    @names_operator
     def join(self, other: "TensorRelation", on: Sequence[tuple[int, int]], kernel: str | Kernel) -> "TensorRelation":
         """Pairs of tuples, with a kernel of their arrays.
 
@@ -71,9 +81,13 @@ class TensorRelation:
             on: Pairs of positions, in the key of this relation and of the other one, that must be equal.
             kernel: A kernel of an array u of this relation and an array v of the other one.
         """
-        left, right = (tuple(positions) for positions in zip(*on, strict=True)) if on else ((), ())
-        return TensorRelation(Join(self.expression, other.expression, left, right, parse_kernel(kernel, 2)))
+        if not isinstance(other, TensorRelation):
+            raise AlgebraError(f"the other side is {type(other).__name__}; open a tensor by db.relation(name)")
+        left, right = joined_positions(on)
+        parsed = parse_kernel(kernel, self.type.bound, other.type.bound)
+        return TensorRelation(Join(self.expression, other.expression, left, right, parsed))
 
+    @names_operator
     def rekey(self, keys: Callable[..., Any]) -> "TensorRelation":
         """The tuples with other keys.
 
@@ -82,18 +96,22 @@ class TensorRelation:
         """
         return TensorRelation(Rekey(self.expression, trace_key_map(keys, self.type.arity)))
 
+    @names_operator
     def filter(self, condition: Callable[..., Any]) -> "TensorRelation":
         """The tuples for whose keys a condition holds, such as `lambda i, j: (i == j) & (i > 0)`."""
         return TensorRelation(Filter(self.expression, trace_predicate(condition, self.type.arity)))
 
+    @names_operator
     def transform(self, kernel: str | Kernel) -> "TensorRelation":
         """A kernel of every array, which is named u."""
-        return TensorRelation(Transform(self.expression, parse_kernel(kernel, 1)))
+        return TensorRelation(Transform(self.expression, parse_kernel(kernel, self.type.bound)))
 
+    @names_operator
     def tile(self, axis: int, size: int) -> "TensorRelation":
         """Arrays cut into tiles of `size` indices along an axis; a new last part of the key numbers the tiles."""
-        return TensorRelation(Tile(self.expression, axis, size))
+        return TensorRelation(Tile(self.expression, whole_number("axis", axis), whole_number("size", size)))
 
+    @names_operator
     def concat(self, key: int, axis: int, fill: Number | None = None) -> "TensorRelation":
         """Arrays concatenated along an axis, in the order of a part of the key, which the result lacks.
 
@@ -102,7 +120,8 @@ class TensorRelation:
             axis: The axis of the arrays.
             fill: The value in place of absent tuples; None if no tuple may be absent.
         """
-        return TensorRelation(Concat(self.expression, key, axis, fill=fill))
+        positions = whole_number("key", key), whole_number("axis", axis)
+        return TensorRelation(Concat(self.expression, *positions, fill=number_or_none("fill", fill)))
 
     def evaluate(self, relations: Mapping[str, Mapping[Key, Array]]) -> dict[Key, Array]:
         """Compute the relation by numpy, outside of the database; kernels can be Python functions.
@@ -110,7 +129,7 @@ class TensorRelation:
         Args:
             relations: For every tensor by name, its arrays by their keys.
         """
-        return evaluate(self.expression, relations)
+        return evaluate(self.expression, relations_by_name(relations))
 
     def distributed(
         self,
@@ -132,17 +151,18 @@ class TensorRelation:
         return write_expression(self.expression)
 
 
-def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
+def parse_kernel(text: str | Kernel, *bounds: Bound) -> Kernel:
     """A kernel, given as one or as text: an EinSum of u and v, or the name of a function.
 
     Args:
         text: The kernel.
-        operands: How many arrays it must take.
+        bounds: The bounds of the arrays that it must take.
 
     Raises:
-        AlgebraError: It is no kernel of so many arrays.
+        AlgebraError: It is no kernel of such arrays.
     """
-    if isinstance(text, Kernel) or "=" not in text:
+    operands = len(bounds)
+    if not isinstance(text, str) or "=" not in text:
         return as_kernel(text, operands)
     try:
         program = lower_text(text)
@@ -161,7 +181,9 @@ def parse_kernel(text: str | Kernel, operands: int) -> Kernel:
     read = tuple(sorted(einsum.operands, key=lambda operand: operand.tensor))
     join = _reordered(einsum.join, order)
     output = Reference("w", einsum.output.labels)
-    return EinSumKernel(EinSum(output, read, join, einsum.aggregate, along=einsum.along))
+    kernel = EinSumKernel(EinSum(output, read, join, einsum.aggregate, along=einsum.along))
+    kernel.bound(*bounds)  # labels tell how many axes arrays must have, and an elementwise kernel has none
+    return kernel_of(kernel.einsum)
 
 
 def _reordered(expression: Scalar, order: Sequence[int]) -> Scalar:

@@ -440,9 +440,9 @@ class Database:
             indexes: Whether an operand may stay in memory and be read by index while a statement runs. DuckDB before
                 version 2 cannot do that: False makes SQL that runs there with the extension file.
             parameters: Values that replace those that program text declares, as in `param eta = 0.1`.
-            workers: A power of two: labels are cut into this number of pieces of work, so that one worker per piece
-                transfers little. Keys number the pieces or parts of them, and `plan.partitioned` describes the
-                transfer. The cost is that of all workers together, including transfer and waiting.
+            workers: Labels are cut into this number of pieces of work, so that one worker per piece transfers little.
+                Keys number the pieces or parts of them, and `plan.partitioned` describes the transfer. The cost
+                is that of all workers together, including transfer and waiting.
 
         Raises:
             CatalogueError: A tensor does not exist.

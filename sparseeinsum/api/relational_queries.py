@@ -36,9 +36,12 @@ def open_relation(name: str, engine: Engine) -> TensorRelation:
     """A stored tensor as a relation, whose keys are the key columns in axis order; it has holes if tuples are absent.
 
     Raises:
+        AlgebraError: `name` is no text.
         CatalogueError: There is no such tensor.
         DataError: The rows do not form a tensor.
     """
+    if not isinstance(name, str):
+        raise AlgebraError(f"a relation is opened by the name of a tensor, and {type(name).__name__} is no name")
     with engine.protected():
         return TensorRelation(_input(require_tensors(engine, [name])[name], engine))
 
@@ -147,6 +150,10 @@ def relation_sql(relation: TensorRelation, engine: Engine) -> str:
 
 def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str], exp.Table]) -> SitePlanQuery:
     """The SQL of a relation; on a cluster, of the plan with the least transfer between machines."""
+    if not isinstance(relation, TensorRelation):
+        raise AlgebraError(
+            f"a relation is computed, such as db.relation('A').transform('relu'), and not {type(relation).__name__}"
+        )
     expression = relation.expression
     stored = _stored([node for node in topological_order(expression) if isinstance(node, Input)], engine)
     cluster = engine.cluster()

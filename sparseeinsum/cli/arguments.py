@@ -91,7 +91,7 @@ def _add_plan_only_options(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         metavar="NUMBER",
-        help="partition labels among this number of workers, a power of two, with little transfer between them",
+        help="partition labels among this number of workers, with little transfer between them",
     )
 
 

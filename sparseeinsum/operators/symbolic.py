@@ -174,6 +174,7 @@ SYMBOLIC = (
         sql="@sub(u, v)",
         range=rules.difference_range,
         complex_range=rules.difference_range,
+        law=Law.SUM,
     ),
     ScalarFunction(
         name="mul",
@@ -205,6 +206,7 @@ SYMBOLIC = (
         sql="@div(u, v)",
         range=rules.quotient_range,
         complex_range=rules.complex_quotient_range,
+        law=Law.PRODUCT,
     ),
     ScalarFunction(
         name="neg",

@@ -32,19 +32,12 @@ from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.saved.plan_files import SavedPlan
 from sparseeinsum.plans.saved.rebuilding import check_exact, decomposed_as, rebuilt
-from sparseeinsum.rewrite.aggregation_pull_up import pull_up_sums
-from sparseeinsum.rewrite.algebraic import rewrite_algebraically
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
-from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
-from sparseeinsum.rewrite.compensation import compensate
-from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_parts import parts_of
-from sparseeinsum.rewrite.first_match import rewrite_first_matches
-from sparseeinsum.rewrite.masked_aggregation import mask_sums
 from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
-from sparseeinsum.rewrite.reassociation import reassociate_products
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
+from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
 from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
 from sparseeinsum.storage.tensor_placement import machines_of
 
@@ -76,15 +69,15 @@ def _plans(
         data = read_data(program, engine, options, supplied)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(program, data.stored, options, engine)
-        binary, derivations, unsearched = _rewritten(bound, data, engine, options)
-        pins = _pins(bound, binary, options)
-        merged = merge_common_subexpressions(binary, pins)
+        rewritten = _rewritten(bound, data, engine, options)
+        pins = _pins(bound, rewritten.graph, options)
+        merged = merge_common_subexpressions(rewritten.graph, pins)
         exact = decide_evaluations(merged, data.values, options.allows_nonfinite)
         layouts = _layouts(program, exact.graph, options)
         alternatives = _alternatives(exact, data, engine, options, layouts, pins)
         divided = None if options.workers is None else late(_PLANNING).plan_for_workers(alternatives, options.workers)
         chosen = (alternatives if divided is None else divided.alternatives).preferred(options.top)
-    rewriting = RewriteSummary.compare(bound, exact.graph, derivations, unsearched)
+    rewriting = RewriteSummary.compare(bound, exact.graph, rewritten.derivations, rewritten.unsearched)
     planned = _Planned(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     if divided is None:
         return [planned.plan(decomposed) for decomposed in chosen]
@@ -120,32 +113,12 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     return planned.plan(decomposed)
 
 
-def _rewritten(
-    bound: EinGraph, data: ProgramData, engine: Engine, options: PlanOptions
-) -> tuple[EinGraph, Mapping[str, Derivation], tuple[str, ...]]:
-    """Rewrite a graph into EinSums of one or two operands in a cheap order.
-
-    Returns:
-        The graph; by result, the derivation of an equal formula that computes it; the results for which no such
-        formula could be searched.
-    """
+def _rewritten(bound: EinGraph, data: ProgramData, engine: Engine, options: PlanOptions) -> RewrittenGraph:
+    """EinSums of one or two operands in a cheap order on this engine."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    binary = binarise(bound, annotator)
-    if annotator.allows_nonfinite:
-        return binary.graph, {}, ()
     price = partial(least_seconds, constants=constants_for(engine.constants_name))
     cost = CostPredictor(price, 0.0 if options.searches_all else LEAST_SECONDS)
-    derivations: Mapping[str, Derivation] = {}
-    unsearched: tuple[str, ...] = ()
-    if options.rewrite:
-        pinned = options.pin.keys()
-        improved = rewrite_algebraically(bound, binary, cost, options.pin)
-        binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
-        binary = pull_up_sums(binary, cost, pinned)
-        binary = mask_sums(binary, cost, pinned)
-        derivations, unsearched = improved.derivations, improved.unsearched
-    # Last, since the stages before look for products and sums as they are written.
-    return rewrite_first_matches(compensate(binary, cost), data.successors, cost).graph, derivations, unsearched
+    return rewrite_graph(bound, annotator, cost, RewritingOptions(options.rewrite, options.pin, data.successors))
 
 
 def _alternatives(

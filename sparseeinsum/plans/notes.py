@@ -6,16 +6,13 @@ from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.kernels.duckdb.library import available_library
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.units import write_seconds
-from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
-from sparseeinsum.rewrite.saturation.egraph import EXTRA
+from sparseeinsum.plans.rewriting_notes import rewriting_notes
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 
 
 def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
     """All remarks on `plan`, and on the run that `analysis` describes if there was one."""
-    notes = list(_rewriting_notes(plan.rewriting))
+    notes = list(rewriting_notes(plan.rewriting))
     for step in plan.decomposed.steps:
         notes += _evaluation_notes(step, plan.evaluations[step.einsum.output.tensor])
     products = [
@@ -37,39 +34,6 @@ def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
     if analysis is not None:
         notes += [replanning.summary for replanning in analysis.replannings]
     return notes
-
-
-def _rewriting_notes(rewriting: RewriteSummary) -> Iterator[str]:
-    for name, parts in rewriting.parts.items():
-        if parts:
-            yield f"{name}: taken apart into {', '.join(parts)}: fewer operands each, or only sparse ones, are cheaper"
-    for name, same in rewriting.merged.items():
-        yield f"{name}: the same as {same}, which is computed once for both"
-    for name in rewriting.unsearched:
-        yield f"{name}: no equal formulas were looked for, which needs egglog: pip install 'sparseeinsum[{EXTRA}]'"
-    for name, derivation in rewriting.derivations.items():
-        yield from _derivation_notes(name, derivation)
-    for product in dict.fromkeys(rewriting.inlined.values()):
-        if product not in rewriting.derivations:
-            absorbed = ", ".join(name for name, absorbing in rewriting.inlined.items() if absorbing == product)
-            yield (
-                f"{product}: its product is computed in another order than written, without {absorbed} "
-                "(rewrite=False keeps to what is written)"
-            )
-
-
-def _derivation_notes(name: str, derivation: Derivation) -> Iterator[str]:
-    """The formula that computes a result, and the laws that make it equal to the written one."""
-    seconds = f"{write_seconds(derivation.seconds)} instead of {write_seconds(derivation.seconds_written)}"
-    yield (
-        f"{name}: computed by an equal formula, expected to take {seconds} ({derivation.share:.2g} times as long), and "
-        "rounded otherwise (rewrite=False keeps to what is written)"
-    )
-    written, computed = derivation.formulas
-    yield f"{name}: written as {written}"
-    yield f"{name}: computed as {computed}"
-    if derivation.laws:
-        yield f"{name}: which is equal by {', '.join(derivation.laws)}"
 
 
 def _evaluation_notes(step: Step, evaluation: Evaluation) -> Iterator[str]:

@@ -9,9 +9,12 @@ from rich.table import Table
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, named_scheme, scheme_choices
 from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning, partition_graph
-from sparseeinsum.decompose.eindecomp.replay import Replay, replay
+from sparseeinsum.decompose.eindecomp.replay import Replay
+from sparseeinsum.decompose.eindecomp.replayed_search import replay_partitioning
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.language.eingraph import write_einsum
+from sparseeinsum.plans.rewriting_notes import rewriting_notes
+from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 
 Scheme = Mapping[str, int | str]  # the axis to cut, by tensor: a position or a name
 
@@ -25,10 +28,12 @@ class PartitionedProgram:
     Attributes:
         task: The possible partition vectors and the floats that they transfer.
         best: The chosen partition vectors.
+        rewriting: How its EinSums came from those that were written; None if the plan that it belongs to says so.
     """
 
     task: TransferTask
     best: Partitioning
+    rewriting: RewriteSummary | None = None
 
     @property
     def workers(self) -> int:
@@ -70,12 +75,7 @@ class PartitionedProgram:
         Args:
             partitioning: The partition to simulate; the best one by default.
         """
-        model = self.task.model
-        sizes = {name: tensor.size for name, tensor in self.best.graph.tensors.items()}
-        densities = {
-            name: model.floats(name) / size for name, size in sizes.items() if size and name in model.statistics
-        }
-        return replay(self.best if partitioning is None else partitioning, densities)
+        return replay_partitioning(self.task, self.best if partitioning is None else partitioning)
 
     def explain(self, schemes: Mapping[str, Scheme] | None = None) -> str:
         """Tables of the vectors and their transfer, compared to other partitions.
@@ -88,6 +88,8 @@ class PartitionedProgram:
         with console.capture() as captured:
             console.print(self._einsums())
             console.print(self._comparison(others))
+            for note in rewriting_notes(self.rewriting) if self.rewriting is not None else ():
+                console.print(f"- {note}", soft_wrap=True)
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     __str__ = explain

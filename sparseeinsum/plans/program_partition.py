@@ -2,23 +2,34 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
+from sparseeinsum.decompose.cost_bounds import least_seconds
+from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.eindecomp.baselines import all_choices
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
+from sparseeinsum.decompose.eindecomp.replayed_search import search_replayed
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
-from sparseeinsum.errors import ShapeError
+from sparseeinsum.errors import PlanError, ShapeError
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.ranges import finite_range
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
-from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
+from sparseeinsum.rewrite.predicted_costs import CostPredictor
+from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
+from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
 from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 from sparseeinsum.tracebacks import one_frame
+
+BOUND, FLOATS = OBJECTIVES = ("bound", "floats")
+_ENGINE = "duckdb"  # whose cost constants price what rewriting compares
 
 
 @one_frame
@@ -27,19 +38,27 @@ def partition(
     workers: int,
     shapes: Mapping[str, Sequence[int]] | None = None,
     entries: Mapping[str, int] | None = None,
+    rewrite: bool = True,
+    objective: str = BOUND,
 ) -> PartitionedProgram:
     """Cut a program among workers so that they transfer the fewest floats.
 
-    Every label is cut into a power of two of pieces, so that every EinSum has as many kernel calls as workers.
+    Formulas and orders of products are rewritten as `Database.plan` rewrites them, unless that transfers more floats.
+    Every label is cut into pieces whose numbers multiply to the number of workers, so that every EinSum has as many
+    kernel calls as workers.
 
     Args:
         program: From `se.program`, or its text.
-        workers: The number of workers, a power of two.
+        workers: The number of workers.
         shapes: The bounds of tensors that the program does not declare.
         entries: The number of entries of sparse tensors; the entries are assumed to be spread evenly.
+        rewrite: Whether a cheaper equal formula or another contraction order may compute several statements together,
+            if nothing else reads the intermediates.
+        objective: `bound`: the fewest floats if no worker has what its calls read, as in the EinDecomp paper. `floats`:
+            the fewest floats that are found to move as replayed, which takes longer and proves no optimum.
 
     Raises:
-        PlanError: The number of workers is not a power of two.
+        PlanError: `workers` is no whole number of 1 or more, or there is no such objective.
         ShapeError: A tensor has no shape, or labels and bounds do not fit.
 
     Source: EinDecomp, sections 6 to 8.
@@ -47,6 +66,7 @@ def partition(
     >>> partition("C[i, k] = sum(A[i, j] * B[j, k])", 8, {"A": (64, 64), "B": (64, 64)}).vectors
     {'C': {'i': 2, 'k': 2, 'j': 2}}
     """
+    check_objective(objective)
     written = lower_text(program) if isinstance(program, str) else program
     tensors = _tensors(written, shapes or {})
     bound = bind(written, tensors)
@@ -59,11 +79,59 @@ def partition(
         name: ValueFacts(finite_range(bound.tensors[name].dtype), has_fill=not statistics[name].is_dense)
         for name in statistics
     }
-    binary = binarise(bound, GraphAnnotator.for_inputs(bound.tensors, statistics, values))
-    exact = decide_evaluations(binary.graph, values)
-    estimates = estimate(exact.graph, statistics, exact.evaluations)
-    task = TransferTask(TransferModel(exact.graph, estimates, exact.evaluations), all_choices(exact.graph, workers))
-    return PartitionedProgram(task, partition_graph(task, search(task), workers))
+    sources = _Sources(bound, statistics, values)
+    graphs = [sources.rewritten(False), *([sources.rewritten(True)] if rewrite else [])]
+    distinct = {graph.graph.einsums: graph for graph in graphs}
+    candidates = [sources.partitioned(graph, workers, objective) for graph in distinct.values()]
+    return min(candidates, key=partial(_moved_floats, objective=objective))
+
+
+def check_objective(objective: str) -> str:
+    """Return `objective` if it is one.
+
+    Raises:
+        PlanError: It is not.
+    """
+    if objective not in OBJECTIVES:
+        raise PlanError(f"objective is {objective!r}; choose one of {', '.join(OBJECTIVES)}")
+    return objective
+
+
+def _moved_floats(partitioned: PartitionedProgram, objective: str) -> float:
+    """The floats that an objective minimises."""
+    return partitioned.floats if objective == BOUND else partitioned.replay().total.floats
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """A graph as it is written, and its inputs.
+
+    Attributes:
+        bound: EinSums of any number of operands.
+        statistics: The statistics of the inputs.
+        values: Facts about the values of the inputs.
+    """
+
+    bound: EinGraph
+    statistics: Mapping[str, Statistics]
+    values: Mapping[str, ValueFacts]
+
+    def rewritten(self, rewrite: bool) -> RewrittenGraph:
+        """EinSums of one or two operands; if `rewrite`, equal formulas and other orders may compute several at once."""
+        annotator = GraphAnnotator.for_inputs(self.bound.tensors, self.statistics, self.values)
+        cost = CostPredictor(partial(least_seconds, constants=constants_for(_ENGINE)))
+        rewritten = rewrite_graph(self.bound, annotator, cost, RewritingOptions(rewrite))
+        return replace(rewritten, graph=merge_common_subexpressions(rewritten.graph, {}))
+
+    def partitioned(self, rewritten: RewrittenGraph, workers: int, objective: str) -> PartitionedProgram:
+        """The partition of a graph that transfers the fewest floats, by an objective."""
+        exact = decide_evaluations(rewritten.graph, self.values)
+        graph, evaluations = exact.graph, exact.evaluations
+        model = TransferModel(graph, estimate(graph, self.statistics, evaluations), evaluations)
+        task = TransferTask(model, all_choices(graph, workers))
+        summary = RewriteSummary.compare(self.bound, graph, rewritten.derivations, rewritten.unsearched)
+        assignment = search(task) if objective == BOUND else search_replayed(task, workers)
+        return PartitionedProgram(task, partition_graph(task, assignment, workers), summary)
 
 
 def _tensors(program: Program, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:

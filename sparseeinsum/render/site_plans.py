@@ -32,6 +32,7 @@ from sparseeinsum.algebra.relational.keys import (
     KeyExpression,
     KeyMap,
     KeyPart,
+    KeyPredicate,
     Operation,
     identity_map,
     projection,
@@ -267,14 +268,17 @@ class _SitePlanWriter:
     def _joined(self, node: LocalJoin, left: _OperatorResult, right: _OperatorResult) -> _OperatorResult:
         """Pairs of tuples of one machine: if both sides are distributed, the parts by which they are must be equal."""
         pairs = list(zip(left.at(node.left_keys), right.at(node.right_keys), strict=True))
-        are_distributed = left.site_part is not None and right.site_part is not None
-        if are_distributed and (left.site_part, right.site_part) not in pairs:
-            assert left.site_part is not None
-            assert right.site_part is not None
-            pairs.append((left.site_part, right.site_part))
+        if left.site_part is not None and right.site_part is not None:
+            are_joined = any(left.site_part == first or right.site_part == second for first, second in pairs)
+            pairs += [] if are_joined else [(left.site_part, right.site_part)]
         left_keys, right_keys = tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
-        joined = Join(left.expression, right.expression, left_keys, right_keys, node.kernel)
-        to_pair = joined.pairing.right_position
+        join = Join(left.expression, right.expression, left_keys, right_keys, node.kernel)
+        to_pair = join.pairing.right_position
+        joined: Expression = join
+        if left.site_part is not None and right.site_part is not None and to_pair(right.site_part) != left.site_part:
+            # Other parts are joined, to which these are equal; only a condition tells the database so.
+            are_equal = Operation("==", KeyPart(left.site_part), KeyPart(to_pair(right.site_part)))
+            joined = Filter(join, KeyPredicate(join.type.arity, are_equal))
         positions = [*left.positions] + [
             to_pair(right.positions[at]) for at in range(node.right.type.arity) if at not in node.right_keys
         ]

@@ -1,5 +1,7 @@
 """Relational expressions that users write give the reference evaluation's result in a database."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -106,6 +108,13 @@ def test_invalid_expressions_are_refused(db: se.Database) -> None:
         db.compute(flat.aggregate(by=[], fold="logsumexp"))
     with pytest.raises(se.CatalogueError):
         db.relation("missing")
+    not_relations: list[Any] = ["F", flat.expression, np.ones(2)]
+    for wrong in not_relations:
+        for compute in (db.compute, db.relation_sql):
+            with pytest.raises(se.AlgebraError, match=f"a relation is computed, .* and not {type(wrong).__name__}"):
+                compute(wrong)
+    with pytest.raises(se.AlgebraError, match="a relation is opened by the name of a tensor, and ndarray is no name"):
+        db.relation(not_relations[-1])
     db.tensor("F", np.ones((3, 2)), promoted=["dim_0"])
     with pytest.raises(se.EngineError, match="tensor F has changed since the relation was written"):
         db.compute(flat)

@@ -41,7 +41,7 @@ def test_workers_move_what_the_replay_counts(name: str) -> None:
     text, shapes = CASES[name]
     inputs = {tensor: np.random.default_rng(0).standard_normal(shape) for tensor, shape in shapes.items()}
     rng = random.Random(0)
-    for workers in (1, 2, 4, 8):
+    for workers in (1, 2, 4, 8, 3, 6):
         task = task_of(text, workers, shapes)
         expected = evaluate_program(task.model.graph, inputs)
         for vectors in (search(task).vectors, *(drawn(task, rng) for _ in range(5))):
@@ -69,7 +69,7 @@ def assert_moved(replayed: Replay, cluster: Cluster) -> None:
 def test_costs_are_upper_bounds_of_transfers(name: str) -> None:
     text, shapes = CASES[name]
     rng = random.Random(1)
-    for workers in (2, 4, 8):
+    for workers in (2, 4, 8, 5, 12):
         task = task_of(text, workers, shapes)
         for _ in range(20):
             partitioning = as_partitioned(task, drawn(task, rng), workers)

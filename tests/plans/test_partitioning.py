@@ -1,5 +1,8 @@
 """`se.partition` cuts programs among workers without seeing their data."""
 
+import math
+
+import numpy as np
 import pytest
 
 import sparseeinsum as se
@@ -79,6 +82,107 @@ def test_generated_tensors_and_products_of_several_operands() -> None:
     assert all(step.calls == 4 for step in partitioning.best.steps if step.einsum.output.labels)
 
 
+THROUGH_T = "T[i, k] = sum(B[i, j] * C[j, k])\ny[i] = sum(T[i, k] * x[k])"
+LOSS = "L[] = sum((X[i, j] - sum(U[i, r] * V[j, r])) ^ 2)"
+BY_HAND = """
+S[] = sum(X[i, j] * X[i, j])
+P[i, r] = sum(X[i, j] * V[j, r])
+G[r, q] = sum(U[i, r] * U[i, q])
+H[r, q] = sum(V[j, r] * V[j, q])
+L[] = S[] - 2 * sum(U[i, r] * P[i, r]) + sum(G[p, q] * H[p, q])
+"""
+
+
+def test_products_are_reordered_as_in_plans() -> None:
+    shapes = {"B": (4096, 4096), "C": (4096, 4096), "x": (4096,)}
+    as_one = se.partition("y[i] = sum(B[i, j] * C[j, k] * x[k])", 8, shapes)
+    rewritten, written = (se.partition(THROUGH_T, 8, shapes, rewrite=rewrite) for rewrite in (True, False))
+    assert rewritten.floats == as_one.floats
+    assert rewritten.vectors.keys() == {"y_1", "y"}
+    assert written.vectors.keys() == {"T", "y"}
+    assert rewritten.floats < written.floats / 3
+    assert rewritten.replay().total.floats < written.replay().total.floats / 1000
+    assert "without T (rewrite=False keeps to what is written)" in str(rewritten)
+    assert "rewrite" not in str(written)
+
+
+def test_formulas_are_replaced_as_in_plans() -> None:
+    """With a sparse X, neither a dense product nor a dense difference is computed."""
+    shapes, entries = {"X": (4000, 4000), "U": (4000, 20), "V": (4000, 20)}, {"X": 160_000}
+    written = se.partition(LOSS, 4, shapes, entries, rewrite=False)
+    rewritten, by_hand = (se.partition(text, 4, shapes, entries) for text in (LOSS, BY_HAND))
+    assert rewritten.floats == pytest.approx(by_hand.floats, rel=1e-3)
+    assert rewritten.floats < written.floats / 10
+    assert "computed by an equal formula" in str(rewritten)
+
+
+def test_programs_stay_as_written_where_rewriting_sends_more() -> None:
+    """Of a dense X, the difference is joined where the product is; the formula that is faster on one machine is not."""
+    shapes = {"X": (4000, 4000), "U": (4000, 20), "V": (4000, 20)}
+    assert se.partition(LOSS, 4, shapes).vectors == se.partition(LOSS, 4, shapes, rewrite=False).vectors
+    assert se.partition(BY_HAND, 4, shapes).floats > se.partition(LOSS, 4, shapes).floats
+
+
+def test_graphs_of_partitions_are_those_of_plans() -> None:
+    """Rewriting is the same with the data and from shapes alone."""
+    rng = np.random.default_rng(0)
+    arrays = {"B": rng.normal(size=(300, 300)), "C": rng.normal(size=(300, 300)), "x": rng.normal(size=300)}
+    with se.connect() as db:
+        for name, array in arrays.items():
+            db.tensor(name, array)
+        for rewrite in (True, False):
+            plan = db.plan(THROUGH_T, workers=4, rewrite=rewrite)
+            assert plan.partitioned is not None
+            partition = se.partition(THROUGH_T, 4, {name: a.shape for name, a in arrays.items()}, rewrite=rewrite)
+            assert plan.partitioned.best.graph.einsums == partition.best.graph.einsums
+
+
+def test_equal_statements_are_computed_once() -> None:
+    text = f"{PRODUCT}\nD[i, k] = sum(A[i, j] * B[j, k])\nE[i, k] = C[i, k] + D[i, k]"
+    partition = se.partition(text, 4, SQUARES, rewrite=False)
+    assert "D: the same as C, which is computed once for both" in str(partition)
+    assert partition.best.join < 2 * se.partition(PRODUCT, 4, SQUARES).best.join
+
+
+def test_replayed_floats_can_be_the_objective() -> None:
+    """The least bound moves 11% more than SQRT here; what is found moves less than both."""
+    squares = dict.fromkeys("ABCDE", (20480, 20480))
+    by_bound = se.partition(MATRIX_CHAIN, 16, squares)
+    by_floats = se.partition(MATRIX_CHAIN, 16, squares, objective="floats")
+    moved, moved_evenly, fewest = (
+        replay.total.floats for replay in (by_bound.replay(), by_bound.replay(by_bound.even()), by_floats.replay())
+    )
+    assert fewest < moved_evenly < moved / 1.1
+    assert by_bound.floats < by_floats.floats
+    assert by_bound.best.is_optimal
+    assert not by_floats.best.is_optimal
+    assert math.prod(by_floats.vectors["Y"].values()) == 16
+
+
+@pytest.mark.parametrize("workers", [3, 4, 16])
+def test_replayed_floats_are_no_more_than_those_of_a_rule(workers: int) -> None:
+    shapes = {"X": (512, 512), **dict.fromkeys(("WQ", "WK", "WV"), (512, 8, 64)), "WO": (8, 64, 512)}
+    by_floats = se.partition(MULTI_HEAD_ATTENTION, workers, shapes, objective="floats")
+    by_bound = se.partition(MULTI_HEAD_ATTENTION, workers, shapes)
+    rules = (by_bound.best, by_bound.even(), by_bound.along({"WQ": "h"}), by_bound.along({"X": "s"}))
+    moved = [by_bound.replay(partitioning).total.floats for partitioning in rules]
+    assert by_floats.replay().total.floats <= min(moved) * (1 + 1e-9)
+
+
+def test_the_objective_chooses_between_written_and_rewritten() -> None:
+    """The rewritten loss has the lower bound, and the written one moves less."""
+    shapes, entries = {"X": (4000, 4000), "U": (4000, 20), "V": (4000, 20)}, {"X": 160_000}
+    by_bound = se.partition(LOSS, 4, shapes, entries)
+    by_floats = se.partition(LOSS, 4, shapes, entries, objective="floats")
+    assert len(by_bound.vectors) > len(by_floats.vectors)
+    assert by_floats.replay().total.floats < by_bound.replay().total.floats
+
+
+def test_unknown_objectives_are_refused() -> None:
+    with pytest.raises(se.PlanError, match="objective is 'seconds'; choose one of bound, floats"):
+        se.partition(PRODUCT, 4, SQUARES, objective="seconds")
+
+
 def test_one_worker_gets_every_tensor_once() -> None:
     assert se.partition(PRODUCT, 1, {"A": (8, 4), "B": (4, 2)}).floats == 8 * 4 + 4 * 2
 
@@ -99,6 +203,17 @@ def test_shapes_that_do_not_fit(shapes: dict[str, tuple[int, ...]], entries: dic
         se.partition(PRODUCT, 4, shapes, entries)
 
 
-def test_numbers_of_workers_other_than_powers_of_two() -> None:
-    with pytest.raises(se.PlanError, match="workers is 6; give a power of two"):
-        se.partition(PRODUCT, 6, SQUARES)
+@pytest.mark.parametrize("workers", [3, 5, 6, 12])
+def test_numbers_of_workers_other_than_powers_of_two(workers: int) -> None:
+    """All workers have as much to do; more workers than there are pieces of a label cut several."""
+    partition = se.partition(PRODUCT, workers, {"A": (3600, 3600), "B": (3600, 3600)})
+    assert math.prod(partition.vectors["C"].values()) == workers
+    replayed = partition.replay()
+    assert len(replayed.operations) == workers
+    assert replayed.imbalance == 1
+    assert 0 < replayed.total.floats < partition.floats <= partition.even().floats
+
+
+def test_workers_are_a_whole_number() -> None:
+    with pytest.raises(se.PlanError, match="workers is 0; give a whole number of 1 or more"):
+        se.partition(PRODUCT, 0, SQUARES)

@@ -146,8 +146,7 @@ def _aggregated(plan: LocalAggregation, counts: TupleCounts, sites: int) -> Tupl
 def _mapped(keys: KeyMap, distinct: Sequence[float], result_type: RelationType) -> list[float]:
     result = list(map(float, result_type.frontier))
     for position, count in enumerate(distinct):
-        at = keys.output_position(position)
-        if at is not None:
+        for at in keys.output_positions((position,)):
             result[at] = count
     for at, part in enumerate(keys.parts):
         if part == CopyNumber():

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.counts import TupleCounts
@@ -22,7 +23,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.relational.expression_text import write_positions, write_tree
 from sparseeinsum.algebra.relational.keys import Key
-from sparseeinsum.algebra.relational.relational_expressions import Expression
+from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, inputs_of
 from sparseeinsum.errors import AlgebraError
 
 
@@ -66,6 +67,7 @@ class DistributedPlans:
             AlgebraError: An input has holes, and `keys` lacks it.
         """
         count = self.sites.count if sites is None else sites
+        _check_sites(count)
         traffic = {
             id(transfer.plan): transfer.floats for plan in self.plans.values() for transfer in replay(plan, count, keys)
         }
@@ -102,27 +104,41 @@ def distribute(
             default.
 
     Raises:
-        AlgebraError: No plan has enough memory, or a placement in `stored` does not exist.
+        AlgebraError: No plan has enough memory, or `stored` has a tensor or a placement that does not exist.
     """
-    if sites < 1:
-        raise AlgebraError(f"there are {sites} sites; there must be 1 or more")
-    placements = {name: _placement(name, placement) for name, placement in stored.items()}
+    _check_sites(sites)
+    inputs = inputs_of(expressions.values())
+    if not isinstance(stored, Mapping):
+        raise AlgebraError(f"stored is {stored!r}; give placements by name, as in {{'A': (0,), 'B': 'everywhere'}}")
+    for name in stored:
+        if name not in inputs:
+            raise AlgebraError(f"{name} is placed, and not read; inputs are {', '.join(inputs)}")
+    placements = {name: _placement(inputs[name], placement) for name, placement in stored.items()}
     site_costs = Sites(sites, memory_floats)
     plans = best_plans(list(expressions.values()), placements, site_costs)
     plain = tuple(table1_plan(expression, placements) for expression in expressions.values())
     return DistributedPlans(dict(zip(expressions, plans, strict=True)), site_costs, plain)
 
 
-def _placement(name: str, placement: PlacementLike) -> Placement:
-    if isinstance(placement, Placement):
-        return placement
+def _check_sites(sites: int) -> None:
+    if not isinstance(sites, int) or sites < 1:
+        raise AlgebraError(f"there are {sites!r} sites; give a whole number of 1 or more")
+
+
+def _placement(relation: Input, placement: PlacementLike) -> Placement:
+    """The placement of an input; its positions are those of parts of the key, each once."""
     if placement == "everywhere":
         return EVERYWHERE
-    if isinstance(placement, str):
+    if isinstance(placement, Placement):
+        return placement
+    arity = relation.type.arity
+    is_sequence = isinstance(placement, Sequence) and not isinstance(placement, str)
+    if not is_sequence or not set(placement) <= set(range(arity)) or len(set(placement)) < len(placement):
         raise AlgebraError(
-            f"{name} is placed {placement!r}; give the positions of keys that it is partitioned by, or 'everywhere'"
+            f"{relation.name} is placed {placement!r}; give the positions of keys that it is partitioned by, of which "
+            f"there are {arity}, as in (0,), or 'everywhere'"
         )
-    return partitioned(*placement)
+    return partitioned(*cast(Sequence[int], placement))
 
 
 def _line(plan: SitePlan, floats: float) -> str:

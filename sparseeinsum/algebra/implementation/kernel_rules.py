@@ -52,7 +52,7 @@ def compose_map_with_aggregation(plan: SitePlan) -> Iterator[SitePlan]:
             is_complete = inner.placement.pending is None and operand.placement.pending is None
             if is_complete and not isinstance(fold, MappedFold):
                 yield LocalAggregation(operand, group_by, MappedFold(fold, after=kernel))
-            if commutes(kernel, fold.law):
+            if commutes(kernel, fold):
                 yield LocalAggregation(transformed(operand, kernel), group_by, fold)
 
 
@@ -115,7 +115,7 @@ def compose_map_with_join(plan: SitePlan) -> Iterator[SitePlan]:
             mapped = keys if join.keys is None else keys.after(join.keys)
             key_map = None if mapped.is_identity else mapped
             yield replace(join, kernel=compose(kernel, join.kernel), keys=key_map)
-            if commutes(kernel, join.kernel.law):
+            if commutes(kernel, join.kernel):
                 yield replace(join, kernel=OperandwiseKernel(join.kernel, kernel), keys=key_map)
 
 

@@ -17,6 +17,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     LocalMap,
     Shuffle,
     SitePlan,
+    has_groups_on_sites,
 )
 from sparseeinsum.errors import AlgebraError
 
@@ -34,10 +35,7 @@ def skip_movement(plan: SitePlan) -> Iterator[SitePlan]:
 
 def moves_nothing(plan: Broadcast | Shuffle) -> bool:
     """Whether all tuples are already on the sites to which they are sent, and on no others."""
-    placement = plan.input.placement
-    if isinstance(plan, Broadcast):
-        return placement.is_everywhere
-    return placement.kind == PlacementKind.PARTITIONED and placement.dims == plan.dims
+    return plan.placement == plan.input.placement
 
 
 def exchange_movement_and_filter(plan: SitePlan) -> Iterator[SitePlan]:
@@ -70,7 +68,7 @@ def skip_shuffle_before_aggregation(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-4: a shuffle is left out if the tuples of every group are on one site without it."""
     match plan:
         case LocalAggregation(Shuffle(operand, dims), group_by, fold) if set(dims) <= set(group_by):
-            if operand.placement.is_within(group_by):
+            if has_groups_on_sites(operand, group_by):
                 yield LocalAggregation(operand, group_by, fold)
 
 

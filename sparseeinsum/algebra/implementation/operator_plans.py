@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.counts import TupleCounts, count_tuples
@@ -16,6 +16,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     PlacedInput,
     Shuffle,
     SitePlan,
+    has_groups_on_sites,
 )
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Complete, Concat, Expression, Join
@@ -86,10 +87,15 @@ def price(plan: SitePlan, inputs: Sequence[PricedPlan], sites: Sites) -> PricedP
 
 
 def move(plan: PricedPlan, placement: Placement, sites: Sites) -> PricedPlan:
-    """The plan with its result broadcast or shuffled to a placement; unchanged, if it has this placement."""
-    if plan.plan.placement == placement:
+    """The plan with its result broadcast or shuffled to a placement; unchanged, if it has this placement.
+
+    Of several equal parts of the key, a shuffle takes one.
+    """
+    first_equal = plan.plan.type.first_equal
+    goal = replace(placement, dims=tuple(dict.fromkeys(first_equal[position] for position in placement.dims)))
+    if plan.plan.placement in (goal, placement.in_type(plan.plan.type)):
         return plan
-    movement = Broadcast(plan.plan) if placement.is_everywhere else Shuffle(plan.plan, placement.dims)
+    movement = Broadcast(plan.plan) if goal.is_everywhere else Shuffle(plan.plan, goal.dims)
     return price(movement, [plan], sites)
 
 
@@ -148,10 +154,11 @@ def _joined_dims(
     node: Join, left: PlansByPlacement, right: PlansByPlacement
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Parts of both keys by which to partition: subsets of the joined ones, and those that a side is partitioned by."""
-    to_right = dict(zip(node.left_keys, node.right_keys, strict=True))
-    to_left = dict(zip(node.right_keys, node.left_keys, strict=True))
-    pairs = [(dims, tuple(to_right[position] for position in dims)) for dims in subsets(sorted(to_right))]
-    pairs += [(tuple(to_left[position] for position in dims), dims) for dims in subsets(sorted(to_left))]
+    joined = list(zip(node.left_keys, node.right_keys, strict=True))
+    to_right = {equal: second for first, second in joined for equal in node.left.type.equal_positions((first,))}
+    to_left = {equal: first for first, second in joined for equal in node.right.type.equal_positions((second,))}
+    pairs = [(dims, tuple(to_right[position] for position in dims)) for dims in subsets(sorted(node.left_keys))]
+    pairs += [(tuple(to_left[position] for position in dims), dims) for dims in subsets(sorted(node.right_keys))]
     for side, to_other, is_left in ((left, to_right, True), (right, to_left, False)):
         for placement in side.plans:
             if placement.kind == PlacementKind.PARTITIONED and set(placement.dims) <= to_other.keys():
@@ -165,11 +172,11 @@ def _aggregations(node: Aggregation | Concat, inputs: PlansByPlacement, sites: S
     fold, group_by, all_keys = fold_of(node), node.group_by, tuple(range(len(node.group_by)))
     whole_groups = [inputs.cheapest_at(partitioned(*dims)) for dims in subsets(group_by)]
     whole_groups.append(inputs.cheapest_at(EVERYWHERE))
-    whole_groups += [plan for placement, plan in inputs.plans.items() if placement.is_within(group_by)]
+    whole_groups += [plan for plan in inputs.plans.values() if has_groups_on_sites(plan.plan, group_by)]
     for plan in whole_groups:
         yield price(local_operator(node, (plan.plan,)), [plan], sites)
     for plan in inputs.plans.values():
-        if plan.plan.placement.is_within(group_by) or not fold.is_decomposable:
+        if has_groups_on_sites(plan.plan, group_by) or not fold.is_decomposable:
             continue
         first = price(LocalAggregation(plan.plan, group_by, fold), [plan], sites)
         for placement in (*(partitioned(*dims) for dims in subsets(all_keys)), EVERYWHERE):

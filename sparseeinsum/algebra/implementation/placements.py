@@ -1,11 +1,12 @@
 """Algebra, implementation: on which sites the tuples of a relation are: the predicates ALL and PART_D (section 4)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.keys import Key
+from sparseeinsum.algebra.relational.types import RelationType
 
 _FACTOR = 1_000_003  # odd, so that keys reach all sites, also if the number of sites is a power of 2
 
@@ -44,19 +45,26 @@ class Placement:
         """Whether tuples whose keys agree at these positions are on one site: PART of these holds, or ALL."""
         return self.is_everywhere or (self.kind == PlacementKind.PARTITIONED and set(self.dims) <= set(positions))
 
-    def with_keys(self, position_of: Callable[[int], int | None]) -> "Placement":
-        """The placement after the keys change.
+    def with_keys(self, positions_of: Callable[[int], Iterable[int]]) -> "Placement":
+        """The placement after the keys change; of several parts that are equal, it names the first.
 
         Args:
-            position_of: Returns the new position of a part of the key; None if the new keys lack it.
+            positions_of: Returns the positions of the new key whose parts equal a part of the old one, if there are
+                any.
         """
         if self.kind != PlacementKind.PARTITIONED:
             return self
-        positions = [position_of(position) for position in self.dims]
-        dims = tuple(position for position in positions if position is not None)
-        if len(dims) < len(positions):
-            return Placement(PlacementKind.SCATTERED, pending=self.pending)
-        return Placement(self.kind, dims, self.pending)
+        dims: list[int] = []
+        for position in self.dims:
+            unnamed = set(positions_of(position)) - set(dims)
+            if not unnamed:
+                return Placement(PlacementKind.SCATTERED, pending=self.pending)
+            dims.append(min(unnamed))
+        return Placement(self.kind, tuple(dims), self.pending)
+
+    def in_type(self, relation_type: RelationType) -> "Placement":
+        """The placement of a relation, which names the first of several equal parts of the key."""
+        return self.with_keys(lambda position: relation_type.equal_positions((position,)))
 
     def __str__(self) -> str:
         parts = f" by <{', '.join(map(str, self.dims))}>" if self.kind == PlacementKind.PARTITIONED else ""

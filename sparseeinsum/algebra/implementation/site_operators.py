@@ -4,6 +4,7 @@ Source: section 4. A plan that would not compute what the relational expression 
 that are on different sites, raises an error when it is made.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -12,7 +13,7 @@ from sparseeinsum.algebra.relational.absence import AbsentArray
 from sparseeinsum.algebra.relational.compositions import SplitAxis
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Kernel, commutes
-from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, identity_map
+from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, identity_map, projection
 from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import OneInput
 from sparseeinsum.algebra.relational.tuples import Pairing
@@ -93,7 +94,7 @@ class Shuffle(OneInput["SitePlan"]):
     @property
     def placement(self) -> Placement:
         """Partitioned by `dims`; a pending fold stays pending."""
-        return Placement(PlacementKind.PARTITIONED, self.dims, self.input.placement.pending)
+        return Placement(PlacementKind.PARTITIONED, self.dims, self.input.placement.pending).in_type(self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +127,27 @@ class LocalJoin:
         left, right = self.left.type, self.right.type
         bound = self.kernel.bound(left.bound, right.bound)
         joined = joined_type(left, right, self.left_keys, self.right_keys, bound, self.kind)
-        placement = self._placement()
+        placement = self._placement(joined).in_type(joined)
         if self.keys is not None:
-            joined, placement = mapped_type(joined, self.keys, bound), placement.with_keys(self.keys.output_position)
+            placement = _with_mapped_keys(placement, joined, self.keys)
+            joined = mapped_type(joined, self.keys, bound)
         object.__setattr__(self, "type", joined)
         object.__setattr__(self, "placement", placement)
 
-    def _placement(self) -> Placement:
-        left, right = self.left.placement, self.right.placement
+    def _placement(self, joined: RelationType) -> Placement:
+        left = self.left.placement
+        right = self.right.placement.with_keys(lambda position: (self.pairing.right_position(position),))
         if left.pending is not None or right.pending is not None:
             raise AlgebraError("tuples are joined before those of the same key are folded")
         if left.is_everywhere and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
-            return right.with_keys(self.pairing.right_position)
+            return right
         if right.is_everywhere and (self.kind in (JoinKind.INNER, JoinKind.LEFT) or left.is_everywhere):
             return left
-        pairs = set(zip(self.left_keys, self.right_keys, strict=True))
-        are_partitioned = left.kind == right.kind == PlacementKind.PARTITIONED and len(left.dims) == len(right.dims)
-        if are_partitioned and set(zip(left.dims, right.dims, strict=True)) <= pairs:
+        if left.kind == PlacementKind.PARTITIONED and left.in_type(joined) == right.in_type(joined):
             return left
         raise AlgebraError(
-            f"a relation {left} and one {right} do not meet in a join of {self.left_keys} and {self.right_keys}: "
-            "broadcast one, or shuffle both by the same keys"
+            f"a relation {left} and one {self.right.placement} do not meet in a join of {self.left_keys} and "
+            f"{self.right_keys}: broadcast one, or shuffle both by the same keys"
         )
 
     @property
@@ -187,7 +188,7 @@ class LocalAggregation(OneInput["SitePlan"]):
         placement = self.input.placement
         if placement.pending not in (None, self.fold):
             raise AlgebraError(f"tuples that wait to be folded by {placement.pending} are folded by {self.fold}")
-        has_whole_groups = placement.is_within(self.group_by)
+        has_whole_groups = has_groups_on_sites(self.input, self.group_by)
         if not has_whole_groups and not self.fold.is_decomposable:
             raise AlgebraError(
                 f"groups by <{', '.join(map(str, self.group_by))}> of a relation {placement} lie on several sites, and "
@@ -195,9 +196,8 @@ class LocalAggregation(OneInput["SitePlan"]):
             )
         if placement.pending is not None and not has_whole_groups:
             raise AlgebraError("tuples that wait to be folded are shuffled by the keys of their groups before")
-        result = replace(placement, pending=None).with_keys(
-            lambda position: self.group_by.index(position) if position in self.group_by else None
-        )
+        groups = projection(self.input.type.arity, self.group_by)
+        result = _with_mapped_keys(replace(placement, pending=None), self.input.type, groups)
         return result if has_whole_groups else replace(result, pending=self.fold)
 
 
@@ -219,8 +219,8 @@ class LocalFilter(OneInput["SitePlan"]):
 
     @property
     def placement(self) -> Placement:
-        """The placement of the input."""
-        return self.input.placement
+        """The placement of the input; parts of keys that the predicate makes equal can take each other's place."""
+        return self.input.placement.in_type(self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class LocalMap(OneInput["SitePlan"]):
             raise AlgebraError(
                 f"{self.keys} makes {self.keys.copies} keys, and {self.kernel} {self.kernel.copies} arrays"
             )
-        if pending is not None and not (self.keys.copies == 1 and commutes(self.kernel, pending.law)):
+        if pending is not None and not (self.keys.copies == 1 and commutes(self.kernel, pending)):
             raise AlgebraError(f"{self.kernel} cannot be applied before tuples of the same key are folded by {pending}")
         if isinstance(self.kernel, SplitAxis):
             result_type = tiled_type(input_type, self.kernel.axis, self.kernel.size)
@@ -255,7 +255,7 @@ class LocalMap(OneInput["SitePlan"]):
     @property
     def placement(self) -> Placement:
         """The placement of the input, if the parts of keys that it depends on stay."""
-        return self.input.placement.with_keys(self.keys.output_position)
+        return _with_mapped_keys(self.input.placement, self.input.type, self.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +291,16 @@ class LocalComplete(OneInput["SitePlan"]):
 SitePlan: TypeAlias = (
     PlacedInput | Broadcast | Shuffle | LocalJoin | LocalAggregation | LocalFilter | LocalMap | LocalComplete
 )
+
+
+def _with_mapped_keys(placement: Placement, relation_type: RelationType, keys: KeyMap) -> Placement:
+    """The placement of a relation after a function of its keys, which `relation_type` is about."""
+    return placement.with_keys(lambda position: keys.output_positions(relation_type.equal_positions((position,))))
+
+
+def has_groups_on_sites(plan: SitePlan, group_by: Sequence[int]) -> bool:
+    """Whether tuples whose keys agree in the parts at `group_by` are on one site."""
+    return plan.placement.is_within(plan.type.equal_positions(group_by))
 
 
 def with_inputs(plan: SitePlan, inputs: tuple[SitePlan, ...]) -> SitePlan:

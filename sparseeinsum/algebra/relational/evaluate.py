@@ -66,6 +66,8 @@ def check_relation(relation: Mapping[Key, Array], relation_type: RelationType) -
             not 0 <= part < limit for part, limit in zip(key, relation_type.frontier, strict=True)
         ):
             raise AlgebraError(f"the key {key} is not below the frontier {relation_type.frontier}")
+        if any(part != key[first] for part, first in zip(key, relation_type.first_equal, strict=True)):
+            raise AlgebraError(f"the key {key} has parts that differ, and should be equal: {relation_type.first_equal}")
         is_larger = len(array.shape) != relation_type.rank or any(map(int.__gt__, array.shape, relation_type.bound))
         if is_larger or (array.shape != relation_type.bound and not relation_type.is_ragged):
             raise AlgebraError(

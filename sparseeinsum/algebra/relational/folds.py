@@ -254,7 +254,13 @@ class MappedFold(Fold):
 
 
 def as_fold(value: Fold | Kernel | str) -> Fold:
-    """A fold, or the fold of an aggregate's name or of a kernel of two arrays."""
+    """A fold, or the fold of an aggregate's name or of a kernel of two arrays.
+
+    Raises:
+        AlgebraError: It is none of these.
+    """
     if isinstance(value, str):
         return AggregateFold(value)
+    if not isinstance(value, Kernel | Fold):
+        raise AlgebraError(f"the fold is {value!r}; give the name of an aggregate: {', '.join(AGGREGATES)}")
     return KernelFold(value) if isinstance(value, Kernel) else value

@@ -8,16 +8,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from difflib import get_close_matches
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.laws import law_of, laws_of
+from sparseeinsum.algebra.relational.laws import is_foldable, law_of, laws_of, laws_of_aggregate
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
-from sparseeinsum.language.scalar import PRODUCT, count_operations, evaluate, operands_of, write
+from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, count_operations, evaluate, operands_of, write
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
 from sparseeinsum.semantics.dense import evaluate_einsum
 
@@ -96,9 +98,17 @@ class Kernel(ABC):
             raise AlgebraError(f"the kernel {self} takes {self.operands} arrays, and is given {len(bounds)}")
 
 
-def commutes(mapping: Kernel, over: Law | None) -> bool:
-    """Whether a kernel of one array can be moved through a kernel or fold with a law."""
-    return over is not None and over in mapping.commutes_with
+class HasLaw(Protocol):
+    """A kernel of two arrays, or a fold."""
+
+    @property
+    def law(self) -> Law | None:
+        """The law with which a kernel of one array must commute to be moved through it; None if none can be."""
+
+
+def commutes(mapping: Kernel, combination: HasLaw) -> bool:
+    """Whether a kernel of one array can be moved through a kernel of two or a fold: f(g(u, v)) = g(f(u), f(v))."""
+    return combination.law is not None and combination.law in mapping.commutes_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,7 @@ class Elementwise(Kernel):
     @property
     def is_foldable(self) -> bool:
         """Whether the expression is a sum, a product, or one of max, min, and, or."""
-        return self.operands == 2 and law_of(self.expression) in (Law.SUM, Law.PRODUCT, Law.ORDER, Law.BOOL)
+        return self.operands == 2 and is_foldable(self.expression)
 
     @property
     def is_identity(self) -> bool:
@@ -209,26 +219,22 @@ class EinSumKernel(Kernel):
 
     @property
     def commutes_with(self) -> frozenset[Law]:
-        """The laws of the join expression, if nothing is aggregated; sums only, if values are summed."""
+        """The laws with which both the join expression and the aggregate commute, for one array."""
         if self.operands == 2:
             return frozenset()
-        if self.einsum.aggregate is None:
-            return laws_of(self.einsum.join)
-        return laws_of(self.einsum.join) & {Law.SUM} if self.einsum.aggregate == "sum" else frozenset()
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether it copies one operand, axis by axis."""
-        einsum = self.einsum
-        is_moved = einsum.along is None and einsum.join == Operand(0)
-        is_copy = is_moved and einsum.operands[0].labels == einsum.output.labels
-        return is_copy and len(set(einsum.output.labels)) == len(einsum.output.labels)
+        return laws_of(self.einsum.join) & laws_of_aggregate(self.einsum.aggregate)
 
     def __str__(self) -> str:
         return write_einsum(self.einsum, {})
 
 
-def einsum_kernel(spec: str, join: Scalar | None = None, aggregate: str | None = None) -> EinSumKernel:
+def kernel_of(einsum: EinSum) -> Elementwise | EinSumKernel:
+    """The kernel of an EinSum; one of elements at the same place is elementwise, so that it has a law, at any rank."""
+    is_aligned = einsum.along is None and all(operand.labels == einsum.output.labels for operand in einsum.operands)
+    return Elementwise(einsum.join) if is_aligned and not any(axis_bounds_of(einsum.join)) else EinSumKernel(einsum)
+
+
+def einsum_kernel(spec: str, join: Scalar | None = None, aggregate: str | None = None) -> Elementwise | EinSumKernel:
     """The kernel of a specification in single letters, such as `ij,jk->ik`.
 
     Args:
@@ -246,7 +252,7 @@ def einsum_kernel(spec: str, join: Scalar | None = None, aggregate: str | None =
         raise AlgebraError(f"{spec!r} specifies no kernel; write the labels of one or two arrays, as in 'ij,jk->ik'")
     expression = join if join is not None else (PRODUCT if len(operands) == 2 else Operand(0))
     fold = (aggregate or "sum") if labels != set(output) else None
-    return EinSumKernel(EinSum(Reference("w", tuple(output)), operands, expression, fold))
+    return kernel_of(EinSum(Reference("w", tuple(output)), operands, expression, fold))
 
 
 MATRIX_PRODUCT = einsum_kernel("ij,jk->ik")
@@ -316,6 +322,10 @@ def as_kernel(value: Kernel | str, operands: int) -> Kernel:
     Raises:
         AlgebraError: The function does not exist, or the kernel takes another number of arrays.
     """
+    if not isinstance(value, Kernel | str):
+        raise AlgebraError(
+            f"the kernel is {value!r}; write an EinSum, as in 'w[i] = 2 * u[i]', or the name of a function, as 'relu'"
+        )
     kernel = value if isinstance(value, Kernel) else elementwise(value, operands)
     if kernel.operands != operands:
         raise AlgebraError(f"the kernel {kernel} takes {kernel.operands} arrays, where {operands} are given")
@@ -323,5 +333,17 @@ def as_kernel(value: Kernel | str, operands: int) -> Kernel:
 
 
 def elementwise(name: str, operands: int) -> Elementwise:
-    """The kernel that applies a function of programs element by element."""
+    """The kernel that applies a function of programs element by element.
+
+    Raises:
+        AlgebraError: Programs have no such function of so many numbers.
+    """
+    names = [function.name for function in FUNCTIONS.values() if function.operands == operands]
+    if name not in names:
+        near = get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+        raise AlgebraError(
+            f"a kernel is an EinSum, as in 'w[i] = 2 * u[i]', or the name of a function of {operands} operands, which "
+            f"{name!r} is not; {hint}"
+        )
     return Elementwise(Call(name, tuple(map(Operand, range(operands)))))

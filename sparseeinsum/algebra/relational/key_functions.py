@@ -1,6 +1,7 @@
 """Algebra, relational: expressions of keys, traced from Python functions by calling them once."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from sparseeinsum.algebra.relational.keys import (
@@ -119,11 +120,34 @@ def negate(expression: KeyExpression) -> KeyExpression:
 
 def trace_key_map(function: Callable[..., Any], arity: int) -> KeyMap:
     """The key map of a Python function from the parts of a key to those of another: `lambda i, j: (i // 2, j)`."""
-    result = function(*(TracedPart(KeyPart(index)) for index in range(arity)))
+    result = _traced(function, arity)
     parts = result if isinstance(result, tuple | list) else (result,)
     return KeyMap(arity, tuple(map(expression_of, parts)))
 
 
 def trace_predicate(function: Callable[..., Any], arity: int) -> KeyPredicate:
     """The predicate of a Python function from the parts of a key to a condition, such as `lambda i, j: i == j`."""
-    return KeyPredicate(arity, expression_of(function(*(TracedPart(KeyPart(index)) for index in range(arity)))))
+    return KeyPredicate(arity, expression_of(_traced(function, arity)))
+
+
+def _traced(function: Callable[..., Any], arity: int) -> Any:  # noqa: ANN401  # what the function returns
+    """What a function returns of the traced parts of a key.
+
+    Raises:
+        AlgebraError: It is no function of so many parts, or uses something else than the operators of keys.
+    """
+    if not callable(function):
+        raise AlgebraError(f"{function!r} is no function of keys; write one, as in lambda i, j: (j, i // 2)")
+    parts = [TracedPart(KeyPart(index)) for index in range(arity)]
+    try:
+        signature(function).bind(*parts)
+    except TypeError:
+        raise AlgebraError(
+            f"keys have {arity} parts; write a function of {arity}, not of {signature(function)}"
+        ) from None
+    try:
+        return function(*parts)
+    except (TypeError, AttributeError) as error:
+        raise AlgebraError(
+            f"a function of keys has + - * // % and comparisons with whole numbers, & | ~, and nothing else: {error}"
+        ) from error

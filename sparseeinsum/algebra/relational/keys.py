@@ -4,7 +4,7 @@ They take the place of the paper's keyFunc, keyMapFunc and boolFunc (sections 3.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -215,9 +215,9 @@ class KeyMap:
         parts = tuple(substitute(part, first.parts) for part in self.parts)
         return KeyMap(first.arity, parts, self.copies * first.copies)
 
-    def output_position(self, position: int) -> int | None:
-        """The position of an unchanged part of the key in the result; None if it is not part of the result."""
-        return next((at for at, part in enumerate(self.parts) if part == KeyPart(position)), None)
+    def output_positions(self, positions: Collection[int]) -> list[int]:
+        """The positions in the result of some parts of the key that are unchanged."""
+        return [at for at, part in enumerate(self.parts) if isinstance(part, KeyPart) and part.index in positions]
 
     def __str__(self) -> str:
         inputs = ", ".join(f"k{index}" for index in range(self.arity))
@@ -238,6 +238,13 @@ def projection(arity: int, positions: Sequence[int]) -> KeyMap:
 def with_copy_number(arity: int, copies: int) -> KeyMap:
     """The function that makes copies of a key and appends the number of the copy: the paper's keyTileOp."""
     return KeyMap(arity, (*map(KeyPart, range(arity)), CopyNumber()), copies)
+
+
+def pair_position(position: int, left_arity: int, left_keys: Sequence[int], right_keys: Sequence[int]) -> int:
+    """The position of a part of the right key in the key of a joined pair: the left key, then what is not joined."""
+    if position in right_keys:
+        return left_keys[right_keys.index(position)]
+    return left_arity + sum(1 for before in range(position) if before not in right_keys)
 
 
 @dataclass(frozen=True, slots=True)

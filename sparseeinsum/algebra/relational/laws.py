@@ -3,9 +3,12 @@
 The laws hold for real numbers; computed in floating point, both sides differ by rounding.
 """
 
+from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, U, V
 from sparseeinsum.operators.functions import FUNCTIONS
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.records import Law
+from sparseeinsum.operators.scans import SCANS
 
 EVERYTHING = frozenset(Law)
 
@@ -17,6 +20,24 @@ def law_of(expression: Scalar) -> Law:
             return FUNCTIONS[function].law
         case _:
             return Law.ANY
+
+
+def is_foldable(expression: Scalar) -> bool:
+    """Whether an expression of two operands is associative and commutative: a sum, a product, max, min, and, or."""
+    match expression:
+        case Call(function, _) if law_of(expression) != Law.ANY:
+            return FUNCTIONS[function].is_commutative
+        case _:
+            return False
+
+
+def laws_of_aggregate(name: str | None) -> frozenset[Law]:
+    """The laws of all functions with which an aggregate, a scan or a pick of the elements of an array commutes."""
+    if name is None or name in PICKS:
+        return EVERYTHING
+    aggregate = SCANS[name].aggregate if name in SCANS else name
+    law = FUNCTIONS[AGGREGATES[aggregate].combine].law
+    return frozenset((law,)) & {Law.SUM, Law.PRODUCT}  # a maximum does not commute with min, which has the same law
 
 
 def laws_of(expression: Scalar) -> frozenset[Law]:

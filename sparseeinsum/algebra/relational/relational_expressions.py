@@ -4,7 +4,7 @@ Source: section 3.1: aggregation, join, rekey, filter, transform, tile and conca
 but those of sparse tensors do: `Complete` fills them, and a join can keep tuples without a partner.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ from sparseeinsum.algebra.relational.compositions import SplitAxis
 from sparseeinsum.algebra.relational.folds import ConcatFold, Fold
 from sparseeinsum.algebra.relational.kernels import Kernel
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, with_copy_number
-from sparseeinsum.algebra.relational.traversal import OneInput
+from sparseeinsum.algebra.relational.traversal import OneInput, topological_order
 from sparseeinsum.algebra.relational.tuples import Pairing
 from sparseeinsum.algebra.relational.types import (
     RelationType,
@@ -267,6 +267,12 @@ class Complete(OneInput["Expression"]):
 
 
 Expression: TypeAlias = Input | Aggregation | Join | Rekey | Filter | Transform | Tile | Concat | Complete
+
+
+def inputs_of(expressions: Iterable[Expression]) -> dict[str, Input]:
+    """The inputs of expressions, by name."""
+    nodes = (node for expression in expressions for node in topological_order(expression))
+    return {node.name: node for node in nodes if isinstance(node, Input)}
 
 
 def with_inputs(node: Expression, inputs: Sequence[Expression]) -> Expression:

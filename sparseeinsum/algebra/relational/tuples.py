@@ -11,7 +11,7 @@ import numpy as np
 from sparseeinsum.algebra.relational.absence import AbsentArray
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
-from sparseeinsum.algebra.relational.keys import Key, KeyMap
+from sparseeinsum.algebra.relational.keys import Key, KeyMap, pair_position
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -148,9 +148,7 @@ class Pairing:
 
     def right_position(self, position: int) -> int:
         """The position of a part of the right key in the key of a pair."""
-        if position in self.right_keys:
-            return self.left_keys[self.right_keys.index(position)]
-        return self.arities[0] + self._unjoined_positions.index(position)
+        return pair_position(position, self.arities[0], self.left_keys, self.right_keys)
 
     @property
     def _unjoined_positions(self) -> list[int]:

@@ -4,13 +4,20 @@ Source: sections 3.2 (uniqueness, continuity, frontiers) and 5.3 (the frontier o
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparseeinsum.algebra.relational.equal_parts import (
+    distinct_parts,
+    equal_after,
+    equal_in_both,
+    equalities_in,
+    with_equal,
+)
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
 from sparseeinsum.algebra.relational.keys import (
@@ -25,6 +32,7 @@ from sparseeinsum.algebra.relational.keys import (
     Operation,
     evaluate_key,
     key_grid,
+    pair_position,
 )
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
@@ -42,6 +50,7 @@ class RelationType:
         is_continuous: Whether there is a tuple for every key below the frontier.
         is_ragged: Whether arrays at the end of an axis may be smaller than the bound.
         known_keys: The keys of a relation that is not continuous, as columns; None if they are not known.
+        first_equal: For every part of the key, the first part that is known to equal it in all tuples.
     """
 
     frontier: Key
@@ -49,8 +58,11 @@ class RelationType:
     is_continuous: bool = True
     is_ragged: bool = False
     known_keys: Keys | None = field(default=None, compare=False, repr=False)
+    first_equal: Key = ()
 
     def __post_init__(self) -> None:
+        if not self.first_equal:
+            object.__setattr__(self, "first_equal", distinct_parts(self.arity))
         for name, sizes in (("frontier", self.frontier), ("bound", self.bound)):
             if any(size < 0 for size in sizes):
                 raise AlgebraError(f"a relation has the {name} {sizes}; each of its numbers must be 0 or more")
@@ -78,6 +90,11 @@ class RelationType:
     def keys(self) -> Keys | None:
         """All keys, as columns; None if they are not known, or too many to examine."""
         return key_grid(self.frontier) if self.is_continuous else self.known_keys
+
+    def equal_positions(self, positions: Iterable[int]) -> list[int]:
+        """The positions of the parts of the key that equal one of those at `positions`, which are included."""
+        firsts = {self.first_equal[position] for position in positions}
+        return [position for position, first in enumerate(self.first_equal) if first in firsts]
 
     def __str__(self) -> str:
         holes = "" if self.is_continuous else " with holes"
@@ -108,6 +125,11 @@ def aggregated_type(relation: RelationType, group_by: Sequence[int], fold: Fold)
         fold: What becomes of the arrays of a group.
     """
     _check_positions("group_by", group_by, relation.arity)
+    first_equal = equal_after(relation.first_equal, tuple(map(KeyPart, group_by)))
+    return replace(_aggregated(relation, group_by, fold), first_equal=first_equal)
+
+
+def _aggregated(relation: RelationType, group_by: Sequence[int], fold: Fold) -> RelationType:
     frontier = tuple(relation.frontier[position] for position in group_by)
     bound, is_ragged = fold.bound(relation.bound), relation.is_ragged or fold.makes_ragged
     if relation.is_continuous:
@@ -147,7 +169,29 @@ def joined_type(
     if kind != JoinKind.INNER:
         kept_sides = {JoinKind.LEFT: [left], JoinKind.RIGHT: [right]}.get(kind, [left, right])
         is_continuous = any(side.is_continuous and side.key_count == math.prod(frontier) for side in kept_sides)
-    return RelationType(tuple(frontier), bound, is_continuous, left.is_ragged or right.is_ragged)
+    first_equal = _equal_in_pairs(left, right, left_keys, right_keys, kind)
+    is_ragged = left.is_ragged or right.is_ragged
+    return RelationType(tuple(frontier), bound, is_continuous, is_ragged, first_equal=first_equal)
+
+
+def _equal_in_pairs(
+    left: RelationType, right: RelationType, left_keys: Sequence[int], right_keys: Sequence[int], kind: JoinKind
+) -> Key:
+    """The equal parts of the keys of pairs: those of both sides, or of the side whose tuples are kept unpaired."""
+    positions = [pair_position(position, left.arity, left_keys, right_keys) for position in range(right.arity)]
+    distinct = distinct_parts(left.arity + right.arity - len(right_keys))
+    of_left = with_equal(distinct, enumerate(left.first_equal))
+    right_pairs = [(positions[at], positions[first]) for at, first in enumerate(right.first_equal)]
+    of_right = with_equal(distinct, right_pairs)
+    match kind:
+        case JoinKind.INNER:
+            return with_equal(of_left, right_pairs)
+        case JoinKind.LEFT:
+            return of_left
+        case JoinKind.RIGHT:
+            return of_right
+        case JoinKind.FULL:
+            return equal_in_both(of_left, of_right)
 
 
 _JOINED_FRONTIER: dict[JoinKind, Callable[[int, int], int]] = {
@@ -170,7 +214,8 @@ def filtered_type(relation: RelationType, predicate: KeyPredicate) -> RelationTy
     """The type of a filter: the least frontier of the keys for which the predicate holds, if they are known."""
     if predicate.arity != relation.arity:
         raise AlgebraError(f"a filter of keys of {predicate.arity} parts is given keys of {relation.arity}")
-    return _cached_type(_filtered, relation, predicate)
+    first_equal = with_equal(relation.first_equal, equalities_in(predicate.condition))
+    return replace(_cached_type(_filtered, relation, predicate), first_equal=first_equal)
 
 
 def _filtered(relation: RelationType, predicate: KeyPredicate) -> RelationType:
@@ -211,8 +256,9 @@ def mapped_type(relation: RelationType, mapping: KeyMap, bound: Bound) -> Relati
     if mapping.arity != relation.arity:
         raise AlgebraError(f"{mapping} maps keys of {mapping.arity} parts, and is given keys of {relation.arity}")
     if mapping.is_identity:
-        return RelationType(relation.frontier, bound, relation.is_continuous, relation.is_ragged, relation.known_keys)
-    return _cached_type(_mapped, relation, mapping, bound)
+        return replace(relation, bound=bound)
+    first_equal = equal_after(relation.first_equal, mapping.parts)
+    return replace(_cached_type(_mapped, relation, mapping, bound), first_equal=first_equal)
 
 
 def _mapped(relation: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
@@ -314,8 +360,7 @@ def lower_bound(part: KeyExpression) -> int:
 
 def transformed_type(relation: RelationType, kernel: Kernel) -> RelationType:
     """The type of a transform: the same keys, with other arrays."""
-    bound = kernel.bound(relation.bound)
-    return RelationType(relation.frontier, bound, relation.is_continuous, relation.is_ragged, relation.known_keys)
+    return replace(relation, bound=kernel.bound(relation.bound))
 
 
 def completed_type(relation: RelationType, frontier: Key) -> RelationType:
@@ -342,7 +387,8 @@ def tiled_type(relation: RelationType, axis: int, size: int) -> RelationType:
         if relation.is_continuous or relation.is_ragged or relation.known_keys is None
         else _tiled_keys(relation.known_keys, tiles)
     )
-    return RelationType((*relation.frontier, tiles), bound, is_continuous, is_ragged, keys)
+    first_equal = (*relation.first_equal, relation.arity)
+    return RelationType((*relation.frontier, tiles), bound, is_continuous, is_ragged, keys, first_equal)
 
 
 def _tiled_keys(keys: Keys, tiles: int) -> Keys:

@@ -1,13 +1,17 @@
 """EinDecomp: partition vectors, which divide an EinSum into one kernel call for every worker.
 
-A partition vector gives every label a power of two, the number of pieces that it is cut into; their product is the
-number of workers. Here a vector is represented by the corresponding tiles: ceil(bound / pieces) indices for a label
-that is cut, DEMOTED for one that is not. So it is a choice like any other.
+A partition vector gives every label the number of pieces that it is cut into; their product is the number of workers.
+The paper's vectors are those for a power of two, whose numbers of pieces are powers of two; for another number of
+workers, they are the divisors of that number. Here a vector is represented by the corresponding tiles:
+ceil(bound / pieces) indices for a label that is cut, DEMOTED for one that is not. So it is a choice like any other.
 
 Source: EinDecomp, sections 6 and 8.1.
 """
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice
@@ -20,14 +24,19 @@ MOST_VECTORS = 3003
 
 
 def check_workers(workers: int) -> int:
-    """Return `workers` if it is a power of two.
+    """Return `workers` if it is a whole number of 1 or more.
 
     Raises:
         PlanError: It is not.
     """
-    if not isinstance(workers, int) or workers < 1 or workers & (workers - 1):
-        raise PlanError(f"workers is {workers!r}; give a power of two, as in 8: vectors cut labels into halves")
+    if not isinstance(workers, int) or workers < 1:
+        raise PlanError(f"workers is {workers!r}; give a whole number of 1 or more")
     return workers
+
+
+def fewer_workers(workers: int) -> int:
+    """The next smaller number of workers: half of a power of two, whose vectors are the paper's; else one less."""
+    return workers // 2 if workers & (workers - 1) == 0 else workers - 1
 
 
 def viable_choices(
@@ -38,45 +47,50 @@ def viable_choices(
     For p = 2^N workers and D labels these are (N + D - 1)! / (N! (D - 1)!) vectors.
 
     No label is cut into more pieces than it has indices. If the labels cannot be cut into enough pieces, the vectors
-    are those with the most calls. If a bound is not a multiple of the pieces, the number of tiles may be smaller.
+    are those of the next smaller number of workers for which they can. If a bound is not a multiple of the pieces, the
+    number of tiles may be smaller.
 
     Args:
         bounds: Bounds of the labels.
-        workers: Number of workers, a power of two.
+        workers: Number of workers.
         fixed: Number of pieces of some labels, by position; less if the bound does not allow so many.
 
     >>> viable_choices((8, 8), 4)
     ((2, 0), (4, 4), (0, 2))
+    >>> viable_choices((6, 6), 6)
+    ((1, 0), (2, 3), (3, 2), (0, 1))
     >>> viable_choices((10, 1), 8)
     ((2, 0),)
     """
-    doublings = check_workers(workers).bit_length() - 1
-    most = [max(bound, 1).bit_length() - 1 for bound in bounds]
-    least = [0] * len(bounds)
-    for position, pieces in fixed.items():
-        least[position] = most[position] = min(most[position], pieces.bit_length() - 1)
-    free = sorted((position for position in range(len(bounds)) if position not in fixed), key=lambda at: -bounds[at])
-    spare = max(doublings - sum(least), 0)
-    while len(free) > 1 and _count_distributions(spare, [most[position] for position in free]) > MOST_VECTORS:
-        most[free.pop()] = 0
-    total = min(max(doublings, sum(least)), sum(most))
-    return tuple(tuple(map(_tile, bounds, counts)) for counts in _distributions(total, least, most))
+    check_workers(workers)
+    pieces = {position: _fixed_pieces(bounds[position], workers, count) for position, count in fixed.items()}
+    limits = [1 if position in fixed else max(bound, 1) for position, bound in enumerate(bounds)]
+    spare = max(workers // math.prod(pieces.values()), 1)
+    cut = sorted((position for position in range(len(bounds)) if position not in fixed), key=lambda at: -bounds[at])
+    calls, counts = _most_calls(spare, limits)
+    while len(cut) > 1 and counts[0][calls] > MOST_VECTORS:
+        limits[cut.pop()] = 1
+        calls, counts = _most_calls(spare, limits)
+    return tuple(
+        tuple(_tile(bound, pieces.get(at, vector[at])) for at, bound in enumerate(bounds))
+        for vector in _vectors(calls, limits, counts)
+    )
 
 
 def even_choice(bounds: Sequence[int], workers: int) -> Choice:
-    """The vector that cuts all labels into equally many pieces, as tiles.
+    """The vector that cuts all labels into equally many pieces, as far as possible, as tiles.
 
-    The first labels may have twice as many pieces as the last ones; labels of small bounds have fewer.
+    The first labels have more pieces than the last ones; labels of small bounds have fewer.
     """
-    doublings = check_workers(workers).bit_length() - 1
-    counts = [0] * len(bounds)
-    while doublings:
-        open_positions = [at for at, bound in enumerate(bounds) if 2 << counts[at] <= bound]
-        if not open_positions:
-            break
-        counts[min(open_positions, key=lambda at: counts[at])] += 1
-        doublings -= 1
-    return tuple(map(_tile, bounds, counts))
+    calls, _ = _most_calls(check_workers(workers), [max(bound, 1) for bound in bounds])
+    pieces = [1] * len(bounds)
+    while calls > 1:
+        prime = max(_primes(calls))
+        calls //= prime
+        can_be_cut = [at for at, bound in enumerate(bounds) if prime * pieces[at] <= bound]
+        if can_be_cut:
+            pieces[min(can_be_cut, key=pieces.__getitem__)] *= prime
+    return tuple(map(_tile, bounds, pieces))
 
 
 def pieces_of(tiles: Sequence[int], bounds: Sequence[int]) -> tuple[int, ...]:
@@ -88,24 +102,60 @@ def pieces_of(tiles: Sequence[int], bounds: Sequence[int]) -> tuple[int, ...]:
     return tuple(max(count_keys(tile, bound), 1) for tile, bound in zip(tiles, bounds, strict=True))
 
 
-def _tile(bound: int, doublings: int) -> int:
-    return -(-bound >> doublings) if doublings else DEMOTED
+def _tile(bound: int, pieces: int) -> int:
+    return -(-bound // pieces) if pieces > 1 else DEMOTED
 
 
-def _count_distributions(total: int, most: Sequence[int]) -> int:
-    """The number of ways to put `total` balls, or as many as fit, into buckets with these capacities."""
-    counts = [1]
-    for room in most:
-        counts = [sum(counts[max(count - room, 0) : count + 1]) for count in range(len(counts) + room)]
-    return counts[min(total, len(counts) - 1)]
+def _fixed_pieces(bound: int, workers: int, pieces: int) -> int:
+    """The largest divisor of the number of workers that is at most `pieces`; if that is 1, any number of pieces."""
+    most = min(max(bound, 1), pieces)
+    divisor = max(count for count in _divisors(workers) if count <= most)
+    return divisor if divisor > 1 else most
 
 
-def _distributions(total: int, least: Sequence[int], most: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All ways to put `total` balls into buckets with these minima and maxima, in descending lexicographic order."""
-    if not least:
+@lru_cache(maxsize=4096)
+def _divisors(number: int) -> tuple[int, ...]:
+    """All divisors in ascending order."""
+    small = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
+    return tuple(sorted({*small, *(number // divisor for divisor in small)}))
+
+
+def _primes(number: int) -> list[int]:
+    return [divisor for divisor in _divisors(number) if len(_divisors(divisor)) == 2]
+
+
+VectorCounts = list[Counter[int]]  # for the labels from each position on, the number of vectors, by number of calls
+
+
+def _most_calls(workers: int, limits: Sequence[int]) -> tuple[int, VectorCounts]:
+    """The most calls, at most one per worker, into which labels with these most pieces can be cut; and the counts."""
+    calls = workers
+    while True:
+        counts = _count_vectors(calls, limits)
+        if calls in counts[0]:
+            return calls, counts
+        calls = fewer_workers(calls)
+
+
+def _count_vectors(calls: int, limits: Sequence[int]) -> VectorCounts:
+    """The number of vectors of labels with these most pieces, for every divisor of a number of calls."""
+    counts = [Counter({1: 1})]
+    for limit in reversed(limits):
+        vectors: Counter[int] = Counter()
+        for pieces in _divisors(calls):
+            for product, count in counts[-1].items() if pieces <= limit else ():
+                if calls % (product * pieces) == 0:
+                    vectors[product * pieces] += count
+        counts.append(vectors)
+    return counts[::-1]
+
+
+def _vectors(calls: int, limits: Sequence[int], counts: VectorCounts, position: int = 0) -> Iterator[tuple[int, ...]]:
+    """All vectors of the labels from a position on with a number of calls, in descending lexicographic order."""
+    if position == len(limits):
         yield ()
         return
-    others = sum(most[1:]), sum(least[1:])
-    for first in range(min(total - others[1], most[0]), max(total - others[0], least[0]) - 1, -1):
-        for following in _distributions(total - first, least[1:], most[1:]):
-            yield (first, *following)
+    for pieces in reversed(_divisors(calls)):
+        if pieces <= limits[position] and calls // pieces in counts[position + 1]:
+            for following in _vectors(calls // pieces, limits, counts, position + 1):
+                yield (pieces, *following)

@@ -13,7 +13,7 @@ from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tiles
 from sparseeinsum.decompose.choices import fixed_tiles
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
-from sparseeinsum.decompose.eindecomp.partition_vectors import viable_choices
+from sparseeinsum.decompose.eindecomp.partition_vectors import fewer_workers, viable_choices
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, search_best
@@ -59,10 +59,10 @@ def plan_for_workers(alternatives: Alternatives, workers: int) -> WorkersPlan:
 
     Args:
         alternatives: The plans of one worker; promoted and pinned labels are cut only as they allow.
-        workers: The number of workers, a power of two.
+        workers: The number of workers.
 
     Raises:
-        PlanError: The number of workers is no power of two, or there is no plan.
+        PlanError: There is no plan, or `workers` is no whole number of 1 or more.
     """
     model = alternatives.model
     choices = {einsum.output.tensor: _vectors(alternatives, einsum, workers) for einsum in model.graph.einsums}
@@ -139,7 +139,7 @@ def _vectors(alternatives: Alternatives, einsum: EinSum, workers: int) -> tuple[
         )
         if fitting:
             return fitting
-        workers //= 2
+        workers = fewer_workers(workers)
 
 
 def _fixed_tiles(pinned: Mapping[str, int] | None, einsum: EinSum) -> Mapping[str, int]:

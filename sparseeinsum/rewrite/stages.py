@@ -1,0 +1,77 @@
+"""Rewriting: all stages in their order: a graph as it is written in, EinSums of one or two operands out.
+
+Plans on a database and partitions from shapes alone are made of the graph that comes out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.rewrite.aggregation_pull_up import pull_up_sums
+from sparseeinsum.rewrite.algebraic import rewrite_algebraically
+from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
+from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.compensation import compensate
+from sparseeinsum.rewrite.derivations import Derivation
+from sparseeinsum.rewrite.first_match import rewrite_first_matches
+from sparseeinsum.rewrite.masked_aggregation import mask_sums
+from sparseeinsum.rewrite.predicted_costs import CostPredictor
+from sparseeinsum.rewrite.reassociation import reassociate_products
+
+
+@dataclass(frozen=True, slots=True)
+class RewritingOptions:
+    """What rewriting may do.
+
+    Attributes:
+        rewrite: Whether equal formulas and other orders of products may compute several statements together.
+        pinned: For some results, labels to promote and their tiles; these stay as they are written.
+        successors: For a vector of indices, the name of the generated tensor that maps every index to the next one.
+    """
+
+    rewrite: bool = True
+    pinned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    successors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenGraph:
+    """A rewritten graph, and how it differs from what was written.
+
+    Attributes:
+        graph: EinSums of one or two operands.
+        derivations: For each result that has another formula than the written one, that formula.
+        unsearched: Results for which no other formulas were searched, because packages are not installed.
+    """
+
+    graph: EinGraph
+    derivations: Mapping[str, Derivation] = field(default_factory=dict)
+    unsearched: tuple[str, ...] = ()
+
+
+def rewrite_graph(
+    bound: EinGraph, annotator: GraphAnnotator, cost: CostPredictor, options: RewritingOptions
+) -> RewrittenGraph:
+    """Rewrite a graph into EinSums of one or two operands in a cheap order.
+
+    Args:
+        bound: EinSums of any number of operands, in topological order.
+        annotator: Annotates the inputs.
+        cost: Predicts the seconds of EinSums.
+        options: What rewriting may do.
+    """
+    binary = binarise(bound, annotator)
+    if annotator.allows_nonfinite:
+        return RewrittenGraph(binary.graph)
+    derivations: Mapping[str, Derivation] = {}
+    unsearched: tuple[str, ...] = ()
+    if options.rewrite:
+        pinned = options.pinned.keys()
+        improved = rewrite_algebraically(bound, binary, cost, options.pinned)
+        binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
+        binary = pull_up_sums(binary, cost, pinned)
+        binary = mask_sums(binary, cost, pinned)
+        derivations, unsearched = improved.derivations, improved.unsearched
+    # Last, since the stages before look for products and sums as they are written.
+    compensated = rewrite_first_matches(compensate(binary, cost), options.successors, cost)
+    return RewrittenGraph(compensated.graph, derivations, unsearched)
