@@ -1,4 +1,4 @@
-"""A sparse matrix times a dense one: joined, and with the dense one as a resident array; beside scipy.
+"""A sparse matrix times a dense one: joined, with the dense one as a resident array, and row by row; beside scipy.
 
     python -m bench.indexed --edges 500_000 --nodes 13_752 --width 767
 
@@ -9,8 +9,10 @@ second table has the scores of sparse attention: a product of two dense matrices
 
 import argparse
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse
@@ -24,6 +26,7 @@ from sparseeinsum.plans.options import PlanOptions
 
 PRODUCT = "Y[i, m] = sum(A[i, j] * X[j, m])"
 SCORES = "S[i, j] = sum(A[i, j] * X[i, m] * X[j, m])"
+KINDS = ("joined", "indexed", "row by row")
 Contenders = dict[str, Callable[[], object]]
 Entries = NDArray[np.float64] | scipy.sparse.coo_array
 _EXPONENT = 0.8  # of the power law
@@ -41,24 +44,33 @@ def shuffle(database: se.Database, name: str) -> None:
     database.connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} ORDER BY hash(rowid)")
 
 
-def plan_of(database: se.Database, text: str, indexes: bool) -> se.Plan:
-    """The plan with arrays kept in memory where that is cheaper, or with joins alone."""
-    options = PlanOptions(layout="any", indexes=indexes)
-    return se.Plan(make_plans(se.program(text), database._engine, options)[0], database._engine)
+def plan_of(database: se.Database, text: str, kind: str) -> se.Plan:
+    """The plan of one of KINDS: the later ones may do what the earlier ones do, where that is cheaper."""
+    options = PlanOptions(layout="any", indexes=kind != "joined")
+    without_rows = patch("sparseeinsum.decompose.model.can_compress", return_value=False)
+    with without_rows if kind == "indexed" else nullcontext():
+        return se.Plan(make_plans(se.program(text), database._engine, options)[0], database._engine)
+
+
+def kind_of(plan: se.Plan) -> str:
+    """Which of KINDS a plan is."""
+    steps = plan.data.decomposed.steps
+    if any(step.compressed is not None for step in steps):
+        return "row by row"
+    return "indexed" if any(step.indexed is not None for step in steps) else "joined"
 
 
 def contenders_of(database: se.Database, text: str, order: str, expected: scipy.sparse.csr_array) -> Contenders:
-    """The plan with joins and the one that may index, each checked once."""
+    """A plan of each of KINDS that there is, checked once."""
     made: Contenders = {}
-    for indexes in (False, True):
-        plan = plan_of(database, text, indexes)
+    for plan in (plan_of(database, text, kind) for kind in KINDS):
         (result,) = database.run(plan, progress=False).values()
         differences = (result.to_scipy() - expected).data
         np.testing.assert_allclose(differences, 0, atol=1e-9 * abs(expected.data).max())
-        does_index = any(step.indexed is not None for step in plan.data.decomposed.steps)
-        kind = "indexed" if does_index else "chosen: a join" if indexes else "joined"
         query = plan.sql().rstrip().removesuffix(";")
-        made[f"{kind}, {order}"] = partial(database.connection.execute, f"CREATE OR REPLACE TABLE result AS {query}")
+        made[f"{kind_of(plan)}, {order}"] = partial(
+            database.connection.execute, f"CREATE OR REPLACE TABLE result AS {query}"
+        )
     return made
 
 
