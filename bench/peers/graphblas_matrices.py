@@ -85,7 +85,7 @@ def _mttkrp(inputs: Inputs) -> Run:
 def _ttm(inputs: Inputs) -> Run:
     positions, matrix = fibres(inputs["T"])
     inner, factor = _tensor(matrix), _tensor(inputs["U"])
-    return lambda: Fibres(positions, _times(inner, factor).to_dense())
+    return lambda: Fibres(positions, _times(inner, factor).wait())
 
 
 def _triangles(inputs: Inputs) -> Run:
@@ -135,7 +135,9 @@ def _plain(result: Any, _: Workload) -> object:  # noqa: ANN401  # a matrix, a v
         return gb.io.to_scipy_sparse(result, "coo")
     if isinstance(result, gb.Vector):
         return result.to_dense()
-    return result.value if isinstance(result, gb.Scalar) else result
+    if isinstance(result, Fibres):
+        return Fibres(result.positions, result.values.to_dense())
+    return result.value
 
 
 def library(threads: int) -> Library:

@@ -16,11 +16,11 @@ class Fibres:
 
     Attributes:
         positions: Of each vector, the row-major position by the axes before, (vectors,).
-        values: (vectors, bound of the last axis).
+        values: (vectors, bound of the last axis), as an array of any library.
     """
 
     positions: NDArray[np.int64]
-    values: NDArray[np.float64]
+    values: Any
 
 
 @dataclass(frozen=True)

@@ -201,7 +201,7 @@ def _tiny() -> tuple[Maker, ...]:
         partial(shortest_paths, 40, 120),
         partial(elementwise, "*", 6, 100),
         partial(elementwise, "+", 6, 100),
-        partial(chain, 40, 120),
+        partial(chain, 10, 20),
     )
 
 
