@@ -79,6 +79,7 @@ checked: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python -m bench.gcn
 	$(BIN)/python -m bench.attention
+	$(BIN)/python -m bench.peers
 	$(BIN)/python -m bench.recipes
 	$(BIN)/python -m bench.planning
 	$(BIN)/python -m bench.planning --tiles

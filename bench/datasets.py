@@ -1,9 +1,14 @@
 """The graphs of table 1 of the SparseEinSum paper: the real ones from a folder, else generated twins of their sizes."""
 
 import argparse
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
 
 from sparseeinsum.api.examples import ExampleGraph, citation_graph, read_graph
 
@@ -33,8 +38,22 @@ def graph_of(name: str, folder: Path | None) -> ExampleGraph:
     path = folder / f"{name}.npz" if folder else None
     if path is not None and path.is_file():
         return read_graph(path)
+    return twin_of(name)
+
+
+def twin_of(name: str, share: float = 1) -> ExampleGraph:
+    """The twin of a graph, or one with a share of its nodes, edges, features and entries."""
     sizes = SIZES[name]
-    return citation_graph(sizes.nodes, sizes.edges, sizes.features, sizes.entries, name=f"{name} (twin)")
+    nodes, features, entries = (round(size * share) for size in (sizes.nodes, sizes.features, sizes.entries))
+    return citation_graph(nodes, 2 * round(sizes.edges * share / 2), features, entries, name=f"{name} (twin)")
+
+
+def random_entries(seed: int, count: int, *bounds: int) -> sp.coo_array:
+    """So many entries between 0 and 1 at different random indices, always the same."""
+    rng = np.random.default_rng(seed)
+    positions = rng.choice(math.prod(bounds), count, replace=False)
+    entries: Any = rng.random(size=count), np.unravel_index(positions, bounds)  # stubs know matrices only
+    return sp.coo_array(entries, shape=bounds)
 
 
 def arguments(description: str, default: list[str]) -> argparse.Namespace:

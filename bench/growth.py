@@ -152,7 +152,7 @@ def show(figures: list[Growth]) -> None:
 
 def plot(figures: list[Growth], path: Path) -> None:
     """Draw seconds over sizes, both logarithmic; needs matplotlib."""
-    from matplotlib import pyplot  # type: ignore[import-not-found]  # noqa: PLC0415  # for this option alone
+    from matplotlib import pyplot  # noqa: PLC0415  # for this option alone
 
     drawing, axes = pyplot.subplots(1, len(WORKS), figsize=(15, 4.5))
     for kind, place in zip(WORKS, axes, strict=True):

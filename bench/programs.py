@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from bench.datasets import SIZES, graph_of
+from bench.datasets import graph_of, random_entries, twin_of
 from bench.planning import TRAINING_STEP
 from sparseeinsum.api.examples import (
     FEED_FORWARD,
@@ -24,7 +23,6 @@ from sparseeinsum.api.examples import (
     ExampleGraph,
     attention_inputs,
     attention_program,
-    citation_graph,
     feed_forward_inputs,
     gcn_inputs,
     matrix_chain_inputs,
@@ -84,10 +82,7 @@ class Source:
         """Some entries between 0 and 1 at random indices; bounds are those of the benchmark."""
         shape = [self.bound(bound) for bound in bounds]
         size = math.prod(shape)
-        rng = np.random.default_rng(seed)
-        positions = rng.choice(size, min(max(round(density * size), 8), size), replace=False)
-        entries: Any = rng.random(size=len(positions)), np.unravel_index(positions, shape)  # stubs know matrices only
-        return sp.coo_array(entries, shape=tuple(shape))
+        return random_entries(seed, min(max(round(density * size), 8), size), *shape)
 
     def weights(self, seed: int, *bounds: int) -> NDArray[np.float64]:
         """A matrix that keeps values as large as they are; bounds are given as they are to be."""
@@ -101,9 +96,7 @@ def source(folder: Path | None) -> Source:
 
 def small_source(share: float) -> Source:
     """Data of the same kind with a share of all bounds."""
-    sizes = SIZES[GRAPH]
-    nodes, edges, features = (2 * round(each * share / 2) for each in (sizes.nodes, sizes.edges, sizes.features))
-    return Source(citation_graph(nodes, edges, features, round(sizes.entries * share)), share)
+    return Source(twin_of(GRAPH, share), share)
 
 
 def _convolutions(layers: int, source: Source) -> Case:

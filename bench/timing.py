@@ -3,7 +3,7 @@
 import json
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -76,5 +76,10 @@ def report(title: str, figures: list[Figure], base: str, path: Path) -> None:
             f"{figure.ratio:.2f}",
         )
     CONSOLE.print(table)
+    write(figures, path)
+
+
+def write(figures: Sequence[Figure], path: Path) -> None:
+    """Write figures to a JSON file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([asdict(figure) for figure in figures], indent=2) + "\n")

@@ -1,0 +1,1 @@
+"""Sparse work beside libraries and databases that compute in memory."""
