@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
-from sparseeinsum.kernels.compression import LARGEST
 from sparseeinsum.language.eingraph import EinGraph, Reference
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.operators.dtypes import is_complex
@@ -20,6 +19,7 @@ _LEAST_ROWS = 256
 # Bytes of an entry while it is moved: in the order in which entries come, then in the order of rows.
 _ENTRY_BYTES = 28
 _ROW_BYTES = 8
+MOST_POSITIONS = (1 << 31) - 1  # and the most rows, LARGEST of kernels/compression.py
 # Kernel operations relative to those that add to states: a group stays in the processor's cache until it is complete
 # (measured: bench/indexed.py).
 _CACHED_OPERATIONS = 0.6
@@ -59,11 +59,13 @@ def can_compress(decomposed: DecomposedEinSum, index: int, graph: EinGraph, eval
     if not is_of_numbers(decomposed.operands[1 - index]) or len(set(entries.labels)) < len(entries.labels):
         return False
     rows = row_labels(decomposed)
-    has_rows = rows and set(rows) <= set(entries.labels) and _LEAST_ROWS <= count_rows(decomposed, graph) <= LARGEST
+    has_rows = (
+        rows and set(rows) <= set(entries.labels) and _LEAST_ROWS <= count_rows(decomposed, graph) <= MOST_POSITIONS
+    )
     positions = (tensors[index].axes[axis].bound for axis in _key_axes(decomposed, index))
     return (
         bool(has_rows)
-        and math.prod(positions) < LARGEST
+        and math.prod(positions) < MOST_POSITIONS
         and _inside(array, decomposed.operands[index]) == _inside(output, decomposed.result)
     )
 

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from random_runs import random_runs
 
 import sparseeinsum as se
+from sparseeinsum.decompose.compressed_access import MOST_POSITIONS
+from sparseeinsum.kernels.compression import LARGEST
 from sparseeinsum.semantics.dense import evaluate_program
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
@@ -225,6 +227,10 @@ def test_chosen_where_it_pays(graph: se.Database) -> None:
     assert compressed_steps(plan) == {"T": 0}
     assert "T: A is ordered by i in memory, without a hash table of groups" in plan.explain()
     assert compressed_steps(graph.plan(PRODUCT, optimizer="relational")) == {}
+
+
+def test_as_many_rows_as_kernels_take() -> None:
+    assert MOST_POSITIONS == LARGEST
 
 
 def test_few_rows_are_grouped_by_hash(db: se.Database) -> None:
