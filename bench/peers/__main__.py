@@ -64,7 +64,7 @@ def main() -> None:
     missing = {other.name: other.package for other in DISTRIBUTIONS if other not in installed}
     raced: list[Race] = []
     for result in races(asked, [distribution.library(asked.threads) for distribution in installed]):
-        raced.append(result)  # written at once: all races take half an hour
+        raced.append(result)  # written at once: all races together take long
         write([figure for race in raced for figure in race.figures], asked.output / "peers.json")
     machine, names = heading(installed, asked.threads), [distribution.name for distribution in DISTRIBUTIONS]
     shown = table(raced, names, missing)
