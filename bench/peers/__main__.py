@@ -62,12 +62,14 @@ def main() -> None:
     asked = parser.parse_args()
     installed = [distribution for distribution in DISTRIBUTIONS if distribution.version()]
     missing = {other.name: other.package for other in DISTRIBUTIONS if other not in installed}
-    raced = list(races(asked, [distribution.library(asked.threads) for distribution in installed]))
+    raced: list[Race] = []
+    for result in races(asked, [distribution.library(asked.threads) for distribution in installed]):
+        raced.append(result)  # written at once: all races together take long
+        write([figure for race in raced for figure in race.figures], asked.output / "peers.json")
     machine, names = heading(installed, asked.threads), [distribution.name for distribution in DISTRIBUTIONS]
     shown = table(raced, names, missing)
     CONSOLE.print(machine)
     CONSOLE.print(shown)
-    write([figure for race in raced for figure in race.figures], asked.output / "peers.json")
     if asked.page:
         write_page(raced, names, machine, shown, asked.page)
 
