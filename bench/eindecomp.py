@@ -208,38 +208,40 @@ def cases_by_workers(most: int) -> Iterator[Case]:
 def run(case: Case) -> list[Figure]:
     """EinDecomp's partition, and those by rules."""
     start = time.perf_counter()
-    found = se.partition(case.text, case.workers, case.shapes, case.entries, rewrite=False)
-    timed = [("EinDecomp", found.best, time.perf_counter() - start)]
+    partitioned = se.partition(case.text, case.workers, case.shapes, case.entries, rewrite=False)
+    timed = [("EinDecomp", partitioned.best, time.perf_counter() - start)]
     start = time.perf_counter()
-    paths = linearise(found.task)
-    of_paths = VectorAssignment(paths, found.task.floats(paths), is_optimal=False)
-    timed.append(("longest paths", partition_graph(found.task, of_paths, case.workers), time.perf_counter() - start))
+    paths = linearise(partitioned.task)
+    of_paths = VectorAssignment(paths, partitioned.task.floats(paths), is_optimal=False)
+    timed.append(
+        ("longest paths", partition_graph(partitioned.task, of_paths, case.workers), time.perf_counter() - start)
+    )
     start = time.perf_counter()
-    timed.append(("SQRT", found.even(), time.perf_counter() - start))
+    timed.append(("SQRT", partitioned.even(), time.perf_counter() - start))
     for name, scheme in case.schemes.items():
         start = time.perf_counter()
-        timed.append((name, found.along(scheme), time.perf_counter() - start))
-    figures = [_figure(case, found, found, *each) for each in timed]
+        timed.append((name, partitioned.along(scheme), time.perf_counter() - start))
+    figures = [_figure(case, partitioned, partitioned, *each) for each in timed]
     others: dict[str, dict[str, Any]] = {"rewritten": {}}
     if case.workers <= _MOST_REPLAYED:
         others["floats"] = {"rewrite": False, "objective": "floats"}
     for name, options in others.items():
         start = time.perf_counter()
         program = se.partition(case.text, case.workers, case.shapes, case.entries, **options)
-        figures.append(_figure(case, found, program, name, program.best, time.perf_counter() - start))
+        figures.append(_figure(case, partitioned, program, name, program.best, time.perf_counter() - start))
     return figures
 
 
 def _figure(
     case: Case,
-    found: se.PartitionedProgram,
+    partitioned: se.PartitionedProgram,
     program: se.PartitionedProgram,
     name: str,
     each: Partitioning,
     seconds: float,
 ) -> Figure:
-    """What a partition of `program` moves, in times of the best of `found`."""
-    replay, replayed = program.replay(each), found.replay().total.floats
+    """What a partition of `program` moves, in times of the best of `partitioned`."""
+    replay, replayed = program.replay(each), partitioned.replay().total.floats
     total = replay.total
     return Figure(
         case.name,
@@ -249,7 +251,7 @@ def _figure(
         each.join,
         each.aggregation,
         each.repartition,
-        each.floats / found.floats,
+        each.floats / partitioned.floats,
         total.floats,
         total.floats / replayed if replayed else 1.0,
         float(total.received.max()),

@@ -28,6 +28,7 @@ from sparseeinsum.algebra.operators import (
     key_ranges,
 )
 from sparseeinsum.decompose.clusters.distribution import Distribution
+from sparseeinsum.decompose.compressed_access import row_labels
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.repartitions import Repartition
@@ -292,7 +293,7 @@ def _compress(relation: Relation, step: Step, computed_in: str) -> Compress:
     """The entries that a step reads, ordered by the keys of its result; positions are those in its resident array."""
     assert step.compressed is not None and step.indexed is not None
     labels = step.einsum.operands[step.compressed].labels
-    rows = (label for label in step.einsum.output.labels if label in step.promoted)
+    rows = row_labels(step.einsum, step.promoted)
     positions = (label for label in step.einsum.operands[step.indexed].labels if label in step.promoted)
     return Compress(relation, tuple(map(labels.index, rows)), tuple(map(labels.index, positions)), computed_in)
 

@@ -5,11 +5,12 @@ rows at the positions of its numbers. This is the product of a matrix in compres
 """
 
 import math
+from collections.abc import Set
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
-from sparseeinsum.language.eingraph import EinGraph, Reference
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.semantics.exactness import Evaluation
@@ -58,7 +59,7 @@ def can_compress(decomposed: DecomposedEinSum, index: int, graph: EinGraph, eval
         return False
     if not is_of_numbers(decomposed.operands[1 - index]) or len(set(entries.labels)) < len(entries.labels):
         return False
-    rows = row_labels(decomposed)
+    rows = row_labels(decomposed.einsum, decomposed.promoted)
     has_rows = (
         rows and set(rows) <= set(entries.labels) and _LEAST_ROWS <= count_rows(decomposed, graph) <= MOST_POSITIONS
     )
@@ -79,14 +80,16 @@ def in_rows(join: Work, sizes: CompressedSizes) -> Work:
     )
 
 
-def row_labels(decomposed: DecomposedEinSum) -> tuple[str, ...]:
+def row_labels(einsum: EinSum, promoted: Set[str]) -> tuple[str, ...]:
     """The promoted labels of the result, whose indices number the rows, in C order."""
-    return tuple(label for label in decomposed.einsum.output.labels if label in decomposed.promoted)
+    return tuple(label for label in einsum.output.labels if label in promoted)
 
 
 def count_rows(decomposed: DecomposedEinSum, graph: EinGraph) -> int:
     """The number of groups that the keys of the result allow; all of its tiles have one index."""
-    return math.prod(graph.bound_of(decomposed.einsum, label) for label in row_labels(decomposed))
+    return math.prod(
+        graph.bound_of(decomposed.einsum, label) for label in row_labels(decomposed.einsum, decomposed.promoted)
+    )
 
 
 def _key_axes(decomposed: DecomposedEinSum, index: int) -> list[int]:

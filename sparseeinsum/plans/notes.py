@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sparseeinsum.decompose.compressed_access import row_labels
 from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.kernels.duckdb.library import available_library
 from sparseeinsum.plans.analysis import Analysis
@@ -48,7 +49,7 @@ def _evaluation_notes(step: Step, evaluation: Evaluation) -> Iterator[str]:
         labels = ", ".join(label for label in indexed.labels if label in step.promoted)
         yield f"{name}: {indexed.tensor} is kept in memory as one array and read at {labels}, without a join"
     if step.compressed is not None:
-        rows = ", ".join(label for label in step.einsum.output.labels if label in step.promoted)
+        rows = ", ".join(row_labels(step.einsum, step.promoted))
         compressed = operands[step.compressed].tensor
         yield f"{name}: {compressed} is ordered by {rows} in memory, without a hash table of groups"
     if _counts_absent_pairs(step, evaluation):

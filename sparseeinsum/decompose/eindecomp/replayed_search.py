@@ -76,7 +76,7 @@ def _neighbours(task: TransferTask, vectors: Vectors, most: int) -> list[Vectors
 
 @dataclass(frozen=True, slots=True)
 class _Replays:
-    """Replays vectors, each once."""
+    """The floats that vectors move, replayed once for equal vectors."""
 
     task: TransferTask
     workers: int

@@ -16,6 +16,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     free,
     get_data,
     get_rows,
+    integer_at,
     malloc,
     set_null,
     start_work,
@@ -88,19 +89,14 @@ def _append_rows(descriptor, work, rows, states):
             is_complete &= argument_is_valid(work, argument, index)
         if not is_complete:
             continue
-        row, position = _integer(work, _ROW, index), _integer(work, _POSITION, index)
+        row, position = integer_at(work, _ROW, index), integer_at(work, _POSITION, index)
         state = array_at(states[index], c.STATE_WORDS, word)
-        code = _check_entry(work, state, row, position, _integer(work, _ROWS, index))
+        code = _check_entry(work, state, row, position, integer_at(work, _ROWS, index))
         if code == 0:
             code = _append(state, row, position, value_address(work, _NUMBER, index, item_bytes), item_bytes)
         if code < 0:
             return code
     return 0
-
-
-@njit
-def _integer(work, index, row):
-    return array_at(value_address(work, index, row, 8), 1, word)[0]
 
 
 @njit
@@ -128,7 +124,8 @@ def _append(state, row, position, number, item_bytes):
     chunk = state[c.LAST]
     head = array_at(chunk, c.CHUNK_WORDS, word)
     if chunk == 0 or head[c.USED] == head[c.CAPACITY]:
-        chunk = _add_chunk(state, item_bytes)
+        size = min(max(state[c.ENTRIES], c.LEAST_CAPACITY), c.MOST_CAPACITY)
+        chunk = _add_chunk(state, size + size % 2, item_bytes)
         if chunk == 0:
             return d.OUT_OF_MEMORY
         head = array_at(chunk, c.CHUNK_WORDS, word)
@@ -143,10 +140,8 @@ def _append(state, row, position, number, item_bytes):
 
 
 @njit
-def _add_chunk(state, item_bytes):
+def _add_chunk(state, capacity, item_bytes):
     """Add an empty chunk to the end of the chain, and return its address; 0 if there is not enough memory."""
-    capacity = min(max(state[c.ENTRIES], c.LEAST_CAPACITY), c.MOST_CAPACITY)
-    capacity += capacity % 2
     chunk = malloc(8 * c.CHUNK_WORDS + capacity * (8 + item_bytes))
     if chunk == 0:
         return 0
@@ -204,23 +199,17 @@ def _copy_chunks(source, target, item_bytes):
     while chunk != 0:
         head = array_at(chunk, c.CHUNK_WORDS, word)
         used, capacity = head[c.USED], head[c.CAPACITY]
-        target[c.ENTRIES] += used
-        copy = malloc(8 * c.CHUNK_WORDS + capacity * (8 + item_bytes))
+        copy = _add_chunk(target, capacity, item_bytes)
         if copy == 0:
             return d.OUT_OF_MEMORY
-        copy_elements(array_at(copy, c.CHUNK_WORDS, word), head)
+        array_at(copy, c.CHUNK_WORDS, word)[c.USED] = used
+        target[c.ENTRIES] += used
         copy_elements(array_at(_rows_of(copy), used, half_word), array_at(_rows_of(chunk), used, half_word))
         copy_elements(
             array_at(_positions_of(copy, capacity), used, half_word),
             array_at(_positions_of(chunk, capacity), used, half_word),
         )
         copy_bytes(_numbers_of(copy, capacity), _numbers_of(chunk, capacity), used * item_bytes)
-        array_at(copy, c.CHUNK_WORDS, word)[c.NEXT] = 0
-        if target[c.LAST] == 0:
-            target[c.FIRST] = copy
-        else:
-            array_at(target[c.LAST], c.CHUNK_WORDS, word)[c.NEXT] = copy
-        target[c.LAST] = copy
         chunk = head[c.NEXT]
     target[c.BOUND] = max(target[c.BOUND], source[c.BOUND])
     return 0

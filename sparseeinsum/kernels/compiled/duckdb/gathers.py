@@ -18,6 +18,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     get_child,
     get_data,
     get_rows,
+    integer_at,
     malloc,
     reserve_elements,
     set_null,
@@ -65,14 +66,9 @@ def gather_rows(info, chunk, result):
 
 
 @njit
-def _integer(work, index, row):
-    return array_at(value_address(work, index, row, 8), 1, word)[0]
-
-
-@njit
 def _pin_entries(descriptor, work, row):
     """Pin the entries that a row reads; returns 0 or an error code."""
-    handle = _integer(work, _ENTRIES, row)
+    handle = integer_at(work, _ENTRIES, row)
     code = pin(work + 8 * _PIN_OF_ENTRIES, handle, c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE], BIGINT)
     if code < 0:
         report(work, handle, 0)
@@ -102,10 +98,10 @@ def _measure_rows(descriptor, work, rows, result):
         if not (is_valid and argument_is_valid(work, _SIZE, row) and argument_is_valid(work, _FILL, row)):
             set_null(result, row)
             continue
-        code, size = _pin_entries(descriptor, work, row), _integer(work, _SIZE, row)
+        code, size = _pin_entries(descriptor, work, row), integer_at(work, _SIZE, row)
         if code < 0:
             return code
-        first, last = _range_of_row(work, _integer(work, _ROW, row))
+        first, last = _range_of_row(work, integer_at(work, _ROW, row))
         if first < 0:
             return first
         if first == last:
@@ -146,7 +142,7 @@ def _compute_rows(descriptor, work, rows, result):
 def _read_operands(descriptor, work, row, size):
     """Write the operands of the kernel: positions, numbers and the array; returns 0 or an error code."""
     operands, item_bytes = array_at(work + 8 * ROW, 6, word), descriptor[d.RESULT_BYTES]
-    first, last = _range_of_row(work, _integer(work, _ROW, row))
+    first, last = _range_of_row(work, integer_at(work, _ROW, row))
     block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
     head = array_at(block, c.BLOCK_WORDS, word)
     operands[0] = block + offset_of_positions(head[c.BLOCK_ROWS]) + 4 * first
@@ -154,7 +150,7 @@ def _read_operands(descriptor, work, row, size):
     operands[1] = operands[3] = last - first
     if not argument_is_valid(work, _ARRAY, row):
         return _read_fills(work, operands, value_address(work, _FILL, row, item_bytes), item_bytes, size)
-    handle, kind, place = _integer(work, _ARRAY, row), descriptor[d.ELEMENT_TYPE], work + 8 * _PIN_OF_ARRAY
+    handle, kind, place = integer_at(work, _ARRAY, row), descriptor[d.ELEMENT_TYPE], work + 8 * _PIN_OF_ARRAY
     elements = pin(place, handle, kind, kind)
     if elements < 0:
         report(work, handle, 0)

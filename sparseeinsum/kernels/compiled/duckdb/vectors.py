@@ -86,6 +86,12 @@ def value_address(work, index, row, item_bytes):
 
 
 @njit
+def integer_at(work, index, row):
+    """Return argument `index`, an integer, in a row."""
+    return array_at(value_address(work, index, row, 8), 1, word)[0]
+
+
+@njit
 def _all_valid(validity, start, size):
     if validity == 0:
         return True

@@ -14,6 +14,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     get_child,
     get_data,
     get_rows,
+    integer_at,
     reserve_elements,
     set_list_size,
     set_null,
@@ -63,11 +64,6 @@ def _has_result(work, row):
 
 
 @njit
-def _integer(work, index, row):
-    return array_at(value_address(work, index, row, 8), 1, word)[0]
-
-
-@njit
 def _count_arrays(work, rows):
     """Return whether rows with results read no array, one or several; a NULL handle counts as several."""
     count, first_handle, has_handle = _NONE, word(0), False
@@ -75,7 +71,7 @@ def _count_arrays(work, rows):
         if _has_result(work, row):
             handle = word(0)
             if argument_is_valid(work, _HANDLE, row):
-                handle = _integer(work, _HANDLE, row)
+                handle = integer_at(work, _HANDLE, row)
             if not has_handle:
                 first_handle, has_handle = handle, True
                 count = _ONE if handle != 0 else _SEVERAL
@@ -88,7 +84,7 @@ def _count_arrays(work, rows):
 def _first_handle(work, rows):
     for row in range(rows):
         if _has_result(work, row):
-            return _integer(work, _HANDLE, row)
+            return integer_at(work, _HANDLE, row)
     return 0
 
 
@@ -117,7 +113,7 @@ def _refer_to_rows(descriptor, work, rows, result):
     for row in range(rows):
         position, size = word(0), word(0)
         if _has_result(work, row):
-            position, size = _integer(work, _POSITION, row), _integer(work, _SIZE, row)
+            position, size = integer_at(work, _POSITION, row), integer_at(work, _SIZE, row)
             code = _check_place(work, position, size, elements)
             if code < 0:
                 return code
@@ -135,7 +131,7 @@ def _copy_rows(descriptor, work, rows, result):
     for row in range(rows):
         size = word(0)
         if _has_result(work, row):
-            size = _integer(work, _SIZE, row)
+            size = integer_at(work, _SIZE, row)
             if size < 0 or size > limit - total:
                 report(work, size if size < 0 else (total + size) * item_bytes, descriptor[d.LIMIT_BYTES])
                 return d.BAD_SIZE if size < 0 else d.RESULT_TOO_LARGE
@@ -161,7 +157,7 @@ def _copy_rows(descriptor, work, rows, result):
 @njit
 def _copy_row(descriptor, work, row, target, size):
     """Copy one row of its array, or `size` fills if the handle is NULL; returns 0 or an error code."""
-    item_bytes, position = descriptor[d.RESULT_BYTES], _integer(work, _POSITION, row)
+    item_bytes, position = descriptor[d.RESULT_BYTES], integer_at(work, _POSITION, row)
     if not argument_is_valid(work, _HANDLE, row):
         if position < 0:
             report(work, position, size, 0)
@@ -169,7 +165,7 @@ def _copy_row(descriptor, work, row, target, size):
         for index in range(size):
             copy_bytes(target + index * item_bytes, value_address(work, _FILL, row, item_bytes), item_bytes)
         return 0
-    handle, kind, place = _integer(work, _HANDLE, row), descriptor[d.ELEMENT_TYPE], work + 8 * ROW
+    handle, kind, place = integer_at(work, _HANDLE, row), descriptor[d.ELEMENT_TYPE], work + 8 * ROW
     elements = pin(place, handle, kind, kind)
     if elements < 0:
         report(work, handle, 0)
