@@ -188,7 +188,7 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class Compress:
-    """All numbers in memory, ordered by row, each with its position in a resident array.
+    """All numbers in memory, ordered by row, each with its position: that of a row of what they are multiplied with.
 
     Attributes:
         input: The relation of numbers.
@@ -288,7 +288,7 @@ class Contract:
     Attributes:
         einsum: The EinSum that is computed.
         inputs: The operands, in the decompositions that the kernel needs. One may be resident, if the other one has all
-            its keys: then nothing is joined. If the other one is compressed, nothing is grouped, either.
+            its keys: then nothing is joined. If the other one is compressed, or both are, nothing is grouped, either.
         join: Which tuples a join of two operands keeps.
         output: The schema of the result.
         computed_in: The dtype of the kernel's arithmetic.
@@ -298,6 +298,7 @@ class Contract:
             aggregated.
         parts_by: An aggregated label by whose keys groups are computed in parts; its key comes first in the output,
             before those of the EinSum's result. None if groups are whole.
+        compressed: The numbers of the operands that are compressed, the one whose rows are those of the result first.
         keys_from: The operand whose key is read if both have it and an inner join makes them equal: the one by whose
             keys rows are distributed, because the engine knows how those are.
     """
@@ -312,6 +313,7 @@ class Contract:
     has_single_pairs: bool = False
     parts_by: str | None = None
     keys_from: int = 0
+    compressed: tuple[int, ...] = ()
 
     @property
     def schema(self) -> Schema:
@@ -328,11 +330,6 @@ class Contract:
     def indexed(self) -> int | None:
         """The number of the operand that is resident; None if there is none."""
         return next((index for index, operand in enumerate(self.inputs) if isinstance(operand, Resident)), None)
-
-    @property
-    def compressed(self) -> int | None:
-        """The number of the operand that is compressed; None if there is none."""
-        return next((index for index, operand in enumerate(self.inputs) if isinstance(operand, Compress)), None)
 
 
 @dataclass(frozen=True, slots=True)

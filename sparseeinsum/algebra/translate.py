@@ -28,7 +28,7 @@ from sparseeinsum.algebra.operators import (
     key_ranges,
 )
 from sparseeinsum.decompose.clusters.distribution import Distribution
-from sparseeinsum.decompose.compressed_access import row_labels
+from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.repartitions import Repartition
@@ -202,6 +202,7 @@ def _definitions(
             compensation,
             evaluation.detects_nonfinite,
             compensation is None and has_single_pairs(step, relations, inputs.identifying),
+            compressed=step.compressed,
         )
         yield Definition(name, contract, step)
         is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none
@@ -283,19 +284,17 @@ def _operand(readable: _Readable, step: Step, index: int, planned: Repartition, 
         return _resident(readable, step.operand(index), planned)
     operand = _repartitioned(readable, step.operand(index), step.absence.dense[index], planned)
     return (
-        replace(operand, relation=_compress(operand.relation, step, computed_in))
-        if index == step.compressed
+        replace(operand, relation=_compress(operand.relation, step, index, computed_in))
+        if index in step.compressed
         else operand
     )
 
 
-def _compress(relation: Relation, step: Step, computed_in: str) -> Compress:
-    """The entries that a step reads, ordered by the keys of its result; positions are those in its resident array."""
-    assert step.compressed is not None and step.indexed is not None
-    labels = step.einsum.operands[step.compressed].labels
-    rows = row_labels(step.einsum, step.promoted)
-    positions = (label for label in step.einsum.operands[step.indexed].labels if label in step.promoted)
-    return Compress(relation, tuple(map(labels.index, rows)), tuple(map(labels.index, positions)), computed_in)
+def _compress(relation: Relation, step: Step, index: int, computed_in: str) -> Compress:
+    """The entries of operand `index`, ordered by row."""
+    axis_of = step.einsum.operands[index].labels.index
+    order = RowOrder.of(step.einsum, step.promoted, step.compressed, index)
+    return Compress(relation, tuple(map(axis_of, order.rows)), tuple(map(axis_of, order.positions)), computed_in)
 
 
 def _repartitioned(operand: _Readable, target: Decomposition, needs_all: bool, planned: Repartition) -> _Readable:

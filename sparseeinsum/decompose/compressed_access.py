@@ -1,11 +1,12 @@
 """Decompose: operands of numbers that are ordered by row in memory, so that every group is computed at once.
 
 A sum of products of numbers and rows of a resident array needs no hash table then: for each group, a kernel adds up the
-rows at the positions of its numbers. This is the product of a matrix in compressed sparse rows and a dense one.
+rows at the positions of its numbers. This is the product of a matrix in compressed sparse rows and a dense one. If both
+operands are ordered by row, a kernel computes a row of the product of two sparse matrices at a time.
 """
 
 import math
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import Work
@@ -13,6 +14,7 @@ from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_num
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
 from sparseeinsum.semantics.exactness import Evaluation
 
 # With fewer rows, threads could not share the work, and a hash table of the groups is small.
@@ -24,6 +26,36 @@ MOST_POSITIONS = (1 << 31) - 1  # and the most rows, LARGEST of kernels/compress
 # Kernel operations relative to those that add to states: a group stays in the processor's cache until it is complete
 # (measured: bench/indexed.py).
 _CACHED_OPERATIONS = 0.6
+# Tuples that take as long as a product of two numbers of sparse matrices, and as an entry of their product.
+_TUPLES_PER_PRODUCT = 2.0
+_TUPLES_PER_ENTRY = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """How an operand is ordered in memory.
+
+    Attributes:
+        rows: Labels whose indices number the rows, in C order.
+        positions: Labels whose indices number the positions in a row, in C order.
+    """
+
+    rows: tuple[str, ...]
+    positions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, einsum: EinSum, promoted: Set[str], compressed: tuple[int, ...], index: int) -> "RowOrder":
+        """The order of operand `index` of an EinSum if the operands `compressed` are ordered by row.
+
+        Rows of the first of these are those of the result, and its positions are rows of the other operand.
+        """
+        first = einsum.operands[compressed[0]].labels
+        rows = tuple([label for label in einsum.output.labels if label in promoted and label in first])
+        other = einsum.operands[1 - compressed[0]].labels
+        shared = tuple([label for label in other if label in promoted and label in first])
+        if index == compressed[0]:
+            return cls(rows, shared)
+        return cls(shared, tuple([label for label in einsum.output.labels if label in promoted and label not in rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +63,7 @@ class CompressedSizes:
     """Sizes of an operand that is ordered by row in memory.
 
     Attributes:
-        rows: The number of groups that the keys of the result allow.
+        rows: The number of rows that the keys allow.
         entries: The number of tuples.
     """
 
@@ -43,6 +75,11 @@ class CompressedSizes:
         """Bytes of the entries while they are ordered."""
         return self.rows * _ROW_BYTES + self.entries * _ENTRY_BYTES
 
+    @property
+    def work(self) -> Work:
+        """The work to order the entries."""
+        return Work(self.rows + self.entries, operators=1)
+
 
 def can_compress(decomposed: DecomposedEinSum, index: int, graph: EinGraph, evaluation: Evaluation) -> bool:
     """Whether the operand other than `index`, which is resident, can be ordered by row.
@@ -51,45 +88,79 @@ def can_compress(decomposed: DecomposedEinSum, index: int, graph: EinGraph, eval
     array of the result, in their order.
     """
     einsum = decomposed.einsum
-    if not (einsum.is_multilinear and einsum.aggregate == "sum" and decomposed.is_grouped) or evaluation.compensates:
+    if not (einsum.is_multilinear and einsum.aggregate == "sum" and _is_computable(decomposed, graph, evaluation)):
         return False
     entries, array, output = einsum.operands[1 - index], einsum.operands[index], einsum.output
-    tensors = [graph.tensors[operand.tensor] for operand in einsum.operands]
-    if any(is_complex(dtype) for dtype in (evaluation.computed_in, *(tensor.dtype for tensor in tensors))):
-        return False
     if not is_of_numbers(decomposed.operands[1 - index]) or len(set(entries.labels)) < len(entries.labels):
         return False
-    rows = row_labels(decomposed.einsum, decomposed.promoted)
-    has_rows = (
-        rows and set(rows) <= set(entries.labels) and _LEAST_ROWS <= count_rows(decomposed, graph) <= MOST_POSITIONS
-    )
-    positions = (tensors[index].axes[axis].bound for axis in _key_axes(decomposed, index))
+    order = RowOrder.of(einsum, decomposed.promoted, (1 - index,), 1 - index)
+    positions = (graph.tensors[array.tensor].axes[axis].bound for axis in _key_axes(decomposed, index))
     return (
-        bool(has_rows)
+        _has_rows(order, decomposed, graph)
+        and set(output.labels) & decomposed.promoted <= set(order.rows)
         and math.prod(positions) < MOST_POSITIONS
         and _inside(array, decomposed.operands[index]) == _inside(output, decomposed.result)
     )
 
 
+def row_products(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation) -> Iterator[tuple[int, int]]:
+    """The orders in which two operands of numbers can be multiplied row by row: that with the rows of the result first.
+
+    Their join must be inner.
+    """
+    einsum = decomposed.einsum
+    if len(einsum.operands) != 2 or semiring_of(einsum) is None or not is_of_numbers(decomposed.choice):
+        return
+    has_repeated_labels = any(len(set(operand.labels)) < len(operand.labels) for operand in einsum.operands)
+    if has_repeated_labels or not _is_computable(decomposed, graph, evaluation):
+        return
+    for compressed in ((0, 1), (1, 0)):
+        first, second = (RowOrder.of(einsum, decomposed.promoted, compressed, index) for index in compressed)
+        has_positions = second.rows and all(
+            count_indices(labels, einsum, graph) < MOST_POSITIONS for labels in (second.rows, second.positions)
+        )
+        if has_positions and _has_rows(first, decomposed, graph):
+            yield compressed
+
+
+def semiring_of(einsum: EinSum) -> Semiring | None:
+    """The semiring in which an EinSum of two operands is a sum of products; None where there is none."""
+    return next((semiring for semiring in SEMIRINGS if semiring.computes(einsum.aggregate, einsum.join)), None)
+
+
 def in_rows(join: Work, sizes: CompressedSizes) -> Work:
     """The work of a join with a resident array if the entries are ordered by row first, and groups computed at once."""
-    return Work(
-        sizes.rows + sizes.entries,
-        kernel_operations=join.kernel_operations * _CACHED_OPERATIONS,
-        operators=join.operators + 1,
-    )
+    kernel = Work(kernel_operations=join.kernel_operations * _CACHED_OPERATIONS, operators=join.operators)
+    return sizes.work + kernel
 
 
-def row_labels(einsum: EinSum, promoted: Set[str]) -> tuple[str, ...]:
-    """The promoted labels of the result, whose indices number the rows, in C order."""
-    return tuple(label for label in einsum.output.labels if label in promoted)
+def in_row_products(joined: float, tuples: float, sizes: Iterator[CompressedSizes]) -> Work:
+    """The work to order two operands by row, and to multiply them row by row.
+
+    Args:
+        joined: The pairs of their numbers that are multiplied.
+        tuples: The tuples of the result.
+        sizes: The sizes of the operands.
+    """
+    computed = Work(joined * _TUPLES_PER_PRODUCT + tuples * _TUPLES_PER_ENTRY, operators=2)
+    return sum([size.work for size in sizes], computed)
 
 
-def count_rows(decomposed: DecomposedEinSum, graph: EinGraph) -> int:
-    """The number of groups that the keys of the result allow; all of its tiles have one index."""
-    return math.prod(
-        graph.bound_of(decomposed.einsum, label) for label in row_labels(decomposed.einsum, decomposed.promoted)
-    )
+def count_indices(labels: tuple[str, ...], einsum: EinSum, graph: EinGraph) -> int:
+    """The product of the bounds of labels."""
+    return math.prod(graph.bound_of(einsum, label) for label in labels)
+
+
+def _is_computable(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation) -> bool:
+    """Whether kernels compute groups of an EinSum as a whole: of real numbers, without terms that are left out."""
+    dtypes = [graph.tensors[operand.tensor].dtype for operand in decomposed.einsum.operands]
+    has_complex = any(is_complex(dtype) for dtype in (evaluation.computed_in, *dtypes))
+    return decomposed.is_grouped and not evaluation.compensates and not has_complex
+
+
+def _has_rows(order: RowOrder, decomposed: DecomposedEinSum, graph: EinGraph) -> bool:
+    """Whether the operand whose rows are those of the result has enough of them, and not too many."""
+    return bool(order.rows) and _LEAST_ROWS <= count_indices(order.rows, decomposed.einsum, graph) <= MOST_POSITIONS
 
 
 def _key_axes(decomposed: DecomposedEinSum, index: int) -> list[int]:

@@ -60,9 +60,9 @@ class Step:
         return self.cost.indexed
 
     @property
-    def compressed(self) -> int | None:
-        """The number of the operand that is ordered by row in memory; None if there is none."""
-        return 1 - self.cost.indexed if self.cost.indexed is not None and self.cost.compresses else None
+    def compressed(self) -> tuple[int, ...]:
+        """The numbers of the operands that are ordered by row in memory, that with the rows of the result first."""
+        return self.cost.compressed
 
     @property
     def seconds(self) -> float:

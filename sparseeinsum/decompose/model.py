@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.compressed_access import CompressedSizes, can_compress, count_rows, in_rows
+from sparseeinsum.decompose.compressed_access import (
+    CompressedSizes,
+    RowOrder,
+    can_compress,
+    count_indices,
+    in_row_products,
+    in_rows,
+    row_products,
+)
 from sparseeinsum.decompose.cost import (
     Accounting,
     ContractionSizes,
@@ -99,7 +107,7 @@ class CostModel:
             evaluation = self.evaluations[decomposed.name]
             costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
             if self.resident_bytes > 0:
-                costs += self._indexed_costs(decomposed, evaluation)
+                costs += [*self._row_product_costs(decomposed, costs), *self._indexed_costs(decomposed, evaluation)]
             cost = self._within_memory(decomposed, costs)
             self._known_costs[decomposed.name, choice] = cost
         return cost
@@ -114,24 +122,43 @@ class CostModel:
                 if can_compress(decomposed, index, self.graph, evaluation):
                     yield from self._compressed_costs(decomposed, cost)
 
-    def _compressed_costs(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[VertexCost]:
+    def _compressed_costs(self, decomposed: DecomposedEinSum, joined: VertexCost) -> Iterator[VertexCost]:
         """The cost if one operand is kept in memory, and the other one is ordered by row, where that fits in."""
-        sizes, result = self._compressed(decomposed, cost), self._sizes(decomposed.name, decomposed.result)
-        if self._memory_bytes(decomposed, replace(cost, compresses=True)) > self.resident_bytes:
-            return
-        join, written = in_rows(cost.join, sizes), Work(bytes_moved=cost.tuples * result.tuple_bytes)
-        seconds = sum([work.seconds(self.constants) for work in (join, written, cost.filling)])
-        yield replace(cost, join=join, aggregation=written, seconds=seconds, compresses=True)
+        assert joined.indexed is not None
+        cost = replace(joined, compressed=(1 - joined.indexed,))
+        if self._memory_bytes(decomposed, cost) <= self.resident_bytes:
+            (sizes,) = self._compressed(decomposed, cost)
+            yield self._in_rows(decomposed, cost, in_rows(cost.join, sizes))
 
-    def _compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> CompressedSizes:
-        return CompressedSizes(count_rows(decomposed, self.graph), cost.joined)
+    def _row_product_costs(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> Iterator[VertexCost]:
+        """Costs if both operands are ordered by row, and multiplied row by row, where that fits into memory."""
+        for compressed in row_products(decomposed, self.graph, self.evaluations[decomposed.name]):
+            for cost in (replace(cost, compressed=compressed) for cost in costs):
+                if cost.absence.join == JoinKind.INNER and self._memory_bytes(decomposed, cost) <= self.resident_bytes:
+                    work = in_row_products(cost.joined, cost.tuples, self._compressed(decomposed, cost))
+                    yield self._in_rows(decomposed, cost, work)
+
+    def _in_rows(self, decomposed: DecomposedEinSum, cost: VertexCost, join: Work) -> VertexCost:
+        """The cost if groups are computed at once, by a join that takes that work."""
+        result = self._sizes(decomposed.name, decomposed.result)
+        written = Work(bytes_moved=cost.tuples * result.tuple_bytes)
+        seconds = sum([work.seconds(self.constants) for work in (join, written, cost.filling)])
+        return replace(cost, join=join, aggregation=written, seconds=seconds)
+
+    def _compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
+        """Sizes of the operands that are ordered by row, in the order of `cost`."""
+        einsum = decomposed.einsum
+        for index in cost.compressed:
+            order = RowOrder.of(einsum, decomposed.promoted, cost.compressed, index)
+            operand, dense = einsum.operands[index], cost.absence.dense[index]
+            sizes = self._operand_sizes(operand, decomposed.operands[index], dense)
+            yield CompressedSizes(count_indices(order.rows, einsum, self.graph), sizes.tuples)
 
     def _memory_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> int:
         """Bytes of the operands of an EinSum that a statement keeps in memory."""
-        if cost.indexed is None:
-            return 0
-        compressed = self._compressed(decomposed, cost).size_bytes if cost.compresses else 0
-        return self._resident(decomposed, cost.indexed).size_bytes + math.ceil(compressed)
+        compressed = sum([sizes.size_bytes for sizes in self._compressed(decomposed, cost)])
+        resident = 0 if cost.indexed is None else self._resident(decomposed, cost.indexed).size_bytes
+        return resident + math.ceil(compressed)
 
     def _resident(self, decomposed: DecomposedEinSum, index: int) -> ResidentSizes:
         name, tiles = decomposed.einsum.operands[index].tensor, decomposed.operands[index]
@@ -279,7 +306,7 @@ class CostModel:
         item_bytes = ITEM_BYTES[self.evaluations[decomposed.name].computed_in]
         result_bytes = self._array_bytes(decomposed.name, decomposed.result, item_bytes)
         # A sum of products adds to its groups in place, and has no result a row.
-        adds_in_place = self._kernel(einsum).is_multilinear and decomposed.is_grouped and not cost.compresses
+        adds_in_place = self._kernel(einsum).is_multilinear and decomposed.is_grouped and not cost.compressed
         read = tuple(
             [
                 KernelArrays(
@@ -291,7 +318,7 @@ class CostModel:
             ]
         )
         read_labels = {label for operand in einsum.operands for label in operand.labels}
-        has_states = decomposed.is_grouped and not self._has_engine_states(decomposed) and not cost.compresses
+        has_states = decomposed.is_grouped and not self._has_engine_states(decomposed) and not cost.compressed
         return Footprint(
             read,
             returned=() if adds_in_place else (KernelArrays(keys, result_bytes),),

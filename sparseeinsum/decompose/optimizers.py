@@ -26,10 +26,12 @@ class Optimizer:
     Attributes:
         search: Returns the k cheapest candidates that it finds.
         allows: Whether a choice of an EinSum is considered.
+        keeps_in_memory: Whether statements may keep operands in memory, instead of joining and grouping them.
     """
 
     search: Callable[[GraphPricing, int], list[Candidate]]
     allows: Callable[[EinSum, Choice], bool]
+    keeps_in_memory: bool = True
 
 
 def _is_relational(einsum: EinSum, choice: Choice) -> bool:
@@ -41,7 +43,7 @@ OPTIMIZERS = {
     "dp": Optimizer(search_jointly, any_choice),
     "cover": Optimizer(search_by_cover, any_choice),
     "greedy": Optimizer(search_greedily, any_choice),
-    "relational": Optimizer(search_greedily, _is_relational),
+    "relational": Optimizer(search_greedily, _is_relational, keeps_in_memory=False),
     "dense": Optimizer(search_greedily, lambda _, choice: all(tile == DEMOTED for tile in choice)),
 }
 

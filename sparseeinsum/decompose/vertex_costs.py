@@ -22,7 +22,8 @@ class VertexCost:
         seconds: Seconds of all the work.
         absence: How absent tuples are treated: the cheapest exact alternative.
         indexed: The number of the operand that is kept in memory and read by index; None if operands are joined.
-        compresses: Whether the other operand is ordered by row in memory, so that every group is computed at once.
+        compressed: The numbers of the operands that are ordered by row in memory, so that every group is computed at
+            once; the one whose rows are those of the result is the first.
         passes: The passes that keep the EinSum within the memory limit; None if one is enough, or if none are.
         rereading: Work to read operands again for every pass after the first, and to keep the result in a table.
         is_within_memory: Whether the memory limit is enough.
@@ -39,7 +40,7 @@ class VertexCost:
     passes: Passes | None = None
     rereading: Work = _NOTHING
     is_within_memory: bool = True
-    compresses: bool = False
+    compressed: tuple[int, ...] = ()
 
     @property
     def reads(self) -> int:

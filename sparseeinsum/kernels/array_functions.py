@@ -10,6 +10,7 @@ from sparseeinsum import assets
 from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
 from sparseeinsum.operators.functions import built_in, named_functions
 from sparseeinsum.operators.records import AggregateFunction
+from sparseeinsum.operators.semirings import SEMIRINGS
 
 
 class ValueType(StrEnum):
@@ -27,6 +28,7 @@ class ValueType(StrEnum):
     BYTES = "BYTES"
     RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
     COMPRESSED = "COMPRESSED"  # a handle of entries in memory, ordered by row
+    ENTRIES = "ENTRIES"  # an array of pairs of a position and a number
 
 
 HANDLES = frozenset((ValueType.RESIDENT, ValueType.COMPRESSED))
@@ -39,6 +41,7 @@ class FunctionKind(StrEnum):
     AGGREGATE = "aggregate"
     CHECK = "check"  # returns its second argument unchanged, or fails
     VIEW = "view"  # returns parts of a resident array, which the engine's callback reads without a kernel
+    ROW_PRODUCT = "row product"  # computes from entries in memory alone
     GATHER = "gather"  # computes from entries and an array in memory, which the engine's callback looks up
 
 
@@ -150,11 +153,12 @@ def _function(entry: dict[str, object]) -> ArrayFunction:
 
 
 def _fill_in_names(description: str, dtypes: Sequence[str]) -> str:
-    """Replace {functions}, {operators} and {aggregates} in a description by their names."""
+    """Replace {functions}, {operators}, {semirings} and {aggregates} in a description by their names."""
     is_real = "f64" in dtypes
     names = {
         "{functions}": ", ".join(named_functions()),
         "{operators}": " ".join(dict.fromkeys(function.symbol for function in built_in() if function.symbol)),
+        "{semirings}": ", ".join(semiring.text for semiring in SEMIRINGS),
         "{aggregates}": ", ".join(name for name in AGGREGATES if is_real or has_aggregate(name, "complex")),
     }
     for placeholder, listed in names.items():

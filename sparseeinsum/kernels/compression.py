@@ -21,5 +21,11 @@ MOST_CAPACITY = 1 << 16
 BLOCK_ROWS, BLOCK_ENTRIES, BLOCK_BOUND = range(3)
 BLOCK_WORDS = 3
 
-LARGEST = (1 << 31) - 1  # the most rows, and the most positions
+# What a kernel needs to write a row of a product of two blocks, in words: the address of the number that sums start
+# from; the slots, how many there are, the factor and the shift of their hash function (see udfs/compressed_rows.py);
+# where the row begins in the result; the positions of the result, int32, and its numbers.
+START, SLOTS, SLOT_COUNT, FACTOR, SHIFT, ROW_BEGIN, OUT_POSITIONS, OUT_NUMBERS = range(8)
+PRODUCT_WORDS = 8
+
+LARGEST = (1 << 31) - 1  # the most rows, the most positions, and the most entries of a vector of rows of a product
 COMPRESSED_TYPE = 1 << 16  # added to the type of the numbers in the table of residents

@@ -36,7 +36,7 @@ GROUPS = {
             "duckdb",
             (
                 *("duckdb.scalars", "duckdb.aggregates", "duckdb.compression", "duckdb.views", "duckdb.gathers"),
-                *("duckdb.hint", "duckdb.row_numbers", "duckdb.registration"),
+                *("duckdb.row_products", "duckdb.hint", "duckdb.row_numbers", "duckdb.registration"),
             ),
         ),
         CompilationGroup("postgresql", ("postgresql.scalars", "postgresql.aggregates")),

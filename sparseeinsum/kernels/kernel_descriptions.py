@@ -41,6 +41,7 @@ DEPTHS = {  # 0 for a value, 1 for an array, 2 for an array of arrays
     ValueType.INTEGERS: 1,
     ValueType.NUMBER: 0,
     ValueType.TENSOR: 1,
+    ValueType.ENTRIES: 1,
     ValueType.TENSORS: 2,
     ValueType.COMPLEX: 1,
     ValueType.COMPLEX_TENSOR: 1,
@@ -97,4 +98,5 @@ def _bytes_of(value_type: ValueType, dtype: str) -> int:
         return 1
     if value_type in (ValueType.INTEGER, ValueType.INTEGERS) or value_type in HANDLES:
         return 8
-    return _NUMBER_BYTES[dtype] * (2 if value_type in _COMPLEX_TYPES else 1)
+    position_bytes = 4 if value_type == ValueType.ENTRIES else 0
+    return position_bytes + _NUMBER_BYTES[dtype] * (2 if value_type in _COMPLEX_TYPES else 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparseeinsum.decompose.compressed_access import row_labels
+from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.kernels.duckdb.library import available_library
 from sparseeinsum.plans.analysis import Analysis
@@ -48,10 +48,13 @@ def _evaluation_notes(step: Step, evaluation: Evaluation) -> Iterator[str]:
         indexed = operands[step.indexed]
         labels = ", ".join(label for label in indexed.labels if label in step.promoted)
         yield f"{name}: {indexed.tensor} is kept in memory as one array and read at {labels}, without a join"
-    if step.compressed is not None:
-        rows = ", ".join(row_labels(step.einsum, step.promoted))
-        compressed = operands[step.compressed].tensor
-        yield f"{name}: {compressed} is ordered by {rows} in memory, without a hash table of groups"
+    if step.compressed:
+        orders = [RowOrder.of(step.einsum, step.promoted, step.compressed, index) for index in step.compressed]
+        ordered = [
+            f"{operands[index].tensor} is ordered by {', '.join(order.rows)}"
+            for index, order in zip(step.compressed, orders, strict=True)
+        ]
+        yield f"{name}: {' and '.join(ordered)} in memory, without a hash table of groups"
     if _counts_absent_pairs(step, evaluation):
         yield f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"
     if evaluation.detects_nonfinite:

@@ -50,8 +50,8 @@ def positions_at(position: exp.Expr, extents: Mapping[str, Extent]) -> dict[str,
 
 
 def position_of(indices: Iterable[tuple[exp.Expr, Extent]]) -> exp.Expr:
-    """The position in C order, from the index along every axis and its extent."""
-    (position, _), *others = indices
+    """The position in C order, from the index along every axis and its extent; 0 without axes."""
+    (position, _), *others = [*indices] or [(integer(0), 1)]
     if others:  # a user's key column may have a type that is too small for the product
         position = exp.cast(position, "bigint")
     for index, size in others:

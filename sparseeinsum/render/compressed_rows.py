@@ -1,13 +1,16 @@
-"""Render: numbers that are ordered by row in memory, and sums of products that are computed row by row."""
+"""Render: numbers that are ordered by row in memory, and products that are computed row by row."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compress, Contract
+from sparseeinsum.decompose.compressed_access import semiring_of
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.render.array_positions import position_of, positions_at
-from sparseeinsum.render.calls import call, converted, integer
+from sparseeinsum.render.calls import call, constant, converted, integer, text
 from sparseeinsum.render.dialects import DUCKDB
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of
 from sparseeinsum.render.sources import SelectSource, aliased, named
@@ -15,7 +18,9 @@ from sparseeinsum.render.values import with_finite_check
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
 
 _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
+_VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
 _ROW_COLUMN = "row_number"
+_ENTRY_COLUMN = "entry"
 
 
 def compress_select(relation: Compress, source: SelectSource) -> exp.Select:
@@ -40,33 +45,88 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
         entries: Where the handle of the compressed operand is read.
         array: Where the handle of the resident operand is read.
     """
-    output, compressed = relation.output, relation.inputs[relation.compressed or 0]
-    assert isinstance(compressed, Compress)
-    row, size = exp.column(_ROW_COLUMN, table="r"), array.schema.list_length
-    numbers = call("tensor_row_numbers", integer(_row_count(compressed)), integer(_rows_together(size)))
+    size = array.schema.list_length
     gathered = call(
         "tensor_gather_sum",
         exp.column(HANDLE_COLUMN, table="u"),
-        row,
+        exp.column(_ROW_COLUMN, table="r"),
         exp.column(HANDLE_COLUMN, table="v"),
         integer(size),
         element_of(array.schema),
     )
-    rows = (
-        exp.select(row.copy(), exp.alias_(gathered, VALUE_COLUMN))
-        .from_(exp.alias_(exp.Table(this=numbers), "r", table=True))
-        .join(aliased(entries.table, "u"), join_type="CROSS")
-        .join(aliased(array.table, "v"), join_type="CROSS")
+    columns = [exp.column(_ROW_COLUMN, table="r"), exp.alias_(gathered, VALUE_COLUMN)]
+    rows = _rows_select(relation, columns, (entries, array), _rows_together(size))
+    keys = positions_at(exp.column(_ROW_COLUMN, table="s"), relation.output.key_counts)
+    value = exp.column(VALUE_COLUMN, table="s")
+    is_present = value.is_(exp.null()).not_()
+    return _result_select(relation, keys, value, rows).where(is_present)
+
+
+def row_product_select(relation: Contract, first: SelectSource, second: SelectSource) -> exp.Select:
+    """The SELECT of an EinSum whose operands are both compressed: a kernel computes the entries of every row.
+
+    Args:
+        relation: The EinSum.
+        first: Where the handle of the operand is read whose rows are those of the result.
+        second: Where the handle of the other operand is read.
+    """
+    einsum, row = relation.einsum, exp.column(_ROW_COLUMN, table="r")
+    semiring = semiring_of(einsum)
+    assert semiring is not None
+    entries = call(
+        "tensor_product_row",
+        text(semiring.text),
+        exp.column(HANDLE_COLUMN, table="u"),
+        row,
+        exp.column(HANDLE_COLUMN, table="v"),
+        constant(AGGREGATES[semiring.aggregate].identity(relation.computed_in), relation.computed_in),
     )
-    keys = positions_at(exp.column(_ROW_COLUMN, table="s"), output.key_counts)
-    value: exp.Expr = exp.column(VALUE_COLUMN, table="s")
-    if NUMBER_TYPES[relation.computed_in] != NUMBER_TYPES[output.tensor.dtype]:
-        value = converted(value, array_type(output.tensor.dtype))
+    columns = [exp.alias_(exp.cast(row.copy(), "int"), _ROW_COLUMN), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
+    compressed = relation.inputs[relation.compressed[0]]
+    assert isinstance(compressed, Compress)
+    together = min(max(_row_count(compressed) // _VECTORS, 1), DUCKDB.vector_rows)
+    rows = _rows_select(relation, columns, (first, second), together)
+    counts = relation.output.key_counts
+    row_labels = einsum.operands[relation.compressed[0]].labels
+    names = dict(zip((axis.name for axis in relation.output.tensor.axes), einsum.output.labels, strict=True))
+    row_counts = {name: count for name, count in counts.items() if names[name] in row_labels}
+    keys = positions_at(exp.column(_ROW_COLUMN, table="s"), row_counts) | positions_at(
+        _field("position"), {name: count for name, count in counts.items() if name not in row_counts}
+    )
+    return _result_select(relation, {name: keys[name] for name in counts}, _field("val"), rows)
+
+
+def _field(name: str) -> exp.Expr:
+    """A field of an entry of a row."""
+    return exp.Dot(this=exp.column(_ENTRY_COLUMN, table="s"), expression=exp.to_identifier(name))
+
+
+def _rows_select(
+    relation: Contract, columns: Sequence[exp.Expr], handles: tuple[SelectSource, SelectSource], together: int
+) -> exp.Select:
+    """The SELECT of columns for every row r of the result, `together` of them in a vector; the handles are u and v.
+
+    DISTINCT leaves the only handle as it is, but tells DuckDB that rows have no order. Otherwise, one thread would
+    compute all rows, to keep the order of their numbers in results and tables.
+    """
+    compressed = relation.inputs[relation.compressed[0]]
+    assert isinstance(compressed, Compress)
+    numbers = call("tensor_row_numbers", integer(_row_count(compressed)), integer(together))
+    first, second = handles
+    unordered = exp.select(HANDLE_COLUMN).distinct().from_(first.table.copy())
+    select = exp.select(*columns).from_(exp.alias_(exp.Table(this=numbers), "r", table=True))
+    return select.join(aliased(unordered, "u"), join_type="CROSS").join(aliased(second.table, "v"), join_type="CROSS")
+
+
+def _result_select(relation: Contract, keys: Mapping[str, exp.Expr], value: exp.Expr, rows: exp.Select) -> exp.Select:
+    """The SELECT of an EinSum's result from its keys and values in `rows`, which it names s."""
+    tensor = relation.output.tensor
+    if NUMBER_TYPES[relation.computed_in] != NUMBER_TYPES[tensor.dtype]:
+        value = converted(value, number_type(tensor.dtype) if relation.output.is_scalar else array_type(tensor.dtype))
     if relation.detects_nonfinite:
-        value = with_finite_check(value, output.tensor)
+        value = with_finite_check(value, tensor)
     columns = [named(key.copy(), name) for name, key in keys.items()]
-    is_present = exp.column(VALUE_COLUMN, table="s").is_(exp.null()).not_()
-    return exp.select(*columns, exp.alias_(value, VALUE_COLUMN)).from_(rows.subquery("s")).where(is_present)
+    return exp.select(*columns, exp.alias_(value.copy(), VALUE_COLUMN)).from_(rows.subquery("s"))
 
 
 def _row_count(relation: Compress) -> int:

@@ -24,7 +24,7 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
-from sparseeinsum.render.compressed_rows import compress_select, gather_select
+from sparseeinsum.render.compressed_rows import compress_select, gather_select, row_product_select
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import (
@@ -109,9 +109,10 @@ class Renderer:
     def _contracted(self, name: str, relation: Contract, comment: str) -> SelectSource:
         """The block of an EinSum over relations."""
         sources = [self.source(operand) for operand in relation.inputs]
-        if relation.compressed is not None:
-            entries, array = sources if relation.compressed == 0 else reversed(sources)
-            block = Block(name, gather_select(relation, entries, array), comment, is_aggregated=True)
+        if relation.compressed:
+            first, second = sources if relation.compressed[0] == 0 else reversed(sources)
+            write = gather_select if relation.indexed is not None else row_product_select
+            block = Block(name, write(relation, first, second), comment, is_aggregated=True)
             return self._add_block(block, relation.schema, is_joined=False)
         if is_cross_join(relation):
             sources = [self._separated_from_joins(source) for source in sources]

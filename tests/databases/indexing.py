@@ -18,12 +18,13 @@ def compress_wherever_possible(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(indexed_access.ResidentSizes, "keeping", lambda _: Work())
     patch.setattr(compressed_access, "_LEAST_ROWS", 1)
     patch.setattr(model, "in_rows", lambda *_: Work())
+    patch.setattr(model, "in_row_products", lambda *_: Work())
 
 
-def compressed_steps(plan: se.Plan) -> dict[str, int]:
-    """The number of the operand that is ordered by row, for every result that is computed row by row."""
+def compressed_steps(plan: se.Plan) -> dict[str, tuple[int, ...]]:
+    """The numbers of the operands that are ordered by row, for every result that is computed row by row."""
     steps = plan.data.decomposed.steps
-    return {step.einsum.output.tensor: step.compressed for step in steps if step.compressed is not None}
+    return {step.einsum.output.tensor: step.compressed for step in steps if step.compressed}
 
 
 def indexed_steps(plan: se.Plan) -> dict[str, int]:

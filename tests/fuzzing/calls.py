@@ -20,7 +20,22 @@ NUMBERS = ("0", "1", "-1.5", "'NaN'", "'Infinity'", "'-Infinity'", "1e300", "5e-
 TEXTS = (
     *("i,i->", "ij,jk->ik", "ij->ji", "->", ",->", "ii->i", "ij->i", "ab,bc,cd->ad", "é->", "i" * 5000),
     *("u", "v", "u * v", "exp(u) + v ^ 2", "where(u > 0, u, v)", "f(u)", "((((((((((u))))))))))", "1e999", "2i", ""),
-    *("sum", "prod", "max", "min", "any", "all", "logsumexp", "SUM", "avg", "\x01", "%s%n%lld", "'; DROP TABLE x; --"),
+    *(
+        "sum(u * v)",
+        "min(u + v)",
+        "sum",
+        "prod",
+        "max",
+        "min",
+        "any",
+        "all",
+        "logsumexp",
+        "SUM",
+        "avg",
+        "\x01",
+        "%s%n%lld",
+        "'; DROP TABLE x; --",
+    ),
 )
 _TYPES = {"f64": ("DOUBLE", "FLOAT8"), "f32": ("FLOAT", "FLOAT4"), "i64": ("BIGINT", "BIGINT")}
 

@@ -144,6 +144,7 @@ def test_duckdb_lists_every_function(connection: Connection, function: ArrayFunc
         ValueType.TEXT: "VARCHAR",
         ValueType.RESIDENT: "BIGINT",
         ValueType.COMPRESSED: "BIGINT",
+        ValueType.ENTRIES: f'STRUCT("position" INTEGER, val {element})[]',
         ValueType.COMPLEX: f"{element}[]",
         ValueType.COMPLEX_TENSOR: f"{element}[]",
         ValueType.COMPLEX_TENSORS: f"{element}[][]",

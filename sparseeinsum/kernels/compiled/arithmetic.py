@@ -14,7 +14,9 @@ from sparseeinsum.kernels.compiled.operator_codes import (
     has_functions,
     identities,
     scans_by_code,
+    semirings_by_code,
 )
+from sparseeinsum.kernels.descriptors import UNKNOWN_SEMIRING
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
 
@@ -46,6 +48,7 @@ class DtypeArithmetic:
         dot: (u, v, out) writes the inner product to the only element of out.
         add_scaled: (w, factor, v) adds factor * v to w.
         add_rows: (w, numbers, positions, u) adds numbers[e] * u[positions[e]] to w for every e; u has rows like w.
+        multiply_row: (semiring, ...) writes a row of a product of sparse matrices; see `make_multiply_row`.
         contract: (plan, u, v, w) adds the contraction of u and v to w.
         identities: The identities of aggregates, by code.
         fold: (aggregate, w, u) folds u into w, element by element.
@@ -67,6 +70,7 @@ class DtypeArithmetic:
     dot: Compiled
     add_scaled: Compiled
     add_rows: Compiled
+    multiply_row: Compiled
     contract: Compiled
     identities: Array
     fold: Compiled
@@ -97,6 +101,32 @@ def _arithmetic(kind: str) -> Mapping[str, Compiled]:
     """Return the functions of two operands that are functions in SQL, as far as numbers of `kind` have them."""
     names = ("add", "sub", "mul", "div")
     return {name: function_of(kind, name) for name in names if getattr(FUNCTIONS[name], kind) is not None}
+
+
+def _row_products(kind: str) -> Compiled:
+    """Return the function that computes a row of a product of sparse matrices, by code of the semiring."""
+    compiled: Compiled = evaluation.make_switch(
+        [
+            _refuse
+            if bodies is None
+            else _in_semiring(compressed_rows.make_multiply_row(*bodies, evaluation.with_code))
+            for bodies in semirings_by_code(kind)
+        ]
+    )
+    return compiled
+
+
+def _in_semiring(multiply_row: Compiled) -> Compiled:
+    @njit
+    def compute(semiring, *arguments):
+        return multiply_row(*arguments)
+
+    return compute
+
+
+@njit
+def _refuse(semiring, *arguments):
+    return UNKNOWN_SEMIRING
 
 
 def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
@@ -134,6 +164,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
         dot=dot,
         add_scaled=aggregation.add_scaled,
         add_rows=compressed_rows.make_add_rows_by_four(contraction.add_four_scaled, add_rows),
+        multiply_row=_row_products("real"),
         contract=contract,
         identities=identities(str(dtype)),
         fold=fold,
@@ -182,6 +213,7 @@ def _integers() -> DtypeArithmetic:
         dot=integers.dot,
         add_scaled=integers.add_scaled,
         add_rows=compressed_rows.make_add_rows(integers.add_scaled),
+        multiply_row=_row_products("integer"),
         contract=contract,
         identities=identities("int64"),
         fold=fold,
@@ -229,6 +261,7 @@ def _complex(dtype: types.Complex, part_dtype: types.Float, bits: types.Integer)
         dot=complexes.dot,
         add_scaled=complexes.add_scaled,
         add_rows=compressed_rows.make_add_rows(complexes.add_scaled),
+        multiply_row=_row_products("complex"),
         contract=contract,
         identities=identities(str(dtype)),
         fold=fold,

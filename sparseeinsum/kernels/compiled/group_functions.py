@@ -9,7 +9,15 @@ from sparseeinsum.kernels.compiled import matrix_products, measures, processor_c
 from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.blas_calls import gemm_code
 from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
-from sparseeinsum.kernels.compiled.duckdb import compression, gathers, hint, registration, row_numbers, views
+from sparseeinsum.kernels.compiled.duckdb import (
+    compression,
+    gathers,
+    hint,
+    registration,
+    row_numbers,
+    row_products,
+    views,
+)
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
 from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
@@ -40,6 +48,7 @@ _DUCKDB: tuple[Compiled, ...] = (
     compression.compression_destroy,
     views.view_rows,
     gathers.gather_rows,
+    row_products.multiply_rows,
     hint.hint_bind,
     hint.hint_init,
     hint.hint_scan,

@@ -15,6 +15,7 @@ from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS, built_in
 from sparseeinsum.operators.records import Body
+from sparseeinsum.operators.semirings import SEMIRINGS
 
 complexes = load_kernels("complexes")
 evaluation = load_kernels("evaluation")
@@ -32,6 +33,7 @@ VOCABULARY = vocabulary.vocabulary_of(
     [(function.symbol, function.precedence) for function in built_in() if function.symbol],
 )
 AGGREGATE_NAMES = np.frombuffer("|".join(AGGREGATES).encode(), dtype=np.uint8)
+SEMIRING_TEXTS = np.frombuffer("|".join(semiring.text for semiring in SEMIRINGS).encode(), dtype=np.uint8)
 CODES = {name: code for code, name in enumerate(AGGREGATES)}  # the codes of aggregates
 
 
@@ -75,6 +77,14 @@ def identities(dtype: str) -> Array:
     has = has_aggregates(kind)
     values = [aggregate.identity(dtype) if has[code] else 0 for code, aggregate in enumerate(AGGREGATES.values())]
     return np.array(values, dtype)
+
+
+def semirings_by_code(kind: str) -> list[tuple[Compiled, Compiled] | None]:
+    """List the bodies that add and multiply, by code of the semiring; None where numbers of `kind` lack one."""
+    pairs = [
+        (_body(kind, AGGREGATES[semiring.aggregate].combine), _body(kind, semiring.function)) for semiring in SEMIRINGS
+    ]
+    return [None if add is None or multiply is None else (add, multiply) for add, multiply in pairs]
 
 
 @cache

@@ -10,7 +10,7 @@ from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.operator_codes import AGGREGATE_NAMES, VOCABULARY
+from sparseeinsum.kernels.compiled.operator_codes import AGGREGATE_NAMES, SEMIRING_TEXTS, VOCABULARY
 from sparseeinsum.kernels.compiled.raw_memory import address_of, array_at
 from sparseeinsum.kernels.compiled.scratch import (
     CONSTANTS,
@@ -157,6 +157,14 @@ def aggregate_code(row):
     address, size = argument(row, 0)
     code = expression.index_of(AGGREGATE_NAMES, array_at(address, size, byte), 0, size)
     return code if code >= 0 else aggregation.UNKNOWN_AGGREGATE
+
+
+@njit
+def semiring_code(row):
+    """Return the code of the semiring that the first argument writes, or an error code."""
+    address, size = argument(row, 0)
+    code = expression.index_of(SEMIRING_TEXTS, array_at(address, size, byte), 0, size)
+    return code if code >= 0 else d.UNKNOWN_SEMIRING
 
 
 @njit

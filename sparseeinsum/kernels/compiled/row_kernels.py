@@ -7,11 +7,12 @@ import numpy as np
 from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels import compression
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
 from sparseeinsum.kernels.compiled.operator_codes import CODES
-from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
+from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code, semiring_code
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.scratch import (
     argument,
@@ -58,6 +59,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
         **layout_kernels(arithmetic, array),
         **_complex_kernels(arithmetic, array),
         **_aggregates(arithmetic, array),
+        **_row_product_kernels(arithmetic, array),
         **state_kernels(arithmetic, array),
     }
 
@@ -356,3 +358,36 @@ def _aggregates(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str,
         "gather_sum": RowKernel(gather_sum),
         "sum_scaled": RowKernel(sum_scaled, None, start, combine),
     }
+
+
+def _row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, multiply_row = arithmetic.dtype, arithmetic.multiply_row
+
+    @njit
+    def positions(row, index):
+        address, size = argument(row, index)
+        return array_at(address, size, half_word)
+
+    def product_row(row, out, size, scratch):
+        """Write a row of a product, and return where it ends; `out`: the words that kernels/compression.py lists."""
+        semiring, product = semiring_code(row), array_at(out, compression.PRODUCT_WORDS, word)
+        if semiring < 0:
+            return semiring
+        end = multiply_row(
+            semiring,
+            array_at(product[compression.START], 1, dtype)[0],
+            array(row, 2),
+            positions(row, 1),
+            integers(row, 3),
+            positions(row, 4),
+            array(row, 5),
+            array_at(product[compression.SLOTS], product[compression.SLOT_COUNT], half_word),
+            product[compression.FACTOR],
+            product[compression.SHIFT],
+            product[compression.ROW_BEGIN],
+            array_at(product[compression.OUT_POSITIONS], size, half_word),
+            array_at(product[compression.OUT_NUMBERS], size, dtype),
+        )
+        return contraction.INTERRUPTED if contraction.is_interrupted() else end
+
+    return {"product_row": RowKernel(product_row)}

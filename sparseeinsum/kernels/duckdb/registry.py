@@ -14,6 +14,7 @@ from sparseeinsum.kernels.static_data import StaticText, StaticWords
 REGISTRY = "registry"  # the symbol of its words
 HINT_FUNCTION = "tensor_no_tuples"
 ROW_NUMBERS_FUNCTION = "tensor_row_numbers"
+ENTRY_FIELDS = ("position", "val")  # of an element of ENTRIES
 
 _FLOAT, _DOUBLE, _VARCHAR = 10, 11, 17  # duckdb_type in duckdb.h
 _NAMES = {r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", _VARCHAR: "VARCHAR"}
@@ -23,7 +24,7 @@ _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64"
 # hundred milliseconds for 180,000 elements. A function that is declared volatile is computed when the query runs.
 _NOT_FOLDED = frozenset(("tensor_fill",))
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB's limit
-_READERS = (FunctionKind.VIEW, FunctionKind.GATHER)  # of resident arrays
+_READERS = (FunctionKind.VIEW, FunctionKind.GATHER, FunctionKind.ROW_PRODUCT)  # of memory by handle
 _RESULTS = ("value", "list", "lists")  # results by their depth (see DEPTHS), in the names of callbacks
 
 _TEXTS = (
@@ -34,6 +35,8 @@ _TEXTS = (
     ),
     StaticText("hint_name", HINT_FUNCTION),
     StaticText("hint_column", "nothing"),
+    StaticText("entry_position", ENTRY_FIELDS[0]),
+    StaticText("entry_number", ENTRY_FIELDS[1]),
     StaticText("row_numbers_name", ROW_NUMBERS_FUNCTION),
     StaticText("row_numbers_column", "row_number"),
 )
@@ -55,6 +58,7 @@ def registry() -> Iterator[StaticText | StaticWords]:
             yield descriptor
             entries += _entry(function, dtype, descriptor.name)
     yield StaticWords("entries", tuple(entries))
+    yield StaticWords("entry_fields", ("entry_position", "entry_number"))
     yield StaticWords("row_numbers_info", ("row_numbers_column", "row_numbers_destroy"))
     yield StaticWords("table_functions", tuple(word for function in _TABLE_FUNCTIONS for word in function))
     words: dict[int, int | str] = {
@@ -66,6 +70,7 @@ def registry() -> Iterator[StaticText | StaticWords]:
         r.OTHER_DATABASE: "other_database",
         r.TABLE_FUNCTIONS: "table_functions",
         r.TABLE_FUNCTION_COUNT: len(_TABLE_FUNCTIONS),
+        r.ENTRY_FIELDS: "entry_fields",
     }
     yield StaticWords(REGISTRY, tuple(words[place] for place in range(r.REGISTRY_WORDS)))
 
@@ -105,6 +110,8 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
         return ("view_rows",)
     if function.kind == FunctionKind.GATHER:
         return ("gather_rows",)
+    if function.kind == FunctionKind.ROW_PRODUCT:
+        return ("multiply_rows",)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}",)
 
@@ -112,11 +119,15 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
 def _type(value_type: ValueType, dtype: str) -> int:
     if value_type == ValueType.TEXT:
         return _VARCHAR
+    if value_type == ValueType.ENTRIES:
+        return _TYPES[dtype] + r.ENTRY_OF + r.LIST_DEPTH
     is_integer = value_type in (ValueType.INTEGER, ValueType.INTEGERS) or value_type in HANDLES
     return (r.BIGINT if is_integer else _TYPES[dtype]) + r.LIST_DEPTH * DEPTHS[value_type]
 
 
 def sql_type(value_type: ValueType, dtype: str) -> str:
     """Return the SQL name of the type that arguments or results have in functions of a dtype."""
+    if value_type == ValueType.ENTRIES:
+        return f'STRUCT("position" INTEGER, val {_NAMES[_TYPES[dtype]]})[]'
     depth, element = divmod(_type(value_type, dtype), r.LIST_DEPTH)
     return _NAMES[element] + "[]" * depth

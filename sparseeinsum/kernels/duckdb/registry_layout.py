@@ -11,7 +11,8 @@ REFUSED = 4
 OTHER_DATABASE = 5
 TABLE_FUNCTIONS = 6  # address of the table functions, one after the other
 TABLE_FUNCTION_COUNT = 7
-REGISTRY_WORDS = 8
+ENTRY_FIELDS = 8  # addresses of the names of the fields of an entry
+REGISTRY_WORDS = 9
 
 # A table function: addresses of its name, its extra info and its three callbacks; how many BIGINTs it takes.
 TABLE_NAME, TABLE_INFO, TABLE_BIND, TABLE_INIT, TABLE_SCAN, TABLE_PARAMETERS = range(6)
@@ -23,11 +24,12 @@ IS_AGGREGATE = 1
 IS_VOLATILE = 2
 TAKES_NULL = 3
 DESCRIPTOR = 4
-RETURNS = 5  # a type is a duckdb_type plus LIST_DEPTH times the depth of lists around it
+RETURNS = 5  # a type is a duckdb_type plus LIST_DEPTH times the depth of lists around it; see ENTRY_OF
 PARAMETER_COUNT = 6
 PARAMETERS = 7
 CALLBACKS = PARAMETERS + d.MAX_ARGUMENTS  # six callbacks for an aggregate, one for any other function
 CALLBACK_COUNT = 6
 ENTRY_WORDS = CALLBACKS + CALLBACK_COUNT
 LIST_DEPTH = 256
-BIGINT = 5  # duckdb_type in duckdb.h
+ENTRY_OF = 128  # added to the duckdb_type of a number: a pair of a position and such a number
+INTEGER, BIGINT = 4, 5  # duckdb_type in duckdb.h

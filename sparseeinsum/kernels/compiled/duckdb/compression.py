@@ -10,6 +10,7 @@ from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.aggregates import fail
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import offset_of_numbers, offset_of_positions
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     argument_is_valid,
@@ -37,18 +38,6 @@ _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info",
 _set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
 
 _NUMBER, _ROW, _POSITION, _ROWS = range(4)  # the arguments
-
-
-@njit
-def offset_of_positions(rows):
-    """Return the bytes from the start of a block to its positions."""
-    return 8 * (c.BLOCK_WORDS + rows + 1)
-
-
-@njit
-def offset_of_numbers(rows, entries):
-    """Return the bytes from the start of a block to its numbers."""
-    return offset_of_positions(rows) + (4 * entries + 7) // 8 * 8
 
 
 @njit

@@ -9,7 +9,7 @@ from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.compression import offset_of_numbers, offset_of_positions
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row, write_entries
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
@@ -29,7 +29,6 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
 )
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, message_of, report, template_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at
-from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
@@ -66,42 +65,21 @@ def gather_rows(info, chunk, result):
 
 
 @njit
-def _pin_entries(descriptor, work, row):
-    """Pin the entries that a row reads; returns 0 or an error code."""
-    handle = integer_at(work, _ENTRIES, row)
-    code = pin(work + 8 * _PIN_OF_ENTRIES, handle, c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE], BIGINT)
-    if code < 0:
-        report(work, handle, 0)
-    return min(code, 0)
-
-
-@njit
-def _range_of_row(work, number):
-    """Return where the entries of a row begin and end; the begin is negative if there is no such row."""
-    block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
-    rows = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
-    if number < 0 or number >= rows:
-        report(work, number, 0, rows - 1)
-        return d.OUTSIDE_ROWS, 0
-    starts = array_at(block + 8 * (c.BLOCK_WORDS + number), 2, word)
-    return starts[0], starts[1]
-
-
-@njit
 def _measure_rows(descriptor, work, rows, result):
     """Write where the results of all rows begin, and how long they are; returns 0 or an error code."""
     entries = array_at(get_data(result), 2 * rows, word)
     limit, total = descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES], word(0)
+    entries_pin = work + 8 * _PIN_OF_ENTRIES
     for row in range(rows):
         write_entry(descriptor, entries, row, total, 0)
         is_valid = argument_is_valid(work, _ENTRIES, row) and argument_is_valid(work, _ROW, row)
         if not (is_valid and argument_is_valid(work, _SIZE, row) and argument_is_valid(work, _FILL, row)):
             set_null(result, row)
             continue
-        code, size = _pin_entries(descriptor, work, row), integer_at(work, _SIZE, row)
+        code, size = pin_block(descriptor, work, entries_pin, _ENTRIES, row), integer_at(work, _SIZE, row)
         if code < 0:
             return code
-        first, last = _range_of_row(work, integer_at(work, _ROW, row))
+        first, last = range_of_row(work, pinned_address(entries_pin), integer_at(work, _ROW, row))
         if first < 0:
             return first
         if first == last:
@@ -128,7 +106,7 @@ def _compute_rows(descriptor, work, rows, result):
         size = entries[2 * row + 1]
         if size == 0:
             continue
-        code = _pin_entries(descriptor, work, row)
+        code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, _ENTRIES, row)
         if code == 0:
             code = _read_operands(descriptor, work, row, size)
         if code == 0:
@@ -142,12 +120,10 @@ def _compute_rows(descriptor, work, rows, result):
 def _read_operands(descriptor, work, row, size):
     """Write the operands of the kernel: positions, numbers and the array; returns 0 or an error code."""
     operands, item_bytes = array_at(work + 8 * ROW, 6, word), descriptor[d.RESULT_BYTES]
-    first, last = _range_of_row(work, integer_at(work, _ROW, row))
     block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
-    head = array_at(block, c.BLOCK_WORDS, word)
-    operands[0] = block + offset_of_positions(head[c.BLOCK_ROWS]) + 4 * first
-    operands[2] = block + offset_of_numbers(head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]) + item_bytes * first
-    operands[1] = operands[3] = last - first
+    first, last = range_of_row(work, block, integer_at(work, _ROW, row))
+    write_entries(operands, 0, block, item_bytes, first, last)
+    bound = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
     if not argument_is_valid(work, _ARRAY, row):
         return _read_fills(work, operands, value_address(work, _FILL, row, item_bytes), item_bytes, size)
     handle, kind, place = integer_at(work, _ARRAY, row), descriptor[d.ELEMENT_TYPE], work + 8 * _PIN_OF_ARRAY
@@ -155,8 +131,8 @@ def _read_operands(descriptor, work, row, size):
     if elements < 0:
         report(work, handle, 0)
         return elements
-    if head[c.BLOCK_BOUND] > elements // size:
-        report(work, head[c.BLOCK_BOUND] - 1, size, elements)
+    if bound > elements // size:
+        report(work, bound - 1, size, elements)
         return d.OUTSIDE_RESIDENT
     operands[4], operands[5] = pinned_address(place), elements
     return 0

@@ -6,7 +6,7 @@ Types are numbers as in the registry: a duckdb_type plus LIST_DEPTH times the de
 from numba import njit, types
 
 from sparseeinsum.kernels.compiled.raw_memory import array_at
-from sparseeinsum.kernels.duckdb.registry_layout import LIST_DEPTH
+from sparseeinsum.kernels.duckdb.registry_layout import ENTRY_OF, INTEGER, LIST_DEPTH
 
 word = types.int64
 
@@ -14,6 +14,7 @@ destroy_type = types.ExternalFunction("duckdb_destroy_logical_type", types.void(
 destroy_vector = types.ExternalFunction("duckdb_destroy_vector", types.void(word))  # sets the slot to 0
 _create_type = types.ExternalFunction("duckdb_create_logical_type", word(types.int32))
 _create_list_type = types.ExternalFunction("duckdb_create_list_type", word(word))
+_create_struct_type = types.ExternalFunction("duckdb_create_struct_type", word(word, word, word))
 _create_vector = types.ExternalFunction("duckdb_create_vector", word(word, word))
 
 
@@ -27,6 +28,26 @@ def create_type(kind, slot):
         outer = _create_list_type(inner)
         destroy_type(slot)
         content[0] = outer
+    return content[0]
+
+
+@njit
+def create_type_of_entries(kind, names, slots):
+    """Create the type of lists of entries; returns its handle and writes it to the first slot.
+
+    Args:
+        kind: The type of the numbers, plus ENTRY_OF, plus LIST_DEPTH.
+        names: The address of the addresses of the names of an entry's two fields.
+        slots: The address of three slots.
+    """
+    content = array_at(slots, 3, word)
+    content[1], content[2] = _create_type(INTEGER), _create_type(kind - ENTRY_OF - LIST_DEPTH)
+    content[0] = _create_struct_type(slots + 8, names, 2)
+    destroy_type(slots + 8)
+    destroy_type(slots + 16)
+    content[1] = content[0]
+    content[0] = _create_list_type(content[1])
+    destroy_type(slots + 8)
     return content[0]
 
 

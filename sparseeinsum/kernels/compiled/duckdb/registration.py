@@ -7,7 +7,7 @@ word into which DuckDB writes a handle is called a slot.
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.logical_types import create_type, destroy_type
+from sparseeinsum.kernels.compiled.duckdb.logical_types import create_type, create_type_of_entries, destroy_type
 from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc
 from sparseeinsum.kernels.compiled.message_format import format_message
 from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
@@ -40,7 +40,7 @@ _memory_bytes = types.ExternalFunction("sparseeinsum_memory_bytes", word())
 _SET_ERROR, _GET_DATABASE, _GET_API, _ACCESS_WORDS = 0, 1, 2, 3
 
 # The memory of one registration, in words: slots, then an error message.
-_CONNECTION, _SET, _FUNCTION, _TYPE, _MESSAGE = 0, 1, 2, 3, 4
+_CONNECTION, _SET, _FUNCTION, _TYPE, _MESSAGE = 0, 1, 2, 3, 6  # three slots for types
 _MESSAGE_BYTES = 256
 _MEMORY_BYTES = 8 * _MESSAGE + _MESSAGE_BYTES
 
@@ -152,13 +152,16 @@ def _make_registrar(kind, set_code):
     register = types.ExternalFunction(f"duckdb_register_{kind}_function_set", state(word, word))
 
     @njit
-    def describe(function, entry, slot):
+    def describe(function, entry, entry_fields, slots):
         set_name(function, entry[r.NAME])
         for index in range(entry[r.PARAMETER_COUNT]):
-            add_parameter(function, create_type(entry[r.PARAMETERS + index], slot))
-            destroy_type(slot)
-        set_return_type(function, create_type(entry[r.RETURNS], slot))
-        destroy_type(slot)
+            add_parameter(function, create_type(entry[r.PARAMETERS + index], slots))
+            destroy_type(slots)
+        if entry[r.RETURNS] % r.LIST_DEPTH >= r.ENTRY_OF:
+            set_return_type(function, create_type_of_entries(entry[r.RETURNS], entry_fields, slots))
+        else:
+            set_return_type(function, create_type(entry[r.RETURNS], slots))
+        destroy_type(slots)
         set_info(function, entry[r.DESCRIPTOR], 0)
         set_code(function, entry)
 
@@ -169,7 +172,7 @@ def _make_registrar(kind, set_code):
         status = 0
         for index in range(first, end):
             function[0] = create()
-            describe(function[0], _entry(registry, index), memory + 8 * _TYPE)
+            describe(function[0], _entry(registry, index), registry[r.ENTRY_FIELDS], memory + 8 * _TYPE)
             status |= add(overloads[0], function[0])
             destroy(memory + 8 * _FUNCTION)
         status |= register(_slot(memory, _CONNECTION)[0], overloads[0])

@@ -31,7 +31,7 @@ get_child = types.ExternalFunction("duckdb_list_vector_get_child", word(word))
 get_list_size = types.ExternalFunction("duckdb_list_vector_get_size", word(word))
 reserve = types.ExternalFunction("duckdb_list_vector_reserve", types.int32(word, word))
 set_list_size = types.ExternalFunction("duckdb_list_vector_set_size", types.int32(word, word))
-_calloc = types.ExternalFunction("calloc", word(word, word))
+calloc = types.ExternalFunction("calloc", word(word, word))
 malloc = types.ExternalFunction("malloc", word(word))
 free = types.ExternalFunction("free", types.void(word))
 
@@ -46,7 +46,7 @@ _WORK_BYTES = 8 * (_STEPS + d.MAX_ARGUMENTS)
 @njit
 def new_work():
     """Allocate zeroed work memory for one call; 0 if there is not enough memory."""
-    return _calloc(1, _WORK_BYTES)
+    return calloc(1, _WORK_BYTES)
 
 
 @njit

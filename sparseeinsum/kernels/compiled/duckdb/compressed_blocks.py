@@ -1,0 +1,53 @@
+"""Kernels: reads blocks of compressed entries, in callbacks of DuckDB's functions; see kernels/compression.py."""
+
+from numba import njit
+
+from sparseeinsum.kernels import compression as c
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.pins import pin
+from sparseeinsum.kernels.compiled.duckdb.vectors import integer_at, word
+from sparseeinsum.kernels.compiled.kernel_calls import report
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
+
+
+@njit
+def offset_of_positions(rows):
+    """Return the bytes from the start of a block to its positions."""
+    return 8 * (c.BLOCK_WORDS + rows + 1)
+
+
+@njit
+def offset_of_numbers(rows, entries):
+    """Return the bytes from the start of a block to its numbers."""
+    return offset_of_positions(rows) + (4 * entries + 7) // 8 * 8
+
+
+@njit
+def pin_block(descriptor, work, place, argument, row):
+    """Pin the block whose handle is an argument of a row, at an address; returns 0 or an error code."""
+    handle = integer_at(work, argument, row)
+    code = pin(place, handle, c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE], BIGINT)
+    if code < 0:
+        report(work, handle, 0)
+    return min(code, 0)
+
+
+@njit
+def range_of_row(work, block, number):
+    """Return where the entries of a row begin and end; the begin is an error code if there is no such row."""
+    rows = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
+    if number < 0 or number >= rows:
+        report(work, number, 0, rows - 1)
+        return d.OUTSIDE_ROWS, 0
+    starts = array_at(block + 8 * (c.BLOCK_WORDS + number), 2, word)
+    return starts[0], starts[1]
+
+
+@njit
+def write_entries(operands, at, block, item_bytes, first, last):
+    """Write two operands of a kernel from word `at` on: positions and numbers of the entries from first to last."""
+    head = array_at(block, c.BLOCK_WORDS, word)
+    operands[at] = block + offset_of_positions(head[c.BLOCK_ROWS]) + 4 * first
+    operands[at + 2] = block + offset_of_numbers(head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]) + item_bytes * first
+    operands[at + 1] = operands[at + 3] = last - first

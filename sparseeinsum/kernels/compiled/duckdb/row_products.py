@@ -1,0 +1,158 @@
+"""Kernels: the callback of DuckDB's function that computes rows of a product of two sparse matrices.
+
+The arguments are the text of a semiring, a handle of compressed entries, a row of these, a handle of the other entries,
+whose rows are the positions of the first, and the number that sums start from. The result lists the entries of the row
+of the product, in no order; it is NULL if an argument is, because a NULL handle stands for no entries.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels import compression as c
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row, write_entries
+from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pinned_address, unpin
+from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    FIRST_ROW,
+    calloc,
+    free,
+    get_child,
+    get_data,
+    get_list_size,
+    get_rows,
+    integer_at,
+    read_row,
+    reserve,
+    set_list_size,
+    set_null,
+    start_work,
+    value_address,
+    word,
+)
+from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, message_of, report, template_of
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+
+compressed_rows = load_kernels("compressed_rows")
+
+half_word = types.int32
+
+_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
+_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
+_field = types.ExternalFunction("duckdb_struct_vector_get_child", word(word, word))
+
+_LEFT, _ROW, _RIGHT, _START = range(1, 5)  # the arguments after the semiring
+
+# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: two pins; what a kernel needs to
+# write a row; for how many slots there is room.
+_PIN_OF_LEFT = FIRST_ROW
+_PIN_OF_RIGHT = FIRST_ROW + PIN_WORDS
+_PRODUCT = FIRST_ROW + 2 * PIN_WORDS
+_SLOT_ROOM = _PRODUCT + c.PRODUCT_WORDS
+
+assert _SLOT_ROOM < FIRST_ROW + d.ROW_WORDS + d.MAX_ARGUMENTS
+
+# Up to so many columns there is a slot for every one; the table stays in the processor's cache.
+_FEW_COLUMNS = 1 << 16
+_DENSE_SHARE = 4  # also if a row has at least a fourth as many products as there are columns
+_HASH_FACTOR, _HASH_SHIFT = -7046029254386353131, 32  # 2^64 divided by the golden ratio, odd
+
+
+@njit
+def multiply_rows(info, chunk, result):
+    """Compute the rows of the product for all rows of a chunk."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows, end = get_rows(chunk), get_list_size(result)
+    entries = array_at(get_data(result), 2 * rows, word)
+    for row in range(rows):
+        entries[2 * row], entries[2 * row + 1] = end, 0
+        code = read_row(descriptor, work, row, work + 8 * ROW)
+        if code == NULL_ROW:
+            set_null(result, row)
+            continue
+        if code == 0:
+            code = _multiply_row(descriptor, work, row, result, end)
+        if code < 0:
+            _set_error(info, message_of(descriptor, code, work))
+            break
+        entries[2 * row + 1] = code - end
+        end = code
+    set_list_size(result, end)
+    unpin(work + 8 * _PIN_OF_LEFT)
+    unpin(work + 8 * _PIN_OF_RIGHT)
+    free(array_at(work + 8 * (_PRODUCT + c.SLOTS), 1, word)[0])
+    free(work)
+    return 0
+
+
+@njit
+def _multiply_row(descriptor, work, row, result, end):
+    """Append the entries of a row to the result, which has `end` entries; returns where they end, or an error code."""
+    products = _read_operands(descriptor, work, row)
+    if products <= 0:
+        return products if products < 0 else end
+    columns = array_at(pinned_address(work + 8 * _PIN_OF_RIGHT), c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
+    most = end + min(products, columns)
+    if most > min(descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES], c.LARGEST):
+        report(work, most * descriptor[d.RESULT_BYTES], descriptor[d.LIMIT_BYTES])
+        return d.RESULT_TOO_LARGE
+    if reserve(result, most) != 0 or not _prepare_slots(work, products, columns):
+        report(work, most * descriptor[d.RESULT_BYTES], 0)
+        return d.OUT_OF_MEMORY
+    product, entries = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), get_child(result)
+    product[c.START] = value_address(work, _START, row, descriptor[d.HEADER + 2 * _START + 1])
+    product[c.OUT_POSITIONS], product[c.OUT_NUMBERS] = get_data(_field(entries, 0)), get_data(_field(entries, 1))
+    product[c.ROW_BEGIN] = end
+    return compute(descriptor, work, work + 8 * ROW, work + 8 * _PRODUCT, most)
+
+
+@njit
+def _read_operands(descriptor, work, row):
+    """Write the operands of the kernel after the semiring; returns the number of products, or an error code.
+
+    They are positions of the left block from the row on, and numbers of the row; where the rows of the right block
+    begin, and all of its positions and numbers.
+    """
+    item_bytes = descriptor[d.HEADER + 2 * _START + 1]
+    code = pin_block(descriptor, work, work + 8 * _PIN_OF_LEFT, _LEFT, row)
+    if code == 0:
+        code = pin_block(descriptor, work, work + 8 * _PIN_OF_RIGHT, _RIGHT, row)
+    if code < 0:
+        return code
+    left, right = pinned_address(work + 8 * _PIN_OF_LEFT), pinned_address(work + 8 * _PIN_OF_RIGHT)
+    first, last = range_of_row(work, left, integer_at(work, _ROW, row))
+    if first < 0:
+        return first
+    bound, head = array_at(left, c.BLOCK_WORDS, word)[c.BLOCK_BOUND], array_at(right, c.BLOCK_WORDS, word)
+    if bound > head[c.BLOCK_ROWS]:
+        report(work, bound - 1, 0, head[c.BLOCK_ROWS] - 1)
+        return d.OUTSIDE_ROWS
+    operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
+    count = last - first
+    write_entries(operands, 2, left, item_bytes, first, array_at(left, c.BLOCK_WORDS, word)[c.BLOCK_ENTRIES])
+    operands[5] = count  # there are positions of later rows, too, but only numbers of this one
+    operands[6], operands[7] = right + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
+    write_entries(operands, 8, right, item_bytes, 0, head[c.BLOCK_ENTRIES])
+    return compressed_rows.count_products(
+        array_at(operands[2], count, half_word), array_at(operands[6], operands[7], word)
+    )
+
+
+@njit
+def _prepare_slots(work, products, columns):
+    """Make room for the slots of a row, and choose the hash function; whether there is enough memory."""
+    product, room = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), array_at(work + 8 * _SLOT_ROOM, 1, word)
+    is_dense = columns <= max(_FEW_COLUMNS, _DENSE_SHARE * products)
+    product[c.FACTOR], product[c.SHIFT] = (1, 0) if is_dense else (_HASH_FACTOR, _HASH_SHIFT)
+    least, count = columns if is_dense else 2 * products, 1
+    while count < least:
+        count *= 2
+    product[c.SLOT_COUNT] = count
+    if count > room[0]:
+        free(product[c.SLOTS])
+        product[c.SLOTS] = calloc(count, 4)
+        room[0] = count if product[c.SLOTS] != 0 else 0
+    return product[c.SLOTS] != 0
