@@ -48,6 +48,19 @@ OPTIMIZERS = {
 }
 
 
+def optimizer_named(name: str) -> Optimizer:
+    """The optimizer of a name.
+
+    Raises:
+        PlanError: There is none.
+    """
+    if name not in OPTIMIZERS:
+        close = difflib.get_close_matches(name, OPTIMIZERS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OPTIMIZERS)}"
+        raise PlanError(f"there is no optimizer {name!r}; {hint}")
+    return OPTIMIZERS[name]
+
+
 def optimise(
     optimizer: str,
     space: SearchSpace,
@@ -103,13 +116,9 @@ def search_space(
     Raises:
         PlanError: There is no such optimizer.
     """
-    if optimizer not in OPTIMIZERS:
-        close = difflib.get_close_matches(optimizer, OPTIMIZERS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OPTIMIZERS)}"
-        raise PlanError(f"there is no optimizer {optimizer!r}; {hint}")
     limiting = None if searches_all or tiles else stored  # who asks for tiles asks for a longer search
     tiles_of_labels = tiles_by_label(model.graph, stored, tiles)
-    return SearchSpace(model, pinned, OPTIMIZERS[optimizer].allows, tiles_of_labels, cut, limiting)
+    return SearchSpace(model, pinned, optimizer_named(optimizer).allows, tiles_of_labels, cut, limiting)
 
 
 def check_possible(plan: DecomposedGraph, model: CostModel) -> None:

@@ -16,7 +16,7 @@ from sparseeinsum.decompose.cost_bounds import least_seconds
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.optimizers import OPTIMIZERS
+from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.errors import PlanError
@@ -132,7 +132,7 @@ def _alternatives(
 ) -> Alternatives:
     """Everything that the search may choose from, with the cost model of this engine and these data."""
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
-    may_keep = OPTIMIZERS[options.optimizer].keeps_in_memory and engine.dialect.keeps_residents
+    may_keep = optimizer_named(options.optimizer).keeps_in_memory and engine.dialect.keeps_residents
     memory = data.memory
     model = CostModel(
         exact.graph,

@@ -107,6 +107,24 @@ def test_a_product_row_by_row(db: se.Database, monkeypatch: pytest.MonkeyPatch) 
     check_result(db, text, np.asarray(left @ right))
 
 
+@pytest.mark.engines("duckdb", reason="its own SQL")
+def test_a_sparse_product_row_by_row(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    operands = {"A": (2, 30, 4), "B": (2, 4, 6)}
+    arrays = {name: np.where(rng.random(shape) < 0.5, np.inf, 1.0) for name, shape in operands.items()}
+    for name, array in arrays.items():
+        db.tensor(name, array, fill=np.inf, promoted=["dim_0", "dim_1", "dim_2"])
+    compress_wherever_possible(monkeypatch)
+    text = db.plan("C[b, i, k] = min(A[b, i, j] + B[b, j, k])", pin={"C": "bijk"}).sql()
+    check_golden("shortest_paths_compressed", text)
+    left, right = arrays["A"][:, :, :, None], arrays["B"][:, None]
+    expected = (left + right).min(axis=2)
+    result = np.full(expected.shape, np.inf)
+    for b, i, k, value in db.connection.execute(text.rstrip(";")).fetchall():
+        result[b, i, k] = value
+    np.testing.assert_array_equal(result, expected)
+
+
 @pytest.mark.engines("postgresql", reason="its own SQL")
 def test_gcn_in_postgresql(db: se.Database) -> None:
     inputs = gcn_inputs(citation_graph())

@@ -18,7 +18,11 @@ WITH X_compressed AS MATERIALIZED (
       r.row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 1024, CAST(0 AS DOUBLE)) AS val
     FROM tensor_row_numbers(2708, 64) AS r
-    CROSS JOIN X_compressed AS u
+    CROSS JOIN (
+      SELECT DISTINCT
+        handle
+      FROM X_compressed
+    ) AS u
     CROSS JOIN WQ_resident AS v
   ) AS s
   WHERE
@@ -38,7 +42,11 @@ WITH X_compressed AS MATERIALIZED (
       r.row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 1024, CAST(0 AS DOUBLE)) AS val
     FROM tensor_row_numbers(2708, 64) AS r
-    CROSS JOIN X_compressed AS u
+    CROSS JOIN (
+      SELECT DISTINCT
+        handle
+      FROM X_compressed
+    ) AS u
     CROSS JOIN WK_resident AS v
   ) AS s
   WHERE

@@ -24,18 +24,34 @@ GROUP BY
   u.i,
   v.dim_1;
 
-WITH T2 AS (
+WITH T1_compressed AS (
+  /* T1[I, L], ordered by l in memory while the statement runs */
+  SELECT
+    tensor_compressed(t.val, t.l, t.i, 2708) AS handle
+  FROM T1 AS t
+), X_compressed AS (
+  /* X[DIM_0, DIM_1], ordered by dim_1 in memory while the statement runs */
+  SELECT
+    tensor_compressed(t.val, t.dim_1, t.dim_0, 1433) AS handle
+  FROM main.X AS t
+), T2 AS (
   /* T2[I, M] = sum(T1[I, L] * X[L, M]) */
   SELECT
-    u.i,
-    v.dim_1 AS m,
-    SUM(u.val * v.val) AS val
-  FROM T1 AS u
-  JOIN main.X AS v
-    ON u.l = v.dim_0
-  GROUP BY
-    u.i,
-    v.dim_1
+    s.entry.position AS i,
+    s.row_number AS m,
+    s.entry.val AS val
+  FROM (
+    SELECT
+      CAST(r.row_number AS INT) AS row_number,
+      unnest(tensor_product_row('sum(u * v)', u.handle, r.row_number, v.handle, CAST(0 AS DOUBLE))) AS entry
+    FROM tensor_row_numbers(1433, 22) AS r
+    CROSS JOIN (
+      SELECT DISTINCT
+        handle
+      FROM X_compressed
+    ) AS u
+    CROSS JOIN T1_compressed AS v
+  ) AS s
 ), T2_compressed AS (
   /* T2[I, M], ordered by i in memory while the statement runs */
   SELECT
@@ -56,7 +72,11 @@ WITH T2 AS (
       r.row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 256, CAST(0 AS DOUBLE)) AS val
     FROM tensor_row_numbers(2708, 256) AS r
-    CROSS JOIN T2_compressed AS u
+    CROSS JOIN (
+      SELECT DISTINCT
+        handle
+      FROM T2_compressed
+    ) AS u
     CROSS JOIN W1_resident AS v
   ) AS s
   WHERE

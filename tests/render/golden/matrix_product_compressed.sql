@@ -18,7 +18,11 @@ WITH A_compressed AS (
       r.row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 5, CAST(0 AS DOUBLE)) AS val
     FROM tensor_row_numbers(30, 2048) AS r
-    CROSS JOIN A_compressed AS u
+    CROSS JOIN (
+      SELECT DISTINCT
+        handle
+      FROM A_compressed
+    ) AS u
     CROSS JOIN B_resident AS v
   ) AS s
   WHERE
