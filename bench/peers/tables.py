@@ -48,6 +48,8 @@ def _run_limited(query: Callable[[], object], cancel: Callable[[], object]) -> o
     except Exception as error:
         if is_late.is_set():
             raise UnavailableError(f"> {LIMIT_SECONDS:.0f}") from error
+        if any(words in str(error) for words in ("memory limit", "Out of Memory")):
+            raise UnavailableError(f"> {MEMORY}") from error
         raise
     finally:
         timer.cancel()

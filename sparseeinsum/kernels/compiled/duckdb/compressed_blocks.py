@@ -46,8 +46,9 @@ def range_of_row(work, block, number):
 
 @njit
 def write_entries(operands, at, block, item_bytes, first, last):
-    """Write two operands of a kernel from word `at` on: positions and numbers of the entries from first to last."""
+    """Write two operands of a kernel from word `at` on: all positions from `first` on, and the numbers up to `last`."""
     head = array_at(block, c.BLOCK_WORDS, word)
     operands[at] = block + offset_of_positions(head[c.BLOCK_ROWS]) + 4 * first
+    operands[at + 1] = head[c.BLOCK_ENTRIES] - first
     operands[at + 2] = block + offset_of_numbers(head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]) + item_bytes * first
-    operands[at + 1] = operands[at + 3] = last - first
+    operands[at + 3] = last - first

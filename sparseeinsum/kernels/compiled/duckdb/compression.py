@@ -121,11 +121,20 @@ def _append(state, row, position, number, item_bytes):
     at, capacity = head[c.USED], head[c.CAPACITY]
     array_at(_rows_of(chunk) + 4 * at, 1, half_word)[0] = row
     array_at(_positions_of(chunk, capacity) + 4 * at, 1, half_word)[0] = position
-    copy_bytes(_numbers_of(chunk, capacity) + item_bytes * at, number, item_bytes)
+    _copy_number(_numbers_of(chunk, capacity) + item_bytes * at, number, item_bytes)
     head[c.USED] = at + 1
     state[c.ENTRIES] += 1
     state[c.BOUND] = max(state[c.BOUND], position + 1)
     return 0
+
+
+@njit
+def _copy_number(target, source, item_bytes):
+    """Copy a number of 8 or 4 bytes."""
+    if item_bytes == 8:
+        array_at(target, 1, word)[0] = array_at(source, 1, word)[0]
+    else:
+        array_at(target, 1, half_word)[0] = array_at(source, 1, half_word)[0]
 
 
 @njit

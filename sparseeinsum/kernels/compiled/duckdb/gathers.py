@@ -141,7 +141,7 @@ def _read_operands(descriptor, work, row, size):
 @njit
 def _read_fills(work, operands, fill, item_bytes, size):
     """Let the kernel read one row of `size` fills for every entry; returns 0 or an error code."""
-    fills, entries = array_at(work + 8 * _FILLS, 1, word), operands[1]
+    fills, entries = array_at(work + 8 * _FILLS, 1, word), operands[3]
     free(fills[0])
     fills[0] = malloc(4 * entries + 4 + size * item_bytes)
     if fills[0] == 0:
@@ -153,5 +153,5 @@ def _read_fills(work, operands, fill, item_bytes, size):
     start = fills[0] + 4 * (entries + entries % 2)
     for index in range(size):
         copy_bytes(start + index * item_bytes, fill, item_bytes)
-    operands[0], operands[4], operands[5] = fills[0], start, size
+    operands[0], operands[1], operands[4], operands[5] = fills[0], entries, start, size
     return 0

@@ -131,13 +131,11 @@ def _read_operands(descriptor, work, row):
         report(work, bound - 1, 0, head[c.BLOCK_ROWS] - 1)
         return d.OUTSIDE_ROWS
     operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
-    count = last - first
-    write_entries(operands, 2, left, item_bytes, first, array_at(left, c.BLOCK_WORDS, word)[c.BLOCK_ENTRIES])
-    operands[5] = count  # there are positions of later rows, too, but only numbers of this one
+    write_entries(operands, 2, left, item_bytes, first, last)
     operands[6], operands[7] = right + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
     write_entries(operands, 8, right, item_bytes, 0, head[c.BLOCK_ENTRIES])
     return compressed_rows.count_products(
-        array_at(operands[2], count, half_word), array_at(operands[6], operands[7], word)
+        array_at(operands[2], last - first, half_word), array_at(operands[6], operands[7], word)
     )
 
 
