@@ -220,8 +220,9 @@ def test_results_are_computed_by_all_threads(graph: se.Database) -> None:
     plan = graph.plan(SPARSE)
     graph.connection.execute("SET threads = 4")
     assert "DISTINCT" in plan.sql()
-    rows = graph.connection.execute(plan.sql().rstrip(";")).fetchnumpy()["i"]
-    assert np.any(np.diff(rows) < 0)
+    query = plan.sql().rstrip(";")
+    results = (graph.connection.execute(query).fetchnumpy()["i"] for _ in range(50))
+    assert any(np.any(np.diff(rows) < 0) for rows in results)  # a thread may be so early that it computes all rows
 
 
 def test_products_beyond_memory_are_joined(graph: se.Database) -> None:
