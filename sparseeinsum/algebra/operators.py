@@ -188,7 +188,7 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class Compress:
-    """All numbers in memory, ordered by row, each with its position: that of a row of what they are multiplied with.
+    """All numbers in memory, ordered by row, each with its position in the row.
 
     Attributes:
         input: The relation of numbers.
