@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
 from sparseeinsum.semantics.exactness import Evaluation
@@ -27,7 +26,7 @@ MOST_POSITIONS = (1 << 31) - 1  # and the most rows, LARGEST of kernels/compress
 # (measured: bench/indexed.py).
 _CACHED_OPERATIONS = 0.6
 # Tuples that take as long as an entry to order, a product of two numbers, and an entry of the product of two sparse
-# matrices (measured: 14 products of 100 to a million entries, 300 to a million rows).
+# matrices (fitted by hand to products of 100 to a million entries in 300 to 200,000 rows).
 _TUPLES_PER_ORDERED_ENTRY = 5.0
 _TUPLES_PER_PRODUCT = 1.0
 _TUPLES_PER_RESULT = 1.0
@@ -91,11 +90,10 @@ def can_compress(decomposed: DecomposedEinSum, index: int, graph: EinGraph, eval
     if not is_of_numbers(decomposed.operands[1 - index]) or len(set(entries.labels)) < len(entries.labels):
         return False
     order = RowOrder.of(einsum, decomposed.promoted, (1 - index,), 1 - index)
-    positions = (graph.tensors[array.tensor].axes[axis].bound for axis in _key_axes(decomposed, index))
     return (
         _has_rows(order, decomposed, graph)
         and set(output.labels) & decomposed.promoted <= set(order.rows)
-        and math.prod(positions) < MOST_POSITIONS
+        and count_indices(order.positions, einsum, graph) < MOST_POSITIONS
         and _inside(array, decomposed.operands[index]) == _inside(output, decomposed.result)
     )
 
@@ -161,10 +159,6 @@ def _is_computable(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Ev
 def _has_rows(order: RowOrder, decomposed: DecomposedEinSum, graph: EinGraph) -> bool:
     """Whether the operand whose rows are those of the result has enough of them, and not too many."""
     return bool(order.rows) and _LEAST_ROWS <= count_indices(order.rows, decomposed.einsum, graph) <= MOST_POSITIONS
-
-
-def _key_axes(decomposed: DecomposedEinSum, index: int) -> list[int]:
-    return [axis for axis, tile in enumerate(decomposed.operands[index]) if tile != DEMOTED]
 
 
 def _inside(reference: Reference, tiles: tuple[int, ...]) -> list[str]:

@@ -82,14 +82,12 @@ def row_product_select(relation: Contract, first: SelectSource, second: SelectSo
         constant(AGGREGATES[semiring.aggregate].identity(relation.computed_in), relation.computed_in),
     )
     columns = [exp.alias_(exp.cast(row.copy(), "int"), _ROW_COLUMN), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
-    compressed = relation.inputs[relation.compressed[0]]
-    assert isinstance(compressed, Compress)
-    together = min(max(_row_count(compressed) // _VECTORS, 1), DUCKDB.vector_rows)
+    together = min(max(_count_rows(relation) // _VECTORS, 1), DUCKDB.vector_rows)
     rows = _rows_select(relation, columns, (first, second), together)
     counts = relation.output.key_counts
     row_labels = einsum.operands[relation.compressed[0]].labels
-    names = dict(zip((axis.name for axis in relation.output.tensor.axes), einsum.output.labels, strict=True))
-    row_counts = {name: count for name, count in counts.items() if names[name] in row_labels}
+    axes = zip(relation.output.tensor.axes, einsum.output.labels, strict=True)
+    row_counts = {axis.name: counts[axis.name] for axis, label in axes if label in row_labels}
     keys = positions_at(exp.column(_ROW_COLUMN, table="s"), row_counts) | positions_at(
         _field("position"), {name: count for name, count in counts.items() if name not in row_counts}
     )
@@ -109,9 +107,7 @@ def _rows_select(
     DISTINCT leaves the only handle as it is, but tells DuckDB that rows have no order. Otherwise, one thread would
     compute all rows, to keep the order of their numbers in results and tables.
     """
-    compressed = relation.inputs[relation.compressed[0]]
-    assert isinstance(compressed, Compress)
-    numbers = call("tensor_row_numbers", integer(_row_count(compressed)), integer(together))
+    numbers = call("tensor_row_numbers", integer(_count_rows(relation)), integer(together))
     first, second = handles
     unordered = exp.select(HANDLE_COLUMN).distinct().from_(first.table.copy())
     select = exp.select(*columns).from_(exp.alias_(exp.Table(this=numbers), "r", table=True))
@@ -127,6 +123,13 @@ def _result_select(relation: Contract, keys: Mapping[str, exp.Expr], value: exp.
         value = with_finite_check(value, tensor)
     columns = [named(key.copy(), name) for name, key in keys.items()]
     return exp.select(*columns, exp.alias_(value.copy(), VALUE_COLUMN)).from_(rows.subquery("s"))
+
+
+def _count_rows(relation: Contract) -> int:
+    """How many rows the result has."""
+    compressed = relation.inputs[relation.compressed[0]]
+    assert isinstance(compressed, Compress)
+    return _row_count(compressed)
 
 
 def _row_count(relation: Compress) -> int:

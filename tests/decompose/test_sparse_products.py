@@ -22,7 +22,7 @@ pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in
 Array = NDArray[Any]
 BOUNDS = {"b": 3, "i": 6, "j": 5, "k": 7, "l": 3, "m": 2, "n": 4}
 DTYPES = ("float64", "float32", "int64", "bool")
-# EinSums, whether they can be computed row by row, and the fills for which they are without filling in absent entries.
+# EinSums, and whether they can be computed row by row.
 PROGRAMS = {
     "sum": ("T[i, k] = sum(A[i, j] * B[j, k])", True),
     "the other way round": ("T[k, i] = sum(B[j, k] * A[i, j])", True),
