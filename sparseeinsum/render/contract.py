@@ -15,7 +15,15 @@ from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, resident_row
-from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, plain_source, with_inline_arrays
+from sparseeinsum.render.sources import (
+    SelectSource,
+    aliased,
+    keys_and_value,
+    named,
+    plain_source,
+    with_inline_arrays,
+    with_value_column,
+)
 from sparseeinsum.render.values import OperandValue, ResultValue
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.extents import Extent, extent
@@ -41,6 +49,8 @@ def contract_select(relation: Contract, sources: Sequence[SelectSource], dialect
     filtered = [
         _diagonal(operand.labels, source) for operand, source in zip(relation.einsum.operands, sources, strict=True)
     ]
+    may_lack_partners = _MISSING_SIDES[relation.join]
+    filtered = [with_value_column(source) if may_lack_partners[i] else source for i, source in enumerate(filtered)]
     if dialect.largest_inline is not None and len(filtered) == 2:
         filtered = [with_inline_arrays(source, dialect.largest_inline) for source in filtered]
     is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(filtered) == 2
@@ -270,8 +280,6 @@ def _with_probe_hint(relation: Contract, sources: list[SelectSource], hint: str)
 
 def _probing(source: SelectSource, hint: str) -> SelectSource:
     """The relation in a UNION ALL with a table function of no rows, which the engine believes to be large."""
-    columns = [key_column(source, key, "t") for key in source.schema.keys]
-    columns.append(named(source.value("t"), VALUE_COLUMN))
-    rows = exp.select(*columns).from_(aliased(source.table, "t"))
-    no_rows = exp.select(*[exp.null() for _ in columns]).from_(exp.Table(this=exp.Anonymous(this=hint)))
+    rows = keys_and_value(source)
+    no_rows = exp.select(*[exp.null() for _ in rows.selects]).from_(exp.Table(this=exp.Anonymous(this=hint)))
     return plain_source(exp.union(rows, no_rows, distinct=False), source.schema)

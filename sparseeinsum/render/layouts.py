@@ -26,7 +26,7 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
-from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, unused
+from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, unused, with_value_column
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.extents import Extent, as_sql, product
 from sparseeinsum.statistics.numbers import number
@@ -272,6 +272,7 @@ def _all_keys(schema: Schema) -> tuple[exp.Expr, dict[str, exp.Expr]]:
 
 def _filled(source: SelectSource, rows: exp.Expr, keys: Mapping[str, exp.Expr]) -> exp.Select:
     """The tuples of `source` for all `keys` of `rows`, with the fill where there is none."""
+    source = with_value_column(source)
     equal = [exp.EQ(this=source.key(key, "t"), expression=expression.copy()) for key, expression in keys.items()]
     fill = fill_value(source.schema, lambda axis: keys[axis])
     value = exp.alias_(exp.func("coalesce", source.value("t"), fill), VALUE_COLUMN)

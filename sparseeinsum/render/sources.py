@@ -156,6 +156,21 @@ def with_inline_arrays(source: SelectSource, largest_inline: int) -> SelectSourc
     return plain_source(fenced(rows), schema)
 
 
+def keys_and_value(source: SelectSource) -> exp.Select:
+    """The SELECT of the key columns, under the names of the axes, and of the value of every tuple of a source."""
+    columns = [key_column(source, key, "t") for key in source.schema.keys]
+    return exp.select(*columns, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
+
+
+def with_value_column(source: SelectSource) -> SelectSource:
+    """The source with its values in a column, which is NULL where an outer join finds no tuple.
+
+    A table without a value column has the value 1, and it would be 1 also where the join finds no row of the table.
+    """
+    has_column = source.stored is None or source.stored.value is not None
+    return source if has_column else plain_source(keys_and_value(source), source.schema)
+
+
 def fenced(select: exp.Select) -> exp.Select:
     """The SELECT, fenced off: PostgreSQL computes it row by row, and does not move its expressions into an outer query.
 
