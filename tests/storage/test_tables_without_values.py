@@ -1,6 +1,7 @@
 """A table without a value column is a tensor of ones, whose absent rows hold the fill in every kind of join."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,11 @@ pytestmark = pytest.mark.engines("duckdb", "postgresql")
 A = np.maximum(np.arange(16.0).reshape(4, 4) - 5, 0)
 
 # Each needs an outer join, or rows for what is absent, in some plan.
-ARITHMETIC: dict[str, Callable[[NDArray[np.generic]], NDArray[np.generic]]] = {
+ARITHMETIC: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "Y[i, j] = A[i, j] + B[i, j]": lambda b: A + b,
     "Y[i, k] = sum[j]((B[i, j] + 2) * A[j, k])": lambda b: (b + np.int64(2)) @ A,
 }
-OF_REAL_NUMBERS: dict[str, Callable[[NDArray[np.generic]], NDArray[np.generic]]] = {
+OF_REAL_NUMBERS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "Y[i, j] = where(B[i, j] > 0.5, 7, A[i, j])": lambda b: np.where(b > 0.5, 7, A),
     "Y[i, j] = B[i, j] - 2 * B[j, i]": lambda b: b - 2 * b.T,
     "Y[i, j] = exp(B[i, j])": np.exp,
