@@ -150,11 +150,25 @@ class Case:
     layout: str
     outputs: tuple[str, ...]
     nonfinite: str
+    tables: dict[str, str | None]  # inputs that are tables of entries, and their value columns; None: all values are 1
     workers: int | None = None
 
     def load(self, db: se.Database) -> None:
         for name, array in self.inputs.items():
-            db.tensor(name, array, fill=self.fills[name], promoted=self.stored[name])
+            if name in self.tables:
+                self._make_table(db, name, array)
+            else:
+                db.tensor(name, array, fill=self.fills[name], promoted=self.stored[name])
+
+    def _make_table(self, db: se.Database, name: str, array: Array) -> None:
+        """Read an input in place, in a table with a row for every entry."""
+        value, fill = self.tables[name], self.fills[name]
+        axes = [f"dim_{axis}" for axis in range(array.ndim)]
+        db.tensor("Entries", array, fill=fill, promoted=axes)
+        db.connection.execute(f"DROP TABLE IF EXISTS table_{name}")
+        columns = ", ".join(axes if value is None else [*axes, value])
+        db.connection.execute(f"CREATE TABLE table_{name} AS SELECT {columns} FROM Entries")
+        db.tensor_from_table(name, f"table_{name}", axes, value, array.shape, dtype=str(array.dtype), fill=fill)
 
     def plan(self, db: se.Database) -> se.Plan:
         return db.plan(
@@ -354,6 +368,7 @@ def arrays(draw: st.DrawFn, shape: tuple[int, ...], dtype: str, fill: Any) -> Ar
 @st.composite
 def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
     """Programs whose inputs have the dtypes of a family, planned by one optimizer."""
+    seldom = st.sampled_from([False, False, True])
     shapes = st.lists(st.sampled_from([1, 2, 3, 3, 5]), max_size=3).map(tuple)
     names = ("A", "B", "C")[: draw(st.integers(2, 3))]
     drawn = {name: draw(shapes) for name in names}
@@ -364,12 +379,17 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
         dtype = draw(st.sampled_from(FAMILIES[family]))
         fills[name] = draw(st.sampled_from(FILLS[np.dtype(dtype).kind]))
         inputs[name] = draw(arrays(shape, dtype, fills[name]))
+    tables = {
+        name: draw(st.sampled_from(["val", None])) for name, shape in drawn.items() if len(shape) and draw(seldom)
+    }
+    for name, value in tables.items():
+        if value is None:
+            inputs[name] = np.where(inputs[name] == fills[name], fills[name], 1).astype(inputs[name].dtype)
     if draw(st.integers(0, 7)) == 0:
-        _spoil(draw, inputs)
+        _spoil(draw, {name: array for name, array in inputs.items() if tables.get(name, "val") is not None})
     draft = Draft(dict(inputs))
     for _ in range(draw(st.integers(1, 4))):
         draft.add_statement(draw)
-    seldom = st.sampled_from([False, False, True])
     return Case(
         "\n".join(draft.lines),
         inputs,
@@ -391,6 +411,7 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
         draw(st.sampled_from(["entries", "any"])),
         tuple(name for name in draft.labels if draw(seldom)),
         draw(st.sampled_from(["error", "allow"])),
+        tables,
     )
 
 

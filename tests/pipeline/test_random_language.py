@@ -78,6 +78,8 @@ def count(case: Case, family: str) -> None:
         "with tiles pinned by hand": any(tile > 1 for tiles in case.pin.values() for tile in tiles.values()),
         "with tiles in the search": bool(case.tiles),
         "with inputs stored in tiles": any(tile > 1 for tiles in case.stored.values() for tile in tiles.values()),
+        "with tables that are read in place": bool(case.tables),
+        "with tables without a value column": None in case.tables.values(),
         "with a bound of 0": any(0 in array.shape for array in case.inputs.values()),
         "with NaN or infinities in the inputs": nonfinite,
         "of three operands": any(line.count("[") > 3 for line in case.text.splitlines()),
