@@ -1,22 +1,30 @@
-"""Generates parts of the site from the package as mkdocs builds it: the drawing of a plan, the table of functions."""
+"""Generates parts of the site as mkdocs builds it: the drawing of a plan, the table of functions, notebooks of pages."""
 
+from pathlib import Path
+
+import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from notebooks import notebook_of
 
 import sparseeinsum as se
 from sparseeinsum.api.examples import citation_graph, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.kernels.array_functions import array_functions
 
+_NOTEBOOKS = {"index.md": "tour.ipynb", "tutorials/python.md": "tutorials/python.ipynb"}
 _TABLE = "<!-- table of functions -->"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the drawing of a plan."""
+    """Add the drawing of a plan, and notebooks."""
     with load(se.connect(), gcn_inputs(citation_graph())) as db:
         page = db.plan(GCN).to_html()
     files.append(File.generated(config, "plans/gcn.html", content=page))
+    for page_name, notebook_name in _NOTEBOOKS.items():
+        notebook = nbformat.writes(notebook_of(Path(config.docs_dir) / page_name))
+        files.append(File.generated(config, notebook_name, content=notebook))
     return files
 
 
