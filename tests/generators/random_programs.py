@@ -246,7 +246,12 @@ def check(db: se.Database, case: Case) -> se.Plan | None:
 
 
 def may_be_refused(case: Case, error: Exception) -> bool:
-    """Values that turn NaN or infinite, where that is not allowed; in a part, even where the rest hides it."""
+    """Values that turn NaN or infinite, where that is not allowed; in a part, even where the rest hides it.
+
+    Also whole numbers that may be beyond 2^53 among floats: the bounds of products and scans are wide.
+    """
+    if "may be beyond 2^53" in str(error):
+        return True
     if case.nonfinite == "allow" or "turned NaN or infinite" not in str(error):
         return False
     is_of_part = re.search(r"T\d_\d+ turned", str(error)) is not None
