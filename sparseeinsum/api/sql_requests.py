@@ -22,6 +22,7 @@ from sparseeinsum.kernels.array_functions import array_functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.guarded import guarded_query
+from sparseeinsum.spelling import did_you_mean
 
 _NUMBER = "number"  # the request for the number of the database of a connection
 
@@ -64,13 +65,14 @@ def _einsum(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
 
 def _output(plan: Plan, name: str | None) -> str:
     """The output that einsum returns: `name`, or the only one."""
-    shown = ", ".join(plan.outputs)
     if name is None and len(plan.outputs) > 1:
+        shown = ", ".join(plan.outputs)
         raise PlanError(
             f"the program returns {shown}, but einsum returns one result; name it, as in output := '{plan.outputs[0]}'"
         )
     if name is not None and name not in plan.outputs:
-        raise PlanError(f"the program returns no {name}; it returns {shown}")
+        hint = did_you_mean(name, plan.outputs, otherwise="it returns")
+        raise PlanError(f"the program returns no {name}; {hint}")
     return plan.outputs[0] if name is None else name
 
 

@@ -1,6 +1,5 @@
 """Decompose: the optimizers by name: the joint search, and the baselines that it is compared with."""
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
+from sparseeinsum.spelling import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,7 @@ def optimizer_named(name: str) -> Optimizer:
         PlanError: There is none.
     """
     if name not in OPTIMIZERS:
-        close = difflib.get_close_matches(name, OPTIMIZERS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OPTIMIZERS)}"
-        raise PlanError(f"there is no optimizer {name!r}; {hint}")
+        raise PlanError(f"there is no optimizer {name!r}; {did_you_mean(name, OPTIMIZERS, otherwise='choose one of')}")
     return OPTIMIZERS[name]
 
 

@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.linear_algebra import MATRIX_AGGREGATES
 from sparseeinsum.language.macros import MACROS
+from sparseeinsum.language.syntax import is_name
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -22,7 +22,6 @@ from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 _WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
 RESERVED = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS, *MATRIX_AGGREGATES, *_WORDS))
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROBES = (1.0, 0.0, 2.0, -1.0)  # arguments with which a function is tried, to see whether it returns truth values
 _MOST_OPERANDS = 3
 
@@ -34,7 +33,7 @@ def register(python: Callable[..., Any]) -> str:
         SemanticsError: The name is taken or not a name, or the parameters of the function are not 1 to 3 plain ones.
     """
     name = getattr(python, "__name__", repr(python))
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise SemanticsError(f"{name} cannot be the name of a function in a program; use def and a name in ASCII")
     earlier = FUNCTIONS.get(name)
     if name in RESERVED or name in USER_AGGREGATES or (earlier is not None and earlier.python is None):

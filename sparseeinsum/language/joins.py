@@ -1,7 +1,5 @@
 """Language: lowers an expression without aggregates to the join of an EinSum and its operands."""
 
-import difflib
-
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.names import ProgramNames
@@ -22,6 +20,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+from sparseeinsum.spelling import did_you_mean
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -97,8 +96,7 @@ def check_name(call: FunctionCall, names: ProgramNames) -> None:
         ParseError: The function is unknown; the message suggests the nearest known name.
     """
     if call.name not in FUNCTIONS:
-        near = difflib.get_close_matches(call.name.lower(), _function_names(), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_function_names())}"
+        hint = did_you_mean(call.name, _function_names())
         raise names.error(f"there is no function {call.name!r}; {hint}", call.at)
 
 

@@ -4,7 +4,6 @@ The number of axes of a name without labels follows from its assignment or decla
 tensor of that name in the database; or else from the labels that it has in another statement. The default is a matrix.
 """
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -47,6 +46,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+from sparseeinsum.spelling import did_you_mean
 
 Shapes: TypeAlias = Callable[[str], Sequence[int | None] | None]
 """(name of a tensor) -> the bounds of its axes, None for those not known yet; None if there is no such tensor."""
@@ -227,6 +227,4 @@ def _unknown_function(name: str) -> str:
     if name in MACROS or name in SCANS or name in PICKS or name in USER_AGGREGATES or name == "one_hot":
         return f"{name} needs to know a label; write the statement with labels, as in Y[i, j] = {name}[j](X[i, j])"
     names = [*MATRIX_AGGREGATES, "trace", *(function for function, record in FUNCTIONS.items() if not record.symbol)]
-    near = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(dict.fromkeys(names))}"
-    return f"there is no function {name!r}; {hint}"
+    return f"there is no function {name!r}; {did_you_mean(name, names)}"

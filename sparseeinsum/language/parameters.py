@@ -1,6 +1,5 @@
 """Language: the parameters of a program: numbers that it declares, and values that callers give them."""
 
-import difflib
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -9,6 +8,7 @@ import numpy as np
 from sparseeinsum.errors import ParseError, SemanticsError
 from sparseeinsum.language.syntax import Position, SourceText
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.spelling import nearest
 
 NO_PARAMETERS: Mapping[str, object] = MappingProxyType({})
 
@@ -75,8 +75,7 @@ class Parameters:
         return value
 
     def _unknown(self, name: str, at: Position, source: SourceText) -> ParseError:
-        near = difflib.get_close_matches(name.lower(), [declared.lower() for declared in self.declared], n=1)
-        suggestion = next((declared for declared in self.declared if declared.lower() in near), None)
+        suggestion = nearest(name, self.declared)
         hint = f"did you mean {suggestion}?" if suggestion else f"declare it before, as in param {name} = 16"
         return at.error(f"there is no parameter {name}; {hint}", source)
 

@@ -5,7 +5,7 @@ import re
 from lark import Token, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from sparseeinsum.errors import ParseError
-from sparseeinsum.language.syntax import Position, SourceText
+from sparseeinsum.language.syntax import RULE_OF_NAMES, Position, SourceText
 
 ALWAYS_ALLOWED = "_NEWLINE"  # the lexer always accepts line ends, some of which are then dropped
 
@@ -86,7 +86,7 @@ def explain_syntax_error(error: UnexpectedInput, source: SourceText) -> ParseErr
 def _problem(error: UnexpectedInput) -> str:
     """The message of an error of the parser."""
     if isinstance(error, UnexpectedCharacters):
-        hint = "; names have letters without accents, digits and _" if error.char.isidentifier() else ""
+        hint = f"; {RULE_OF_NAMES}" if error.char.isidentifier() else ""
         allowed = _list_of_terminals(
             (error.allowed or set()) - {ALWAYS_ALLOWED, "DTYPE"}
         )  # DTYPE follows fills, which are rare

@@ -1,6 +1,5 @@
 """Language: Python expressions of labelled tensors, which build the syntax trees of the same program text."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, TypeAlias, Union
 
@@ -9,6 +8,7 @@ import numpy as np
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.numpy_functions import name_of_ufunc
 from sparseeinsum.language.syntax import (
+    RULE_OF_NAMES,
     BoundExpression,
     Declaration,
     Expression,
@@ -18,6 +18,7 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     free_labels,
     is_aggregate,
+    is_name,
     write_expression,
 )
 from sparseeinsum.operators import dtypes
@@ -28,8 +29,6 @@ from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 Labels: TypeAlias = str | tuple[str, ...]
 Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class TensorExpression:
@@ -328,8 +327,8 @@ def check_labels(labels: Labels) -> tuple[str, ...]:
     for label in labels:
         if not isinstance(label, str):
             raise TypeError(f"{label!r} is not a label; labels are text, as in A['i', 'j']")
-        if not _NAME.fullmatch(label):
-            raise SemanticsError(f"{label!r} is not a name; names have letters without accents, digits and _")
+        if not is_name(label):
+            raise SemanticsError(f"{label!r} is not a name; {RULE_OF_NAMES}")
     return labels
 
 

@@ -12,6 +12,13 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
+RULE_OF_NAMES = "names have letters without accents, digits and _"
+
+
+def is_name(text: str) -> bool:
+    """Return whether program text can name a tensor, a label or a function so."""
+    return text.isascii() and text.isidentifier()
+
 
 @dataclass(frozen=True, slots=True)
 class SourceText:

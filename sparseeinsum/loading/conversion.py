@@ -77,14 +77,16 @@ def _is_part_changed(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bo
     # The greatest integers are rounded up to a float beyond their type, which wraps around when it is converted back.
     if before.dtype.kind in "iu" and after.dtype.kind == "f":
         changed |= after >= float(int(np.iinfo(before.dtype).max) + 1)
-    if before.dtype.kind in "fu" and after.dtype.kind == "i":
-        changed |= before >= 2.0**63
+    if after.dtype.kind == "i":  # numbers from 2^63 on wrap around, or become the least one
+        changed |= (before > 0) & (after < 0) if before.dtype.kind == "u" else before >= 2.0**63
     return changed
 
 
 def _suggestion(values: NDArray[Any], dtype: str) -> str:
     if values.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         return "pass dtype='complex128', or leave out the imaginary parts first"
+    if np.dtype(dtype).kind in "fc":
+        return f"round it first, as in values.astype({dtype!r})"
     return "choose another dtype, as in dtype='float64', or round it first"
 
 

@@ -75,25 +75,12 @@ def _values(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, 
     kind = values.type
     if pa.types.is_decimal(kind):
         return _decimals(name, column, values, dtype, first_row)
-    if _is_complex(kind):
+    if pa.types.is_struct(kind):
         real, imaginary = (part.to_numpy() for part in values.flatten())
         pairs = np.empty(len(real), np.result_type(real, imaginary, np.complex64))
         pairs.real, pairs.imag = real, imaginary  # a sum would make NaN of infinite parts
         return pairs
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-        raise DataError(
-            f"tensor {name}: the value column {column} holds {kind}, which is no number; the last column must be the "
-            "value"
-        )
     return np.asarray(values.to_numpy())
-
-
-def _is_complex(kind: pa.DataType) -> bool:
-    """Return whether values have the type that results have for complex numbers: struct<re, im>."""
-    return pa.types.is_struct(kind) and [(field.name, pa.types.is_floating(field.type)) for field in kind] == [
-        ("re", True),
-        ("im", True),
-    ]
 
 
 def _decimals(name: str, column: str, values: pa.ChunkedArray, dtype: str | None, first_row: int) -> _Array:

@@ -40,6 +40,7 @@ from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
 from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.tensor_placement import machines_of
 
 _PLANNING = "sparseeinsum.decompose.eindecomp.workers_plan"
@@ -204,7 +205,8 @@ def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOpt
     computed = [einsum.output.tensor for einsum in graph.einsums]
     for name in (*options.outputs, *options.pin):
         if name not in computed:
-            raise PlanError(f"the program computes no {name}; it computes {', '.join(computed)}")
+            hint = did_you_mean(name, computed, otherwise="it computes")
+            raise PlanError(f"the program computes no {name}; {hint}")
     outputs = tuple(name for name in computed if name in graph.outputs or name in options.outputs)
     _compile_functions(graph, engine)
     return EinGraph({**tensors, **graph.tensors}, graph.einsums, outputs)

@@ -41,6 +41,7 @@ from sparseeinsum.results.delivering import natural_keys
 from sparseeinsum.results.execution import execute, with_dictionaries
 from sparseeinsum.results.results import TensorResult, result_of
 from sparseeinsum.semantics.exactness import ValueFacts
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 from sparseeinsum.storage.program_inputs import stored_inputs
 from sparseeinsum.storage.tensor_tables import stored_tensor
@@ -207,7 +208,8 @@ class PreparedProgram:
         stored = stored_inputs(self._program, self._engine)
         for name in names:
             if name not in stored:
-                raise PlanError(f"the program has no input {name} to be supplied; it has {', '.join(stored) or 'none'}")
+                hint = did_you_mean(name, stored, otherwise="it has", none="it has none")
+                raise PlanError(f"the program has no input {name} to be supplied; {hint}")
             check_suppliable(stored[name])
         for name in dict.fromkeys(names):
             relation = temporary_name(f"supplied_{next(_NUMBERS)}")

@@ -25,6 +25,7 @@ from sparseeinsum.results.execution import (
     with_dictionaries,
 )
 from sparseeinsum.results.output_targets import Table, Target
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.measuring import measure_all
@@ -217,7 +218,8 @@ def check_into(plan: ProgramPlan, engine: Engine, into: Mapping[str, Target]) ->
     results: dict[tuple[str, ...], str] = {}
     for name, target in into.items():
         if name not in plan.outputs:
-            raise PlanError(f"the plan returns no {name} to put into {target}; it returns {', '.join(plan.outputs)}")
+            hint = did_you_mean(name, plan.outputs, otherwise="it returns")
+            raise PlanError(f"the plan returns no {name} to put into {target}; {hint}")
         place = check_target(engine, name, target.name) if isinstance(target, Table) else ("", target.name)
         other = results.setdefault(place, name)
         if other != name:

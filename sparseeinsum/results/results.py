@@ -22,6 +22,7 @@ from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
 from sparseeinsum.results.tensor_rows import TensorRows
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
 if TYPE_CHECKING:
@@ -332,7 +333,8 @@ class Results(dict[str, TensorResult]):
 
 def unknown_result(name: object, names: Iterable[str]) -> CatalogueError:
     """The error for a name that is not among the `names` results of a run."""
-    return CatalogueError(f"this run has no result {name}; it has {', '.join(names) or 'none'}")
+    hint = did_you_mean(str(name), names, otherwise="it has", none="it has none")
+    return CatalogueError(f"this run has no result {name}; {hint}")
 
 
 def result_of(schema: Schema, rows: pa.Table) -> TensorResult:

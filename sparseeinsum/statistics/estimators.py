@@ -9,6 +9,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.semantics.exactness import Evaluation
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.axis_counts import AxisCounts, CountEntries, count_entries
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.exact import ExactEstimator
@@ -98,4 +99,5 @@ def make_estimator(
         case "exact":
             return ExactEstimator(stored, executor)
         case _:
-            raise PlanError(f"there is no estimator {name!r}; choose from {', '.join(ESTIMATORS)}")
+            hint = did_you_mean(name, ESTIMATORS, otherwise="choose from")
+            raise PlanError(f"there is no estimator {name!r}; {hint}")

@@ -7,9 +7,10 @@ from functools import lru_cache
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.statement_text import has_line_break
 from sparseeinsum.errors import CatalogueError, EngineError, RightsError
+from sparseeinsum.language.syntax import RULE_OF_NAMES, is_name
 from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.access_rights import check_readable, explaining_missing_rights
@@ -164,12 +165,15 @@ def check_name(name: str, existing: Iterable[str], engine: Engine) -> None:
         engine: The engine of the tensors.
 
     Raises:
-        CatalogueError: The name is empty or has line breaks, or differs from another tensor's only in case.
+        CatalogueError: No program could name the tensor so, or the name differs from another tensor's only in case.
     """
-    if not name:
-        raise CatalogueError("a tensor needs a name of one character or more")
-    if has_line_break(name):
-        raise CatalogueError(f"a tensor cannot have the name {name!a}, which is of several lines; choose another")
+    if not isinstance(name, str):
+        raise CatalogueError(f"a tensor is named by a text, and {name!r} is none; give the name first, then the data")
+    if not is_name(name):
+        raise CatalogueError(
+            f"a tensor cannot have the name {name!a}, because no program could name it: {RULE_OF_NAMES}, and begin "
+            "with no digit"
+        )
     for other in existing:
         if other.lower() == name.lower() and other != name:
             raise CatalogueError(
@@ -202,8 +206,8 @@ def find_tensor(tensors: Mapping[str, StoredTensor], name: str) -> StoredTensor:
     spelling = next((spelled for spelled in tensors if spelled.lower() == name.lower()), None)
     if spelling is not None:
         raise CatalogueError(f"there is no tensor {name}, but there is {spelling}; names are case-sensitive here")
-    shown = f"known are {', '.join(tensors)}" if tensors else "there are none; load one with db.tensor(...)"
-    raise CatalogueError(f"there is no tensor {name} in this database; {shown}")
+    hint = did_you_mean(name, tensors, none="there are none; load one with db.tensor(...)")
+    raise CatalogueError(f"there is no tensor {name} in this database; {hint}")
 
 
 def check_relation(engine: Engine, stored: StoredTensor) -> None:

@@ -19,6 +19,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.columns import type_named
 from sparseeinsum.statistics.dictionary_queries import (
     INDEX_COLUMN,
@@ -62,8 +63,7 @@ class Dictionaries:
         """
         existing = self.all()
         if name.lower() not in existing:
-            shown = f"known are {', '.join(existing)}" if existing else "there are none"
-            raise CatalogueError(f"there is no dictionary {name} in this database; {shown}")
+            raise CatalogueError(f"there is no dictionary {name} in this database; {did_you_mean(name, existing)}")
         return existing[name.lower()]
 
     def keys(self, dictionary: Dictionary) -> pa.Array:

@@ -1,6 +1,5 @@
 """Storage: describes tables, views and files of users as tensors."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,12 +10,16 @@ from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeErr
 from sparseeinsum.language.program_files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, fully_promoted
 from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
+from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.access_rights import check_relation_readable
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, sizes_of
 from sparseeinsum.storage.natural_keys import KINDS_OF_KEYS, key_type_of
 from sparseeinsum.storage.table_names import file_table, folds_case, parse_table_name, table_of_relation
 from sparseeinsum.storage.tensor_description import TensorDescription
+
+_SCHEMAS_OF_SYSTEMS = ("information_schema", "pg_catalog", SCHEMA)
 
 
 def relation_as_tensor(
@@ -183,10 +186,18 @@ def relation_named(engine: Engine, relation: str) -> exp.Table:
     if not table.db:
         relations = engine.relations_named(table.name)
         if not relations:
-            raise CatalogueError(f"there is no table, view or file {relation} in this database")
+            hint = did_you_mean(relation, _tables_of_users(engine))
+            raise CatalogueError(f"there is no table, view or file {relation} in this database; {hint}")
         table = table_of_relation(relations[0], engine.dialect_name)
     check_relation_readable(engine, relation, table)
     return table
+
+
+def _tables_of_users(engine: Engine) -> list[str]:
+    """Return the names of the tables and views that are not those of the database itself or of the catalogue."""
+    condition = exp.column("table_schema").isin(*map(exp.Literal.string, _SCHEMAS_OF_SYSTEMS)).not_()
+    query = exp.select("table_name").from_("information_schema.tables").where(condition).order_by("table_name")
+    return [str(name) for (name,) in engine.rows(query)]
 
 
 def relation_columns(engine: Engine, name: str, relation: str, table: exp.Table) -> list[Column]:
@@ -226,9 +237,7 @@ def _columns(engine: Engine, name: str, relation: str, table: exp.Table, request
     for requested in requests:
         match = columns_by_name.get(requested) or columns_by_name.get(requested.lower())
         if match is None:
-            names = [column.name.lower() for column in all_columns]
-            near = difflib.get_close_matches(requested.lower(), names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}"
+            hint = did_you_mean(requested, [column.name for column in all_columns], otherwise="it has")
             raise CatalogueError(f"tensor {name}: {relation} has no column {requested}; {hint}")
         columns[requested] = match if folds_case(engine.dialect_name) else Column(requested, match.sql_type)
     return columns

@@ -63,7 +63,7 @@ class KeyColumn:
 
 def is_natural(kind: pa.DataType) -> bool:
     """Return whether the values of a column of a frame can be natural keys, but not indices."""
-    return _key_type(kind) not in (None, "BIGINT")
+    return key_type_of_arrow(kind) not in (None, "BIGINT")
 
 
 def value_type_of(kind: pa.DataType) -> pa.DataType:
@@ -80,7 +80,7 @@ def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
 
 
-def _key_type(kind: pa.DataType) -> str | None:
+def key_type_of_arrow(kind: pa.DataType) -> str | None:
     """Return the type of the keys in a column of an Arrow type; None if its values cannot be keys."""
     kind = value_type_of(kind)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -105,7 +105,7 @@ def read_keys(tensor: str, column: str, values: pa.ChunkedArray) -> KeyColumn:
     Raises:
         DataError: The values cannot be keys, or a conversion would change one.
     """
-    key_type = _key_type(values.type)
+    key_type = key_type_of_arrow(values.type)
     if key_type is None:
         raise DataError(
             f"tensor {tensor}: the column {column} holds {values.type}; keys must be whole numbers, {KINDS_OF_KEYS}"

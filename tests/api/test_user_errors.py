@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import sparse
 
@@ -45,7 +46,6 @@ def test_characters_that_databases_do_not_store(loaded: se.Database, name: str) 
     attempts: tuple[Callable[[], object], ...] = (
         lambda: loaded.run(PROGRAM, into={"Y": name}),
         lambda: loaded.tensor_from_table("Q", name, index=["i"], value="v"),
-        lambda: loaded.tensor(name, np.ones(2)),
         lambda: loaded.tensor("Q", np.ones(2), axes=[name]),
     )
     for attempt in attempts:
@@ -58,8 +58,31 @@ def test_names_of_several_lines(loaded: se.Database) -> None:
     """A line break in a name must not split a line of SQL."""
     with pytest.raises(se.ShapeError, match="a name of several lines"):
         loaded.tensor("Q", np.ones(2), axes=["x" * 70 + "\n"])
-    with pytest.raises(se.CatalogueError, match="which is of several lines"):
-        loaded.tensor("Q\n", np.ones(2))
+
+
+def test_misspelled_names(loaded: se.Database) -> None:
+    """The message names the nearest of the names that exist, in any case."""
+    loaded.tensor("Links", np.eye(2), axes=["i", "j"])
+    loaded.tensor("People", pd.DataFrame({"person": ["ann"], "v": [1.0]}))
+    folder = pd.DataFrame({"i": [0], "weight": [1.5]})
+    attempts: dict[str, Callable[[], object]] = {
+        "no tensor Link in this database; did you mean Links?": lambda: loaded.statistics("Link"),
+        "no tensor Lnks in this database; did you mean Links?": lambda: loaded.run("Y[i] = sum(Lnks[i, j])"),
+        "no tensor Linkz in this database; did you mean Links?": lambda: loaded.drop_tensor("Linkz"),
+        "no table, view or file linkss in this database; did you mean (?i:links)": lambda: loaded.tensor_from_table(
+            "Q", "linkss", index=["i"]
+        ),
+        "no dictionary persons in this database; did you mean person?": lambda: loaded.dictionary("persons"),
+        "no result totals; did you mean Total?": lambda: loaded.run("Total[i] = sum(Links[i, j])")["totals"],
+        "computes no Totl; did you mean Total?": lambda: loaded.plan("Total[i] = sum(Links[i, j])", outputs=["Totl"]),
+        "no input Lynks to be supplied; did you mean Links?": lambda: loaded.prepare(
+            "Total[i] = sum(Links[i, j])", inputs=["Lynks"]
+        ),
+        "its data have no column wieght; did you mean weight?": lambda: loaded.tensor("Q", folder, value="wieght"),
+    }
+    for message, attempt in attempts.items():
+        with pytest.raises(se.SparseEinsumError, match=message):
+            attempt()
 
 
 def test_results_of_unknown_names(loaded: se.Database) -> None:

@@ -214,7 +214,7 @@ class TestBaselines:
             assert plan.seconds == pytest.approx(plan.work.seconds(problem.model.constants), rel=1e-9)
 
     @pytest.mark.parametrize(
-        ("name", "hint"), [("greddy", "did you mean 'greedy'"), ("exact", "dp, cover, greedy, relational, dense")]
+        ("name", "hint"), [("greddy", "did you mean greedy"), ("exact", "dp, cover, greedy, relational, dense")]
     )
     def test_unknown_optimizer(self, db: se.Database, name: str, hint: str) -> None:
         db.tensor("A", np.eye(3))

@@ -49,7 +49,8 @@ def attack(number: int, target: Target) -> int:
     chance = random.Random(number)
     with target.database() as db:
         for turn in range(NAMES):
-            name, axis = _name(chance), _name(chance)
+            name = chance.choice((_name(chance), f"T{turn}"))  # programs, and thus tensors, lack most random names
+            axis = _name(chance)
             array = np.arange(1.0, 4.0) + turn
             try:
                 stored = db.tensor(name, array, axes=[axis], promoted=[axis])

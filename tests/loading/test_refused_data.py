@@ -1,6 +1,7 @@
 """Invalid data are refused by name, and the database stays as it was."""
 
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,39 @@ REFUSED = {
     "NULL value": Refused(
         entries((0, 0, 1.0), (1, 1, 1.0), (1, 2, None)), se.DataError, r"row 2 \(counted.*column v is NULL; leave"
     ),
-    "NULL in pandas": Refused(
-        pd.DataFrame({"i": [0, 1], "v": [1.0, np.nan]}), se.DataError, r"row 1 \(counted.*column v is NULL; leave"
+    "mixed list": Refused(
+        [entries((0, 0, 1.0)), 2.0],
+        se.DataError,
+        r"a list whose item 1 .*is of type float; items must",
+    ),
+    "iterator of numbers": Refused(
+        map(float, count()), se.DataError, r"a map whose item 0 .*of type float; .*numbers must be in a list"
+    ),
+    "iterator of nothing": Refused(iter([]), se.DataError, r"list_iterator without items"),
+    "batches of other columns": Refused(
+        [entries((0, 0, 1.0)), pa.table({"i": [0], "v": [1.0]})],
+        se.DataError,
+        r"item 1 .*has the columns i, v, and item 0 has i, j, v",
+    ),
+    "batches of other types": Refused(
+        [pa.table({"i": [0], "v": [1]}), pa.table({"i": [1], "v": [1.5]})],
+        se.DataError,
+        r"column v of item 1 .*holds double, and that of item 0 int64",
+    ),
+    "index beyond the type of the first batch": Refused(
+        [pa.table({"i": pa.array([0], pa.int8()), "v": [1.0]}), pa.table({"i": [500], "v": [1.5]})],
+        se.DataError,
+        r"500 not in range",
+    ),
+    "list of dicts": Refused([{"i": 0, "v": 1.0}], se.DataError, r"list of dict; .*as in pyarrow.Table.from_pylist"),
+    "array with fields": Refused(
+        np.array([(0, 1.0)], [("i", int), ("v", float)]), se.DataError, r"with the fields i, v; make a table of it"
+    ),
+    "text as the value": Refused(
+        pd.DataFrame({"i": [0], "name": ["x"], "w": [1.0]}),
+        se.DataError,
+        r"value column name holds .*string, which is no number; choose the value, as in value='w'",
+        {"index": ["i"], "value": "name"},
     ),
     "NULL in polars": Refused(
         pl.DataFrame({"i": [0, None], "v": [1.0, 2.0]}), se.DataError, r"row 1 \(counted.*column i is NULL; leave"
@@ -111,6 +143,14 @@ REFUSED = {
     ),
     "no numbers": Refused(np.array(["a", "b"]), se.DataError, r"tensor A holds str.*no number"),
     "objects": Refused(np.array([1.0, None]), se.DataError, r"tensor A holds object.*no number"),
+    "unsigned number that float64 lacks": Refused(
+        np.array([2**64 - 1], np.uint64),
+        se.DataError,
+        rf"row 0 .*{2**64 - 1} is no float64; round it first, as in values.astype\('float64'\)",
+        {"dtype": "float64"},
+    ),
+    "texts": Refused(["a", "b"], se.DataError, r"holds str32, which is no number"),
+    "intervals": Refused(np.array([1], "timedelta64[s]"), se.DataError, r"holds timedelta64"),
     "longer floats": Refused(MATRIX.astype(np.longdouble), se.DataError, r"float128.*pass dtype='float64' to round"),
     "longer complex numbers": Refused(
         MATRIX.astype(np.clongdouble), se.DataError, r"complex256.*pass dtype='complex128' to round"

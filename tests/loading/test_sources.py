@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 import sparse
 import xarray as xr
 from any_sql import run_sql
@@ -102,6 +103,11 @@ def batches(rows: int) -> Iterator[pa.RecordBatch]:
         pytest.param(lambda: dataset.dataset(pa.table(ROWS)), id="data set"),
         pytest.param(lambda: dataset.dataset(pa.table(ROWS)).scanner(), id="scanner"),
         pytest.param(lambda: duckdb.from_arrow(pa.table(ROWS)), id="relation of another database"),
+        pytest.param(lambda: list(batches(3)), id="list of batches"),
+        pytest.param(lambda: tuple(batches(3)), id="two batches are no pair"),
+        pytest.param(lambda: batches(3), id="generator of batches"),
+        pytest.param(lambda: iter([FRAME[:1], FRAME[1:].astype({"src": "int8"})]), id="iterator of frames"),
+        pytest.param(lambda: [pl.LazyFrame(ROWS)[:2], pa.table(ROWS)[2:].select([2, 1, 0])], id="list of two kinds"),
     ],
 )
 def test_stream(shared_db: se.Database, make: Callable[[], object]) -> None:
@@ -170,6 +176,69 @@ def test_bad_streams_are_refused_without_a_change(
         shared_db.tensor("A", pa.table(rows).to_reader(2), **options)
     assert contents(shared_db) == before
     np.testing.assert_array_equal(read_back(shared_db, "A"), MATRIX)
+
+
+def test_keys_of_a_list_of_frames(shared_db: se.Database) -> None:
+    frames = [pd.DataFrame({"who": pd.Categorical([name]), "v": [number]}) for name, number in (("ann", 1), ("bob", 2))]
+    shared_db.tensor("A", frames, keys={"who": "people"})
+    assert shared_db.run("Y[who] = A[who]")["Y"].df().to_dict("list") == {"who": ["ann", "bob"], "val": [1, 2]}
+
+
+def test_lists_without_rows_are_arrays(shared_db: se.Database) -> None:
+    """A list of series or of tuples is nested sequences, as in numpy."""
+    rows = [0.0, 1.5], [2.0, 2.5]
+    for make in (tuple, pl.Series, pa.array):
+        nested = [make(row) for row in rows]
+        shared_db.tensor("A", nested)
+        np.testing.assert_array_equal(read_back(shared_db, "A"), rows)
+    assert shared_db.tensor("A", []).tensor.shape == (0,)
+
+
+# ---- NaN and NULL
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda values: values, id="numpy"),
+        pytest.param(lambda values: sp.coo_array((values, (np.arange(3),)), shape=(3,)), id="scipy"),
+        pytest.param(lambda values: pd.DataFrame({"i": range(3), "v": values}), id="pandas"),
+        pytest.param(lambda values: pd.DataFrame({"i": range(3), "v": values.astype("float32")}), id="pandas, float32"),
+        pytest.param(lambda values: pd.Series(values), id="pandas series"),
+        pytest.param(lambda values: pl.DataFrame({"i": range(3), "v": values}), id="polars"),
+        pytest.param(lambda values: pl.LazyFrame({"i": range(3), "v": values}), id="lazy polars"),
+        pytest.param(lambda values: pa.table({"i": range(3), "v": values}), id="Arrow"),
+        pytest.param(lambda values: duckdb.from_arrow(pa.table({"i": range(3), "v": values})), id="DuckDB"),
+        pytest.param(lambda values: xr.DataArray(values, dims=["i"]), id="xarray"),
+    ],
+)
+def test_nan_is_a_value(shared_db: se.Database, make: Callable[[NDArray[Any]], object]) -> None:
+    values = np.array([1.0, np.nan, 0.5])
+    shared_db.tensor("A", make(values))
+    np.testing.assert_array_equal(read_back(shared_db, "A"), values)
+    assert shared_db.statistics("A").entries == 3
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(pd.DataFrame({"i": [0, 1], "v": pd.array([1.0, None], "Float64")}), id="pandas, Float64"),
+        pytest.param(pd.DataFrame({"i": [0, 1], "v": pd.array([1.0, None], "double[pyarrow]")}), id="pandas, Arrow"),
+        pytest.param(pd.DataFrame({"i": [0, 1], "v": pd.array([1, None], "Int64")}), id="pandas, Int64"),
+        pytest.param(pd.DataFrame({"i": [0, 1], "v": pd.array([1.0, np.nan], object)}), id="pandas, objects"),
+        pytest.param(pd.DataFrame({"v": ["a", np.nan], "w": [1.0, 2.0]}), id="pandas, texts"),
+        pytest.param(pd.DataFrame({"v": [pd.Timestamp("2020"), pd.NaT], "w": [1.0, 2.0]}), id="pandas, times"),
+        pytest.param(pl.DataFrame({"i": [0, 1], "v": [1.0, None]}), id="polars"),
+        pytest.param(pa.table({"i": [0, 1], "v": [1.0, None]}), id="Arrow"),
+        pytest.param(duckdb.sql("SELECT unnest([0, 1]) AS i, unnest([1, NULL]) AS v"), id="DuckDB"),
+    ],
+)
+def test_null_is_no_value(shared_db: se.Database, frame: object) -> None:
+    with pytest.raises(se.DataError, match=r"row 1 \(counted from 0\): the column v is NULL; leave such rows out"):
+        shared_db.tensor("A", frame)
+
+
+# ---- streams that fail
 
 
 def test_errors_of_a_stream_are_reported(shared_db: se.Database) -> None:

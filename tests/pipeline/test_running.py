@@ -149,7 +149,7 @@ def test_best_plans_come_first(unchanging: se.Database) -> None:
     ("options", "message"),
     [
         ({"optimizer": "exact"}, "no optimizer 'exact'; choose one of dp, cover, greedy, relational, dense"),
-        ({"optimizer": "gredy"}, "no optimizer 'gredy'; did you mean 'greedy'"),
+        ({"optimizer": "gredy"}, "no optimizer 'gredy'; did you mean greedy"),
         ({"layout": "rows"}, "layout 'rows' is neither 'entries' nor 'any'"),
         ({"pin": {"X": ["i"]}}, "the program computes no X; it computes Y"),
         ({"pin": {"A": ["i"]}}, "the program computes no A; it computes Y"),

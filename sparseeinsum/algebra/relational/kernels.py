@@ -8,7 +8,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
 from sparseeinsum.semantics.dense import evaluate_einsum
+from sparseeinsum.spelling import did_you_mean
 
 Bound: TypeAlias = tuple[int, ...]
 
@@ -340,10 +340,8 @@ def elementwise(name: str, operands: int) -> Elementwise:
     """
     names = [function.name for function in FUNCTIONS.values() if function.operands == operands]
     if name not in names:
-        near = get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
         raise AlgebraError(
             f"a kernel is an EinSum, as in 'w[i] = 2 * u[i]', or the name of a function of {operands} operands, which "
-            f"{name!r} is not; {hint}"
+            f"{name!r} is not; {did_you_mean(name, names)}"
         )
     return Elementwise(Call(name, tuple(map(Operand, range(operands)))))

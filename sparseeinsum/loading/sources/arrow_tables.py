@@ -10,6 +10,7 @@ import pyarrow as pa
 from sparseeinsum.errors import DataError
 from sparseeinsum.loading.sources.input_data import ColumnSelection, DenseArray, EntryBatches
 from sparseeinsum.loading.sources.pandas_frames import is_pandas, pandas_table
+from sparseeinsum.storage.natural_keys import value_type_of
 
 _BATCH_ROWS = 1 << 20  # limits the memory of a batch, however large the batches of the reader are
 _ONES = "sparseeinsum_ones"
@@ -35,7 +36,7 @@ def read_arrow(name: str, data: Any, columns: ColumnSelection) -> pa.Table | Ent
     if is_pandas(data):
         return chosen_columns(name, pandas_table(name, data), columns)
     try:
-        if _is_column(data):
+        if is_column(data):
             return _read_column(name, data)
         if _is_in_memory(data):
             return chosen_columns(name, pa.table(data), columns)
@@ -58,7 +59,8 @@ def _is_dataset(data: object) -> bool:
     return datasets is not None and isinstance(data, datasets.Dataset | datasets.Scanner)
 
 
-def _is_column(data: object) -> bool:
+def is_column(data: object) -> bool:
+    """Return whether data are an array of Arrow or a series of polars: values without indices."""
     return isinstance(data, pa.Array | pa.ChunkedArray) or _is_of_polars(data, "Series")
 
 
@@ -108,17 +110,38 @@ def chosen_columns(name: str, table: pa.Table, columns: ColumnSelection) -> pa.T
     """A table of the index columns and, last, that of the values, of ones where there is none; categories as values.
 
     Raises:
-        DataError: There are no such columns, or two of a name.
+        DataError: There are no such columns, or two of a name, or the values are no numbers.
     """
     names = table.column_names
     for column in names:
         if names.count(column) > 1:
             raise DataError(f"tensor {name} is given a table with two columns named {column}; rename one")
     index, value = columns.among(name, names)
+    if value is not None:
+        _check_numbers(name, value, table.select([column for column in names if column not in index]).schema)
     selected = [_decoded(table.column(column)) for column in (*index, *([] if value is None else [value]))]
     if value is None:
         selected.append(pa.array(np.ones(table.num_rows)))
     return pa.table(selected, names=[*index, _ONES if value is None else value])
+
+
+def _check_numbers(name: str, value: str, schema: pa.Schema) -> None:
+    """Refuse a value column of another type than numbers; `schema` has all columns that are not those of indices."""
+    kind = schema.field(value).type
+    if _are_numbers(kind):
+        return
+    others = [column.name for column in schema if _are_numbers(column.type)]
+    hint = f"choose the value, as in value={others[0]!r}" if others else "the last column must be the value"
+    raise DataError(f"tensor {name}: the value column {value} holds {kind}, which is no number; {hint}")
+
+
+def _are_numbers(kind: pa.DataType) -> bool:
+    """Return whether values can be those of a tensor; complex numbers are struct<re, im>, as in results."""
+    kind = value_type_of(kind)
+    if pa.types.is_struct(kind):
+        return [(part.name, pa.types.is_floating(part.type)) for part in kind] == [("re", True), ("im", True)]
+    checks = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
+    return any(check(kind) for check in checks)
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,6 +1,5 @@
 """Loading: the forms of data that readers return: entries or arrays in memory, streams, and relations."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.natural_keys import KeyColumn
 
 
@@ -113,6 +113,6 @@ def _spelled(name: str, column: str, names: Sequence[str]) -> str:
     alike = [candidate for candidate in names if candidate.lower() == column.lower()]
     if column in names or len(alike) == 1:
         return column if column in names else alike[0]
-    near = difflib.get_close_matches(column, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"they have {', '.join(names)}"
-    raise DataError(f"tensor {name}: its data have no column {column}; {hint}")
+    raise DataError(
+        f"tensor {name}: its data have no column {column}; {did_you_mean(column, names, otherwise='they have')}"
+    )

@@ -1,6 +1,6 @@
 """Loading: reads arrays of numpy, nested sequences, numbers, and pairs (coordinates, values)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,17 @@ def as_array(name: str, data: object) -> NDArray[Any]:
         masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
         raise DataError(f"tensor {name}, {position_of(masked, data)}: the value is masked; fill masked values first")
     try:
-        return np.asarray(data)
+        array = np.asarray(data)
     except (ValueError, TypeError) as error:
         raise DataError(f"tensor {name} is no array: {error}") from None
+    if array.dtype.names:
+        raise DataError(
+            f"tensor {name} is given an array with the fields {', '.join(array.dtype.names)}; make a table of it, as "
+            "in pandas.DataFrame(array)"
+        )
+    if array.dtype.kind == "O" and array.size and isinstance(array.flat[0], Mapping):
+        raise DataError(
+            f"tensor {name} is given a list of {type(array.flat[0]).__name__}; make a table of it, as in "
+            "pyarrow.Table.from_pylist(rows)"
+        )
+    return array

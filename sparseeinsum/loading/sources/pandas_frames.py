@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from sparseeinsum.errors import DataError
@@ -21,12 +22,19 @@ def pandas_table(name: str, data: "pandas.DataFrame | pandas.Series[Any]") -> pa
     """Return the columns of a frame, preceded by the levels of its index if these have names.
 
     The levels of a series' index always precede its values; they are called dim_0, dim_1, ... if they have no names.
+    NaN in a column of a float dtype of numpy is a number, as in numpy; in all other columns it is NULL.
 
     Raises:
         DataError: Arrow lacks the type of a column, or a level of the index has the name of a column.
     """
     try:
-        return pa.Table.from_pandas(_flat(data), preserve_index=False)
+        frame = _flat(data)
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        for position, dtype in enumerate(frame.dtypes):
+            if isinstance(dtype, np.dtype) and dtype.kind == "f":  # from_pandas makes NULL of NaN
+                numbers = pa.array(frame.iloc[:, position].to_numpy())
+                table = table.set_column(position, table.field(position).name, numbers)
+        return table
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise DataError(
             f"tensor {name} cannot be read as an Arrow table: {error}; what Arrow lacks, such as complex numbers, can "

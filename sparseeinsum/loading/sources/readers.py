@@ -8,6 +8,7 @@ import pyarrow as pa
 from sparseeinsum.errors import DataError
 from sparseeinsum.loading.frames import entries_of_frame
 from sparseeinsum.loading.sources.arrow_tables import is_arrow, read_arrow
+from sparseeinsum.loading.sources.batch_sequences import is_batches, read_batches
 from sparseeinsum.loading.sources.database_relations import is_relation, read_relation
 from sparseeinsum.loading.sources.input_data import ColumnSelection, EntryArrays, InputData
 from sparseeinsum.loading.sources.numpy_arrays import is_array, is_pair, read_array, read_pair
@@ -46,19 +47,25 @@ def _read_frame(description: TensorDescription, data: object, columns: ColumnSel
     return EntryArrays(coordinates, values, axes=names)
 
 
-# The order matters for data of several kinds: arrays of xarray have Arrow's interface, frames have numpy's.
+# The order matters for data of several kinds: arrays of xarray have Arrow's interface, frames have numpy's, readers are
+# iterators, and two tables are a pair.
 _READERS = (
     _arrays("a scipy.sparse matrix or array", is_scipy, read_scipy),
     _arrays("a tensor of torch", is_torch, read_torch),
     _arrays("an array of sparse", is_pydata, read_pydata),
     _arrays("an array of xarray", is_xarray, read_xarray),
-    _arrays("(coordinates, values)", is_pair, read_pair),
     _DataReader(
         "a relation of DuckDB, a table, a view, or a Parquet, CSV or JSON file",
         is_relation,
         lambda _, data, columns: read_relation(data, columns),
     ),
     _DataReader("a frame or series of pandas or polars, an Arrow table, reader or data set", is_arrow, _read_frame),
+    _DataReader(
+        "a list or an iterator of record batches, tables or frames",
+        is_batches,
+        lambda description, data, columns: read_batches(description.name, data, columns),
+    ),
+    _arrays("(coordinates, values)", is_pair, read_pair),
     _arrays("an array of numpy, nested sequences or a number", is_array, read_array),
 )
 
