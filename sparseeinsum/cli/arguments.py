@@ -1,6 +1,7 @@
 """The command line: the parser of its arguments."""
 
 from sparseeinsum.cli.parsers.command import RUN_EXAMPLE, CommandParser
+from sparseeinsum.cli.parsers.completion_options import CompletionAction
 from sparseeinsum.cli.parsers.installation import (
     add_build,
     add_calibrate,
@@ -40,6 +41,11 @@ def command_parser() -> CommandParser:
         epilog=f"example: {RUN_EXAMPLE}",
     )
     parser.add_argument("--version", action="version", version=f"sparseeinsum {__version__}")
+    for option, function, text in (
+        ("--show-completion", "write_script", "print the script that completes this command in a shell"),
+        ("--install-completion", "install_script", "save that script where the shell looks for it"),
+    ):
+        parser.add_argument(option, action=CompletionAction, function=function, help=f"{text} (default: yours)")
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for add_to in _COMMANDS:
         add_to(subparsers)

@@ -227,7 +227,6 @@ def test_stats(database: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "-d", "{}", "nowhere.ein"], "nowhere.ein"),
         (["run", "-d", "absent.duckdb", "-t", PRODUCT], "there is no database file absent.duckdb"),
         (["run", "-d", "{}", "-t", PRODUCT, "--into", "X=y"], "the plan returns no X"),
-        (["run", "-d", "{}", "-t", PRODUCT, "-o", "best"], "dp, cover, greedy, relational"),
         (["run", "-d", "{}", "-t", PRODUCT, "-m", "lots"], "'lots' is no size"),
         (["run", "-d", "{}", "--plan", "p.json"], "there is no plan file p.json"),
         (["explain", "-d", "{}", "-t", PRODUCT, "--save", "{}/plan.json"], "plan.json"),

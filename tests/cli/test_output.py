@@ -95,9 +95,11 @@ def test_version_and_exit_statuses(database: str, capsys: pytest.CaptureFixture[
         main(["--version"])
     assert (stopped.value.code, capsys.readouterr().out) == (0, f"sparseeinsum {se.__version__}\n")
     with pytest.raises(SystemExit) as stopped:
-        main(["run", "--optimiser", "dp"])
+        main(["run", "-d", "graph.duckdb", "--optimizer", "best"])
     assert stopped.value.code == 2
-    assert capsys.readouterr().err.startswith("sparseeinsum: ")
+    error = capsys.readouterr().err
+    assert error.startswith("sparseeinsum: argument -o/--optimizer: invalid choice: 'best'")
+    assert error.endswith("; see sparseeinsum run --help\n")
     assert main(["stats", "-d", "absent.duckdb"]) == 1
     assert capsys.readouterr() == ("", "sparseeinsum: there is no database file absent.duckdb\n")
 

@@ -17,7 +17,12 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--plan", help="a plan that `explain --save` has written, instead of a program")
     _add_set(parser)
     parser.add_argument("-d", "--database", required=True, help=TENSORS)
-    parser.add_argument("-o", "--optimizer", help="dp (default), or the baselines cover, greedy, relational, dense")
+    parser.add_argument(
+        "-o",
+        "--optimizer",
+        choices=("dp", "cover", "greedy", "relational", "dense"),
+        help="the search for a plan: dp (default), or one of the baselines",
+    )
     parser.add_argument("-m", "--memory-limit", help="memory that a run may use, as in 4GB")
     parser.add_argument(
         "--nonfinite",
