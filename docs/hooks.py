@@ -1,4 +1,4 @@
-"""Generates parts of the site as mkdocs builds it: the drawing of a plan, the table of functions, notebooks of pages."""
+"""Generates parts of the site: the drawing of a plan, the table of functions, and notebooks of pages."""
 
 from pathlib import Path
 

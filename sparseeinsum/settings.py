@@ -5,8 +5,12 @@ from pathlib import Path
 
 
 def _folder(variable: str, default: str) -> Path:
+    return _base(variable, default) / "sparseeinsum"
+
+
+def _base(variable: str, default: str) -> Path:
     base = os.environ.get(variable)
-    return (Path(base) if base else _home() / default) / "sparseeinsum"
+    return Path(base) if base else _home() / default
 
 
 def _home() -> Path:
@@ -30,3 +34,14 @@ def state_folder() -> Path:
 def config_folder() -> Path:
     """The folder of calibrated cost constants: `$XDG_CONFIG_HOME/sparseeinsum`, by default `~/.config/sparseeinsum`."""
     return _folder("XDG_CONFIG_HOME", ".config")
+
+
+def completion_file(shell: str) -> Path:
+    """The file from which a shell of the user reads completions: of `bash`, `fish` or `zsh`."""
+    match shell:
+        case "bash":
+            return _base("XDG_DATA_HOME", ".local/share") / "bash-completion" / "completions" / "sparseeinsum"
+        case "fish":
+            return _base("XDG_CONFIG_HOME", ".config") / "fish" / "completions" / "sparseeinsum.fish"
+        case _:
+            return _base("XDG_DATA_HOME", ".local/share") / "zsh" / "site-functions" / "_sparseeinsum"

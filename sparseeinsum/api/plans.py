@@ -13,7 +13,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.extras import late
 from sparseeinsum.pipeline.running import analyze_plan
 from sparseeinsum.plans.analysis import Analysis
-from sparseeinsum.plans.explain import Explanation, explain
+from sparseeinsum.plans.explain import Explanation
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.plan_statements import write_sql
@@ -87,7 +87,11 @@ class Plan:
             analyze: Whether to run the plan as well, to show actual tuples, bytes and seconds beside the expected ones.
             top: How many of the best plans to compare, this one included.
         """
-        return explain(self.data, self._analyzed() if analyze else None, top)
+        return self.explanation(analyze, top).write()
+
+    def explanation(self, analyze: bool = False, top: int = 4) -> Explanation:
+        """The same as data: `as_dict()` for programs, `to_json()` as JSON text; arguments are as for `explain`."""
+        return Explanation(self.data, self._analyzed() if analyze else None, top - 1)
 
     def to_html(self, path: str | Path | None = None, analyze: bool = False, top: int = 4) -> str:
         """The plan as a page for a browser: a drawing of the graph, other choices, and the SQL.
@@ -101,7 +105,7 @@ class Plan:
             One page of HTML that needs no other file and no network.
         """
         write_page = late("sparseeinsum.plans.picture.page").write_page
-        page: str = write_page(Explanation(self.data, self._analyzed() if analyze else None, top - 1))
+        page: str = write_page(self.explanation(analyze, top))
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page

@@ -3,31 +3,29 @@
 import argparse
 import statistics
 
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from sparseeinsum.api.calibration import Calibration, calibrate
 from sparseeinsum.cli.display import duration
+from sparseeinsum.cli.output import print_table, status_console
 from sparseeinsum.decompose.fit import Residual
-
-_CONSOLE = Console(markup=False, highlight=False)
-_STATUS = Console(stderr=True)
 
 
 def calibrate_machine(arguments: argparse.Namespace) -> None:
     """Measure the cost constants of a machine, print them, and save them unless `--dry-run` is given."""
-    with Progress(console=_STATUS, transient=True, disable=not _STATUS.is_terminal) as bar:
+    status = status_console()
+    with Progress(console=status, transient=True, disable=not status.is_terminal) as bar:
         task = bar.add_task("timing queries", total=None)
         calibration = calibrate(lambda done, total: bar.update(task, completed=done, total=total), arguments.database)
-    _CONSOLE.print(_constants_table(calibration))
-    _CONSOLE.print(_residuals_table(calibration))
-    _CONSOLE.print(f"fitted to {calibration.origin}; worst:")
+    print_table(_constants_table(calibration))
+    print_table(_residuals_table(calibration))
+    print(f"fitted to {calibration.origin}; worst:")
     for residual in sorted(calibration.residuals, key=lambda residual: -residual.fit_error)[:3]:
         query = residual.observation
-        _CONSOLE.print(f"  took {duration(query.seconds)}, expected {duration(residual.expected)}: {query.name}")
+        print(f"  took {duration(query.seconds)}, expected {duration(residual.expected)}: {query.name}")
     if not arguments.dry_run:
-        _CONSOLE.print(f"saved in {calibration.store()}", soft_wrap=True)
+        print(f"saved in {calibration.store()}")
 
 
 def _constants_table(calibration: Calibration) -> Table:

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import sparseeinsum as se
-from sparseeinsum.cli.commands import STANDARD_INPUT, open_database, parameters_of
+from sparseeinsum.cli.opening import open_database
+from sparseeinsum.cli.programs import STANDARD_INPUT, parameters_of
 from sparseeinsum.language.program_files import read_source
 from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.operators.dtypes import Number
@@ -22,20 +23,21 @@ def check(arguments: argparse.Namespace) -> int:
     if arguments.database is None:
         findings = _findings(arguments, None)
     else:
-        with open_database(arguments.database) as database:
+        with open_database(arguments.database, read_only=True) as database:
             findings = _findings(arguments, database)
-    for finding in findings:
-        if arguments.json:
-            print(json.dumps(asdict(finding)))
-        else:
+    if arguments.format == "json":
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
             print(f"{finding.file}:{finding.line}:{finding.column}: {finding.severity}: {finding.message}")
     return _ERRORS if any(finding.severity == "error" for finding in findings) else 0
 
 
-def _findings(arguments: argparse.Namespace, database: se.Database | None) -> Iterable[Finding]:
+def _findings(arguments: argparse.Namespace, database: se.Database | None) -> list[Finding]:
     """The findings in all files. Each occurs once, even if several files include the same file."""
     parameters = parameters_of(arguments)
-    return dict.fromkeys(finding for file in arguments.files for finding in _findings_in(file, parameters, database))
+    findings = [finding for file in arguments.files for finding in _findings_in(file, parameters, database)]
+    return list(dict.fromkeys(findings))
 
 
 def _findings_in(file: str, parameters: Mapping[str, Number], database: se.Database | None) -> Iterable[Finding]:

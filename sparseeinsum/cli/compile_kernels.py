@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Mapping
 
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from sparseeinsum.cli.display import duration
+from sparseeinsum.cli.output import print_table, status_console
+from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.errors import KernelsError, PackageError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels.duckdb.library import available_level
@@ -26,7 +27,7 @@ def compile_kernels(arguments: argparse.Namespace) -> None:
     processor = arguments.processor or processor_asked_for()
     processors = this_platform().processors
     if processor is not None and processor not in processors:
-        raise ValueError(f"--processor {processor!r} is unknown; it must be one of {', '.join(processors)}")
+        raise UsageError(f"--processor {processor!r} is unknown; it must be one of {', '.join(processors)}")
     usual = available_level()
     if processor is None and usual is not None:
         print(f"there are kernels already, for {usual}")
@@ -45,7 +46,8 @@ def compile_kernels(arguments: argparse.Namespace) -> None:
 def _compare(usual: str) -> None:
     """Print how long statements take with the kernels of the level `usual`, and with those of this processor."""
     seconds: dict[str, list[Mapping[str, float]]] = {usual: [], NATIVE: []}
-    for _ in track(range(_ROUNDS), "measuring", console=Console(stderr=True), transient=True):
+    status = status_console()
+    for _ in track(range(_ROUNDS), "measuring", console=status, transient=True, disable=not status.is_terminal):
         for processor, rounds in seconds.items():  # in turn, because the speed of a machine varies over time
             rounds.append(_seconds(processor))
     before, after = (
@@ -58,7 +60,7 @@ def _compare(usual: str) -> None:
     for name in before:
         gain = 100 * (before[name] / after[name] - 1)
         table.add_row(name, duration(before[name]), duration(after[name]), f"{gain:+.0f} %")
-    Console().print(table)
+    print_table(table)
     print(f"from now on, the native kernels are used; set {VARIABLE}={usual} to use the others")
 
 

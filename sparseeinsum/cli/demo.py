@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 import sparseeinsum as se
@@ -22,12 +21,12 @@ from sparseeinsum.api.graphs import (
     gcn_tensors,
     read_graph,
 )
+from sparseeinsum.cli.output import print_table, status_console
 from sparseeinsum.errors import PackageError
 from sparseeinsum.extras import imported
 
 Tensors = Mapping[str, CoordinateMatrix | NDArray[np.float64]]
 
-_CONSOLE = Console(markup=False, highlight=False)  # markup would hide notation such as T[i, k]
 _OPTIMIZERS = {"dp": "chosen", "relational": "no arrays", "dense": "no keys"}
 _TOLERANCE = 1e-9
 
@@ -35,22 +34,22 @@ _TOLERANCE = 1e-9
 def demo(arguments: argparse.Namespace) -> None:
     """Load a graph, run a two-layer GCN in the database, check it, and compare its plan with the two extreme plans."""
     graph = read_graph(Path(arguments.data)) if arguments.data else citation_graph(name="generated citation network")
-    _CONSOLE.rule("A graph convolutional network inside DuckDB")
-    _CONSOLE.print(graph.summary, soft_wrap=True)
+    print("A graph convolutional network inside DuckDB")
+    print(graph.summary)
     inputs = gcn_tensors(graph)
-    with _CONSOLE.status("loading"):
+    with status_console().status("loading"):
         database = se.connect()
         start = time.perf_counter()
         _load(database, inputs)
         loading = time.perf_counter() - start
-    _CONSOLE.print(f"loaded {len(inputs)} tensors in {loading:.2f} s")
+    print(f"loaded {len(inputs)} tensors in {loading:.2f} s")
     plan = database.plan(GCN)
-    _CONSOLE.print("\nThe plan (upper case: key columns; lower case: inside arrays)", style="bold")
+    print("\nThe plan (upper case: key columns; lower case: inside arrays)")
     for line in plan.notation():
-        _CONSOLE.print(f"  {line}")
-    _CONSOLE.print()
-    _CONSOLE.print(_comparison(graph, inputs, database, plan, arguments.repeat))
-    _CONSOLE.print("see `plan.explain()` and `plan.sql()`, or `sparseeinsum explain`, for what runs")
+        print(f"  {line}")
+    print()
+    print_table(_comparison(graph, inputs, database, plan, arguments.repeat))
+    print("see `plan.explain()` and `plan.sql()`, or `sparseeinsum explain`, for what runs")
 
 
 def _comparison(graph: FeaturedGraph, inputs: Tensors, database: se.Database, plan: se.Plan, repeat: int) -> Table:
@@ -61,7 +60,7 @@ def _comparison(graph: FeaturedGraph, inputs: Tensors, database: se.Database, pl
         table.add_column(heading, justify="left" if heading == "plan" else "right")
     seconds: dict[str, float] = {}
     for optimizer, meaning in _OPTIMIZERS.items():
-        with _CONSOLE.status(f"running: {meaning}"):
+        with status_console().status(f"running: {meaning}"):
             # The relational plan should not pay for a repartition, so its dense tensors are stored one entry a row.
             holder = _load(se.connect(), inputs, ["dim_0", "dim_1"]) if optimizer == "relational" else database
             chosen = plan if optimizer == "dp" else holder.plan(GCN, optimizer=optimizer)

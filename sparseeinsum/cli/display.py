@@ -1,23 +1,15 @@
-"""The command line: shows results, tensors and durations."""
+"""The command line: tensors and durations as they are shown."""
 
 from collections.abc import Iterable
 
-from rich import box
-from rich.console import Console
 from rich.table import Table
 
-import sparseeinsum as se
 from sparseeinsum.language.tensors import StoredTensor
-
-
-def show_result(console: Console, result: se.TensorResult, rows: int) -> None:
-    """Print the description of a result, and its first `rows` rows."""
-    console.print(result.preview(rows).text(), soft_wrap=True)
 
 
 def tensors_table(tensors: Iterable[StoredTensor]) -> Table:
     """A table of tensors: their shapes, dtypes and fills, and where they are stored."""
-    table = Table(box=box.ROUNDED)
+    table = Table()
     for heading in ("tensor", "shape", "dtype", "fill", "stored as", "in"):
         table.add_column(heading)
     for stored in tensors:

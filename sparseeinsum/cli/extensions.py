@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from sparseeinsum import __version__
+from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.engines.postgresql.installed_functions import install_portable, remove_portable
-from sparseeinsum.errors import ExtensionError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels.libraries import DUCKDB_FILE
 from sparseeinsum.kernels.postgresql.installation import (
@@ -112,4 +112,4 @@ def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], reason: str) 
     """Refuse the options `names` if they are given; `reason` completes the message."""
     for name in names:
         if getattr(arguments, name):
-            raise ExtensionError(f"--{name.replace('_', '-')} {reason}")
+            raise UsageError(f"--{name.replace('_', '-')} {reason}")

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-from rich.console import Console
 
 import sparseeinsum as se
-from sparseeinsum.cli.commands import open_database
-from sparseeinsum.cli.display import duration, show_result, tensors_table
+from sparseeinsum.cli.display import duration, tensors_table
+from sparseeinsum.cli.opening import open_database
+from sparseeinsum.cli.output import print_parts, print_preview, print_table
 from sparseeinsum.cli.shell_input import InputKind, NextLine, ShellInput, inputs, read_line
 from sparseeinsum.errors import PackageError
 from sparseeinsum.extras import imported
@@ -144,7 +144,6 @@ class ShellSession:
     def __init__(self, database: se.Database) -> None:
         self._database = database
         self._is_duckdb = isinstance(database.connection, duckdb.DuckDBPyConnection)
-        self._console = Console(markup=False, highlight=False)
         self._programs: dict[str, _EnteredProgram] = {}  # by the names that they assign or declare
         self._parameters: Mapping[str, Number] = {}
         self._rows = 20
@@ -213,7 +212,7 @@ class ShellSession:
             outputs = entered.program(self._database.shape_of).outputs
             results = self._database.run(self._with_earlier_programs(entered), outputs=outputs)
             for name in outputs:
-                show_result(self._console, results[name], self._rows)
+                print_preview(results[name].preview(self._rows))
         for statement in entered.statements:
             if isinstance(statement, Assignment):
                 self._programs[statement.target.tensor] = entered
@@ -255,7 +254,7 @@ class ShellSession:
         rows = cursor.fetchmany(self._rows + 1)
         if not rows and names == ["Success"]:  # DuckDB, for a statement that returns nothing
             return
-        self._console.print(rows_table(names, rows[: self._rows]))
+        print_table(rows_table(names, rows[: self._rows]))
         if len(rows) > self._rows:
             print(f"the first {self._rows:,} rows; \\rows NUMBER shows more")
 
@@ -266,7 +265,7 @@ class ShellSession:
             self._describe_one(name)
             return
         if tensors:
-            self._console.print(tensors_table(tensors.values()))
+            print_table(tensors_table(tensors.values()))
         for program in dict.fromkeys(self._programs.values()):
             print(program.text)
         for name, value in self._parameters.items():
@@ -281,7 +280,7 @@ class ShellSession:
             return
         measured = self._database.statistics(name)
         stored = self._database.tensors()[name]
-        self._console.print(tensors_table([stored]))
+        print_table(tensors_table([stored]))
         share = f", {measured.entries / stored.tensor.size:.3g} of all indices" if stored.tensor.size else ""
         print(f"{measured.entries:,.0f} entries that are not the fill{share}")
         for axis, distinct in zip(stored.tensor.axes, measured.distinct, strict=True):
@@ -293,7 +292,7 @@ class ShellSession:
         print(f"{name} is dropped" + (f", with its table {stored.relation}" if stored.is_owned else ""))
 
     def _plan(self, text: str) -> None:
-        print(self._database.plan(self._parse_with_earlier_programs(text)).explain())
+        print_parts(self._database.plan(self._parse_with_earlier_programs(text)).explanation().parts())
 
     def _sql(self, text: str) -> None:
         print(self._database.plan(self._parse_with_earlier_programs(text)).sql(), end="")

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sparseeinsum as se
-from sparseeinsum.cli.commands import open_database
+from sparseeinsum.cli.opening import open_database
+from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.language.sql_texts import write_declaration
 from sparseeinsum.language.tensors import StoredTensor
 
@@ -39,11 +40,11 @@ def _copy(arguments: argparse.Namespace, database: se.Database) -> StoredTensor:
 def _refer_to(arguments: argparse.Namespace, database: se.Database) -> StoredTensor:
     """Make a tensor of an existing table or file, whose rows stay where they are."""
     if arguments.index is None:
-        raise ValueError("--no-copy needs the index columns, as in --index src,dst")
+        raise UsageError("--no-copy needs the index columns, as in --index src,dst")
     if arguments.duplicates != "error":
-        raise ValueError("--duplicates sum creates new rows, but --no-copy reads existing ones; leave out one of them")
+        raise UsageError("--duplicates sum creates new rows, but --no-copy reads existing ones; leave out one of them")
     if arguments.distribute is not None:
-        raise ValueError("--distribute needs a copy of the rows, but --no-copy makes none; leave out one of them")
+        raise UsageError("--distribute needs a copy of the rows, but --no-copy makes none; leave out one of them")
     return database.tensor_from_table(
         arguments.name,
         arguments.source,

@@ -1,5 +1,6 @@
 """Engines: opens DuckDB databases from paths and connections, and checks that they have the array functions."""
 
+import re
 from pathlib import Path
 
 import duckdb
@@ -8,6 +9,9 @@ from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 
+# Of DuckDB's message about a file that another process has locked: the process, and what it says if that only reads.
+_HOLDER = re.compile(r"Conflicting lock is held in (.+? \(PID \d+\))")
+_READ_BY_OTHERS = "able to open this database in read-only mode"
 _PROBE = "SELECT tensor_norm([1::DOUBLE])"
 
 
@@ -33,8 +37,20 @@ def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
     try:
         connection = duckdb.connect(":memory:" if target is None else str(target), read_only)
     except duckdb.Error as error:
-        raise EngineError(f"cannot open {target}: {error}") from error
+        raise EngineError(f"cannot open {target}: {_reason(str(error), read_only)}") from error
     return _with_functions(DuckDBEngine(connection, is_owned=True))
+
+
+def _reason(message: str, read_only: bool) -> str:
+    """Why a database cannot be opened: the message of DuckDB, or which process has the file and what to do about it."""
+    holder = _HOLDER.search(message)
+    if holder is None:
+        return message
+    if read_only:
+        return f"{holder[1]} may write to it; end that process, or let it open the file with read_only=True"
+    if _READ_BY_OTHERS in message:
+        return f"{holder[1]} reads it; open it with read_only=True to read it as well, or end that process to write"
+    return f"{holder[1]} may write to it; end that process, as one process alone can have a file that it may write to"
 
 
 def _with_functions(engine: DuckDBEngine) -> DuckDBEngine:

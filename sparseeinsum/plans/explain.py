@@ -1,24 +1,26 @@
 """Plans: the explanation of a plan for a terminal: notation, schemas, expected and actual sizes and times."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.plans.analysis import Analysis
+from sparseeinsum.plans.explanation_data import plan_data, statement_data
+from sparseeinsum.plans.json_values import json_value
 from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.preview import parts_text
 from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.units import write_bytes, write_count, write_seconds
-from sparseeinsum.render.relations import write_schema
+from sparseeinsum.render.relations import write_relation, write_schema
 from sparseeinsum.render.statements import SqlStatement
-from sparseeinsum.statistics.columns import NUMBER_TYPES
 
-_WIDTH = 140
 _ANALYSED = ("tuples", "actual", "bytes", "actual", "time", "actual")
 _MOST_LINES = 8  # of a runner-up
 
@@ -38,18 +40,33 @@ class Explanation:
     runners_up: int
 
     def write(self) -> str:
-        """The explanation as text for a terminal: a headline, then tables of EinSums, of other plans and of inputs."""
-        console = Console(width=_WIDTH, color_system=None, highlight=False, markup=False)
-        with console.capture() as captured:
-            console.print(self.headline())
-            console.print(self._einsums())
-            if self.runners_up > 0:
-                console.print(self._runners_up())
-            console.print(self._inputs())
-            console.print(self._statements())
-            for line in notes_on(self.plan, self.analysis):
-                console.print(line)
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        """The explanation as text for a terminal."""
+        return parts_text(self.parts())
+
+    def parts(self) -> Iterator[Table | str]:
+        """A headline, then tables of EinSums, of other plans, of inputs and of statements, then remarks."""
+        yield self.headline()
+        yield self._einsums()
+        if self.runners_up > 0:
+            yield self._runners_up()
+        yield self._inputs()
+        yield self._statements()
+        yield from notes_on(self.plan, self.analysis)
+        if self.plan.partitioned is not None:
+            yield from self.plan.partitioned.parts()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The explanation as numbers, texts, lists and dictionaries."""
+        others = [
+            {"seconds": json_value(other.seconds), "einsums": [step.notation for step in other.steps]}
+            for other in self.other_plans()
+        ]
+        statements = [statement_data(statement, seconds) for statement, seconds in self.statements()]
+        return {**plan_data(self.plan, self.analysis), "statements": statements, "other_plans": others}
+
+    def to_json(self) -> str:
+        """The explanation as JSON text."""
+        return json.dumps(self.as_dict(), indent=2)
 
     def headline(self) -> str:
         """The number of EinSums, the expected seconds, and the seconds that planning took."""
@@ -63,6 +80,16 @@ class Explanation:
             f"{write_seconds(self.plan.decomposed.seconds)}{moved}; "
             f"planned in {write_seconds(sum(seconds.values()))} ({stages})"
         )
+
+    def other_plans(self) -> Sequence[DecomposedGraph]:
+        """The best other plans, the cheapest one first."""
+        return self.plan.alternatives.other_plans(self.plan.decomposed, self.runners_up) if self.runners_up > 0 else ()
+
+    def statements(self) -> Sequence[tuple[SqlStatement, float | None]]:
+        """The statements of a run in their order, with the seconds that they took; None if the plan was not run."""
+        if self.analysis is not None:
+            return self.analysis.statements
+        return [(statement, None) for statement in self.plan.statements.for_run_with_checkpoints]
 
     def _einsums(self) -> Table:
         title = "EinSums (labels in upper case are handled by the database)"
@@ -97,7 +124,7 @@ class Explanation:
         return [*cells, *(cell for pair in zip(expected, actual, strict=True) for cell in pair)]
 
     def _runners_up(self) -> Table | str:
-        others = self.plan.alternatives.other_plans(self.plan.decomposed, self.runners_up)
+        others = self.other_plans()
         if not others:
             return "No other plan keeps to what is asked."
         is_best = self.plan.decomposed.seconds <= others[0].seconds
@@ -134,25 +161,13 @@ class Explanation:
         table.add_column("result")
         if self.analysis is not None:
             table.add_column("seconds", justify="right")
-        executed: Sequence[tuple[SqlStatement, float | None]]
-        if self.analysis is None:
-            executed = [(statement, None) for statement in self.plan.statements.for_run_with_checkpoints]
-        else:
-            executed = self.analysis.statements
-        for statement, seconds in executed:
+        for statement, seconds in self.statements():
             target = "temporary table" if statement.stage else "returned"
             if statement.passes:
                 target += f", in {len(statement.passes) + 1} passes"
             duration = [] if seconds is None else [write_seconds(seconds)]
             table.add_row(", ".join(statement.computes) or statement.name, f"{statement.name}: {target}", *duration)
         return table
-
-
-def write_relation(schema: Schema) -> str:
-    """The relational schema of a tensor, as in X(i INT, val DOUBLE[1433])."""
-    keys = [f"{key} INT" for key in schema.keys]
-    size = "" if schema.is_scalar else f"[{schema.array_size}]"
-    return f"{schema.tensor.name}({', '.join([*keys, f'val {NUMBER_TYPES[schema.tensor.dtype]}{size}'])})"
 
 
 def _write_relation_and_fill(schema: Schema) -> str:
@@ -169,9 +184,3 @@ def differing_steps(plan: DecomposedGraph, other: DecomposedGraph) -> list[Step]
 def write_times(other: DecomposedGraph, plan: DecomposedGraph) -> str:
     """The expected seconds of `other` divided by those of `plan`."""
     return f"{other.seconds / plan.seconds:.2f}" if plan.seconds else "-"
-
-
-def explain(plan: ProgramPlan, analysis: Analysis | None, top: int) -> str:
-    """The explanation of a plan beside the `top` best plans, itself included."""
-    text = Explanation(plan, analysis, top - 1).write()
-    return text if plan.partitioned is None else f"{text}\n{plan.partitioned.explain()}"

@@ -1,9 +1,8 @@
 """Plans: a program cut among workers: its partition vectors and the floats that they transfer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from rich.console import Console
 from rich.table import Table
 
 from sparseeinsum.decompose.choice import Choice
@@ -13,12 +12,11 @@ from sparseeinsum.decompose.eindecomp.replay import Replay
 from sparseeinsum.decompose.eindecomp.replayed_search import replay_partitioning
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.language.eingraph import write_einsum
+from sparseeinsum.plans.preview import parts_text
 from sparseeinsum.plans.rewriting_notes import rewriting_notes
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 
 Scheme = Mapping[str, int | str]  # the axis to cut, by tensor: a position or a name
-
-_WIDTH = 140
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +81,15 @@ class PartitionedProgram:
         Args:
             schemes: Further partitions by name, as for `along`.
         """
+        return parts_text(self.parts(schemes))
+
+    def parts(self, schemes: Mapping[str, Scheme] | None = None) -> Iterator[Table | str]:
+        """The tables and lines of `explain`."""
         others = {"even": self.even()} | {name: self.along(scheme) for name, scheme in (schemes or {}).items()}
-        console = Console(width=_WIDTH, color_system=None, highlight=False, markup=False)
-        with console.capture() as captured:
-            console.print(self._einsums())
-            console.print(self._comparison(others))
-            for note in rewriting_notes(self.rewriting) if self.rewriting is not None else ():
-                console.print(f"- {note}", soft_wrap=True)
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        yield self._einsums()
+        yield self._comparison(others)
+        for note in rewriting_notes(self.rewriting) if self.rewriting is not None else ():
+            yield f"- {note}"
 
     __str__ = explain
     __repr__ = explain

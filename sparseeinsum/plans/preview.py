@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 _WIDTH = 10_000  # columns: no line is broken
+_TERMINAL_WIDTH = 140
+_GAP = (0, 2, 0, 0)  # spaces around a cell of a plain table: above, right of, below and left of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,8 @@ class Preview:
 
     def text(self) -> str:
         """For a terminal: plain text in lines."""
-        console = Console(file=io.StringIO(), width=_WIDTH, markup=False, highlight=False, color_system=None)
-        with console.capture() as captured:
-            console.print(rows_table(self.columns, self.rows))
-        lines = [self.title, *captured.get().splitlines(), self.note]
-        return "\n".join(line.rstrip() for line in lines if line)
+        lines = [self.title, *table_lines(rows_table(self.columns, self.rows), is_drawn=True), self.note]
+        return "\n".join(line for line in lines if line)
 
     def html(self) -> str:
         """For a notebook: the title, a table and the note as HTML."""
@@ -54,6 +53,32 @@ def rows_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Tabl
     for row in rows:
         table.add_row(*map(_cell, row))
     return table
+
+
+def parts_text(parts: Iterable[Table | str]) -> str:
+    """Tables and lines as text for a wide terminal. Lines longer than that are broken between words."""
+    console = Console(width=_TERMINAL_WIDTH, color_system=None, highlight=False, markup=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def table_lines(table: Table, is_drawn: bool) -> list[str]:
+    """The lines of a table, none of which is broken.
+
+    Args:
+        table: The table.
+        is_drawn: Whether lines are drawn between its cells; without them, two spaces separate its columns.
+    """
+    title = []
+    if not is_drawn:
+        title = [str(table.title)] if table.title else []
+        table.title, table.box, table.pad_edge, table.padding, table.min_width = None, None, False, _GAP, None
+    console = Console(file=io.StringIO(), width=_WIDTH, markup=False, highlight=False, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    return [*title, *(line.rstrip() for line in captured.get().splitlines())]
 
 
 def _cell(value: object) -> str:

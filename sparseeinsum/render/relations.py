@@ -44,6 +44,7 @@ from sparseeinsum.render.sources import (
     restricted_source,
     stored_source,
 )
+from sparseeinsum.statistics.columns import NUMBER_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,3 +266,10 @@ def write_schema(schema: Schema) -> str:
     named = zip((axis.name for axis in schema.tensor.axes), schema.decomposition.tiles, strict=True)
     tiles = {name: tile for name, tile in named if tile != DEMOTED}
     return write_reference(Reference(schema.tensor.name, tuple(axis.name for axis in schema.tensor.axes)), tiles)
+
+
+def write_relation(schema: Schema) -> str:
+    """The relational schema of a tensor, as in X(i INT, val DOUBLE[1433])."""
+    keys = [f"{key} INT" for key in schema.keys]
+    size = "" if schema.is_scalar else f"[{schema.array_size}]"
+    return f"{schema.tensor.name}({', '.join([*keys, f'val {NUMBER_TYPES[schema.tensor.dtype]}{size}'])})"

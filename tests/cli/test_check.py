@@ -57,8 +57,8 @@ def test_all_errors_of_a_file(
     for line, expected in zip(printed, FOUND.splitlines(), strict=True):
         assert line.startswith(f"{path}:{expected}")
     monkeypatch.setattr("sys.stdin", io.StringIO(WRONG))
-    assert main(["check", "-", "--json"]) == 1
-    messages = [json.loads(line) for line in lines_of(capsys)]
+    assert main(["check", "-", "--format", "json"]) == 1
+    messages = json.loads(capsys.readouterr().out)
     text = [
         f"{message['line']}:{message['column']}: {message['severity']}: {message['message']}" for message in messages
     ]

@@ -42,6 +42,25 @@ _SECONDS = re.compile(r"\d+(\.\d+)?(?= ?(s|ms|µs|seconds)\b)")
 _STATEMENT_ENDS = re.compile(r";\s*(--.*)?$")
 _OPERATORS = {"|", ">", ">>", "<", "<<", "&", "&&", "||", ";"}  # shell syntax: commands with these run in a shell
 _TYPED = "sparseeinsum> "
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+_TERMINAL_WIDTH = 140
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard output of a terminal."""
+
+    def __init__(self) -> None:
+        self._bytes = io.BytesIO()
+        super().__init__(self._bytes, encoding="utf-8")
+
+    def isatty(self) -> bool:
+        """Return True."""
+        return True
+
+    def text(self) -> str:
+        """What was printed, without colours."""
+        self.flush()
+        return _ESCAPES.sub("", self._bytes.getvalue().decode())
 
 
 @dataclass(frozen=True)
@@ -118,15 +137,16 @@ class Page:
         """Output and exit status of a command; commands of this package run in this process, which is faster."""
         words = list(shlex.shlex(command.text, posix=True, punctuation_chars=True))
         if words[0] == "sparseeinsum" and not _OPERATORS & set(words):
-            printed = io.StringIO()
+            printed, errors = Terminal(), io.StringIO()
             with (
                 contextlib.redirect_stdout(printed),
-                contextlib.redirect_stderr(printed),
+                contextlib.redirect_stderr(errors),
                 pytest.MonkeyPatch.context() as patch,
             ):
                 patch.setattr(sys, "stdin", io.StringIO(command.typed))
+                patch.setenv("COLUMNS", str(_TERMINAL_WIDTH))
                 status = main(shlex.split(command.text)[1:])
-            return printed.getvalue(), status
+            return printed.text() + errors.getvalue(), status
         finished = subprocess.run(
             ["bash", "-c", command.text],
             cwd=self.folder,

@@ -39,6 +39,7 @@ ROOMS = (
     "sparseeinsum",  # the public names, __init__.py
     "dbt_plugin",
     "cli",
+    "__main__",  # python -m sparseeinsum
 )
 
 # Packages that only extras install, or that take long to import and few programs need: imported where they are used.

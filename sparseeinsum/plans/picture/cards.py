@@ -10,10 +10,10 @@ from sparseeinsum.decompose.choice import promoted_tiles, reference_tiles
 from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.plans.analysis import EinSumRun
-from sparseeinsum.plans.explain import Explanation, write_relation
+from sparseeinsum.plans.explain import Explanation
 from sparseeinsum.plans.result_sizes import ResultSizes, step_sizes
 from sparseeinsum.plans.units import write_bytes, write_count, write_seconds
-from sparseeinsum.render.relations import write_schema
+from sparseeinsum.render.relations import write_relation, write_schema
 from sparseeinsum.semantics.exactness import JoinKind
 
 _LONGEST_LINE = 46  # characters of notation

@@ -68,9 +68,7 @@ def _legend(explanation: Explanation) -> str:
 
 def _runners_up(explanation: Explanation) -> str:
     chosen = explanation.plan.decomposed
-    others = (
-        explanation.plan.alternatives.other_plans(chosen, explanation.runners_up) if explanation.runners_up > 0 else []
-    )
+    others = explanation.other_plans()
     if not others:
         return "<p>No other plan was asked for, or keeps to what is asked.</p>"
     rows = [_row(True, write_seconds(chosen.seconds), "1.00", "this plan")]

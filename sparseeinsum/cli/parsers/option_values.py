@@ -1,10 +1,13 @@
 """The command line: parses the values of options, such as lists and numbers."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from sparseeinsum.errors import SparseEinsumError
-from sparseeinsum.language.sql_texts import parse_number
-from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.extras import late
+
+if TYPE_CHECKING:
+    from sparseeinsum.operators.dtypes import Number
 
 
 def names(text: str) -> list[str]:
@@ -28,10 +31,11 @@ def bounds(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{text} is not a list of whole numbers, as in 100,100") from None
 
 
-def number(text: str) -> Number:
+def number(text: str) -> "Number":
     """Parse a number of any dtype, such as 0, -inf or true."""
     try:
-        return parse_number(text)
+        value: Number = late("sparseeinsum.language.sql_texts").parse_number(text)
+        return value
     except SparseEinsumError:
         raise argparse.ArgumentTypeError(f"{text} is not a number, as in 0, -inf or true") from None
 

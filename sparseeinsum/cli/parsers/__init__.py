@@ -1,0 +1,1 @@
+"""The command line: parsers of commands, which import what runs a command when it runs."""

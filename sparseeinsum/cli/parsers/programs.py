@@ -1,0 +1,197 @@
+"""The command line: parsers of the commands that plan, run and check programs."""
+
+import argparse
+
+from sparseeinsum.cli.parsers.command import RUN_EXAMPLE, TENSORS, Commands, LateFunction, add_command
+from sparseeinsum.cli.parsers.option_values import tiles
+
+_PROGRAM_COMMANDS = "sparseeinsum.cli.commands"
+_CHECK = "sparseeinsum.cli.check"
+_SHELL = "sparseeinsum.cli.shell"
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that plan a program."""
+    parser.add_argument("program", nargs="?", help="file with program text; - reads standard input")
+    parser.add_argument("-t", "--text", help="program text itself, instead of a file")
+    parser.add_argument("-p", "--plan", help="a plan that `explain --save` has written, instead of a program")
+    _add_set(parser)
+    parser.add_argument("-d", "--database", required=True, help=TENSORS)
+    parser.add_argument(
+        "-o",
+        "--optimizer",
+        choices=("dp", "cover", "greedy", "relational", "dense"),
+        help="the search for a plan: dp (default), or one of the baselines",
+    )
+    parser.add_argument("-m", "--memory-limit", help="memory that a run may use, as in 4GB")
+    parser.add_argument(
+        "--nonfinite",
+        choices=("error", "allow"),
+        help="what to do if finite values give NaN or infinity (default error)",
+    )
+    parser.add_argument(
+        "--tiles",
+        default=(),
+        type=tiles,
+        help="sizes of tiles that the plan may use, as in 64,512, or auto; tiles of stored tensors are always possible",
+    )
+    parser.add_argument(
+        "--estimator",
+        choices=("uniform", "sketch", "exact"),
+        help="how sizes of results are estimated: as if entries were uniformly distributed, from sketches of the "
+        "tensors (default), or exactly, by a query before planning",
+    )
+    parser.add_argument(
+        "--no-rewrite",
+        dest="rewrite",
+        action="store_false",
+        help="compute statements as they are written, in the order of their operands",
+    )
+
+
+def _add_set(parser: argparse.ArgumentParser) -> None:
+    """Add the option that sets parameters of programs."""
+    parser.add_argument(
+        "-s",
+        "--set",
+        dest="parameters",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="a value for a parameter of the program, instead of the one in `param NAME = ...`",
+    )
+
+
+def _add_plan_only_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that plan a program without running it."""
+    parser.add_argument(
+        "--no-indexes",
+        dest="indexes",
+        action="store_false",
+        help="do not keep operands in memory to read them by index; DuckDB before version 2 needs this",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="NUMBER",
+        help="partition labels among this number of workers, with little transfer between them",
+    )
+
+
+def add_run(subparsers: Commands) -> None:
+    """Add the command run."""
+    parser = add_command(subparsers, "run", "plan and run a program, and show its results", RUN_EXAMPLE)
+    _add_program(parser)
+    parser.add_argument(
+        "--into",
+        action="append",
+        default=[],
+        metavar="RESULT=TABLE",
+        help="store a result in a table, or in a file if the name ends in .parquet; replaces what is there",
+    )
+    parser.add_argument("--append", action="store_true", help="with --into, add rows to tables; keys must not repeat")
+    _add_result_options(parser)
+    parser.add_argument(
+        "--no-replan",
+        dest="replan",
+        action="store_false",
+        help="keep the plan, even if intermediates turn out larger or smaller than estimated",
+    )
+    parser.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="aggregate in a fixed order, in one thread: runs on the same tables give bitwise equal results",
+    )
+    parser.set_defaults(command=LateFunction(_PROGRAM_COMMANDS, "run"))
+
+
+def _add_result_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what to print of results, and how."""
+    parser.add_argument("--rows", type=int, help="number of rows of every table to show (default 10)")
+    parser.add_argument("--result", metavar="NAME", help="print this result alone; it can be one that others read")
+    parser.add_argument(
+        "-f",
+        "--format",
+        choices=("table", "csv", "json", "arrow", "parquet"),
+        help="table (default), or all rows of one result: as CSV; as a JSON array of objects, in which NaN and "
+        "infinity are texts; as a stream of Arrow's IPC format; or as Parquet",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write to this file instead of standard output; if its name ends in .csv, .json, .arrow or .parquet, "
+        "that is the format",
+    )
+
+
+def add_explain(subparsers: Commands) -> None:
+    """Add the command explain."""
+    parser = add_command(
+        subparsers,
+        "explain",
+        "show the plan of a program: notation, schemas, estimated tuples and cost",
+        "sparseeinsum explain --analyze --database graph.duckdb program.ein",
+    )
+    _add_program(parser)
+    _add_plan_only_options(parser)
+    parser.add_argument("--analyze", action="store_true", help="also run it, and show actual tuples and times")
+    parser.add_argument("-f", "--format", choices=("table", "json"), help="tables (default), or one JSON object")
+    parser.add_argument("--algebra", action="store_true", help="show the plan in the tensor relational algebra instead")
+    parser.add_argument("--html", metavar="FILE", help="write an HTML page with a drawing of the plan instead")
+    parser.add_argument("--save", metavar="FILE", help="also write the plan to a file, for --plan")
+    parser.set_defaults(command=LateFunction(_PROGRAM_COMMANDS, "explain"))
+
+
+def add_compile(subparsers: Commands) -> None:
+    """Add the command compile."""
+    parser = add_command(
+        subparsers,
+        "compile",
+        "print the SQL of a program, or write it into a dbt project",
+        "sparseeinsum compile --database graph.duckdb program.ein > program.sql",
+    )
+    _add_program(parser)
+    _add_plan_only_options(parser)
+    parser.add_argument(
+        "--style",
+        choices=("cte", "staged"),
+        help="cte (default): one statement for every result; staged: the statements of a run, with temporary tables",
+    )
+    parser.add_argument(
+        "--dbt",
+        metavar="DIR",
+        help="write models into the dbt project in this folder instead, with tests that the plan is still exact",
+    )
+    parser.add_argument("--name", help="with --dbt, the prefix of models' names (default: the program file's name)")
+    parser.set_defaults(command=LateFunction(_PROGRAM_COMMANDS, "compile_program"))
+
+
+def add_check(subparsers: Commands) -> None:
+    """Add the command check."""
+    parser = add_command(
+        subparsers,
+        "check",
+        "report errors of programs, as FILE:LINE:COLUMN: error: MESSAGE, and results and parameters that nothing reads",
+        "sparseeinsum check --database graph.duckdb program.ein",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="file with program text; - reads standard input")
+    parser.add_argument("-d", "--database", help="database with the tensors that the programs read")
+    parser.add_argument(
+        "-f", "--format", choices=("text", "json"), help="lines of text (default), or a JSON array of objects"
+    )
+    _add_set(parser)
+    parser.set_defaults(command=LateFunction(_CHECK, "check"))
+
+
+def add_shell(subparsers: Commands) -> None:
+    """Add the command shell."""
+    parser = add_command(
+        subparsers,
+        "shell",
+        "start a prompt for SQL and programs, or run a script of them from standard input",
+        "sparseeinsum shell graph.duckdb",
+    )
+    parser.add_argument(
+        "database", nargs="?", help="a DuckDB file, or postgresql://...; by default a DuckDB database in memory"
+    )
+    parser.set_defaults(command=LateFunction(_SHELL, "shell"))
