@@ -17,9 +17,11 @@ MANY, SHARE = 2, 16
 
 # Tests that run only at night, as regular expressions of their names; similar tests run by day.
 LONG = (
+    r"test_array_functions.py::test_kernels_refuse_unknown_functions",
     r"test_bench_paper_tables.py::test_rows",
     r"test_bench_paper_tables.py::test_every_constant_is_changed",
     r"test_calibration.py::test_a_server_is_measured",
+    r"test_checked_kernels.py::test_indices_are_checked_if_asked",
     r"test_cli.py::test_calibrate_stores",
     r"test_local_strategies.py::test_strategies_of_random_plans",
     r"test_compiling.py::test_a_damaged_file.*\[(longer|empty|zeros|one bit)",
@@ -33,6 +35,7 @@ LONG = (
     r"test_interrupts.py::.*\[(lines|gemm)\]",
     r"test_libraries.py::test_kernels_of_each_processor.*\[x86-64-v[34]",
     r"test_libraries.py::test_kernels_of_each_processor_compute_the_same",
+    r"test_libraries.py::test_a_library_that_the_system_refuses",
     r"test_libraries.py::test_the_demo_on_each_processor",
     r"test_memory_limit.py::test_peak_stays_below_the_limit",
     r"test_optimizers.py::.*many_with_tiles_of_every_kind",
@@ -67,9 +70,7 @@ SECONDS = (
     r"test_bench_",
     r"test_(calibration|checked_kernels|compiling|concurrent_writers|dbt_projects|documentation|extending)\.py",
     r"test_(interrupts|libraries|memory_limit|picture|threads|user_aggregates|user_function_kernels|wheels)\.py",
-    # Kernels that numba compiles in the process.
-    r"test_array_functions.py::test_kernels_refuse_unknown_functions",
-    r"test_matrix_products.py::",
+    r"test_matrix_products.py::",  # kernels that numba compiles in the process
     # Searches that are compared with an enumeration of all plans.
     r"_best_plans_are_the_best_of_all",
     r"test_cluster_search.py::test_no_decomposition",
