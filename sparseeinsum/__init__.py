@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sparseeinsum.api.prepared_programs import PreparedProgram
     from sparseeinsum.errors import (
         AlgebraError,
+        ArgumentError,
         CatalogueError,
         DataError,
         EngineError,
@@ -54,8 +55,16 @@ _MODULES = {
     "api.contraction_paths": ("ContractionPath", "contract_path"),
     "api.database": ("Database", "connect"),
     "errors": (
-        *("AlgebraError", "CatalogueError", "DataError", "EngineError", "KernelsError", "OutdatedPlanError"),
-        *("PackageError", "ParseError", "PlanError", "RightsError", "SemanticsError", "ShapeError"),
+        *("AlgebraError", "ArgumentError", "CatalogueError", "DataError", "EngineError", "KernelsError"),
+        *(
+            "OutdatedPlanError",
+            "PackageError",
+            "ParseError",
+            "PlanError",
+            "RightsError",
+            "SemanticsError",
+            "ShapeError",
+        ),
         *("SparseEinsumError", "StatisticsError"),
     ),
     "language.programs": ("function", "program", "read_program", "tensor"),
@@ -76,6 +85,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "AlgebraError",
+    "ArgumentError",
     "CatalogueError",
     "Circuit",
     "ContractionPath",

@@ -11,7 +11,8 @@ from opt_einsum.contract import PathInfo
 from opt_einsum.helpers import flop_count
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.numpy_notation import read_arguments, read_subscripts
+from sparseeinsum.language.label_lists import read_arguments
+from sparseeinsum.language.numpy_notation import read_subscripts
 from sparseeinsum.loading.sources.sparse_arrays import is_scipy
 from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, Tree
 from sparseeinsum.rewrite.contraction_order import find_contraction_order, groups_in_order, path_of_tree, tree_of_path

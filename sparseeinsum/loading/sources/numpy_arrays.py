@@ -54,10 +54,19 @@ def as_array(name: str, data: object) -> NDArray[Any]:
     Raises:
         DataError: The data are no array, or a value is masked.
     """
-    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
-        masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
-        raise DataError(f"tensor {name}, {position_of(masked, data)}: the value is masked; fill masked values first")
+    refuse_masked(f"tensor {name}", data)
     try:
         return np.asarray(data)
     except (ValueError, TypeError) as error:
         raise DataError(f"tensor {name} is no array: {error}") from None
+
+
+def refuse_masked(name: str, data: object) -> None:
+    """Refuse masked values; `name` says whose they are.
+
+    Raises:
+        DataError: A value is masked.
+    """
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
+        raise DataError(f"{name}, {position_of(masked, data)}: the value is masked; fill masked values first")
