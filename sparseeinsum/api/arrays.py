@@ -5,12 +5,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from sparseeinsum.api.dense_products import multiply_dense
 from sparseeinsum.api.einsum_arguments import EinsumCall, plan_call
-from sparseeinsum.api.einsum_operands import Operand, SparseOperand, read_operands
-from sparseeinsum.api.einsum_options import PLAIN, Optimize, ResultOptions, read_path_search, read_result_options
+from sparseeinsum.api.einsum_operands import Operand, SparseOperand, as_dense, read_operands
+from sparseeinsum.api.einsum_options import (
+    PLAIN,
+    Optimize,
+    PathSearch,
+    ResultOptions,
+    read_path_search,
+    read_result_options,
+)
+from sparseeinsum.api.products import plan_product
+from sparseeinsum.api.sparse_products import multiply_sparse
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.errors import DataError
 from sparseeinsum.extras import late
@@ -22,7 +31,11 @@ if TYPE_CHECKING:
     from sparseeinsum.api.database import Database
     from sparseeinsum.results.results import TensorResult
 
-_SMALL_RESULT = 1 << 30  # bytes, for which nobody needs to ask how much memory there is
+# Up to these sizes sparse operands are fastest as dense ones: elements of an operand, operations of the product.
+_TINY_OPERAND, _FEW_OPERATIONS = 1 << 16, 1 << 18
+# Up to these sizes they are faster as dense ones than in a database.
+_SMALL_OPERAND, _SOME_OPERATIONS = 1 << 18, 1 << 25
+_SMALL_RESULT = 1 << 30  # bytes, which always fit into memory
 
 
 @one_frame
@@ -88,11 +101,12 @@ def einsum(
     is_product = (join, agg) == ("*", "sum")
     if options is not PLAIN:
         arrays = _prepared(text, arrays, options, is_product)
-    if optimizer is None and is_product:
-        product = multiply_dense(text, arrays, search)
-        if product is not None:
-            return product[()] if options is PLAIN else _delivered(product, arrays, options)
-    return _einsum_in_database(plan_call(text, arrays, join, agg), options, optimizer or "dp")
+    product = _multiplied(text, arrays, search) if optimizer is None and is_product else None
+    if product is None:
+        return _einsum_in_database(plan_call(text, arrays, join, agg), options, optimizer or "dp")
+    if options is PLAIN and isinstance(product, np.ndarray):
+        return product[()]
+    return _delivered(product, arrays, options)
 
 
 def _prepared(text: str, arrays: list[Operand], options: ResultOptions, is_product: bool) -> list[Operand]:
@@ -104,23 +118,38 @@ def _prepared(text: str, arrays: list[Operand], options: ResultOptions, is_produ
     return options.converted(arrays, is_product)
 
 
-def _delivered(result: NDArray[Any], arrays: Sequence[Operand], options: ResultOptions) -> Any:  # noqa: ANN401  # as einsum
+def _multiplied(text: str, arrays: list[Operand], search: PathSearch) -> Operand | None:
+    """A product of arrays in memory; None if a database computes it faster, or alone computes it exactly."""
+    product = plan_product(text, tuple(array.shape for array in arrays), tuple(array.dtype for array in arrays), search)
+    if all(isinstance(array, np.ndarray) for array in arrays):
+        return multiply_dense(product, arrays)
+    largest = max(math.prod(array.shape) for array in arrays)
+    if largest <= _TINY_OPERAND and product.operations <= _FEW_OPERATIONS:
+        return multiply_dense(product, arrays)
+    result = multiply_sparse(product, arrays)
+    if result is None and largest <= _SMALL_OPERAND and product.operations <= _SOME_OPERATIONS:
+        return multiply_dense(product, arrays)
+    return result
+
+
+def _delivered(result: Operand, arrays: Sequence[Operand], options: ResultOptions) -> Any:  # noqa: ANN401  # as einsum
     if options.sparse:
-        convert = late("sparseeinsum.api.sparse_results")
-        return convert.sparse_from_dense(options.delivered(result, False), convert.uses_pydata(arrays))
+        return late("sparseeinsum.api.sparse_results").as_sparse_array(result, arrays)
+    if isinstance(result, SparseOperand):
+        _check_memory(result.shape, result.dtype)
     is_fortran = all(isinstance(array, np.ndarray) and array.flags.f_contiguous for array in arrays)
-    return options.delivered(result, is_fortran)
+    return options.delivered(as_dense(result), is_fortran)
 
 
 def _einsum_in_database(call: EinsumCall, options: ResultOptions, optimizer: str) -> Any:  # noqa: ANN401  # as einsum
     arrays = list(call.operands.values())
+    if not options.sparse:
+        _check_memory(call.shape, call.dtype or np.dtype("float64"))
     with late("sparseeinsum.api.process_database").process_database() as database:
-        if not options.sparse:
-            _check_memory(database, call)
         result = compute_in(database, call, optimizer)
     if options.sparse:
-        convert = late("sparseeinsum.api.sparse_results")
-        return convert.sparse_from_rows(result, options.dtype or call.dtype, convert.uses_pydata(arrays))
+        dtype = options.dtype or call.dtype
+        return late("sparseeinsum.api.sparse_results").rows_as_sparse_array(result, dtype, arrays)
     return _delivered(call.convert(result.to_numpy()), arrays, options)
 
 
@@ -134,15 +163,15 @@ def compute_in(database: "Database", call: EinsumCall, optimizer: str) -> "Tenso
     return database.run(call.program, optimizer=optimizer, layout="any", nonfinite="allow", progress=False)[RESULT_NAME]
 
 
-def _check_memory(database: "Database", call: EinsumCall) -> None:
-    """Refuse a dense result that is larger than the memory that the database may take."""
-    needed = math.prod(call.shape) * (call.dtype or np.dtype("float64")).itemsize
-    if needed < _SMALL_RESULT:
+def _check_memory(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse a dense result that is larger than the memory that the database of this process may take."""
+    needed = math.prod(shape) * dtype.itemsize
+    if needed <= _SMALL_RESULT:
         return
-    limit = parse_bytes(str(database.connection.sql("SELECT current_setting('memory_limit')").fetchall()[0][0]))
-    if needed > limit:
-        shape = " x ".join(f"{bound:,}" for bound in call.shape)
+    with late("sparseeinsum.api.process_database").process_database() as database:
+        setting = database.connection.sql("SELECT current_setting('memory_limit')").fetchall()[0][0]
+    if needed > parse_bytes(setting):
         raise DataError(
-            f"the result of einsum has {shape} numbers, and as a dense array more bytes than the {limit:,} of memory; "
-            "sparse=True returns it as a sparse array"
+            f"the result of einsum has the shape {shape}; as a dense array it takes {needed:,} bytes, more than the "
+            f"{setting} of memory that there is; sparse=True returns a sparse array"
         )

@@ -62,7 +62,7 @@ class SparseOperand:
         """The operand as an array."""
         array = np.full(self.shape, self.fill, dtype=self.dtype)
         if self.values.size:
-            array[tuple(self.coordinates)] = self.values
+            array[tuple(self.coordinates)] = self.values if self.shape else self.values[0]
         return array
 
 
@@ -118,6 +118,21 @@ def squeezed(operand: Operand, axes: tuple[int, ...]) -> Operand:
 def as_dense(operand: Operand) -> NDArray[Any]:
     """The operand as an array."""
     return operand if isinstance(operand, np.ndarray) else operand.dense()
+
+
+def entries_of(operand: Operand) -> SparseOperand:
+    """The entries of an operand; of an array those that are not 0."""
+    if isinstance(operand, SparseOperand):
+        return operand
+    if not operand.ndim:
+        return SparseOperand(np.empty((0, 1), np.int64), operand.reshape(1), (), 0, "numpy")
+    places = np.nonzero(operand)
+    return SparseOperand(np.array(places, np.int64), operand[places], operand.shape, 0, "numpy")
+
+
+def count_entries(operand: Operand) -> int:
+    """The number of entries of an operand; of an array that of all its numbers."""
+    return operand.values.size if isinstance(operand, SparseOperand) else operand.size
 
 
 def _entries_of_scipy(name: str, data: Any, fill: Number) -> Operand:  # noqa: ANN401  # of scipy's

@@ -1,16 +1,17 @@
 """Language: numpy's other notation for einsum, in which a list of labels follows every operand, as subscripts."""
 
-import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
+from numbers import Integral
 from types import EllipsisType
+from typing import Any, TypeAlias
 
 from sparseeinsum.errors import ArgumentError, ParseError
 
 _EXAMPLE = "as in einsum(A, [0, 1], [1, 0])"
 
-_Label = Hashable
+_Label: TypeAlias = Any  # whatever has a hash
 
 
 def read_arguments(arguments: Sequence[object]) -> tuple[str, tuple[object, ...]]:
@@ -55,7 +56,7 @@ def _labels(labels: object) -> list[_Label]:
             hash(label)
         except TypeError:
             raise ArgumentError(f"{label!r} is no label, because it has no hash; write a number or a text") from None
-    return [operator.index(label) if hasattr(label, "__index__") else label for label in listed]
+    return [int(label) if isinstance(label, Integral) else label for label in listed]
 
 
 def _symbols(labels: list[_Label], has_result: bool) -> dict[_Label, str]:
@@ -63,11 +64,11 @@ def _symbols(labels: list[_Label], has_result: bool) -> dict[_Label, str]:
     distinct = [label for label in dict.fromkeys(labels) if not isinstance(label, EllipsisType)]
     letters = _letters()
     if all(isinstance(label, int) and 0 <= label < len(letters) for label in distinct):
-        return {label: letters[label] for label in distinct}  # type: ignore[index]  # they are integers
+        return {label: letters[label] for label in distinct}
     if all(isinstance(label, str) and len(label) == 1 and label.isalpha() for label in distinct):
         return {label: str(label) for label in distinct}
     try:
-        distinct.sort()  # type: ignore[type-var]  # values that have no order raise TypeError
+        distinct.sort()  # values that have no order raise TypeError
     except TypeError:
         if not has_result:
             shown = ", ".join(map(repr, distinct))

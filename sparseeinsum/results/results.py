@@ -143,7 +143,8 @@ class TensorResult:
         coordinates, values = self._tensor_rows.entries()
         if len(self.shape) == 2:
             return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
-        return scipy.sparse.coo_array((values, coordinates), shape=self.shape)
+        entries: Any = (values, coordinates)  # the stubs have at most two axes
+        return scipy.sparse.coo_array(entries, shape=self.shape)
 
     def to_sparse(self) -> "sparse.COO":
         """An array of pydata/sparse with the entries that are not the fill, of any rank and with any fill.
