@@ -1,7 +1,7 @@
 """API: the options of einsum that numpy has, too: the order of contractions, and the dtype and place of the result."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,9 +10,6 @@ from opt_einsum.paths import PathOptimizer, get_path_fn
 
 from sparseeinsum.api.einsum_operands import Operand
 from sparseeinsum.errors import ArgumentError, ShapeError
-
-# What numpy and opt_einsum call an order of contractions: a name, a list of positions, or an object that finds it.
-Optimize: TypeAlias = bool | str | Sequence[Any] | PathOptimizer | None
 
 _ORDERS = ("C", "F", "A", "K")
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -32,8 +29,25 @@ class PathSearch:
     optimize: str | PathOptimizer | tuple[tuple[int, ...], ...] = "auto"
     memory_limit: int | None = None
 
+    def limited(self, memory_limit: object) -> "PathSearch":
+        """The search with a limit; None or -1 for the one that it has.
+
+        Raises:
+            ArgumentError: The limit is no number of elements.
+        """
+        if memory_limit is None or memory_limit == -1:
+            return self
+        if isinstance(memory_limit, int | float) and memory_limit >= 1:
+            return replace(self, memory_limit=int(memory_limit))
+        raise ArgumentError(
+            f"memory_limit is {memory_limit!r}; it must be the most elements of an intermediate result, or None"
+        )
+
 
 AUTOMATIC = PathSearch()
+
+# What numpy and opt_einsum take for an order of contractions: a name, a list of positions, or an object that finds it.
+Optimize: TypeAlias = bool | str | Sequence[Any] | PathOptimizer | PathSearch | None
 
 
 def read_path_search(optimize: Optimize, count: int) -> PathSearch:
@@ -55,10 +69,12 @@ def read_path_search(optimize: Optimize, count: int) -> PathSearch:
             return PathSearch((tuple(range(count)),))
         case str():
             return PathSearch(_search_name(optimize))
+        case PathSearch():
+            return optimize
         case PathOptimizer():
             return PathSearch(optimize)
         case (str() as name, int() | float() as limit) if name != "einsum_path":
-            return PathSearch(_search_name(name), int(limit))
+            return PathSearch(_search_name(name)).limited(limit)
         case ("einsum_path", *steps):
             return PathSearch(_checked_path(steps, count))
         case list() | tuple():
