@@ -13,14 +13,17 @@ from sparseeinsum.version import __version__
 
 if TYPE_CHECKING:
     from sparseeinsum.algebra.tensor_relations import TensorRelation
+    from sparseeinsum.api.array_functions import tensordot, transpose
     from sparseeinsum.api.arrays import einsum
     from sparseeinsum.api.circuits import Circuit, read_qasm
+    from sparseeinsum.api.contraction_expressions import ContractionExpression, contract, contract_expression
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
     from sparseeinsum.api.database import Database, connect
     from sparseeinsum.api.plans import Plan
     from sparseeinsum.api.prepared_programs import PreparedProgram
     from sparseeinsum.errors import (
         AlgebraError,
+        ArgumentError,
         CatalogueError,
         DataError,
         EngineError,
@@ -49,13 +52,23 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "algebra.tensor_relations": ("TensorRelation",),
+    "api.array_functions": ("tensordot", "transpose"),
     "api.arrays": ("einsum",),
     "api.circuits": ("Circuit", "read_qasm"),
+    "api.contraction_expressions": ("ContractionExpression", "contract", "contract_expression"),
     "api.contraction_paths": ("ContractionPath", "contract_path"),
     "api.database": ("Database", "connect"),
     "errors": (
-        *("AlgebraError", "CatalogueError", "DataError", "EngineError", "KernelsError", "OutdatedPlanError"),
-        *("PackageError", "ParseError", "PlanError", "RightsError", "SemanticsError", "ShapeError"),
+        *("AlgebraError", "ArgumentError", "CatalogueError", "DataError", "EngineError", "KernelsError"),
+        *(
+            "OutdatedPlanError",
+            "PackageError",
+            "ParseError",
+            "PlanError",
+            "RightsError",
+            "SemanticsError",
+            "ShapeError",
+        ),
         *("SparseEinsumError", "StatisticsError"),
     ),
     "language.programs": ("function", "program", "read_program", "tensor"),
@@ -76,8 +89,10 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 __all__ = [
     "AlgebraError",
+    "ArgumentError",
     "CatalogueError",
     "Circuit",
+    "ContractionExpression",
     "ContractionPath",
     "CounterExample",
     "DataError",
@@ -109,6 +124,8 @@ __all__ = [
     "aggregate",
     "bound",
     "connect",
+    "contract",
+    "contract_expression",
     "contract_path",
     "einsum",
     "equivalent",
@@ -122,6 +139,8 @@ __all__ = [
     "read_qasm",
     "scalar",
     "tensor",
+    "tensordot",
+    "transpose",
     "vector",
     "where",
 ]

@@ -48,6 +48,10 @@ def _beginning_and_end(text: str) -> str:
     return f"{text[: _LONGEST_TEXT // 2]}\n... ({left_out:,} characters left out) ...\n{text[-_LONGEST_TEXT // 2 :]}"
 
 
+class ArgumentError(SparseEinsumError, TypeError, ValueError):
+    """An argument of a wrong type or value, for which numpy raises TypeError or ValueError."""
+
+
 class ShapeError(SparseEinsumError, ValueError):
     """Labels, axes and bounds that do not match."""
 

@@ -1,21 +1,24 @@
 """Contraction paths of products of several tensors: costs on sparse tensors next to those that opt_einsum computes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Integral
 
 import numpy as np
 import opt_einsum
 from opt_einsum.contract import PathInfo
 from opt_einsum.helpers import flop_count
 
+from sparseeinsum.api.einsum_operands import SparseOperand, entries_of, read_operand
+from sparseeinsum.api.einsum_options import Optimize, PathSearch, read_path_search
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.numpy_notation import read_arguments, read_subscripts
-from sparseeinsum.loading.sources.sparse_arrays import is_scipy
+from sparseeinsum.language.label_lists import read_arguments
+from sparseeinsum.language.numpy_notation import read_subscripts
 from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, Tree
-from sparseeinsum.rewrite.contraction_order import find_contraction_order, groups_in_order, path_of_tree, tree_of_path
+from sparseeinsum.rewrite.contraction_order import find_contraction_order, path_of_tree, steps_of_path, tree_of_path
 from sparseeinsum.statistics.estimate import Statistics, by_label
+from sparseeinsum.tracebacks import one_frame
 
 Path = list[tuple[int, ...]]
 
@@ -66,6 +69,7 @@ class ContractionPath:
         naive: The cost of one contraction of all operands.
         dense_optimal: The cost of the path that opt_einsum chooses for dense arrays.
         chosen: The cost of this path.
+        largest_intermediate: The most elements of a result of a step, as a dense array.
     """
 
     subscripts: str
@@ -74,6 +78,7 @@ class ContractionPath:
     naive: PathCost
     dense_optimal: PathCost
     chosen: PathCost
+    largest_intermediate: int
 
     def __str__(self) -> str:
         lines = [
@@ -105,70 +110,109 @@ def _row(step: ContractionStep) -> str:
     )
 
 
-def contract_path(*operands: object) -> tuple[Path, ContractionPath]:
+@one_frame
+def contract_path(
+    *operands: object,
+    optimize: Optimize = True,
+    memory_limit: int | str | None = None,
+    shapes: bool = False,
+    use_blas: bool = True,
+) -> tuple[Path, ContractionPath]:
     """Find the contraction order of a product that needs the fewest operations on entries that are not 0.
 
     Args:
         operands: As for `einsum`: subscripts such as 'ij,jk,kl->il', then operands, or every operand followed by its
-            labels. Operands are arrays, scipy.sparse matrices, or pairs of a shape and the number of entries that are
-            not 0, such as ((1000, 1000), 5000).
+            labels. Operands are arrays, sparse arrays, or pairs of a shape and the number of entries that are not 0,
+            such as ((1000, 1000), 5000).
+        optimize: True for the order that is best for these entries; or, as for `einsum`, a search of opt_einsum, which
+            looks at shapes alone, or a path, whose costs are computed.
+        memory_limit: The most elements of an intermediate result as a dense array, or 'max_input' for those of the
+            largest operand. An order that exceeds it is replaced by the one that opt_einsum finds for the limit.
+        shapes: Whether operands are shapes, such as (1000, 1000), of arrays without zeros.
+        use_blas: Whether the table names routines of BLAS.
 
     Returns:
-        The path in opt_einsum's format, which opt_einsum.contract and numpy.einsum accept, and an object that prints
-        as a table of the steps, with the operations on dense arrays and the estimated operations on sparse ones.
+        The path in opt_einsum's format, which `einsum`, opt_einsum.contract and numpy.einsum accept, and an object that
+        prints as a table of the steps, with the operations on dense arrays and the estimated operations on sparse ones.
 
     Raises:
         ParseError: The subscripts have a syntax error.
         ShapeError: The subscripts do not match the shapes of the operands.
         DataError: An operand is neither an array nor a shape with a number of entries.
+        ArgumentError: There is no such search, or the path does not contract the operands to one.
 
     >>> path, info = contract_path("ij,jk,kl->il", ((900, 1000), 900_000), ((1000, 1000), 2000), ((1000, 1000), 2000))
     >>> path
     [(1, 2), (0, 1)]
     """
     subscripts, tensors = read_arguments(operands)
-    measured = [_statistics(number, tensor) for number, tensor in enumerate(tensors, 1)]
-    shapes = [statistics.shape for statistics in measured]
-    read_subscripts(subscripts, [len(shape) for shape in shapes]).stretched_axes(shapes)  # checks the sizes
-    dense = _opt_einsum(subscripts, shapes, "auto")
+    measured = [_statistics(number, tensor, shapes) for number, tensor in enumerate(tensors, 1)]
+    bounds = [statistics.shape for statistics in measured]
+    parsed = read_subscripts(subscripts, [len(shape) for shape in bounds])
+    parsed.stretched_axes(bounds)  # checks the sizes
+    largest = max(map(math.prod, (*bounds, parsed.result_shape(bounds))))
+    search = read_path_search(optimize, len(bounds)).limited(largest if memory_limit == "max_input" else memory_limit)
+    dense = _opt_einsum(subscripts, bounds, PathSearch("auto", search.memory_limit), use_blas)
     inputs, output = dense.eq.split("->")
     terms = zip(inputs.split(","), measured, strict=True)
     factors = tuple(by_label(tuple(term), statistics) for term, statistics in terms)
     network = ContractionNetwork(factors, ("float64",) * len(factors), frozenset(output), dense.size_dict)
     estimates = ContractionEstimates(network)
-    tree = find_contraction_order(estimates)
-    path: Path = path_of_tree(tree, len(factors)) or [(0,)]
-    ours = _opt_einsum(dense.eq, shapes, path)
-    theirs = tree_of_path(dense.path, len(factors))
-    estimates.visit(theirs)
+    chosen = _best(estimates, dense, bounds, use_blas) if search.optimize == "auto" else None
+    if chosen is None or chosen.largest_intermediate > (search.memory_limit or math.inf):
+        chosen = _opt_einsum(dense.eq, bounds, search, use_blas)
+    path: Path = [tuple(step) for step in chosen.path]
+    ours, theirs = tree_of_path(path, len(factors)), tree_of_path(dense.path, len(factors))
+    for tree in (ours, theirs):
+        estimates.visit(tree)
     info = ContractionPath(
         dense.eq,
         path,
-        tuple(_steps(ours, estimates, tree)),
+        tuple(_steps(chosen, estimates)),
         PathCost(float(dense.naive_cost), _naive(network)),
         PathCost(float(dense.opt_cost), _multiplications(estimates, theirs)),
-        PathCost(float(ours.opt_cost), _multiplications(estimates, tree)),
+        PathCost(float(chosen.opt_cost), _multiplications(estimates, ours)),
+        int(chosen.largest_intermediate),
     )
     return path, info
 
 
-def _opt_einsum(subscripts: str, shapes: Sequence[tuple[int, ...]], optimize: str | Path) -> PathInfo:
-    return opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)[1]
+def _best(
+    estimates: ContractionEstimates, dense: PathInfo, bounds: Sequence[tuple[int, ...]], use_blas: bool
+) -> PathInfo:
+    """The path that is best for the entries."""
+    count = len(estimates.network.factors)
+    path = path_of_tree(find_contraction_order(estimates), count) or [(0,)]
+    return _opt_einsum(dense.eq, bounds, PathSearch(tuple(path)), use_blas)
 
 
-def _statistics(number: int, operand: object) -> Statistics:
+def _opt_einsum(subscripts: str, bounds: Sequence[tuple[int, ...]], search: PathSearch, use_blas: bool) -> PathInfo:
+    return opt_einsum.contract_path(
+        subscripts,
+        *bounds,
+        shapes=True,
+        optimize=search.optimize,
+        memory_limit=search.memory_limit,
+        use_blas=use_blas,
+    )[1]
+
+
+def _statistics(number: int, operand: object, shapes: bool) -> Statistics:
     """The entries and the distinct indices of an operand, counted or from its description."""
-    if isinstance(operand, tuple):
+    if shapes and isinstance(operand, tuple | list) and all(isinstance(bound, Integral) for bound in operand):
+        return _described_statistics(number, (tuple(map(int, operand)), math.prod(map(int, operand))))
+    if shapes or isinstance(operand, tuple):
         return _described_statistics(number, operand)
-    array: Any = operand if is_scipy(operand) else np.asarray(operand)
-    if not array.ndim:
-        return Statistics(float(np.count_nonzero(array)), (), ())
-    places = array.nonzero()
-    distinct = tuple(float(len(np.unique(axis))) for axis in places)
-    return Statistics(float(len(places[0])), distinct, array.shape)
+    array = read_operand(number, operand)
+    if isinstance(array, SparseOperand) and array.fill:
+        return _described_statistics(number, (array.shape, math.prod(array.shape)))
+    entries = entries_of(array)
+    present = entries.coordinates[:, entries.values != 0]
+    distinct = tuple(float(len(np.unique(indices))) for indices in present)
+    return Statistics(float(present.shape[1]), distinct, array.shape)
 
 
-def _described_statistics(number: int, operand: tuple[object, ...]) -> Statistics:
+def _described_statistics(number: int, operand: object) -> Statistics:
     """The statistics of an operand that is given as a shape and a number of entries."""
     match operand:
         case (tuple() as shape, int() | float() as entries) if all(isinstance(bound, int) for bound in shape):
@@ -180,33 +224,29 @@ def _described_statistics(number: int, operand: tuple[object, ...]) -> Statistic
             distinct = tuple(min(float(bound), float(entries)) for bound in shape)
             return Statistics(float(entries), distinct, shape)
         case _:
+            shown = f"the tuple {operand!r}" if isinstance(operand, tuple) else f"of type {type(operand).__name__}"
             raise DataError(
-                f"operand {number} is the tuple {operand!r}; write a shape and a number of entries, as in "
-                "((1000, 1000), 5000), or give an array"
+                f"operand {number} is {shown}; write a shape and a number of entries, "
+                "as in ((1000, 1000), 5000), or give an array"
             )
 
 
-def _steps(info: PathInfo, estimates: ContractionEstimates, tree: Tree) -> list[ContractionStep]:
-    """The steps of a path, from the costs of opt_einsum and the estimates of the tree."""
-    rows = zip(
-        info.contraction_list, info.scale_list, groups_in_order(tree) or [estimates.network.everything], strict=True
-    )
-    result = []
-    for (_, removed, current, remaining, blas), scaling, group in rows:
+def _steps(info: PathInfo, estimates: ContractionEstimates) -> Iterator[ContractionStep]:
+    """The steps of a path, from the costs of opt_einsum and the estimates of its joins."""
+    count = len(estimates.network.factors)
+    rows = zip(info.contraction_list, info.scale_list, steps_of_path(info.path, count), strict=True)
+    for (_, removed, current, remaining, blas), scaling, (group, joins) in rows:
         labels = current.split("->")[0].split(",")
         flops = flop_count(set().union(*labels), bool(removed), len(labels), info.size_dict)
-        result.append(
-            ContractionStep(
-                scaling,
-                blas or "",
-                current,
-                ",".join(remaining or ()) + f"->{info.output_subscript}",
-                float(flops),
-                estimates.join(*tree[group]) if group in tree else 0.0,
-                estimates.entries(group),
-            )
+        yield ContractionStep(
+            scaling,
+            blas or "",
+            current,
+            ",".join(remaining or ()) + f"->{info.output_subscript}",
+            float(flops),
+            _multiplications(estimates, joins),
+            estimates.entries(group),
         )
-    return result
 
 
 def _multiplications(estimates: ContractionEstimates, tree: Tree) -> float:

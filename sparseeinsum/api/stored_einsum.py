@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from sparseeinsum.api.einsum_arguments import check_dtypes, for_booleans, read_operand
+from sparseeinsum.api.einsum_arguments import check_dtypes, for_booleans
+from sparseeinsum.api.einsum_operands import SparseOperand, read_operand
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.numpy_notation import RESULT_NAME, Subscripts, read_subscripts
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.loading.load import load
-from sparseeinsum.loading.sources.input_data import ColumnSelection
-from sparseeinsum.loading.sources.readers import read
-from sparseeinsum.loading.sources.sparse_arrays import is_scipy
+from sparseeinsum.loading.sources.input_data import DenseArray, EntryArrays, InputData
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.pipeline.plan_cache import PlanCache
 from sparseeinsum.pipeline.run_options import RunOptions
@@ -43,7 +42,7 @@ def einsum_of_stored(
         operands: The names of tensors, and arrays.
         join: Joins the values of the operands.
         agg: The aggregate over the labels that the result lacks.
-        fill: The value of absent entries of arrays of scipy.
+        fill: The value of absent entries of sparse arrays that have no fill of their own.
         optimizer: The search for a plan.
     """
     with engine.protected():
@@ -67,12 +66,15 @@ def _load(engine: Engine, number: int, operand: object, fill: Number, stack: Exi
     """Store an array as a tensor until the stack is closed."""
     if isinstance(operand, list | tuple):
         raise DataError(f"operand {number} is a {type(operand).__name__}; give an array or the name of a tensor")
-    array = read_operand(number, operand)
+    array = read_operand(number, operand, fill)
     check_dtypes([array.dtype], number)
-    name, is_sparse = temporary_name(f"operand_{number}"), is_scipy(array)
-    description = TensorDescription(name, fill=fill if is_sparse else 0)
-    data = read(description, array, ColumnSelection())
-    stored = load(engine, description, data, None, sum_duplicates=is_sparse)  # as scipy adds up repeated entries
+    name = temporary_name(f"operand_{number}")
+    if isinstance(array, SparseOperand):
+        description = TensorDescription(name, fill=array.fill)
+        data: InputData = EntryArrays(array.coordinates, array.values, array.shape)
+    else:
+        description, data = TensorDescription(name, fill=0), DenseArray(array)
+    stored = load(engine, description, data, None, sum_duplicates=False)
     stack.callback(drop_tensor, engine, name)
     return stored
 

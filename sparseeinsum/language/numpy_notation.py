@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
-from types import EllipsisType
+from functools import reduce
 
 import opt_einsum
 
@@ -70,6 +69,14 @@ class Subscripts:
             tuple(axis for axis, label in enumerate(term) if shape[axis] == 1 != sizes[label][0])
             for term, shape in zip(self.terms, shapes, strict=True)
         )
+
+    def result_shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """The shape of the result of operands whose sizes fit together; axes of size 1 stretch."""
+        sizes: dict[str, int] = {}
+        for term, shape in zip(self.terms, shapes, strict=True):
+            for label, size in zip(term, shape, strict=True):
+                sizes[label] = size if sizes.get(label, 1) == 1 else sizes[label]
+        return tuple(sizes[label] for label in self.output)
 
     def _sizes_in_operand(self, number: int, shape: tuple[int, ...]) -> dict[str, int]:
         sizes: dict[str, int] = {}
@@ -174,48 +181,6 @@ def _label_names(terms: tuple[tuple[str, ...], ...]) -> dict[str, str]:
         name = label.lower() if label.isascii() and label.isalpha() else f"d{len(names)}"
         names[label] = name if name not in names.values() else f"{name}_{len(names)}"
     return names
-
-
-def read_arguments(arguments: Sequence[object]) -> tuple[str, tuple[object, ...]]:
-    """The arguments of einsum as subscripts and operands. Lists of whole numbers become subscripts, as in numpy.
-
-    Raises:
-        ParseError: There is no operand, or a list of labels has something else than whole numbers and Ellipsis.
-    """
-    first = arguments[0] if arguments else ""
-    if isinstance(first, str):
-        return first, tuple(arguments[1:])
-    if len(arguments) < 2:
-        raise ParseError(f"the subscripts are not a text; {_EXAMPLE}", repr(first), 1, 1)
-    operands, lists = arguments[: len(arguments) // 2 * 2 : 2], arguments[1::2]
-    inputs = ",".join(_subscript(labels) for labels in lists)
-    output = f"->{_subscript(arguments[-1])}" if len(arguments) % 2 else ""
-    return inputs + output, tuple(operands)
-
-
-def _subscript(labels: object) -> str:
-    try:
-        return "".join(_symbol(label) for label in labels)  # type: ignore[attr-defined]  # anything iterable
-    except TypeError:
-        problem = "the labels of an operand are a list of whole numbers and Ellipsis, as in einsum(A, [0, 1], [1, 0])"
-        raise ParseError(problem, repr(labels), 1, 1) from None
-
-
-def _symbol(label: object) -> str:
-    """The letter for a whole number; letters sort as the numbers do."""
-    if isinstance(label, EllipsisType):
-        return _ELLIPSIS
-    if isinstance(label, bool):
-        raise TypeError
-    number = operator.index(label)  # type: ignore[arg-type]  # raises TypeError itself
-    if not 0 <= number < len(_letters()):
-        raise ParseError(f"label {number} is not from 0 to {len(_letters()) - 1}", repr(label), 1, 1)
-    return _letters()[number]
-
-
-@cache
-def _letters() -> tuple[str, ...]:
-    return tuple(character for character in map(chr, range(0x10000)) if character.isalpha())
 
 
 def read_subscripts(subscripts: str, ranks: Sequence[int]) -> Subscripts:

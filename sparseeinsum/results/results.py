@@ -127,22 +127,25 @@ class TensorResult:
         greatest, indices = rows.greatest(count, least)
         return greatest.reshape(*others, count), indices.reshape(*others, count)
 
-    def to_scipy(self) -> "scipy.sparse.csr_array":
-        """A sparse matrix of the entries that are not the fill, for tensors with two axes and the fill 0.
+    def to_scipy(self) -> "scipy.sparse.csr_array | scipy.sparse.coo_array":
+        """A sparse array of the entries that are not the fill: a csr_array if it has two axes, otherwise a coo_array.
 
         Raises:
-            ShapeError: The tensor has another number of axes.
+            ShapeError: The tensor has no axes.
             SemanticsError: The tensor has another fill; scipy would read absent entries as 0.
             PackageError: The package scipy is not installed.
         """
-        if len(self.shape) != 2:
-            raise ShapeError(f"{self.name} has {len(self.shape)} axes; a scipy.sparse matrix has 2")
-        self._check_no_fill("a scipy.sparse matrix", "to_numpy(), or arrow() for the entries")
+        if not self.shape:
+            raise ShapeError(f"{self.name} has no axes; a sparse array of scipy has some")
+        self._check_no_fill("a sparse array of scipy", "to_numpy(), or arrow() for the entries")
         with _needing("scipy"):
             import scipy.sparse  # noqa: PLC0415  # an optional dependency
 
         coordinates, values = self._tensor_rows.entries()
-        return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
+        if len(self.shape) == 2:
+            return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
+        entries: Any = (values, coordinates)  # the stubs have at most two axes
+        return scipy.sparse.coo_array(entries, shape=self.shape)
 
     def to_sparse(self) -> "sparse.COO":
         """An array of pydata/sparse with the entries that are not the fill, of any rank and with any fill.

@@ -131,16 +131,24 @@ def _opt_einsum_orders(estimates: ContractionEstimates) -> Iterator[Tree]:
 def tree_of_path(path: Sequence[Sequence[int]], count: int) -> Tree:
     """A path in opt_einsum's format as a tree; a step of more than two operands joins them from left to right."""
     tree: Tree = {}
+    for _, joins in steps_of_path(path, count):
+        tree |= joins
+    return tree
+
+
+def steps_of_path(path: Sequence[Sequence[int]], count: int) -> Iterator[tuple[int, Tree]]:
+    """For every step of a path in opt_einsum's format, the group that it makes, and its joins from left to right."""
     waiting = [1 << position for position in range(count)]
     for step in path:
-        first, *others = [waiting[position] for position in step]
+        joins: Tree = {}
+        group, *others = [waiting[position] for position in step]
         for position in sorted(step, reverse=True):
             del waiting[position]
         for other in others:
-            tree[first | other] = first, other
-            first |= other
-        waiting.append(first)
-    return tree
+            joins[group | other] = group, other
+            group |= other
+        waiting.append(group)
+        yield group, joins
 
 
 def path_of_tree(tree: Tree, count: int) -> list[tuple[int, ...]]:

@@ -1,6 +1,7 @@
 """`se.contract_path` reports opt_einsum's path and the work that sparse operands leave."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import opt_einsum
@@ -127,3 +128,60 @@ def test_subscripts_that_do_not_fit(
 def test_tuples_that_are_no_shape_with_a_count(operand: object, message: str) -> None:
     with pytest.raises(se.DataError, match=message):
         se.contract_path("ij->i", operand)
+
+
+def test_shapes_stand_for_arrays_without_zeros() -> None:
+    shapes = [(40, 50), (50, 60), (60, 3)]
+    path, info = se.contract_path("ij,jk,kl->il", *shapes, shapes=True)
+    assert (path, info) == se.contract_path("ij,jk,kl->il", *map(np.ones, shapes))
+    assert (
+        info.largest_intermediate
+        == opt_einsum.contract_path("ij,jk,kl->il", *shapes, shapes=True)[1].largest_intermediate
+    )
+    with pytest.raises(se.DataError, match="operand 1 is of type ndarray; write a shape and a number of entries"):
+        se.contract_path("ij->i", np.eye(2), shapes=True)
+
+
+@pytest.mark.parametrize(
+    "optimize", ["greedy", "optimal", "dp", False, [(0, 1), (0, 1)], [(0, 1, 2)], [(2,), (0, 1, 2)]]
+)
+def test_searches_of_opt_einsum_and_paths(optimize: Any) -> None:  # noqa: ANN401  # what opt_einsum takes
+    operands = [np.ones((9, 10)), scipy.sparse.eye_array(10).toarray(), np.eye(10)]
+    path, info = se.contract_path("ij,jk,kl->il", *operands, optimize=optimize)
+    expected = opt_einsum.contract_path("ij,jk,kl->il", *operands, optimize=optimize)
+    assert path == [tuple(step) for step in expected[0]]
+    assert info.chosen.dense_flops == expected[1].opt_cost
+    assert [step.current for step in info.steps] == [contraction[2] for contraction in expected[1].contraction_list]
+    assert 0 < info.chosen.multiplications < info.chosen.dense_flops
+
+
+def test_memory_limit() -> None:
+    shapes = [(2, 30), (30, 3), (30, 4), (2, 3, 4)]
+    subscripts = "ab,bc,bd,acd->"
+    free = se.contract_path(subscripts, *shapes, shapes=True)
+    limits: list[Any] = [free[1].largest_intermediate, -1, None, 10**9]
+    for limit in limits:
+        assert se.contract_path(subscripts, *shapes, shapes=True, memory_limit=limit) == free
+    lower = free[1].largest_intermediate - 1
+    path, _ = se.contract_path(subscripts, *shapes, shapes=True, memory_limit=lower)
+    assert path == opt_einsum.contract_path(subscripts, *shapes, shapes=True, memory_limit=lower)[0]
+    _, info = se.contract_path("a,b->ab", (20,), (30,), shapes=True, memory_limit="max_input")
+    assert info.largest_intermediate == 600
+    for limit in (0, -2, "all"):
+        with pytest.raises(se.ArgumentError, match=r"memory_limit is .*; it must be the most elements"):
+            se.contract_path(subscripts, *shapes, shapes=True, memory_limit=limit)
+    assert not any(
+        step.blas for step in se.contract_path("ij,jk", (2, 3), (3, 4), shapes=True, use_blas=False)[1].steps
+    )
+
+
+def test_operands_of_other_libraries() -> None:
+    sparse = pytest.importorskip("sparse")
+    matrix = np.eye(30)
+    expected = se.contract_path("ij,jk,kl->il", matrix, matrix, np.ones((30, 2)))
+    assert (
+        se.contract_path("ij,jk,kl->il", sparse.COO.from_numpy(matrix), matrix.tolist(), np.ones((30, 2))) == expected
+    )
+    filled = sparse.COO(np.array([[0], [0]]), np.array([1.0]), shape=(30, 30), fill_value=1.0)
+    _, info = se.contract_path("ij,jk", filled, matrix)
+    assert info.chosen.multiplications == 900

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from numpy_einsum import Array, assert_same, check, einsum_in, filled
+from numpy_einsum import Array, assert_same, check, einsum_in, filled, planned
 
 import sparseeinsum as se
-from sparseeinsum.api.einsum_arguments import read_call
+from sparseeinsum.api.einsum_operands import as_dense
 
 FORMATS: list[Callable[[Array], Any]] = [
     scipy.sparse.csr_array,
@@ -81,5 +81,5 @@ def test_entries_that_a_sparse_matrix_lacks_are_zero_also_beside_infinity() -> N
 
 def test_sparse_operands_whose_axis_stretches_keep_their_fill() -> None:
     matrix = scipy.sparse.coo_array(([1.0, 2.0, 4.0], ([0, 0, 0], [1, 1, 2])), shape=(1, 4))
-    call = read_call(["ij,ij->ij", matrix, np.zeros((2, 4))], join="+", agg="min", fill=np.inf)
-    np.testing.assert_array_equal(call.operands["u"], [np.inf, 3, 4, np.inf])
+    call = planned("ij,ij->ij", matrix, np.zeros((2, 4)), join="+", agg="min", fill=np.inf)
+    np.testing.assert_array_equal(as_dense(call.operands["u"]), [np.inf, 3, 4, np.inf])

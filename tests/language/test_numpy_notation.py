@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from numpy_einsum import FORMS, Array, assert_same, calls, filled
+from numpy_einsum import FORMS, Array, assert_same, calls, filled, planned
 
 import sparseeinsum as se
-from sparseeinsum.api.einsum_arguments import read_call
+from sparseeinsum.api.einsum_operands import as_dense
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.numpy_notation import RESULT_NAME
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -33,8 +33,8 @@ DTYPES = (
 
 def evaluated(*arguments: Any, **keywords: Any) -> Array:  # noqa: ANN401  # whatever einsum takes
     """The value of the program of a call; its dtype is the one that later stages get."""
-    call = read_call(arguments, **keywords)
-    result = evaluate_program(call.program, call.operands)[RESULT_NAME]
+    call = planned(*arguments, **keywords)
+    result = evaluate_program(call.program, {name: as_dense(data) for name, data in call.operands.items()})[RESULT_NAME]
     inputs = {
         name: Tensor(name, tuple(Axis(f"a{axis}", bound) for axis, bound in enumerate(array.shape)), array.dtype.name)
         for name, array in call.operands.items()

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.api.einsum_arguments import read_call
-from sparseeinsum.language.numpy_notation import RESULT_NAME
+from sparseeinsum.api.arrays import compute_in
+from sparseeinsum.api.einsum_arguments import EinsumCall, plan_call
+from sparseeinsum.api.einsum_operands import read_operands
 
 Array = NDArray[Any]
 
@@ -193,13 +194,16 @@ def check(*arguments: Any, optimizer: str = "dp") -> None:  # noqa: ANN401  # wh
     assert_same(se.einsum(*arguments, optimizer=optimizer), expected)
 
 
+def planned(*arguments: Any, fill: float = 0, join: str = "*", agg: str = "sum") -> EinsumCall:  # noqa: ANN401
+    """The program of a call of `se.einsum`."""
+    text, operands = read_operands(arguments, fill)
+    return plan_call(text, operands, join, agg)
+
+
 def einsum_in(db: se.Database, *arguments: Any, optimizer: str = "dp", **keywords: Any) -> Array:  # noqa: ANN401  # as einsum
     """`se.einsum` in an open database, which is faster."""
-    call = read_call(arguments, **keywords)
-    for name, data in call.operands.items():
-        db.tensor(name, data, fill=keywords.get("fill", 0) if scipy.sparse.issparse(data) else 0)
-    results = db.run(call.program, optimizer=optimizer, layout="any", nonfinite="allow")
-    return call.convert(results[RESULT_NAME].to_numpy())
+    call = planned(*arguments, **keywords)
+    return call.convert(compute_in(db, call, optimizer).to_numpy())
 
 
 @st.composite

@@ -54,9 +54,7 @@ def as_array(name: str, data: object) -> NDArray[Any]:
     Raises:
         DataError: The data are no array, or a value is masked.
     """
-    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
-        masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
-        raise DataError(f"tensor {name}, {position_of(masked, data)}: the value is masked; fill masked values first")
+    refuse_masked(f"tensor {name}", data)
     try:
         array = np.asarray(data)
     except (ValueError, TypeError) as error:
@@ -72,3 +70,14 @@ def as_array(name: str, data: object) -> NDArray[Any]:
             "pyarrow.Table.from_pylist(rows)"
         )
     return array
+
+
+def refuse_masked(name: str, data: object) -> None:
+    """Refuse masked values; `name` says whose they are.
+
+    Raises:
+        DataError: A value is masked.
+    """
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        masked = np.ravel_multi_index(np.nonzero(np.ma.getmaskarray(data)), data.shape)[0]
+        raise DataError(f"{name}, {position_of(masked, data)}: the value is masked; fill masked values first")
