@@ -23,7 +23,7 @@ from sparseeinsum.language.linear_algebra import (
     transposed,
 )
 from sparseeinsum.language.macros import MACROS
-from sparseeinsum.language.parsing import Report
+from sparseeinsum.language.parse_trees import Report
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundExpression,

@@ -52,6 +52,8 @@ _TERMINALS = {
     "MINUS": "an operator",
     "STAR": "an operator",
     "SLASH": "an operator",
+    "PERCENT": "an operator",
+    "_DOUBLE_SLASH": "an operator",
     "AT": "an operator",
     "_TRANSPOSE": "an operator",
     "_POWER": "an operator",
@@ -108,8 +110,6 @@ def _describe_token(token: Token) -> str:
 
 
 def _hint(token: Token, expected: set[str]) -> str:
-    if token.type == "COMPARISON" and "PLUS" in expected:
-        return "; comparisons do not chain: write A[i] < B[i] and B[i] < C[i]"
     if expected in ({"LSQB"}, {"LSQB", "EQUAL"}):
         return "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
     if token.type == "_NEWLINE":

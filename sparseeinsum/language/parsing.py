@@ -1,11 +1,11 @@
 """Language: parses program text to syntax trees with positions."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any, Protocol
 
-from lark import Lark, Token, Tree, UnexpectedInput, v_args
+from lark import Token, Tree, v_args
 from lark.exceptions import VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
@@ -13,7 +13,7 @@ from lark.visitors import Transformer_NonRecursive
 from sparseeinsum.errors import ParseError, SparseEinsumError
 from sparseeinsum.language.expression_checks import check_labelled, with_limited_depth
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_statement, explain_syntax_error
+from sparseeinsum.language.parse_trees import Report, expression_tree, parse_tree
 from sparseeinsum.language.scalar import complex_number, negated_number
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
@@ -34,19 +34,12 @@ from sparseeinsum.language.syntax import (
     Statement,
     TensorReference,
     is_promoted,
+    write_expression,
 )
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import FUNCTIONS
 
 _COMPARISONS = {FUNCTIONS[name].symbol: name for name in ("lt", "le", "gt", "ge", "eq", "ne")}
-
-
-Report = Callable[[ParseError], None]
-
-
-def raise_error(error: ParseError) -> None:
-    """A `Report` that stops at the first error."""
-    raise error
 
 
 class FileAccess(Protocol):
@@ -72,7 +65,7 @@ def parse(source: SourceText, parameters: Parameters, files: FileAccess, report:
         ParseError: The text has a syntax error; the message has the line, the column and what was expected there.
     """
     builder = _SyntaxBuilder(source, (), parameters, files)
-    for tree in _parse_tree(source, report).children:
+    for tree in parse_tree(source, report).children:
         try:
             assert isinstance(tree, Tree)
             yield from builder.statements(tree)
@@ -87,53 +80,8 @@ def parse_join(text: str, operands: tuple[str, ...]) -> Expression:
         ParseError: The text has a syntax error; the message has the line, the column and what was expected there.
     """
     source = SourceText(text)
-    try:
-        expression = _SyntaxBuilder(source, operands).expression(_parser().parse(text, start="expression"))
-    except UnexpectedInput as error:
-        raise explain_syntax_error(error, source) from None
+    expression = _SyntaxBuilder(source, operands).expression(expression_tree(source))
     return with_limited_depth(expression, source)
-
-
-def _parse_tree(source: SourceText, report: Report) -> Tree[Token]:
-    """The parse tree of a text; statements with syntax errors are reported and left out."""
-    text = source.text
-    while True:
-        try:
-            return _parser().parse(text, start="start")
-        except UnexpectedInput as unexpected:
-            error = explain_syntax_error(unexpected, source)
-            report(error)
-            remaining = blank_out_statement(text, error.line)
-            if remaining == text:
-                return Tree("start", [])
-            text = remaining
-
-
-@cache
-def _parser() -> Lark:
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
-        parser="lalr",
-        start=["start", "expression"],
-        propagate_positions=True,
-        maybe_placeholders=True,
-        postlex=_JoinLines(),
-    )
-
-
-class _JoinLines:
-    """Drops line ends inside brackets and parentheses, so that an expression can have several lines."""
-
-    always_accept = (ALWAYS_ALLOWED,)
-
-    def process(self, tokens: Iterator[Token]) -> Iterator[Token]:
-        """The tokens, without the line ends inside brackets and parentheses."""
-        depth = 0
-        for token in tokens:
-            depth += {"LPAR": 1, "LSQB": 1, "RPAR": -1, "RSQB": -1}.get(token.type, 0)
-            if token.type != "_NEWLINE" or depth <= 0:
-                yield token
 
 
 def _call(name: str) -> object:
@@ -173,7 +121,7 @@ _Properties = tuple[dtypes.Number | None, str | None, Position]  # fill, dtype, 
 class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     """Converts parse trees to syntax trees: a method for every rule of the grammar, with the name of the rule."""
 
-    mul, div, pow = (_call(name) for name in ("mul", "div", "pow"))
+    mul, div, mod, pow = (_call(name) for name in ("mul", "div", "mod", "pow"))
     matmul, transpose = _call(MATRIX_PRODUCT), _call(TRANSPOSE)
     add, sub = _sum("add", 1), _sum("sub", -1)
     or_, and_, not_ = (_call(name) for name in ("or", "and", "not"))
@@ -277,9 +225,20 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
                 return FunctionCall("neg", None, tuple(arguments), self.position(meta))
 
     @v_args(meta=True)
-    def compare(self, meta: Meta, children: list[object]) -> FunctionCall:
-        first, symbol, second = children
-        return FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), self.position(meta))  # type: ignore[arg-type]  # by grammar
+    def compare(self, meta: Meta, children: list[Any]) -> Expression:
+        """A comparison; a chain of several, such as a < b <= c, is a < b and b <= c."""
+        at = self.position(meta)
+        terms, symbols = children[::2], children[1::2]
+        comparisons: list[Expression] = [
+            FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), at)
+            for symbol, first, second in zip(symbols, terms[:-1], terms[1:], strict=True)
+        ]
+        return reduce(lambda first, second: FunctionCall("and", None, (first, second), at), comparisons)
+
+    @v_args(meta=True)
+    def floor_divide(self, meta: Meta, arguments: list[Expression]) -> Expression:
+        floor = FunctionCall("floor", None, (FunctionCall("div", None, tuple(arguments)),))
+        raise self._error(f"there is no //; write {write_expression(floor)}", self.position(meta))
 
     @v_args(meta=True)
     def reference(self, meta: Meta, children: tuple[Token, list[tuple[str, int]] | None]) -> TensorReference:
