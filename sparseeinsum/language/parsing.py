@@ -11,7 +11,9 @@ from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from sparseeinsum.errors import ParseError, SparseEinsumError
+from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.expression_checks import check_labelled, with_limited_depth
+from sparseeinsum.language.index_syntax import affine_index, limit
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_trees import Report, expression_tree, parse_tree
 from sparseeinsum.language.scalar import complex_number, negated_number
@@ -24,6 +26,7 @@ from sparseeinsum.language.syntax import (
     Expression,
     FunctionCall,
     Import,
+    IndexedReference,
     MatrixAssignment,
     MatrixDeclaration,
     MatrixName,
@@ -113,6 +116,7 @@ _CONSTANTS: dict[str, dtypes.Number] = {
 }
 
 
+_Indices = list[tuple[str, int] | AffineIndex]  # labels with their tiles, and other indices
 _Axes = tuple[tuple[str, int | None], ...]
 _Origin = tuple[str, tuple[str, ...] | None, str | None]  # relation, columns of the indices, column of the values
 _Properties = tuple[dtypes.Number | None, str | None, Position]  # fill, dtype, place of the statement
@@ -166,8 +170,11 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def _error(self, problem: str, at: Position) -> ParseError:
         return at.error(problem, self._source)
 
-    def labels(self, labels: list[tuple[str, int]]) -> list[tuple[str, int]]:
-        return labels
+    def indices(self, indices: list[tuple[str, int] | AffineIndex]) -> list[tuple[str, int] | AffineIndex]:
+        return indices
+
+    def affine(self, children: list[Expression]) -> AffineIndex:
+        return affine_index(with_limited_depth(children[0], self._source), self._source)
 
     @v_args(meta=True)
     def label(self, meta: Meta, children: list[object]) -> tuple[str, int]:
@@ -241,11 +248,25 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         raise self._error(f"there is no //; write {write_expression(floor)}", self.position(meta))
 
     @v_args(meta=True)
-    def reference(self, meta: Meta, children: tuple[Token, list[tuple[str, int]] | None]) -> TensorReference:
-        name, written = children
-        labels = written or []
+    def reference(self, meta: Meta, children: tuple[Token, _Indices | None]) -> TensorReference | IndexedReference:
+        return self._reference(*children, self.position(meta))
+
+    def _reference(self, name: str, indices: _Indices | None, at: Position) -> TensorReference | IndexedReference:
+        written = indices or []
+        labels = [index for index in written if not isinstance(index, AffineIndex)]
         tiles = tuple(dict.fromkeys((label.lower(), tile) for label, tile in labels if tile > 1))
-        return TensorReference(str(name), tuple(label for label, _ in labels), tiles, self.position(meta))
+        if len(labels) == len(written):
+            return TensorReference(str(name), tuple(label for label, _ in labels), tiles, at)
+        plain = tuple(index if isinstance(index, AffineIndex) else index[0] for index in written)
+        return IndexedReference(str(name), plain, tiles, at)
+
+    @v_args(meta=True)
+    def target(self, meta: Meta, children: tuple[Token, _Indices | None]) -> TensorReference:
+        reference = self._reference(*children, self.position(meta))
+        if isinstance(reference, IndexedReference):
+            problem = f"{write_expression(reference)} is on the left side, whose indices are labels"
+            raise self._error(f"{problem}; shift the indices on the right side, as in Y[i] = A[i + 1]", reference.at)
+        return reference
 
     @v_args(meta=True)
     def bare(self, meta: Meta, names: list[Token]) -> TensorReference | MatrixName | NumberLiteral:
@@ -272,11 +293,13 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def call(self, meta: Meta, children: list[object]) -> FunctionCall:
         name, labels, *arguments = children
         assert labels is None or isinstance(labels, list)
-        named = None if labels is None else tuple(label for label, _ in labels)
-        for label, tile in labels or ():
-            if tile > 1:
-                problem = f"{name}[{label}:{tile}] names a label; only references have tiles"
+        for label in labels or ():
+            if isinstance(label, AffineIndex):
+                raise self._error(f"{label} is no label; {name}[j](...) names labels", self.position(meta))
+            if label[1] > 1:
+                problem = f"{name}[{label[0]}:{label[1]}] names a label; only references have tiles"
                 raise self._error(problem, self.position(meta))
+        named = None if labels is None else tuple(label for label, _ in labels)
         return FunctionCall(str(name), named, tuple(arguments), self.position(meta))  # type: ignore[arg-type]  # by grammar
 
     @v_args(meta=True)
@@ -330,12 +353,19 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         assert self._files is not None
         return self._files.include(_unquoted(tokens[0]), self.position(meta))
 
-    def assignment(self, children: list[Expression]) -> tuple[Statement]:
-        target, value = children
+    def assignment(self, children: list[Any]) -> tuple[Statement]:
+        target, value, limits = children
         assert isinstance(target, TensorReference)
         value = with_limited_depth(value, self._source)
         check_labelled(value, self._source)
-        return (Assignment(target, value),)
+        return (Assignment(target, value, limits or ()),)
+
+    def limits(self, limits: list[Limit]) -> tuple[Limit, ...]:
+        return tuple(limits)
+
+    def limit(self, children: list[Any]) -> Limit:
+        index, symbol, bound = children
+        return limit(index, str(symbol), bound, self._source)
 
     @v_args(meta=True)
     def matrix_assignment(self, meta: Meta, children: list[Any]) -> tuple[Statement]:

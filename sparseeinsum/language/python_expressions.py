@@ -13,6 +13,7 @@ from sparseeinsum.language.syntax import (
     Declaration,
     Expression,
     FunctionCall,
+    IndexedReference,
     NumberLiteral,
     RangeExpression,
     TensorReference,
@@ -382,8 +383,8 @@ def _check_aggregates_have_labels(expression: Expression) -> None:
 def _labels_as_written(expression: Expression) -> Iterator[str]:
     """The labels of an expression as they are written, in upper or lower case."""
     match expression:
-        case TensorReference(_, labels):
-            yield from labels
+        case TensorReference() | IndexedReference():
+            yield from expression.labels
         case RangeExpression(_, label):
             yield label
         case FunctionCall(_, _, arguments):
