@@ -21,7 +21,7 @@ from sparseeinsum.kernels.array_functions import array_functions
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.matrix_statements import Shapes
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parsing import raise_error
+from sparseeinsum.language.parse_trees import raise_error
 from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import Assignment, SourceText, Statement

@@ -9,6 +9,7 @@ from sparseeinsum.language.joins import JoinLowering, check_name
 from sparseeinsum.language.label_bounds import resolve_bounds
 from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
 from sparseeinsum.language.names import ProgramNames
+from sparseeinsum.language.selections import select_indices
 from sparseeinsum.language.syntax import (
     Assignment,
     Expression,
@@ -60,6 +61,10 @@ class _AssignmentLowering:
         if len(set(labels)) < len(labels):
             raise self.names.error(f"a label occurs twice on the left side of {target.tensor}", target.at)
         written = replace(self.assignment, value=self._without_one_hot(self.assignment.value))
+        selected, self.einsums = select_indices(written, self.names, self._promoted_among)
+        if selected is None:
+            return self.einsums
+        written = replace(written, value=selected)
         value = resolve_bounds(written, self.names.declared.get(target.tensor), self.names.error)
         if self._add_directly(value, labels):
             return self.einsums

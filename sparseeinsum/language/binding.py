@@ -5,14 +5,16 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError, ShapeError
-from sparseeinsum.language.eingraph import DeclaredTensor, EinGraph, EinSum, Program, matches_registration
+from sparseeinsum.language.eingraph import SELECT, DeclaredTensor, EinGraph, EinSum, Program, matches_registration
 from sparseeinsum.language.expression_checks import MOST_NESTED
 from sparseeinsum.language.generated import GeneratedTensor, with_axis_bounds
+from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, with_bounds
 from sparseeinsum.language.scalar import count_function, evaluated_dtype
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
-from sparseeinsum.operators.expressions import Call, Literal, Scalar
+from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
 
@@ -47,7 +49,7 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
     return EinGraph(MappingProxyType(tensors), einsums, program.outputs)
 
 
-def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable[GeneratedTensor]) -> EinSum:
+def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable[GeneratedTensor | IndexMap]) -> EinSum:
     """An EinSum with numbers in place of bounds; adds its result and the generated tensors it reads to `tensors`.
 
     Args:
@@ -56,7 +58,8 @@ def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable
         generated: The generated tensors of the program.
 
     Raises:
-        ShapeError: An operand has more or fewer labels than its tensor has axes, or a label has two bounds.
+        ShapeError: An operand has more or fewer labels than its tensor has axes, a label has two bounds, or an index
+            does not exist.
         SemanticsError: numpy has no such operation on values of these dtypes.
     """
     if not matches_registration(written):
@@ -65,12 +68,38 @@ def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable
     read = {operand.tensor for operand in written.operands}
     for vector in generated:
         if vector.name in read:
-            tensors[vector.name] = vector.tensor(tensors)
+            try:
+                tensors[vector.name] = vector.tensor(tensors)
+            except ShapeError as error:
+                raise ShapeError(f"{written.output.tensor}: {error}") from None
+    if written.aggregate == SELECT:
+        written = _folding(written, tensors)
     _check_long_sum(written, tensors)
     join = with_axis_bounds(written.join, tensors)
     einsum = _with_logical_operators(replace(written, join=with_bounds(join, bounds_of(written, tensors))), tensors)
     tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
     return einsum
+
+
+def _folding(selection: EinSum, tensors: Mapping[str, Tensor]) -> EinSum:
+    """An EinSum that selects, with an aggregate that ignores its identity, which stands for all other indices.
+
+    The identity is the fill of the tensor, if an aggregate has that, so that its absent entries stay absent.
+    """
+    _, operand = selection.operands
+    tensor = tensors[operand.tensor]
+    candidates = ("any", "all") if tensor.dtype == "bool" else ("sum", "min", "max")
+    aggregate = next(
+        (
+            name
+            for name in candidates
+            if not (name != "sum" and is_complex(tensor.dtype))
+            and AGGREGATES[name].identity(tensor.dtype) == tensor.fill
+        ),
+        candidates[0],
+    )
+    identity = Literal(AGGREGATES[aggregate].identity(tensor.dtype))
+    return replace(selection, join=Call("where", (Operand(0), Operand(1), identity)), aggregate=aggregate)
 
 
 def _check_long_sum(einsum: EinSum, tensors: Mapping[str, Tensor]) -> None:

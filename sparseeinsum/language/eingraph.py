@@ -6,16 +6,22 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.generated import GeneratedTensor
+from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, operands_of, write, write_number
-from sparseeinsum.language.syntax import Declaration, Import, write_range, write_statement
+from sparseeinsum.language.syntax import Declaration, Import, write_limits, write_range, write_statement
 from sparseeinsum.language.tensors import Tensor, write_label
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import as_number
-from sparseeinsum.operators.expressions import AxisBound, Call, Operand, Scalar
+from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+
+# The aggregate of an EinSum that reads its second operand at the index that the first one gives, an index map. Binding,
+# which knows the dtype and the fill of the second operand, replaces it by an aggregate of AGGREGATES.
+SELECT = "select"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,8 @@ class EinSum:
         output: The tensor that it computes, with its labels, no label twice.
         operands: The tensors that it reads. Engines compute EinSums of one or two operands; a rewrite splits others.
         join: The scalar expression of the operands.
-        aggregate: A name in AGGREGATES, SCANS, PICKS or USER_AGGREGATES; None if no label is aggregated or scanned.
+        aggregate: A name in AGGREGATES, SCANS, PICKS or USER_AGGREGATES, or SELECT; None if no label is aggregated or
+            scanned.
         promoted: Labels that the user promoted, and their tiles.
         along: The label along which a scan accumulates, or at one of whose indices a pick takes a value; always
             demoted.
@@ -65,7 +72,7 @@ class EinSum:
             assert (self.state is None) == (USER_AGGREGATES[self.aggregate].numbers == 1)
             assert self.state in (None, *self.output.labels[-1:])
         elif self.along is None:
-            assert self.aggregate in AGGREGATES if self.aggregated else self.aggregate is None
+            assert self.aggregate in {*AGGREGATES, SELECT} if self.aggregated else self.aggregate is None
         else:
             assert self.join == Operand(0)
             assert self.aggregated == (() if self.aggregate in SCANS else (self.along,))
@@ -91,7 +98,7 @@ class EinSum:
     @property
     def is_rewritable(self) -> bool:
         """Whether rewrites may apply: scans, picks and users' aggregates are computed as they are written."""
-        return self.along is None and self.aggregate not in USER_AGGREGATES
+        return self.along is None and self.aggregate not in {*USER_AGGREGATES, SELECT}
 
     @property
     def demoted_labels(self) -> tuple[str, ...]:
@@ -154,7 +161,7 @@ class Program:
     declared: tuple[DeclaredTensor, ...] = ()
     outputs: tuple[str, ...] = ()
     layouts: tuple[tuple[str, Promoted], ...] = ()
-    generated: tuple[GeneratedTensor, ...] = ()
+    generated: tuple[GeneratedTensor | IndexMap, ...] = ()
     imported: tuple[Import, ...] = ()
 
     @property
@@ -163,7 +170,7 @@ class Program:
         defined = {einsum.output.tensor for einsum in self.einsums} | {tensor.name for tensor in self.generated}
         read = [operand.tensor for einsum in self.einsums for operand in einsum.operands]
         bounds = [bound for einsum in self.einsums for bound in axis_bounds_of(einsum.join)]
-        bounds += [tensor.bound for tensor in self.generated if isinstance(tensor.bound, AxisBound)]
+        bounds += [bound for tensor in self.generated for bound in tensor.bounding_axes()]
         names = (*read, *(bound.tensor for bound in bounds))
         return tuple(dict.fromkeys(name for name in names if name not in defined))
 
@@ -228,7 +235,7 @@ def aggregate_arguments(einsum: EinSum) -> tuple[Scalar, ...]:
 def write_einsum(
     einsum: EinSum,
     tiles: Mapping[str, int] | None = None,
-    generated: Mapping[str, GeneratedTensor] = MappingProxyType({}),
+    generated: Mapping[str, GeneratedTensor | IndexMap] = MappingProxyType({}),
 ) -> str:
     """An EinSum as text, in upper-case-lower-case notation (SparseEinSum paper, section 4.3).
 
@@ -239,6 +246,8 @@ def write_einsum(
         generated: Generated operands by name; they are written as calls, such as index(k: 10).
     """
     tiles = dict(einsum.promoted) if tiles is None else tiles
+    if einsum.aggregate == SELECT:
+        return _write_selection(einsum, tiles, generated[einsum.operands[0].tensor])
     names = [
         _write_generated(generated[operand.tensor], tiles)
         if operand.tensor in generated
@@ -253,7 +262,22 @@ def write_einsum(
     return f"{write_reference(einsum.output, tiles)} = {body}"
 
 
-def _write_generated(generated: GeneratedTensor, tiles: Mapping[str, int]) -> str:
+def _write_selection(einsum: EinSum, tiles: Mapping[str, int], index_map: GeneratedTensor | IndexMap) -> str:
+    """An EinSum that selects as program text, such as Y[i] = A[i + 1]."""
+    assert isinstance(index_map, IndexMap)
+    _, read = einsum.operands
+    index = AffineIndex(
+        tuple((label.upper() if label in tiles else label, times) for label, times in index_map.index.terms),
+        index_map.index.offset,
+    )
+    indices = (str(index) if label == index_map.label else write_label(label, tiles) for label in read.labels)
+    has_own_limit_only = index_map.limits in ((), (Limit(index_map.index, index_map.axis),))
+    limits = "" if has_own_limit_only else write_limits(index_map.limits)
+    return f"{write_reference(einsum.output, tiles)} = {read.tensor}[{', '.join(indices)}]{limits}"
+
+
+def _write_generated(generated: GeneratedTensor | IndexMap, tiles: Mapping[str, int]) -> str:
+    assert isinstance(generated, GeneratedTensor)
     label = generated.label.upper() if generated.label in tiles else generated.label
     bound = generated.bound if isinstance(generated.bound, int) else write(generated.bound)
     return write_range(generated.kind, label, bound)

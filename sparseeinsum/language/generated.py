@@ -1,10 +1,13 @@
 """Language: generated tensors, such as index(k: 10), and the substitution of axis bounds once tensors have shapes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Scalar
 
 # The dtypes of the kinds of generated tensors.
@@ -33,12 +36,21 @@ class GeneratedTensor:
         if isinstance(self.bound, int):
             axis = Axis(self.label, self.bound)
         else:
-            axis = replace(_axis_of(self.bound, tensors), name=self.label)
+            axis = replace(axis_of(self.bound, tensors), name=self.label)
         return Tensor(self.name, (axis,), _DTYPES[self.kind], 0)
 
+    def bounding_axes(self) -> Iterator[AxisBound]:
+        """The axes of tensors on whose bounds the shape depends."""
+        if isinstance(self.bound, AxisBound):
+            yield self.bound
 
-def _axis_of(bound: AxisBound, tensors: Mapping[str, Tensor]) -> Axis:
-    """The axis whose bound an expression asks for.
+    def array(self, tensor: Tensor) -> Array:
+        """The values of the tensor that `tensor` returned."""
+        return np.ones(tensor.shape, bool) if self.kind == "ones" else np.arange(*tensor.shape)
+
+
+def axis_of(bound: AxisBound, tensors: Mapping[str, Tensor]) -> Axis:
+    """The axis whose bound an expression asks for; `tensors` are those that have shapes.
 
     Raises:
         ShapeError: The tensor lacks that axis.
@@ -60,7 +72,7 @@ def with_axis_bounds(expression: Scalar, tensors: Mapping[str, Tensor]) -> Scala
     """
     match expression:
         case AxisBound():
-            return Literal(_axis_of(expression, tensors).bound)
+            return Literal(axis_of(expression, tensors).bound)
         case Call(function, arguments):
             return Call(function, tuple(with_axis_bounds(argument, tensors) for argument in arguments))
         case _:

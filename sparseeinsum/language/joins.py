@@ -7,6 +7,7 @@ from sparseeinsum.language.syntax import (
     BoundExpression,
     Expression,
     FunctionCall,
+    IndexedReference,
     MatrixName,
     NumberLiteral,
     RangeExpression,
@@ -58,8 +59,8 @@ class JoinLowering:
                 return Bound(label)
             case BoundExpression():
                 return self._axis_bound(expression)
-            case MatrixName(name):
-                raise AssertionError(f"{name} should have labels by now")
+            case MatrixName(name) | IndexedReference(name):
+                raise AssertionError(f"{name} should have labels alone by now")
             case FunctionCall(name, _, arguments):
                 self._check_function(expression)
                 return Call(name, tuple(self._lower(argument) for argument in arguments))

@@ -21,9 +21,9 @@ from sparseeinsum.language.syntax import (
     lowercase_labels,
 )
 
-_Scopes = Mapping[str, int]  # label -> its scope: the id of the aggregate that names it, or _STATEMENT
+Scopes = Mapping[str, int]  # label -> its scope: the id of the aggregate that names it, or STATEMENT
 _Error = Callable[[str, Position], ParseError]
-_STATEMENT = 0  # no id of an object is 0
+STATEMENT = 0  # no id of an object is 0
 
 
 def resolve_bounds(assignment: Assignment, declaration: Declaration | None, error: _Error) -> Expression:
@@ -49,11 +49,11 @@ class _Resolver:
         self.bounds_by_label: dict[str, dict[int, BoundExpression | int]] = {}
         for label, scope, bound in (
             *_bounds_in(assignment.value, {}),
-            *_declared_bounds(assignment.target, declaration),
+            *declared_bounds(assignment.target, declaration),
         ):
             self.bounds_by_label.setdefault(label, {}).setdefault(scope, bound)
 
-    def resolve(self, expression: Expression, scopes: _Scopes) -> Expression:
+    def resolve(self, expression: Expression, scopes: Scopes) -> Expression:
         """The expression with axes or numbers in place of labels; `scopes` are those of the labels around it."""
         match expression:
             case BoundExpression(label, None, _, at):
@@ -66,15 +66,15 @@ class _Resolver:
             case RangeExpression(_, _, BoundExpression(label, None, _, at)):
                 return replace(expression, bound=self._bound_in_scope(f"bound({label})", label.lower(), scopes, at))
             case FunctionCall(_, _, arguments):
-                inner = _scopes_inside(expression, scopes)
+                inner = scopes_inside(expression, scopes)
                 return replace(expression, arguments=tuple(self.resolve(argument, inner) for argument in arguments))
             case _:
                 return expression
 
-    def _bound_in_scope(self, text: str, label: str, scopes: _Scopes, at: Position) -> BoundExpression | int:
+    def _bound_in_scope(self, text: str, label: str, scopes: Scopes, at: Position) -> BoundExpression | int:
         """The bound of a label in its scope, or in the only scope that has one; `text` is for the error."""
         bounds = self.bounds_by_label.get(label, {})
-        own = scopes.get(label, _STATEMENT)
+        own = scopes.get(label, STATEMENT)
         if own in bounds:
             return bounds[own]
         if not bounds:
@@ -95,30 +95,31 @@ class _Resolver:
         return f"give the bound, as in {text[:-1]}: 10){declared}"
 
 
-def _scopes_inside(call: FunctionCall, scopes: _Scopes) -> _Scopes:
+def scopes_inside(call: FunctionCall, scopes: Scopes) -> Scopes:
     """The scopes of labels in the arguments of a call, where those around it are `scopes`."""
     if not (call.labels and is_aggregate(call)):
         return scopes
     return {**scopes, **dict.fromkeys(lowercase_labels(call.labels), id(call))}
 
 
-def _bounds_in(expression: Expression, scopes: _Scopes) -> Iterator[tuple[str, int, BoundExpression | int]]:
+def _bounds_in(expression: Expression, scopes: Scopes) -> Iterator[tuple[str, int, BoundExpression | int]]:
     """Every label with its scope, and an axis or a number that is its bound."""
     match expression:
         case TensorReference(name, labels):
             for axis, label in enumerate(lowercase_labels(labels)):
-                yield label, scopes.get(label, _STATEMENT), BoundExpression(name, axis)
+                yield label, scopes.get(label, STATEMENT), BoundExpression(name, axis)
         case RangeExpression(_, label, bound) if isinstance(bound, int) or (
             bound is not None and bound.axis is not None
         ):
-            yield label.lower(), scopes.get(label.lower(), _STATEMENT), bound
+            yield label.lower(), scopes.get(label.lower(), STATEMENT), bound
         case FunctionCall(_, _, arguments):
-            inner = _scopes_inside(expression, scopes)
+            inner = scopes_inside(expression, scopes)
             for argument in arguments:
                 yield from _bounds_in(argument, inner)
 
 
-def _declared_bounds(target: TensorReference, declaration: Declaration | None) -> Iterator[tuple[str, int, int]]:
+def declared_bounds(target: TensorReference, declaration: Declaration | None) -> Iterator[tuple[str, int, int]]:
+    """The labels of the target of an assignment, their scope, and the bounds that its declaration gives them."""
     if declaration is not None and len(declaration.axes) == len(target.labels):
         for label, (_, bound) in zip(lowercase_labels(target.labels), declaration.axes, strict=True):
-            yield label, _STATEMENT, bound
+            yield label, STATEMENT, bound

@@ -10,7 +10,7 @@ from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Prom
 from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.parameters import NO_PARAMETERS, Parameters
-from sparseeinsum.language.parsing import Report, raise_error
+from sparseeinsum.language.parse_trees import Report, raise_error
 from sparseeinsum.language.program_files import read_source, read_statements
 from sparseeinsum.language.syntax import (
     NOWHERE,

@@ -22,7 +22,7 @@ from sparseeinsum.language.linear_algebra import (
     transposed,
 )
 from sparseeinsum.language.macros import MACROS
-from sparseeinsum.language.parsing import Report
+from sparseeinsum.language.parse_trees import Report
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundExpression,
@@ -94,7 +94,7 @@ class _Labelling:
                     self._declared[name] = [bound for _, bound in axes]
                 case Assignment(target, value) if not isinstance(statement, MatrixAssignment):
                     for reference in (*references(value), target):
-                        self._ranks.setdefault(reference.tensor, len(reference.labels))
+                        self._ranks.setdefault(reference.tensor, reference.rank)
 
     def labelled(self, report: Report) -> Iterator[LabelledStatement]:
         """The statements with labels; statements with errors are reported and left out."""
@@ -131,7 +131,7 @@ class _Labelling:
     def _check_ranks(self, statement: Assignment) -> None:
         """Refuse references with more or fewer labels than a matrix, vector or scalar has axes."""
         for reference in references(statement.value):
-            rank, count = self._rank_without_labels(reference.tensor), len(reference.labels)
+            rank, count = self._rank_without_labels(reference.tensor), reference.rank
             if rank is not None and rank != count:
                 labels = f"{count} label{'s' if count != 1 else ''}"
                 raise self._error(f"{reference.tensor} is a {_NAME_OF_RANK[rank]}, but has {labels} here", reference.at)

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from sparseeinsum.errors import ParseError
+from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.generated import GeneratedTensor
+from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundExpression,
@@ -11,6 +13,7 @@ from sparseeinsum.language.syntax import (
     Expression,
     FunctionCall,
     Import,
+    IndexedReference,
     LabelledStatement,
     MatrixName,
     Position,
@@ -28,7 +31,7 @@ class ProgramNames:
         declared: Declarations by name.
         imported: Imports of tables by name.
         assigned: The results whose statements were lowered so far.
-        generated: Generated tensors, by kind, label and bound.
+        generated: Generated tensors, by what determines their values.
         values: References to intermediates with invented names, by what computes them.
     """
 
@@ -42,7 +45,7 @@ class ProgramNames:
         self.declared: dict[str, Declaration] = {}
         self.imported: dict[str, Import] = {}
         self.assigned: set[str] = set()
-        self.generated: dict[tuple[str, str, int | AxisBound], GeneratedTensor] = {}
+        self.generated: dict[Hashable, GeneratedTensor | IndexMap] = {}
         self.values: dict[Hashable, TensorReference] = {}
         self._source = source
         self._parameters = {name.lower(): name for name in parameters}
@@ -67,7 +70,8 @@ class ProgramNames:
             self._declare(statement)
             return
         target = statement.target
-        for name, at in ((target.tensor, target.at), *names_read(statement.value)):
+        axes = ((limit.bound.tensor, target.at) for limit in statement.limits if isinstance(limit.bound, AxisBound))
+        for name, at in ((target.tensor, target.at), *names_read(statement.value), *axes):
             self._check_spelling(name, at)
         if self._targets.setdefault(target.tensor, target) is not target:
             raise self.error(f"{target.tensor} is assigned twice; give each result a name of its own", target.at)
@@ -114,13 +118,28 @@ class ProgramNames:
         key = (kind, label, bound)
         if key not in self.generated:
             self.generated[key] = GeneratedTensor(self.invent(f"{kind}_{label}"), kind, label, bound)
-        return self.generated[key]
+        vector = self.generated[key]
+        assert isinstance(vector, GeneratedTensor)
+        return vector
+
+    def index_map(self, index: AffineIndex, axis: AxisBound, label: str, limits: tuple[Limit, ...]) -> IndexMap:
+        """The map of an index of an axis; the same one for the same arguments."""
+        key = (index, axis, label, limits)
+        if key not in self.generated:
+            self.generated[key] = IndexMap(self.invent(f"{axis.tensor}_at"), index, axis, label, limits)
+        index_map = self.generated[key]
+        assert isinstance(index_map, IndexMap)
+        return index_map
+
+    def is_parameter(self, name: str) -> bool:
+        """Whether a parameter has that name, in upper or in lower case."""
+        return name.lower() in self._parameters
 
 
 def names_read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]:
     """The tensors that an expression reads, or whose bounds it asks for, with the places."""
     match expression:
-        case TensorReference(name, _, _, at) | MatrixName(name, at):
+        case TensorReference(name, _, _, at) | IndexedReference(name, _, _, at) | MatrixName(name, at):
             yield name, at
         case BoundExpression(name, axis, _, at) if axis is not None:
             yield name, at

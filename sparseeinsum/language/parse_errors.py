@@ -52,6 +52,8 @@ _TERMINALS = {
     "MINUS": "an operator",
     "STAR": "an operator",
     "SLASH": "an operator",
+    "PERCENT": "an operator",
+    "_DOUBLE_SLASH": "an operator",
     "AT": "an operator",
     "_TRANSPOSE": "an operator",
     "_POWER": "an operator",
@@ -88,11 +90,11 @@ def _problem(error: UnexpectedInput) -> str:
     if isinstance(error, UnexpectedCharacters):
         hint = f"; {RULE_OF_NAMES}" if error.char.isidentifier() else ""
         allowed = _list_of_terminals(
-            (error.allowed or set()) - {ALWAYS_ALLOWED, "DTYPE"}
-        )  # DTYPE follows fills, which are rare
+            (error.allowed or set()) - {ALWAYS_ALLOWED, "DTYPE", "FOR"}
+        )  # DTYPE and FOR follow fills and limits, which are rare
         return f"the character {error.char!r} has no meaning here; expected {allowed}{hint}"
     if isinstance(error, UnexpectedToken):
-        expected = set(error.accepts or error.expected)
+        expected = set(error.accepts or error.expected) - {"FOR"}
         return f"{_describe_token(error.token)}, expected {_list_of_terminals(expected)}{_hint(error.token, expected)}"
     return "the program cannot be read"
 
@@ -108,10 +110,10 @@ def _describe_token(token: Token) -> str:
 
 
 def _hint(token: Token, expected: set[str]) -> str:
-    if token.type == "COMPARISON" and "PLUS" in expected:
-        return "; comparisons do not chain: write A[i] < B[i] and B[i] < C[i]"
     if expected in ({"LSQB"}, {"LSQB", "EQUAL"}):
         return "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
+    if token.type == "COLON" and "RSQB" in expected:
+        return "; a slice needs a label: for A[2:5], write A[j + 2], and `for j < 3` after the statement"
     if token.type == "_NEWLINE":
         return "; an expression goes on in the next line only within parentheses"
     return ""

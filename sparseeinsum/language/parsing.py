@@ -1,19 +1,21 @@
 """Language: parses program text to syntax trees with positions."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any, Protocol
 
-from lark import Lark, Token, Tree, UnexpectedInput, v_args
+from lark import Token, Tree, v_args
 from lark.exceptions import VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from sparseeinsum.errors import ParseError, SparseEinsumError
+from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.expression_checks import check_labelled, with_limited_depth
+from sparseeinsum.language.index_syntax import affine_index, limit
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_statement, explain_syntax_error
+from sparseeinsum.language.parse_trees import Report, expression_tree, parse_tree
 from sparseeinsum.language.scalar import complex_number, negated_number
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
@@ -24,6 +26,7 @@ from sparseeinsum.language.syntax import (
     Expression,
     FunctionCall,
     Import,
+    IndexedReference,
     MatrixAssignment,
     MatrixDeclaration,
     MatrixName,
@@ -34,19 +37,12 @@ from sparseeinsum.language.syntax import (
     Statement,
     TensorReference,
     is_promoted,
+    write_expression,
 )
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import FUNCTIONS
 
 _COMPARISONS = {FUNCTIONS[name].symbol: name for name in ("lt", "le", "gt", "ge", "eq", "ne")}
-
-
-Report = Callable[[ParseError], None]
-
-
-def raise_error(error: ParseError) -> None:
-    """A `Report` that stops at the first error."""
-    raise error
 
 
 class FileAccess(Protocol):
@@ -72,7 +68,7 @@ def parse(source: SourceText, parameters: Parameters, files: FileAccess, report:
         ParseError: The text has a syntax error; the message has the line, the column and what was expected there.
     """
     builder = _SyntaxBuilder(source, (), parameters, files)
-    for tree in _parse_tree(source, report).children:
+    for tree in parse_tree(source, report).children:
         try:
             assert isinstance(tree, Tree)
             yield from builder.statements(tree)
@@ -87,53 +83,8 @@ def parse_join(text: str, operands: tuple[str, ...]) -> Expression:
         ParseError: The text has a syntax error; the message has the line, the column and what was expected there.
     """
     source = SourceText(text)
-    try:
-        expression = _SyntaxBuilder(source, operands).expression(_parser().parse(text, start="expression"))
-    except UnexpectedInput as error:
-        raise explain_syntax_error(error, source) from None
+    expression = _SyntaxBuilder(source, operands).expression(expression_tree(source))
     return with_limited_depth(expression, source)
-
-
-def _parse_tree(source: SourceText, report: Report) -> Tree[Token]:
-    """The parse tree of a text; statements with syntax errors are reported and left out."""
-    text = source.text
-    while True:
-        try:
-            return _parser().parse(text, start="start")
-        except UnexpectedInput as unexpected:
-            error = explain_syntax_error(unexpected, source)
-            report(error)
-            remaining = blank_out_statement(text, error.line)
-            if remaining == text:
-                return Tree("start", [])
-            text = remaining
-
-
-@cache
-def _parser() -> Lark:
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
-        parser="lalr",
-        start=["start", "expression"],
-        propagate_positions=True,
-        maybe_placeholders=True,
-        postlex=_JoinLines(),
-    )
-
-
-class _JoinLines:
-    """Drops line ends inside brackets and parentheses, so that an expression can have several lines."""
-
-    always_accept = (ALWAYS_ALLOWED,)
-
-    def process(self, tokens: Iterator[Token]) -> Iterator[Token]:
-        """The tokens, without the line ends inside brackets and parentheses."""
-        depth = 0
-        for token in tokens:
-            depth += {"LPAR": 1, "LSQB": 1, "RPAR": -1, "RSQB": -1}.get(token.type, 0)
-            if token.type != "_NEWLINE" or depth <= 0:
-                yield token
 
 
 def _call(name: str) -> object:
@@ -165,6 +116,7 @@ _CONSTANTS: dict[str, dtypes.Number] = {
 }
 
 
+_Indices = list[tuple[str, int] | AffineIndex]  # labels with their tiles, and other indices
 _Axes = tuple[tuple[str, int | None], ...]
 _Origin = tuple[str, tuple[str, ...] | None, str | None]  # relation, columns of the indices, column of the values
 _Properties = tuple[dtypes.Number | None, str | None, Position]  # fill, dtype, place of the statement
@@ -173,7 +125,7 @@ _Properties = tuple[dtypes.Number | None, str | None, Position]  # fill, dtype, 
 class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     """Converts parse trees to syntax trees: a method for every rule of the grammar, with the name of the rule."""
 
-    mul, div, pow = (_call(name) for name in ("mul", "div", "pow"))
+    mul, div, mod, pow = (_call(name) for name in ("mul", "div", "mod", "pow"))
     matmul, transpose = _call(MATRIX_PRODUCT), _call(TRANSPOSE)
     add, sub = _sum("add", 1), _sum("sub", -1)
     or_, and_, not_ = (_call(name) for name in ("or", "and", "not"))
@@ -218,8 +170,11 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def _error(self, problem: str, at: Position) -> ParseError:
         return at.error(problem, self._source)
 
-    def labels(self, labels: list[tuple[str, int]]) -> list[tuple[str, int]]:
-        return labels
+    def indices(self, indices: list[tuple[str, int] | AffineIndex]) -> list[tuple[str, int] | AffineIndex]:
+        return indices
+
+    def affine(self, children: list[Expression]) -> AffineIndex:
+        return affine_index(with_limited_depth(children[0], self._source), self._source)
 
     @v_args(meta=True)
     def label(self, meta: Meta, children: list[object]) -> tuple[str, int]:
@@ -277,16 +232,41 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
                 return FunctionCall("neg", None, tuple(arguments), self.position(meta))
 
     @v_args(meta=True)
-    def compare(self, meta: Meta, children: list[object]) -> FunctionCall:
-        first, symbol, second = children
-        return FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), self.position(meta))  # type: ignore[arg-type]  # by grammar
+    def compare(self, meta: Meta, children: list[Any]) -> Expression:
+        """A comparison; a chain of several, such as a < b <= c, is a < b and b <= c."""
+        at = self.position(meta)
+        terms, symbols = children[::2], children[1::2]
+        comparisons: list[Expression] = [
+            FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), at)
+            for symbol, first, second in zip(symbols, terms[:-1], terms[1:], strict=True)
+        ]
+        return reduce(lambda first, second: FunctionCall("and", None, (first, second), at), comparisons)
 
     @v_args(meta=True)
-    def reference(self, meta: Meta, children: tuple[Token, list[tuple[str, int]] | None]) -> TensorReference:
-        name, written = children
-        labels = written or []
+    def floor_divide(self, meta: Meta, arguments: list[Expression]) -> Expression:
+        floor = FunctionCall("floor", None, (FunctionCall("div", None, tuple(arguments)),))
+        raise self._error(f"there is no //; write {write_expression(floor)}", self.position(meta))
+
+    @v_args(meta=True)
+    def reference(self, meta: Meta, children: tuple[Token, _Indices | None]) -> TensorReference | IndexedReference:
+        return self._reference(*children, self.position(meta))
+
+    def _reference(self, name: str, indices: _Indices | None, at: Position) -> TensorReference | IndexedReference:
+        written = indices or []
+        labels = [index for index in written if not isinstance(index, AffineIndex)]
         tiles = tuple(dict.fromkeys((label.lower(), tile) for label, tile in labels if tile > 1))
-        return TensorReference(str(name), tuple(label for label, _ in labels), tiles, self.position(meta))
+        if len(labels) == len(written):
+            return TensorReference(str(name), tuple(label for label, _ in labels), tiles, at)
+        plain = tuple(index if isinstance(index, AffineIndex) else index[0] for index in written)
+        return IndexedReference(str(name), plain, tiles, at)
+
+    @v_args(meta=True)
+    def target(self, meta: Meta, children: tuple[Token, _Indices | None]) -> TensorReference:
+        reference = self._reference(*children, self.position(meta))
+        if isinstance(reference, IndexedReference):
+            problem = f"{write_expression(reference)} is on the left side, whose indices are labels"
+            raise self._error(f"{problem}; shift the indices on the right side, as in Y[i] = A[i + 1]", reference.at)
+        return reference
 
     @v_args(meta=True)
     def bare(self, meta: Meta, names: list[Token]) -> TensorReference | MatrixName | NumberLiteral:
@@ -313,11 +293,13 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def call(self, meta: Meta, children: list[object]) -> FunctionCall:
         name, labels, *arguments = children
         assert labels is None or isinstance(labels, list)
-        named = None if labels is None else tuple(label for label, _ in labels)
-        for label, tile in labels or ():
-            if tile > 1:
-                problem = f"{name}[{label}:{tile}] names a label; only references have tiles"
+        for label in labels or ():
+            if isinstance(label, AffineIndex):
+                raise self._error(f"{label} is no label; {name}[j](...) names labels", self.position(meta))
+            if label[1] > 1:
+                problem = f"{name}[{label[0]}:{label[1]}] names a label; only references have tiles"
                 raise self._error(problem, self.position(meta))
+        named = None if labels is None else tuple(label for label, _ in labels)
         return FunctionCall(str(name), named, tuple(arguments), self.position(meta))  # type: ignore[arg-type]  # by grammar
 
     @v_args(meta=True)
@@ -371,12 +353,19 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         assert self._files is not None
         return self._files.include(_unquoted(tokens[0]), self.position(meta))
 
-    def assignment(self, children: list[Expression]) -> tuple[Statement]:
-        target, value = children
+    def assignment(self, children: list[Any]) -> tuple[Statement]:
+        target, value, limits = children
         assert isinstance(target, TensorReference)
         value = with_limited_depth(value, self._source)
         check_labelled(value, self._source)
-        return (Assignment(target, value),)
+        return (Assignment(target, value, limits or ()),)
+
+    def limits(self, limits: list[Limit]) -> tuple[Limit, ...]:
+        return tuple(limits)
+
+    def limit(self, children: list[Any]) -> Limit:
+        index, symbol, bound = children
+        return limit(index, str(symbol), bound, self._source)
 
     @v_args(meta=True)
     def matrix_assignment(self, meta: Meta, children: list[Any]) -> tuple[Statement]:

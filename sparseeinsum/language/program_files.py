@@ -6,7 +6,8 @@ from pathlib import Path
 
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parsing import Report, parse
+from sparseeinsum.language.parse_trees import Report
+from sparseeinsum.language.parsing import parse
 from sparseeinsum.language.syntax import Position, SourceText, Statement
 
 _DATA_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")

@@ -13,6 +13,7 @@ from sparseeinsum.language.syntax import (
     Declaration,
     Expression,
     FunctionCall,
+    IndexedReference,
     NumberLiteral,
     RangeExpression,
     TensorReference,
@@ -34,7 +35,7 @@ Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np
 class TensorExpression:
     """An expression of labelled tensors, numbers, operators and functions, as in program text.
 
-    The operators are + - * / ** and comparisons, and & | ~ for and, or, not. They have the precedence of Python, so
+    The operators are + - * / % ** and comparisons, and & | ~ for and, or, not. They have the precedence of Python, so
     comparisons next to & and | need parentheses. `@` multiplies and sums over the labels that both sides have.
     numpy's functions of numbers, such as np.exp and np.maximum, and np.where take expressions, too. Labels in
     brackets give the order of the axes of a result: `(A["i", "j"] + 1)["j", "i"]`.
@@ -100,6 +101,18 @@ class TensorExpression:
 
     def __rtruediv__(self, other: Operand) -> "TensorExpression":
         return call("div", other, self)
+
+    def __mod__(self, other: Operand) -> "TensorExpression":
+        return call("mod", self, other)
+
+    def __rmod__(self, other: Operand) -> "TensorExpression":
+        return call("mod", other, self)
+
+    def __floordiv__(self, other: Operand) -> NoReturn:
+        raise TypeError(f"expressions have no //; write np.floor(a / b), here with {self} as a")
+
+    def __rfloordiv__(self, other: Operand) -> NoReturn:
+        raise TypeError(f"expressions have no //; write np.floor(a / b), here with {self} as b")
 
     def __pow__(self, other: Operand) -> "TensorExpression":
         return call("pow", self, other)
@@ -369,8 +382,8 @@ def _check_aggregates_have_labels(expression: Expression) -> None:
 def _labels_as_written(expression: Expression) -> Iterator[str]:
     """The labels of an expression as they are written, in upper or lower case."""
     match expression:
-        case TensorReference(_, labels):
-            yield from labels
+        case TensorReference() | IndexedReference():
+            yield from expression.labels
         case RangeExpression(_, label):
             yield label
         case FunctionCall(_, _, arguments):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import ParseError
+from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.scalar import write, write_number
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.aggregates import AGGREGATES
@@ -68,6 +69,32 @@ class TensorReference:
     tiles: tuple[tuple[str, int], ...] = ()
     at: Position = field(default=NOWHERE, compare=False)
 
+    @property
+    def rank(self) -> int:
+        """The number of axes that it indexes."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedReference:
+    """NAME[indices], as written, of which one or more are no mere labels, such as A[i, 2*j + 1]; tiles as above."""
+
+    tensor: str
+    indices: tuple[str | AffineIndex, ...]
+    tiles: tuple[tuple[str, int], ...] = ()
+    at: Position = field(default=NOWHERE, compare=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels in the indices, in order, each once."""
+        labels = ((index,) if isinstance(index, str) else index.labels for index in self.indices)
+        return tuple(dict.fromkeys(label for labels_here in labels for label in labels_here))
+
+    @property
+    def rank(self) -> int:
+        """The number of axes that it indexes."""
+        return len(self.indices)
+
 
 @dataclass(frozen=True, slots=True)
 class BoundExpression:
@@ -107,7 +134,9 @@ class MatrixName:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-Expression = NumberLiteral | TensorReference | BoundExpression | RangeExpression | FunctionCall | MatrixName
+Expression = (
+    NumberLiteral | TensorReference | IndexedReference | BoundExpression | RangeExpression | FunctionCall | MatrixName
+)
 
 # Operators of linear algebra, as functions; no call in program text can have these names.
 MATRIX_PRODUCT, TRANSPOSE = "@", ".T"
@@ -115,10 +144,11 @@ MATRIX_PRODUCT, TRANSPOSE = "@", ".T"
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A statement `target = value`."""
+    """A statement `target = value`, or `target = value for limits`."""
 
     target: TensorReference
     value: Expression
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +227,8 @@ def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
     match expression:
         case TensorReference(_, labels, _, at) | FunctionCall(_, labels, _, at) if labels:
             yield from ((label, at) for label in labels)
+        case IndexedReference():
+            yield from ((label, expression.at) for label in expression.labels)
         case RangeExpression(_, label, _, at):
             yield label, at
     if isinstance(expression, FunctionCall):
@@ -204,9 +236,9 @@ def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
             yield from written_labels(argument)
 
 
-def references(expression: Expression) -> Iterator[TensorReference]:
+def references(expression: Expression) -> Iterator[TensorReference | IndexedReference]:
     """The references to tensors in an expression, in order."""
-    if isinstance(expression, TensorReference):
+    if isinstance(expression, TensorReference | IndexedReference):
         yield expression
     if isinstance(expression, FunctionCall):
         for argument in expression.arguments:
@@ -221,8 +253,8 @@ def is_promoted(label: str) -> bool:
 def free_labels(expression: Expression) -> Iterator[str]:
     """The labels of all references, in order, except those that an aggregate around them names."""
     match expression:
-        case TensorReference(_, labels):
-            yield from lowercase_labels(labels)
+        case TensorReference() | IndexedReference():
+            yield from lowercase_labels(expression.labels)
         case RangeExpression(_, label):
             yield label.lower()
         case FunctionCall(_, labels, arguments):
@@ -241,7 +273,8 @@ def labels_of(expression: Expression) -> frozenset[str]:
 def write_statement(statement: LabelledStatement) -> str:
     """A statement as program text."""
     if isinstance(statement, Assignment):
-        return f"{write_expression(statement.target)} = {write_expression(statement.value)}"
+        limits = write_limits(statement.limits)
+        return f"{write_expression(statement.target)} = {write_expression(statement.value)}{limits}"
     axes = ", ".join(name if bound is None else f"{name}: {bound}" for name, bound in statement.axes)
     origin = _write_origin(statement) if isinstance(statement, Import) else ""
     fill = "" if statement.fill is None else f" fill {write_number(statement.fill)}"
@@ -282,9 +315,9 @@ def _as_scalar(expression: Expression, leaves: list[str]) -> Scalar:
 def _write_leaf(expression: Expression) -> str:
     """The text of an expression that is not an operator."""
     match expression:
-        case TensorReference(tensor, labels, tiles):
-            sizes = dict(tiles)
-            written = (f"{label}:{sizes[label.lower()]}" if label.lower() in sizes else label for label in labels)
+        case TensorReference(tensor, indices, tiles) | IndexedReference(tensor, indices, tiles):
+            sizes = {label: f":{tile}" for label, tile in tiles}
+            written = (f"{index}{sizes.get(str(index).lower(), '')}" for index in indices)
             return f"{tensor}[{', '.join(written)}]"
         case BoundExpression(name, axis):
             return f"bound({name})" if axis is None else f"bound({name}, {axis})"
@@ -297,6 +330,14 @@ def _write_leaf(expression: Expression) -> str:
             return write_number(value)
         case MatrixName(name):
             return name
+
+
+def write_limits(limits: tuple[Limit, ...]) -> str:
+    """The clause of a statement that bounds its labels, such as ` for j < 3`; empty if there are none."""
+    bounds = (
+        f"{limit.index} < {limit.bound if isinstance(limit.bound, int) else write(limit.bound)}" for limit in limits
+    )
+    return f" for {', '.join(bounds)}" if limits else ""
 
 
 def write_range(kind: str, label: str, bound: int | str | None) -> str:

@@ -217,6 +217,7 @@ class StoredTensor:
         casts: Whether the values must be cast, because they are computed in another type than the column has.
         is_owned: Whether loading created the table; it is then dropped when the tensor is replaced.
         is_generated: Whether the rows are generated when they are read; such a tensor is in no catalogue.
+        row_count: How many rows are generated from bounds alone; None if other rows determine them.
         holds_keys: Whether the key columns of axes with a dictionary hold natural keys, which are looked up when rows
             are read, rather than indices.
         owner: The database role that added it to the catalogue; None if there is none or it is unknown.
@@ -230,6 +231,7 @@ class StoredTensor:
     casts: bool
     is_owned: bool
     is_generated: bool = False
+    row_count: int | None = None
     holds_keys: bool = False
     owner: str | None = field(default=None, compare=False)
 
@@ -241,7 +243,7 @@ class StoredTensor:
     @property
     def is_index_range(self) -> bool:
         """Whether the bounds alone determine its rows, so that these cannot change."""
-        return self.is_generated and (self.is_query or self.relation.startswith("range("))
+        return self.row_count is not None
 
     @property
     def column_dictionaries(self) -> dict[str, Dictionary]:

@@ -16,7 +16,6 @@ from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.scalar import axis_bounds_of
 from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, SourceText
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.operators.expressions import AxisBound
 from sparseeinsum.storage.program_inputs import shapes_in, stored_inputs
 
 _ANY_BOUND = 1  # stands for a parameter without a value: this number is allowed everywhere
@@ -189,7 +188,8 @@ def _declared_tensors(program: Program) -> dict[str, Tensor]:
 
 def _needed(einsum: EinSum, program: Program) -> set[str]:
     """Names of the tensors that an EinSum reads, or whose bounds it uses."""
-    generated = {tensor.name: tensor.bound for tensor in program.generated}
+    generated = {tensor.name: tensor for tensor in program.generated}
     read = {operand.tensor for operand in einsum.operands}
-    bounds = [*axis_bounds_of(einsum.join), *(generated[name] for name in read if name in generated)]
-    return (read - generated.keys()) | {bound.tensor for bound in bounds if isinstance(bound, AxisBound)}
+    bounds = list(axis_bounds_of(einsum.join))
+    bounds += [bound for name in read if name in generated for bound in generated[name].bounding_axes()]
+    return (read - generated.keys()) | {bound.tensor for bound in bounds}

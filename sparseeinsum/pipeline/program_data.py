@@ -12,6 +12,8 @@ from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.generated import GeneratedTensor
+from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.rewrite.first_match import successors_needed
@@ -23,7 +25,7 @@ from sparseeinsum.statistics.estimators import Estimator, make_estimator
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, stored_of, values_of
 from sparseeinsum.statistics.order import ascending_axes
 from sparseeinsum.statistics.scan_cache import stored_in
-from sparseeinsum.storage.generated_tensors import generated_source, successor_source
+from sparseeinsum.storage.generated_tensors import generated_source, index_map_source, successor_source
 from sparseeinsum.storage.measuring import count_changed, measure_all
 from sparseeinsum.storage.program_inputs import stored_inputs
 
@@ -161,10 +163,14 @@ class _Generated:
     def of(cls, program: Program, inputs: Mapping[str, StoredTensor]) -> "_Generated":
         """The generated tensors of a program with these stored inputs."""
         graph = bind(program, {name: source.tensor for name, source in inputs.items()})
-        stored = {
-            tensor.name: generated_source(graph.tensors[tensor.name], tensor.kind) for tensor in program.generated
+        vectors = [tensor for tensor in program.generated if isinstance(tensor, GeneratedTensor)]
+        stored = {vector.name: generated_source(graph.tensors[vector.name], vector.kind) for vector in vectors}
+        stored |= {
+            index_map.name: index_map_source(graph.tensors[index_map.name], index_map.index)
+            for index_map in program.generated
+            if isinstance(index_map, IndexMap)
         }
-        labels = {tensor.name: tensor.label for tensor in program.generated if tensor.kind == "index"}
+        labels = {vector.name: vector.label for vector in vectors if vector.kind == "index"}
         successors = successors_needed(graph, labels)
         stored |= {tensor.name: successor_source(tensor) for tensor in successors.values()}
         return cls(stored, {vector: tensor.name for vector, tensor in successors.items()})

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, aggregate_arguments
+from sparseeinsum.language.eingraph import SELECT, EinGraph, EinSum, Program, aggregate_arguments
 from sparseeinsum.language.generated import with_axis_bounds
 from sparseeinsum.language.inference import with_bounds
 from sparseeinsum.language.scalar import evaluate
@@ -25,19 +25,10 @@ def evaluate_program(program: Program | EinGraph, inputs: Mapping[str, Array]) -
     for einsum in program.einsums:
         shapes = {name: _tensor_of(name, array) for name, array in tensors.items()}
         for generated in program.generated if isinstance(program, Program) else ():
-            bounds = (
-                [axis.bound for axis in generated.tensor(shapes).axes]
-                if _is_bound_known(generated.bound, tensors)
-                else []
-            )
-            for bound in bounds:
-                tensors[generated.name] = np.ones(bound, bool) if generated.kind == "ones" else np.arange(bound)
+            if all(bound.tensor in tensors for bound in generated.bounding_axes()):
+                tensors[generated.name] = generated.array(generated.tensor(shapes))
         tensors[einsum.output.tensor] = evaluate_einsum(einsum, tensors)
     return tensors
-
-
-def _is_bound_known(bound: object, tensors: Mapping[str, Array]) -> bool:
-    return isinstance(bound, int) or getattr(bound, "tensor", None) in tensors
 
 
 def _tensor_of(name: str, array: Array) -> Tensor:
@@ -54,6 +45,8 @@ def evaluate_einsum(einsum: EinSum, tensors: Mapping[str, Array]) -> Array:
     operands = [_broadcast(tensors[operand.tensor], operand.labels, labels, shape) for operand in einsum.operands]
     if einsum.aggregate in USER_AGGREGATES:
         return _user_aggregate(einsum, operands)
+    if einsum.aggregate == SELECT:
+        return _selected(*np.broadcast_arrays(*operands))
     shapes = {name: _tensor_of(name, array) for name, array in tensors.items()}
     join = with_bounds(with_axis_bounds(einsum.join, shapes), bounds)
     joined = np.broadcast_to(evaluate(join, operands), shape)
@@ -72,6 +65,14 @@ def _user_aggregate(einsum: EinSum, operands: Sequence[Array]) -> Array:
     states = [record.fold_all(map(tuple, rows[index].tolist())) for index in np.ndindex(shape)]
     shape = shape if einsum.state is None else (*shape, record.numbers)
     return np.array(states, float).reshape(shape)
+
+
+def _selected(is_read: Array, values: Array) -> Array:
+    """The values where a map is true, which has one such index along the last axis wherever it has the others."""
+    if 0 in values.shape:
+        return np.zeros(values.shape[:-1], values.dtype)
+    position = np.argmax(is_read, axis=-1, keepdims=True)
+    return np.asarray(np.take_along_axis(values, position, axis=-1)[..., 0])
 
 
 def _scan_or_pick(name: str, values: Array, axis: int) -> Array:

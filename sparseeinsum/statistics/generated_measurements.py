@@ -8,17 +8,22 @@ from sparseeinsum.statistics.measure import Measurement
 
 
 def measure_generated(stored: StoredTensor, version: object) -> Measurement:
-    """The result that `measure` would have for a vector of ones, a vector of indices, or a matrix of successors.
+    """What `measure` would return for a vector of ones or of indices, for a matrix of successors, or for an index map.
+
+    The distinct indices of the last axis of a map may be fewer. They are as many as rows only if each has one row.
 
     Args:
         stored: A tensor whose rows follow from its bounds.
         version: A value that changes with its rows.
     """
-    bound = stored.tensor.shape[0]
-    tuples = bound if len(stored.keys) == 1 else max(bound - 1, 0)
+    assert stored.row_count is not None
+    shape, tuples = stored.tensor.shape, stored.row_count
     entries, values = tuples, Range(1, 1)
     if stored.value is not None:  # index 0 holds 0, the fill
-        entries, values = max(bound - 1, 0), Range(1, max(bound - 1, 1))
-    distinct = (float(entries),) * len(stored.keys)
+        entries, values = max(tuples - 1, 0), Range(1, max(tuples - 1, 1))
+    counts = [min(entries, bound) for bound in shape]
+    if sum(bound > 1 for bound in shape[:-1]) > 1:
+        counts[-1] = min(counts[-1], max(entries - 1, 1))
+    distinct = tuple(map(float, counts))
     facts = ValueFacts(values if entries else EMPTY_RANGE, has_fill=entries < stored.tensor.size)
-    return Measurement(Statistics(float(entries), distinct, stored.tensor.shape), tuples, facts, version)
+    return Measurement(Statistics(float(entries), distinct, shape), tuples, facts, version)

@@ -321,10 +321,11 @@ class Draft:
         read = {name: array for name, array in self.values.items() if f"{name}[" in line}
         try:
             with np.errstate(all="ignore"):
-                self.values[target] = evaluate_program(graph_of(line, read), read)[target]
+                self.values[target] = evaluate_program(se.program(line), read)[target]
                 as_floats = {name: array.astype(complex) for name, array in read.items()}
                 scale = self._scale(line, as_floats, target)
-        except (TypeError, ValueError, IndexError):  # numpy has no such operation, or nothing to pick from
+        except (TypeError, ValueError, IndexError, se.SparseEinsumError):
+            # numpy has no such operation, or nothing to pick from; or an index does not exist
             assume(False)
         assume(scale <= LARGEST)
 
@@ -334,19 +335,40 @@ class Draft:
             return scale_of((values,))
         # int64 that wraps around looks small: compute in floating point, too
         floats = {name: array.real for name, array in read.items()}
-        return scale_of((evaluate_program(graph_of(line, floats), floats)[target].astype(float), values))
+        return scale_of((evaluate_program(se.program(line), floats)[target].astype(float), values))
 
     def _reference(self, draw: st.DrawFn, name: str, sizes: dict[str, int]) -> list[str]:
-        """Labels of one reference, shared with others and sometimes repeated where the sizes allow it."""
+        """Labels of one reference, shared with others and sometimes repeated where the sizes allow it; or indices."""
         labels: list[str] = []
         for bound in self.values[name].shape:
+            if draw(st.integers(0, 9)) == 0:
+                labels.append(self._index(draw, bound, sizes))
+                continue
             shared = [label for label, size in sizes.items() if size == bound and label not in labels]
-            repeated = [label for label in labels if sizes[label] == bound][: draw(st.integers(0, 1))]
+            repeated = [label for label in labels if sizes.get(label) == bound][: draw(st.integers(0, 1))]
             new = [label for label in LABELS if label not in sizes][:1]
             label = draw(st.sampled_from([*shared, *repeated, *new]))
             sizes[label] = bound
             labels.append(label)
         return labels
+
+    def _index(self, draw: st.DrawFn, bound: int, sizes: dict[str, int]) -> str:
+        """An index that is fixed, shifted, dilated or reversed, or a sum of labels, for an axis of a bound."""
+        kind = draw(st.sampled_from(["fixed", "shifted", "shifted", "reversed", "sum"]))
+        if kind == "fixed" and bound:
+            return str(draw(st.integers(-bound, bound - 1)))
+        offset, step = draw(st.integers(0, min(2, bound))), draw(st.sampled_from([1, 1, 2]))
+        if kind == "sum" and sizes:
+            other = draw(st.sampled_from(list(sizes)))
+            text, offset, step = f"{other} + ", sizes[other] - 1, 1
+        else:
+            text = "-1 - " if kind == "reversed" else f"{offset} + {step}*"
+            offset, step = (0, 1) if kind == "reversed" else (offset, step)
+        most = max((bound - 1 - offset) // step + 1, 0)
+        (new,) = [label for label in LABELS if label not in sizes][:1]
+        label = draw(st.sampled_from([new, *(shared for shared, size in sizes.items() if 0 < size <= most)]))
+        sizes.setdefault(label, most)
+        return f"{text}{label}"
 
 
 @st.composite

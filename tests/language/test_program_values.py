@@ -46,6 +46,10 @@ OPERATORS: list[tuple[str, Callable[[Array, Array], Array]]] = [
     ("sqrt(B[i]) * relu(A[i])", lambda a, b: np.sqrt(b) * np.maximum(a, 0)),
     ("sigmoid(A[i]) / tanh(B[i])", lambda a, b: 1 / (1 + np.exp(-a)) / np.tanh(b)),
     ("min(A[i], B[i]) + max(A[i], 1)", lambda a, b: np.minimum(a, b) + np.maximum(a, 1)),
+    ("A[i] % B[i] * 2", lambda a, b: np.mod(a, b) * 2),
+    ("-7 % B[i] - A[i]", lambda a, b: np.mod(-7, b) - a),
+    ("-1 < A[i] <= B[i]", lambda a, b: (a > -1) & (a <= b)),
+    ("2 * (A[i] < B[i] + 1 < 3 > A[i])", lambda a, b: 2 * ((a < b + 1) & (b < 2) & (a < 3))),
     ("relu(relu(A[i]) - B[i])", lambda a, b: np.maximum(np.maximum(a, 0) - b, 0)),
 ]
 

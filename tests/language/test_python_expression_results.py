@@ -51,6 +51,7 @@ ELEMENTWISE: list[tuple[Any, Callable[[], Any]]] = [
     (1 / P_ij, lambda: 1 / p),
     (A_ij**2, lambda: a**2),
     (2**A_ij, lambda: 2**a),
+    (A_ij % 2 + 5 % (A_ij**2 + 1), lambda: a % 2 + 5 % (a**2 + 1)),
     (P_ij ** A["i", "j"], lambda: p**a),
     (-A_ij, lambda: -a),
     (abs(A_ij), lambda: abs(a)),

@@ -12,7 +12,7 @@ from random_syntax import Pair, expressions, programs
 
 import sparseeinsum as se
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parsing import raise_error
+from sparseeinsum.language.parse_trees import raise_error
 from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.programs import build
 from sparseeinsum.language.python_expressions import LabelledExpression

@@ -1,10 +1,11 @@
 """Rewriting: finds the axes of several programs that have the same bound, because they share a label."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.operators.expressions import AxisBound
 from sparseeinsum.rewrite.equivalence.normal_form import AxisPosition
 
@@ -68,7 +69,7 @@ class AxisGroups:
                 name = scoped_name(reference.tensor, number, program)
                 for axis, label in enumerate(reference.labels):
                     self._union((name, axis), first.setdefault(label, (name, axis)))
-        for generated in program.generated:
+        for generated in _vectors(program):
             if isinstance(generated.bound, AxisBound):
                 source = scoped_name(generated.bound.tensor, number, program), generated.bound.axis
                 self._union((scoped_name(generated.name, number, program), 0), source)
@@ -82,7 +83,7 @@ class AxisGroups:
         ]
         declared += [
             ((scoped_name(declaration.name, number, program), 0), declaration.bound)
-            for declaration in program.generated
+            for declaration in _vectors(program)
             if isinstance(declaration.bound, int)
         ]
         for position, bound in declared:
@@ -101,3 +102,8 @@ class AxisGroups:
     def _union(self, first: AxisPosition, second: AxisPosition) -> None:
         least, greatest = sorted((self.representative(first), self.representative(second)))
         self._parents[greatest] = least
+
+
+def _vectors(program: Program) -> Iterator[GeneratedTensor]:
+    """The generated vectors of a program; no rules are known for its index maps."""
+    return (generated for generated in program.generated if isinstance(generated, GeneratedTensor))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.eingraph import EinSum, Program, Reference
+from sparseeinsum.language.eingraph import SELECT, EinSum, Program, Reference
+from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
 from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups, scoped_name
 from sparseeinsum.rewrite.equivalence.isomorphism import combine_like_terms
@@ -61,10 +62,11 @@ class Normaliser:
         return self._results
 
     def _result(self, einsum: EinSum) -> Polynomial:
-        body = self._normal_form(einsum.join, einsum)
         if not einsum.is_rewritable:
-            problem = f"{einsum.output.tensor} is {einsum.aggregate}, for which no rules are known"
+            reason = "reads shifted or fixed indices" if einsum.aggregate == SELECT else f"is {einsum.aggregate}"
+            problem = f"{einsum.output.tensor} {reason}, for which no rules are known"
             raise SemanticsError(f"{problem}; compute both sides")
+        body = self._normal_form(einsum.join, einsum)
         if einsum.aggregate is not None:
             body = self._aggregated(einsum.aggregate, body, einsum)
         axes = {label: str(axis) for axis, label in enumerate(einsum.output.labels)}
@@ -85,7 +87,9 @@ class Normaliser:
             return rename_labels(self._results[reference.tensor], names, self._fresh)
         name = reference.tensor
         if name in generated:
-            if generated[name].kind == "ones":
+            vector = generated[name]
+            assert isinstance(vector, GeneratedTensor), "EinSums that read index maps are refused"
+            if vector.kind == "ones":
                 return constant(1)
             name = "index()"
         return atom(TensorAtom(name, tuple(self._label(reference, axis) for axis in range(len(reference.labels)))))

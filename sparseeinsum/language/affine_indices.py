@@ -1,0 +1,125 @@
+"""Language: indices that are labels times whole numbers, such as 2*i + 1, and the limits below which they stay."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sparseeinsum.operators.expressions import AxisBound
+
+
+@dataclass(frozen=True, slots=True)
+class AffineIndex:
+    """A whole number plus labels times whole numbers; without labels, an index that is fixed.
+
+    Attributes:
+        terms: Labels, no label twice, and their coefficients, which are not 0.
+        offset: The whole number.
+    """
+
+    terms: tuple[tuple[str, int], ...]
+    offset: int
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels in order."""
+        return tuple(label for label, _ in self.terms)
+
+    @property
+    def counts_from_end(self) -> bool:
+        """Whether it counts from the end of its axis, as -1 and -1 - i do: it is below 0 whatever its labels are."""
+        return self.offset < 0 and all(coefficient < 0 for _, coefficient in self.terms)
+
+    def start(self, bound: int) -> int:
+        """The index where all labels are 0, for an axis of that bound."""
+        return self.offset + bound if self.counts_from_end else self.offset
+
+    def extremes(self, label_bounds: Mapping[str, int], bound: int) -> tuple[int, int]:
+        """The least and the greatest index, for labels of those bounds, and an axis of that bound."""
+        least = greatest = self.start(bound)
+        for label, coefficient in self.terms:
+            change = coefficient * max(label_bounds[label] - 1, 0)
+            least, greatest = least + min(change, 0), greatest + max(change, 0)
+        return least, greatest
+
+    def most_indices(self, label: str, label_bounds: Mapping[str, int], bound: int) -> int:
+        """The greatest bound of a label for which all indices exist, for other labels of those bounds.
+
+        >>> AffineIndex((("y", 2), ("r", 1)), 0).most_indices("y", {"r": 3}, 8)  # 2*y + r, of 8
+        3
+        """
+        coefficient = dict(self.terms)[label]
+        least, greatest = self.extremes({**label_bounds, label: 1}, bound)
+        room = (bound - 1 - greatest) // coefficient if coefficient > 0 else least // -coefficient
+        return max(room + 1, 0)
+
+    def lowercase(self) -> "AffineIndex":
+        """The index with its labels in lower case."""
+        return AffineIndex(tuple((label.lower(), coefficient) for label, coefficient in self.terms), self.offset)
+
+    def __str__(self) -> str:
+        """The index as program text; `i + 0` if it is a label, because `i` alone would fix the bound of the label."""
+        parts = [(coefficient, f"{_times(coefficient)}{label}") for label, coefficient in self.terms]
+        if self.offset or len(parts) == 0 or (len(parts) == 1 and parts[0][0] == 1):
+            at_start = self.offset < 0
+            parts.insert(0 if at_start else len(parts), (self.offset, str(abs(self.offset))))
+        (first, text), *others = parts
+        written = f"-{text}" if first < 0 else text
+        return written + "".join(f" {'-' if sign < 0 else '+'} {part}" for sign, part in others)
+
+
+def _times(coefficient: int) -> str:
+    return "" if abs(coefficient) == 1 else f"{abs(coefficient)}*"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What bounds labels: an index is below a number, or below the bound of an axis.
+
+    Attributes:
+        index: A label, whose bound this is; or an index, which must exist for all labels in it.
+        bound: A number, or the axis of a tensor.
+    """
+
+    index: str | AffineIndex
+    bound: int | AxisBound
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels in the index."""
+        return (self.index,) if isinstance(self.index, str) else self.index.labels
+
+
+def labels_in(limits: tuple[Limit, ...]) -> Iterator[str]:
+    """The labels that limits bound, in order."""
+    yield from dict.fromkeys(label for limit in limits for label in limit.labels)
+
+
+def relevant_limits(labels: tuple[str, ...], limits: tuple[Limit, ...]) -> tuple[Limit, ...]:
+    """The limits on which the bounds of labels depend.
+
+    The bound of a label is that of the first limit of the label itself, or else the greatest with which all indices
+    exist. Those whose other labels have no bound themselves say nothing.
+    """
+    own = {limit.index: limit for limit in reversed(limits) if isinstance(limit.index, str)}
+    relevant: list[Limit] = []
+    for label in labels:
+        if label in own:
+            relevant.append(own[label])
+            continue
+        for limit in limits:
+            others = [other for other in limit.labels if other != label]
+            if label in limit.labels and all(other in own for other in others):
+                relevant += [*(own[other] for other in others), limit]
+    return tuple(dict.fromkeys(relevant))
+
+
+def label_bounds(limits: tuple[Limit, ...], bounds: Mapping[Limit, int]) -> dict[str, int]:
+    """The bounds of all labels in `limits`, which are the relevant ones; `bounds` has those of their axes."""
+    own = {limit.index: bounds[limit] for limit in reversed(limits) if isinstance(limit.index, str)}
+    derived: dict[str, int] = {}
+    for limit in limits:
+        for label in limit.labels if isinstance(limit.index, AffineIndex) else ():
+            if label not in own:
+                assert isinstance(limit.index, AffineIndex)
+                most = limit.index.most_indices(label, own, bounds[limit])
+                derived[label] = min(derived.get(label, most), most)
+    return {**derived, **own}

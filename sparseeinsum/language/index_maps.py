@@ -1,0 +1,85 @@
+"""Language: index maps: generated tensors of truth values that tell which index of an axis a statement reads."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sparseeinsum.errors import ShapeError
+from sparseeinsum.language.affine_indices import AffineIndex, Limit, label_bounds
+from sparseeinsum.language.generated import axis_of
+from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.operators.dtypes import Array
+from sparseeinsum.operators.expressions import AxisBound
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMap:
+    """A tensor that is true where its last index is an affine index of the others: for A[i + 1], where i + 1 = j.
+
+    Attributes:
+        name: A name that no other tensor of the program has.
+        index: The affine index, of labels in lower case.
+        axis: The axis that is indexed.
+        label: The label of this axis, which is none of the index.
+        limits: What bounds the labels of the index.
+    """
+
+    name: str
+    index: AffineIndex
+    axis: AxisBound
+    label: str
+    limits: tuple[Limit, ...]
+
+    def bounding_axes(self) -> Iterator[AxisBound]:
+        """The axes of tensors on whose bounds the shape depends."""
+        yield self.axis
+        yield from (limit.bound for limit in self.limits if isinstance(limit.bound, AxisBound))
+
+    def tensor(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        """The tensor, with an axis for every label of the index, and then that which is indexed.
+
+        Args:
+            tensors: The tensors of the program that have shapes already.
+
+        Raises:
+            ShapeError: An index does not exist.
+        """
+        indexed = axis_of(self.axis, tensors)
+        own = {limit.index: limit.bound for limit in reversed(self.limits) if isinstance(limit.index, str)}
+        bounds = {
+            limit: limit.bound if isinstance(limit.bound, int) else axis_of(limit.bound, tensors).bound
+            for limit in self.limits
+        }
+        bound_of = label_bounds(self.limits, bounds)
+        self._check(bound_of, indexed)
+        axes = []
+        for label in self.index.labels:
+            source = own.get(label)
+            dictionary = axis_of(source, tensors).dictionary if isinstance(source, AxisBound) else None
+            axes.append(Axis(label, bound_of[label], dictionary))
+        return Tensor(self.name, (*axes, replace(indexed, name=self.label)), "bool", fill=False)
+
+    def _check(self, bound_of: Mapping[str, int], indexed: Axis) -> None:
+        """Refuse an index that does not exist."""
+        if any(bound_of[label] == 0 for label in self.index.labels):
+            return
+        least, greatest = self.index.extremes(bound_of, indexed.bound)
+        if least >= 0 and greatest < indexed.bound:
+            return
+        below = " and ".join(f"{label} below {bound_of[label]}" for label in self.index.labels)
+        place = f"axis {self.axis.axis} of {self.axis.tensor} ({indexed.name})"
+        wrong = f"is {least if least < 0 else greatest}" + (f" for some {below}" if below else "")
+        raise ShapeError(
+            f"the index {self.index} of {place} {wrong}, but this axis has the indices 0 to {indexed.bound - 1}"
+            if indexed.bound
+            else f"the index {self.index} of {place} does not exist, because this axis has no index"
+        )
+
+    def array(self, tensor: Tensor) -> Array:
+        """The values of the tensor that `tensor` returned."""
+        *label_bounds_, bound = tensor.shape
+        values = np.full(label_bounds_, self.index.start(bound))
+        for position, (_, coefficient) in enumerate(self.index.terms):
+            values += coefficient * np.indices(label_bounds_, sparse=True)[position]
+        return np.asarray(values[..., None] == np.arange(bound))

@@ -1,0 +1,71 @@
+"""Language: parses program text to trees of lark, whose nodes are the rules of grammar.lark."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from lark import Lark, Token, Tree, UnexpectedInput
+
+from sparseeinsum.errors import ParseError
+from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_statement, explain_syntax_error
+from sparseeinsum.language.syntax import SourceText
+
+Report = Callable[[ParseError], None]
+
+
+def raise_error(error: ParseError) -> None:
+    """A `Report` that stops at the first error."""
+    raise error
+
+
+def parse_tree(source: SourceText, report: Report) -> Tree[Token]:
+    """The parse tree of a text; statements with syntax errors are reported and left out."""
+    text = source.text
+    while True:
+        try:
+            return _parser().parse(text, start="start")
+        except UnexpectedInput as unexpected:
+            error = explain_syntax_error(unexpected, source)
+            report(error)
+            remaining = blank_out_statement(text, error.line)
+            if remaining == text:
+                return Tree("start", [])
+            text = remaining
+
+
+def expression_tree(source: SourceText) -> Tree[Token]:
+    """The tree of a text that is an expression.
+
+    Raises:
+        ParseError: The text has a syntax error; the message has the line, the column and what was expected there.
+    """
+    try:
+        return _parser().parse(source.text, start="expression")
+    except UnexpectedInput as error:
+        raise explain_syntax_error(error, source) from None
+
+
+@cache
+def _parser() -> Lark:
+    return Lark.open(
+        "grammar.lark",
+        rel_to=__file__,
+        parser="lalr",
+        start=["start", "expression"],
+        propagate_positions=True,
+        maybe_placeholders=True,
+        postlex=_JoinLines(),
+    )
+
+
+class _JoinLines:
+    """Drops line ends inside brackets and parentheses, so that an expression can have several lines."""
+
+    always_accept = (ALWAYS_ALLOWED,)
+
+    def process(self, tokens: Iterator[Token]) -> Iterator[Token]:
+        """The tokens, without the line ends inside brackets and parentheses."""
+        depth = 0
+        for token in tokens:
+            depth += {"LPAR": 1, "LSQB": 1, "RPAR": -1, "RSQB": -1}.get(token.type, 0)
+            if token.type != "_NEWLINE" or depth <= 0:
+                yield token

@@ -1,0 +1,292 @@
+"""Language: lowers references with indices that are no mere labels, such as A[i + 1, 0], to EinSums that select.
+
+Each of them reads one axis at an affine index, by an index map. A label ranges over all indices for which its
+references exist. But a reference with the mere label fixes its bound, unless its tensor is also read at a shifted index
+of this label: Y[i] = A[i + 1] - A[i] has one index less than A; in Y[i] = A[i + 1] * B[i] the bound is that of B.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sparseeinsum.errors import ParseError
+from sparseeinsum.language.affine_indices import AffineIndex, Limit, relevant_limits
+from sparseeinsum.language.eingraph import SELECT, EinSum, Promoted, Reference
+from sparseeinsum.language.index_maps import IndexMap
+from sparseeinsum.language.label_bounds import STATEMENT, Scopes, declared_bounds, scopes_inside
+from sparseeinsum.language.names import ProgramNames
+from sparseeinsum.language.syntax import (
+    Assignment,
+    BoundExpression,
+    Expression,
+    FunctionCall,
+    IndexedReference,
+    RangeExpression,
+    TensorReference,
+    lowercase_labels,
+    references,
+    write_expression,
+    written_labels,
+)
+from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Operand
+
+# The value where the map, operand 0, is true; then all but one of the values that are aggregated are 0.
+SELECTED = Call("where", (Operand(0), Operand(1), Literal(0)))
+
+_SCOPE = "@"  # between a label and its scope
+
+_Indices = Sequence[str | AffineIndex]
+
+
+def select_indices(
+    assignment: Assignment, names: ProgramNames, promoted_among: Callable[[frozenset[str]], Promoted]
+) -> tuple[Expression | None, list[EinSum]]:
+    """The value of an assignment with plain references to results of EinSums that select, and these EinSums.
+
+    The value is None if the last of these EinSums computes the target.
+
+    Args:
+        assignment: The assignment.
+        names: The names of the program; those of the EinSums and their index maps are added.
+        promoted_among: The labels that the user promoted, among some labels.
+
+    Raises:
+        ParseError: Nothing bounds a label.
+    """
+    is_plain = not any(isinstance(reference, IndexedReference) for reference in references(assignment.value))
+    if is_plain and not assignment.limits:
+        return assignment.value, []
+    return _Selecting(assignment, names, promoted_among).selected()
+
+
+@dataclass
+class _Selecting:
+    """Selects the indices of one assignment.
+
+    Labels in limits have the names of scopes in which they are, see `_scoped`.
+    """
+
+    assignment: Assignment
+    names: ProgramNames
+    promoted_among: Callable[[frozenset[str]], Promoted]
+    einsums: list[EinSum] = field(default_factory=list)
+    limits: tuple[Limit, ...] = ()
+
+    def __post_init__(self) -> None:
+        target = self.assignment.target
+        for label, at in (*written_labels(target), *written_labels(self.assignment.value)):
+            if self.names.is_parameter(label):
+                problem = f"{label} is a parameter and a label of this statement, which shifts indices"
+                raise self.names.error(f"{problem}; rename the label", at)
+        declared = declared_bounds(target, self.names.declared.get(target.tensor))
+        self.limited = frozenset(label for limit in self.assignment.limits for label in limit.labels)
+        self.shifted = frozenset(self._shifted(self.assignment.value, {}))
+        self.limits = (
+            *self.assignment.limits,
+            *(Limit(label, bound) for label, _, bound in declared),
+            *self._limits_in(self.assignment.value, {}),
+        )
+
+    def selected(self) -> tuple[Expression | None, list[EinSum]]:
+        """The value with plain references, and the EinSums; no value if they compute the target."""
+        value, target = self.assignment.value, self.assignment.target
+        if isinstance(value, TensorReference | IndexedReference):
+            indices = self._indices(value, {})
+            if any(isinstance(index, AffineIndex) for index in indices) and set(_labels(indices)) == set(
+                lowercase_labels(target.labels)
+            ):
+                self._select(value, indices, {}, Reference(target.tensor, lowercase_labels(target.labels)))
+                return None, self.einsums
+        return self._replaced(value, {}), self.einsums
+
+    def _replaced(self, expression: Expression, scopes: Scopes) -> Expression:
+        """The expression with references to selected tensors; `scopes` are those of the labels around it."""
+        match expression:
+            case TensorReference() | IndexedReference():
+                indices = self._indices(expression, scopes)
+                if all(isinstance(index, str) for index in indices):
+                    return expression
+                return self._select(expression, indices, scopes)
+            case FunctionCall(_, _, arguments):
+                inner = scopes_inside(expression, scopes)
+                return replace(expression, arguments=tuple(self._replaced(argument, inner) for argument in arguments))
+            case _:
+                return expression
+
+    def _shifted(self, expression: Expression, scopes: Scopes) -> Iterator[tuple[str, str]]:
+        """The tensors that are read at indices with a label, and these labels in their scopes."""
+        match expression:
+            case IndexedReference(tensor, indices):
+                for index in indices:
+                    if isinstance(index, AffineIndex):
+                        yield from ((tensor, _scoped(label.lower(), scopes)) for label in index.labels)
+            case FunctionCall(_, _, arguments):
+                inner = scopes_inside(expression, scopes)
+                for argument in arguments:
+                    yield from self._shifted(argument, inner)
+
+    def _indices(self, reference: TensorReference | IndexedReference, scopes: Scopes) -> _Indices:
+        """The indices in lower case: affine ones also for labels that do not range over the whole axis."""
+        written = reference.labels if isinstance(reference, TensorReference) else reference.indices
+        indices: list[str | AffineIndex] = []
+        for axis, index in enumerate(written):
+            if isinstance(index, AffineIndex):
+                indices.append(index.lowercase())
+                continue
+            label = index.lower()
+            name = _scoped(label, scopes)
+            is_whole = Limit(name, AxisBound(reference.tensor, axis)) in self.assignment.limits
+            is_part = name in self.limited or (reference.tensor, name) in self.shifted
+            indices.append(AffineIndex(((label, 1),), 0) if is_part and not is_whole else label)
+        return indices
+
+    def _limits_in(self, expression: Expression, scopes: Scopes) -> Iterator[Limit]:
+        """What bounds labels in an expression."""
+        match expression:
+            case TensorReference(tensor) | IndexedReference(tensor):
+                for axis, index in enumerate(self._indices(expression, scopes)):
+                    if isinstance(index, str):
+                        yield Limit(_scoped(index, scopes), AxisBound(tensor, axis))
+                    elif index.terms:
+                        yield Limit(_in_scopes(index, scopes), AxisBound(tensor, axis))
+            case RangeExpression(_, label, int(bound)):
+                yield Limit(_scoped(label.lower(), scopes), bound)
+            case RangeExpression(_, label, BoundExpression(tensor, int(axis))):
+                yield Limit(_scoped(label.lower(), scopes), AxisBound(tensor, axis))
+            case FunctionCall(_, _, arguments):
+                inner = scopes_inside(expression, scopes)
+                for argument in arguments:
+                    yield from self._limits_in(argument, inner)
+
+    def _select(
+        self,
+        reference: TensorReference | IndexedReference,
+        indices: _Indices,
+        scopes: Scopes,
+        output: Reference | None = None,
+    ) -> TensorReference:
+        """A reference to the tensor that EinSums select, one for every index that is no label.
+
+        Args:
+            reference: The reference as it is written.
+            indices: Its indices.
+            scopes: The scopes of the labels around it.
+            output: What the last EinSum computes, if that is given.
+        """
+        self.names.check_read(reference.tensor, reference.at, self.assignment.target.tensor)
+        placeholders = _placeholders(indices)
+        slots: list[tuple[str, ...]] = [
+            (index,) if isinstance(index, str) else (placeholders[axis],) for axis, index in enumerate(indices)
+        ]
+        steps = [(axis, index) for axis, index in enumerate(indices) if isinstance(index, AffineIndex)]
+        steps.sort(key=lambda step: len(step[1].labels))  # first those after which the tensor is smallest
+        current = Reference(reference.tensor, tuple(label for slot in slots for label in slot))
+        for axis, index in steps:
+            position = current.labels.index(placeholders[axis])
+            indexed = AxisBound(current.tensor, position)
+            label = _new_label(
+                f"axis{position}", (*current.labels[:position], *current.labels[position + 1 :], *index.labels)
+            )
+            current = Reference(current.tensor, (*current.labels[:position], label, *current.labels[position + 1 :]))
+            own = Limit(_in_scopes(index, scopes), AxisBound(reference.tensor, axis))
+            limits = self._limits_of(index, current, scopes, {own: indexed})
+            if not set(index.labels) <= {label for limit in limits for label in limit.labels}:
+                raise self._unbounded(reference, index)
+            slots[axis] = index.labels
+            index_map = self.names.index_map(index, indexed, label, limits)
+            is_last = axis == steps[-1][0]
+            labels = tuple(dict.fromkeys(label for slot in slots for label in slot))
+            name = f"{self.assignment.target.tensor}_{reference.tensor}"
+            current = self._add(index_map, current, labels, output if is_last else None, name)
+        return TensorReference(current.tensor, current.labels, at=reference.at)
+
+    def _limits_of(
+        self, index: AffineIndex, read: Reference, scopes: Scopes, moved: Mapping[Limit, AxisBound]
+    ) -> tuple[Limit, ...]:
+        """What bounds the labels of an index.
+
+        Args:
+            index: The index.
+            read: The tensor that it selects from, which may have a label of the index; then that is its bound.
+            scopes: The scopes of the labels around it.
+            moved: Limits whose axes are those of other tensors by now, and these axes.
+        """
+        names = {_scoped(label, scopes): label for label in index.labels}
+        present = {
+            label: AxisBound(read.tensor, read.labels.index(label)) for label in index.labels if label in read.labels
+        }
+        limits = (*(Limit(_scoped(label, scopes), bound) for label, bound in present.items()), *self.limits)
+        relevant = relevant_limits(tuple(names), limits)
+        for scoped in (label for limit in relevant for label in limit.labels):
+            if scoped not in names:
+                names[scoped] = _new_label(scoped.split(_SCOPE)[0], names.values())
+        return tuple(Limit(_renamed(limit.index, names), moved.get(limit, limit.bound)) for limit in relevant)
+
+    def _add(
+        self, index_map: IndexMap, read: Reference, labels: tuple[str, ...], output: Reference | None, name: str
+    ) -> Reference:
+        """The result of an EinSum that selects, which is added unless the program has an equal one already.
+
+        Args:
+            index_map: The map of the index.
+            read: The tensor that it selects from.
+            labels: The labels of the result.
+            output: The result, if that is given.
+            name: What to name the result otherwise.
+        """
+        operands = (Reference(index_map.name, (*index_map.index.labels, index_map.label)), read)
+        promoted = self.promoted_among(frozenset((*labels, *operands[0].labels, *operands[1].labels)))
+        key = (SELECT, operands, labels, promoted)
+        earlier = self.names.values.get(key)
+        if earlier is not None and output is None:
+            return Reference(earlier.tensor, earlier.labels)
+        if output is None:
+            output = Reference(self.names.invent(name), labels)
+            self.names.values[key] = TensorReference(output.tensor, labels)
+        self.einsums.append(EinSum(output, operands, SELECTED, SELECT, promoted))
+        return output
+
+    def _unbounded(self, reference: TensorReference | IndexedReference, index: AffineIndex) -> ParseError:
+        """The error for an index of several labels, none of which has a bound of its own."""
+        problem = f"nothing bounds the labels {' and '.join(index.labels)} in {write_expression(reference)}"
+        example = f"for {index.labels[-1]} < 3"
+        return self.names.error(
+            f"{problem}; bound all but one of them, as in `{example}` after the statement", reference.at
+        )
+
+
+def _scoped(label: str, scopes: Scopes) -> str:
+    """A name of a label that differs between scopes."""
+    scope = scopes.get(label, STATEMENT)
+    return label if scope == STATEMENT else f"{label}{_SCOPE}{scope}"
+
+
+def _in_scopes(index: AffineIndex, scopes: Scopes) -> AffineIndex:
+    """The index, with labels that differ between scopes."""
+    return AffineIndex(tuple((_scoped(label, scopes), times) for label, times in index.terms), index.offset)
+
+
+def _renamed(index: str | AffineIndex, names: Mapping[str, str]) -> str | AffineIndex:
+    if isinstance(index, str):
+        return names[index]
+    return AffineIndex(tuple((names[label], times) for label, times in index.terms), index.offset)
+
+
+def _labels(indices: _Indices) -> Iterator[str]:
+    for index in indices:
+        yield from (index,) if isinstance(index, str) else index.labels
+
+
+def _placeholders(indices: _Indices) -> dict[int, str]:
+    """Labels for the axes whose indices are no labels, by the positions of these axes."""
+    placeholders = {}
+    for axis, index in enumerate(indices):
+        if isinstance(index, AffineIndex):
+            placeholders[axis] = _new_label(f"axis{axis}", tuple(_labels(indices)))
+    return placeholders
+
+
+def _new_label(label: str, labels: Collection[str]) -> str:
+    """The label, with underscores appended if it is one of `labels`."""
+    while label in labels:
+        label += "_"
+    return label
