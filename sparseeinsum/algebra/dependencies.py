@@ -45,7 +45,7 @@ def has_single_pairs(step: Step, operands: Sequence[Relation], identifying: Mapp
 def _determined_labels(
     step: Step, operands: Sequence[Relation], identifying: Mapping[str, Set[int]], fixed_labels: Set[str]
 ) -> frozenset[str]:
-    """The labels of operands of which a known label identifies the tuple."""
+    """The labels of operands of which known labels identify the tuple: one, or all but the last of an index map."""
     relations = (operand.input if isinstance(operand, Materialized) else operand for operand in operands)
     return frozenset(
         label
@@ -53,6 +53,7 @@ def _determined_labels(
         if isinstance(relation, Stored)
         for label in _keys(reference, relation)
         if any(reference.labels[axis] in fixed_labels for axis in identifying.get(reference.tensor, ()))
+        or (relation.source.is_index_map and frozenset(reference.labels[:-1]) <= fixed_labels)
     )
 
 

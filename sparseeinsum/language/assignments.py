@@ -129,7 +129,7 @@ class _AssignmentLowering:
         tile_of: dict[str, int] = {}
         for reference in (self.assignment.target, *references(self.assignment.value)):
             tiles = dict(reference.tiles)
-            for label in lowercase_labels(reference.labels):
+            for label in lowercase_labels(tuple(index for index in reference.indices if isinstance(index, str))):
                 tile = tiles.get(label, 1)
                 if tile_of.setdefault(label, tile) != tile:
                     spellings_shown = " and ".join(write_label(label, {label: size}) for size in (tile_of[label], tile))

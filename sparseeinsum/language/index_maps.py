@@ -67,14 +67,15 @@ class IndexMap:
         least, greatest = self.index.extremes(bound_of, indexed.bound)
         if least >= 0 and greatest < indexed.bound:
             return
-        below = " and ".join(f"{label} below {bound_of[label]}" for label in self.index.labels)
-        place = f"axis {self.axis.axis} of {self.axis.tensor} ({indexed.name})"
-        wrong = f"is {least if least < 0 else greatest}" + (f" for some {below}" if below else "")
-        raise ShapeError(
-            f"the index {self.index} of {place} {wrong}, but this axis has the indices 0 to {indexed.bound - 1}"
-            if indexed.bound
-            else f"the index {self.index} of {place} does not exist, because this axis has no index"
-        )
+        indices = f"{indexed.bound} {'index' if indexed.bound == 1 else 'indices'}"
+        axis = f"axis {self.axis.axis} of {self.axis.tensor} ({indexed.name}), which has {indices}"
+        if not self.index.terms:
+            raise ShapeError(f"there is no index {self.index} of {axis}")
+        wrong = least if least < 0 else greatest
+        below = " and ".join(f"{label} < {bound_of[label]}" for label in self.index.labels)
+        label = self.index.labels[0]
+        hint = f"bound the labels, as in `for {label} < {max(bound_of[label] - 1, 1)}` after the statement"
+        raise ShapeError(f"with {below}, the index {self.index} becomes {wrong} on {axis}; {hint}")
 
     def array(self, tensor: Tensor) -> Array:
         """The values of the tensor that `tensor` returned."""

@@ -87,6 +87,16 @@ def parse_join(text: str, operands: tuple[str, ...]) -> Expression:
     return with_limited_depth(expression, source)
 
 
+def parse_index(text: str) -> AffineIndex:
+    """Parse an index such as 2*i + 1.
+
+    Raises:
+        ParseError: The text is no index.
+    """
+    source = SourceText(text)
+    return affine_index(_SyntaxBuilder(source, ()).expression(expression_tree(source)), source)
+
+
 def _call(name: str) -> object:
     @v_args(meta=True)
     def make(self: "_SyntaxBuilder", meta: Meta, arguments: list[Expression]) -> FunctionCall:

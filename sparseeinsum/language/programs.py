@@ -26,8 +26,8 @@ from sparseeinsum.language.python_expressions import (
     Operand,
     TensorExpression,
     call,
-    check_labels,
 )
+from sparseeinsum.language.python_labels import check_labels
 from sparseeinsum.language.syntax import (
     Assignment,
     Declaration,

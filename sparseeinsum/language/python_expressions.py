@@ -7,8 +7,8 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.numpy_functions import name_of_ufunc
+from sparseeinsum.language.python_labels import Indices, Labels, check_labels, read_reference
 from sparseeinsum.language.syntax import (
-    RULE_OF_NAMES,
     BoundExpression,
     Declaration,
     Expression,
@@ -19,7 +19,6 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     free_labels,
     is_aggregate,
-    is_name,
     write_expression,
 )
 from sparseeinsum.operators import dtypes
@@ -28,7 +27,6 @@ from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
-Labels: TypeAlias = str | tuple[str, ...]
 Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
 
 
@@ -273,7 +271,8 @@ class LabelledExpression:
 class NamedTensor:
     """A tensor of a program, created by `tensor`.
 
-    `A["i", "j"]` reads it, or `A[()]` if it has no axes; `T["i", "k"] = expression` assigns it, which is possible once.
+    `A["i", "j"]` reads it, or `A[()]` if it has no axes, or `A["i + 1", 0]` at shifted and fixed indices, as in program
+    text; `T["i", "k"] = expression` assigns it, which is possible once.
     """
 
     def __init__(self, name: str, declaration: Declaration | None) -> None:
@@ -281,8 +280,8 @@ class NamedTensor:
         self.declaration = declaration
         self.definition: LabelledExpression | None = None
 
-    def __getitem__(self, labels: Labels) -> TensorExpression:
-        return TensorExpression(TensorReference(self.name, check_labels(labels)), (self,))
+    def __getitem__(self, indices: Indices) -> TensorExpression:
+        return TensorExpression(read_reference(self.name, indices), (self,))
 
     def __setitem__(self, labels: Labels, value: TensorExpression) -> None:
         if not isinstance(value, TensorExpression):
@@ -327,22 +326,6 @@ def index(label: str, bound: int | None = None) -> TensorExpression:
 def ones(label: str, bound: int | None = None) -> TensorExpression:
     """True at every index of a label; by default with the bound that the label has elsewhere."""
     return TensorExpression(RangeExpression("ones", check_labels(label)[0], bound))
-
-
-def check_labels(labels: Labels) -> tuple[str, ...]:
-    """The labels as a tuple, after a check of their names.
-
-    Raises:
-        TypeError: A label is not a text.
-        SemanticsError: A label is not a name.
-    """
-    labels = labels if isinstance(labels, tuple) else (labels,)
-    for label in labels:
-        if not isinstance(label, str):
-            raise TypeError(f"{label!r} is not a label; labels are text, as in A['i', 'j']")
-        if not is_name(label):
-            raise SemanticsError(f"{label!r} is not a name; {RULE_OF_NAMES}")
-    return labels
 
 
 def tree_of(value: object) -> Expression:

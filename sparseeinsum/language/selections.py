@@ -77,11 +77,12 @@ class _Selecting:
             if self.names.is_parameter(label):
                 problem = f"{label} is a parameter and a label of this statement, which shifts indices"
                 raise self.names.error(f"{problem}; rename the label", at)
+        self.clause = tuple(dict.fromkeys(self._limits_of_clause()))
         declared = declared_bounds(target, self.names.declared.get(target.tensor))
-        self.limited = frozenset(label for limit in self.assignment.limits for label in limit.labels)
+        self.limited = frozenset(label for limit in self.clause for label in limit.labels)
         self.shifted = frozenset(self._shifted(self.assignment.value, {}))
         self.limits = (
-            *self.assignment.limits,
+            *self.clause,
             *(Limit(label, bound) for label, _, bound in declared),
             *self._limits_in(self.assignment.value, {}),
         )
@@ -112,6 +113,20 @@ class _Selecting:
             case _:
                 return expression
 
+    def _limits_of_clause(self) -> Iterator[Limit]:
+        """The limits after the statement, for every scope of their labels; refuses those that bound none."""
+        target, limits = self.assignment.target, self.assignment.limits
+        labels = {label.lower() for label, _ in (*written_labels(target), *written_labels(self.assignment.value))}
+        used = labels.union(*(limit.labels for limit in limits if labels & set(limit.labels)))
+        for limit in limits:
+            if used.isdisjoint(limit.labels):
+                problem = f"the statement has no label {limit.labels[0]}, which `for {limit.index} < ...` bounds"
+                raise self.names.error(problem, target.at)
+            yield limit
+        for scopes in _scopes_in(self.assignment.value, {}):
+            for limit in limits:
+                yield Limit(_in_scopes(limit.index, scopes), limit.bound)
+
     def _shifted(self, expression: Expression, scopes: Scopes) -> Iterator[tuple[str, str]]:
         """The tensors that are read at indices with a label, and these labels in their scopes."""
         match expression:
@@ -126,15 +141,14 @@ class _Selecting:
 
     def _indices(self, reference: TensorReference | IndexedReference, scopes: Scopes) -> _Indices:
         """The indices in lower case: affine ones also for labels that do not range over the whole axis."""
-        written = reference.labels if isinstance(reference, TensorReference) else reference.indices
         indices: list[str | AffineIndex] = []
-        for axis, index in enumerate(written):
+        for axis, index in enumerate(reference.indices):
             if isinstance(index, AffineIndex):
                 indices.append(index.lowercase())
                 continue
             label = index.lower()
             name = _scoped(label, scopes)
-            is_whole = Limit(name, AxisBound(reference.tensor, axis)) in self.assignment.limits
+            is_whole = Limit(name, AxisBound(reference.tensor, axis)) in self.clause
             is_part = name in self.limited or (reference.tensor, name) in self.shifted
             indices.append(AffineIndex(((label, 1),), 0) if is_part and not is_whole else label)
         return indices
@@ -144,9 +158,7 @@ class _Selecting:
         match expression:
             case TensorReference(tensor) | IndexedReference(tensor):
                 for axis, index in enumerate(self._indices(expression, scopes)):
-                    if isinstance(index, str):
-                        yield Limit(_scoped(index, scopes), AxisBound(tensor, axis))
-                    elif index.terms:
+                    if isinstance(index, str) or index.terms:
                         yield Limit(_in_scopes(index, scopes), AxisBound(tensor, axis))
             case RangeExpression(_, label, int(bound)):
                 yield Limit(_scoped(label.lower(), scopes), bound)
@@ -260,8 +272,20 @@ def _scoped(label: str, scopes: Scopes) -> str:
     return label if scope == STATEMENT else f"{label}{_SCOPE}{scope}"
 
 
-def _in_scopes(index: AffineIndex, scopes: Scopes) -> AffineIndex:
+def _scopes_in(expression: Expression, scopes: Scopes) -> Iterator[Scopes]:
+    """The scopes of labels inside the aggregates of an expression, where those around it are `scopes`."""
+    if isinstance(expression, FunctionCall):
+        inner = scopes_inside(expression, scopes)
+        if inner is not scopes:
+            yield inner
+        for argument in expression.arguments:
+            yield from _scopes_in(argument, inner)
+
+
+def _in_scopes(index: str | AffineIndex, scopes: Scopes) -> str | AffineIndex:
     """The index, with labels that differ between scopes."""
+    if isinstance(index, str):
+        return _scoped(index, scopes)
     return AffineIndex(tuple((_scoped(label, scopes), times) for label, times in index.terms), index.offset)
 
 

@@ -70,6 +70,11 @@ class TensorReference:
     at: Position = field(default=NOWHERE, compare=False)
 
     @property
+    def indices(self) -> tuple[str, ...]:
+        """The index of every axis, which is a label."""
+        return self.labels
+
+    @property
     def rank(self) -> int:
         """The number of axes that it indexes."""
         return len(self.labels)

@@ -246,6 +246,11 @@ class StoredTensor:
         return self.row_count is not None
 
     @property
+    def is_index_map(self) -> bool:
+        """Whether a row is generated for every combination of all indices but the last, which they determine."""
+        return self.value is None and self.row_count == math.prod(self.tensor.shape[:-1])
+
+    @property
     def column_dictionaries(self) -> dict[str, Dictionary]:
         """The dictionaries of the key columns that hold natural keys, by column."""
         columns = zip(self.keys, key_dictionaries(self.tensor, self.decomposition), strict=True)

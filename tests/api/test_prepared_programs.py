@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, graph_of, scale_of
+from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, scale_of
 from random_runs import random_runs
 
 import sparseeinsum as se
@@ -274,7 +274,7 @@ def compare(
 ) -> None:
     """Run with these values of all inputs: the results are numpy's, and what is refused a run refuses as well."""
     with np.errstate(all="ignore"):
-        expected = evaluate_program(graph_of(case.text, inputs), inputs)
+        expected = evaluate_program(se.program(case.text), inputs)
     try:
         results = prepared.run(**{name: inputs[name] for name in names})
     except se.SparseEinsumError as error:

@@ -14,7 +14,7 @@ from any_sql import run_sql
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from random_programs import LARGEST, Case, arrays, cases, graph_of, scale_of
+from random_programs import LARGEST, Case, arrays, cases, scale_of
 from reading import engine_of
 from render_dbt import new_project, render, run
 
@@ -368,7 +368,7 @@ def other(draw: st.DrawFn, array: Array, fill: Any) -> Array:  # noqa: ANN401  #
 def outcome(db: se.Database, project: Path, plan: se.Plan, case: Case, inputs: dict[str, Array]) -> str:
     """Build the models and compare them with numpy, unless they refuse."""
     with np.errstate(all="ignore"):
-        expected = evaluate_program(graph_of(case.text, inputs), inputs)
+        expected = evaluate_program(se.program(case.text), inputs)
     compared = (*inputs.values(), *expected.values())
     if scale_of(compared) > LARGEST:
         return "too large to compare"

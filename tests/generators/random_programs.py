@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import EinGraph
-from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.semantics.dense import evaluate_program
 
 Array = NDArray[Any]
@@ -215,17 +212,6 @@ class Case:
 def scale_of(arrays: tuple[Array, ...]) -> float:
     finite = [np.abs(array[np.isfinite(array)]).astype(float) for array in arrays]
     return max(1.0, *(float(values.max(initial=0)) for values in finite))
-
-
-def graph_of(text: str, inputs: dict[str, Array]) -> EinGraph:
-    """The EinGraph of a program on dense arrays."""
-    tensors = {
-        name: Tensor(
-            name, tuple(Axis(f"dim_{axis}", bound) for axis, bound in enumerate(array.shape)), str(array.dtype)
-        )
-        for name, array in inputs.items()
-    }
-    return bind(se.program(text), tensors)
 
 
 def check(db: se.Database, case: Case) -> se.Plan | None:

@@ -39,6 +39,8 @@ def test_error_shows_line_and_column() -> None:
 NEEDS_LABELS = "; a tensor needs its labels, as in A[i, j], also a scalar, as in eta[]"
 NO_LABELS = f"eta has no labels{NEEDS_LABELS}; a parameter is declared before, as in param eta = 0.1"
 NO_SLICES = "; a slice needs a label: for A[2:5], write A[j + 2], and `for j < 3` after the statement"
+LOOK_UP = "look values up with a sum over a new label, as in sum[k](A[k] * (index(k) == B[i]))"
+INDICES = "an index is a whole number, or labels times whole numbers, as in A[0], A[i + 1] and A[2*i + j]"
 LEFT_ONLY = "occurs only on the left side; some tensor on the right must have it, or declare its bound: tensor"
 OPERAND = "'(', a name, a number, a whole number or an operator"
 AFTER = "'(', ';', an operator, the end of the program or the end of the statement"
@@ -110,6 +112,42 @@ REFUSED = [
     ),
     ("C[i]\u00a0= A[i]", 1, 5, "the character '\\xa0' has no meaning here; expected '='"),
     ("C[i] = 1e999 * A[i]", 1, 8, "the number is too large for float64"),
+    # Indices
+    ("C[i] = A[B[i]]", 1, 10, f"B[i] is no index, because it reads a tensor; {LOOK_UP}"),
+    ("C[i] = A[i * j]", 1, 10, f"i * j is no index; {INDICES}"),
+    ("C[i] = A[i / 2, 0.5]", 1, 10, f"i / 2 is no index; {INDICES}"),
+    (
+        "C[i] = A[i - 1]",
+        1,
+        10,
+        "the index i - 1 is below 0 where its labels are 0; labels start at 0: add to the other indices instead, as in "
+        "A[i + 1] - A[i]",
+    ),
+    (
+        "C[i + 1] = A[i]",
+        1,
+        1,
+        "C[i + 1] is on the left side, whose indices are labels; shift the indices on the right side, as in "
+        "Y[i] = A[i + 1]",
+    ),
+    ("C[i] = sum[j + 1](A[i, j])", 1, 8, "j + 1 is no label; sum[j](...) names labels"),
+    (
+        "C[i] = sum(A[i + j])",
+        1,
+        12,
+        "nothing bounds the labels i and j in A[i + j]; bound all but one of them, as in `for j < 3` after the "
+        "statement",
+    ),
+    ("C[i] = A[i] for j < 3", 1, 1, "the statement has no label j, which `for j < ...` bounds"),
+    ("C[i] = A[i] for i <= 3", 1, 17, "labels have bounds as in `for j < 3`, not with <="),
+    ("C[i] = A[i] for i < j", 1, 21, "j is no whole number and no bound of an axis, such as bound(A, 0)"),
+    ("C[i] = A[i] for 2 < 3", 1, 17, "2 has no label to bound; write a label, as in `for j < 3`"),
+    (
+        "param k = 2; C[i] = sum(A[i, k + 1] * B[k])",
+        1,
+        39,
+        "k is a parameter and a label of this statement, which shifts indices; rename the label",
+    ),
     # Labels
     ("C[i] = A[i, j]", 1, 1, f"label j must be aggregated, because the left side lacks it; {AROUND}"),
     (

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned_memory import limit_for
 from planning_problems import promoted
-from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, graph_of, scale_of
+from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, scale_of
 from random_runs import random_runs
 
 import sparseeinsum as se
@@ -83,7 +83,7 @@ def check(db: se.Database, case: Case, others: dict[str, Array]) -> None:
         assert "plan the program again" in str(error) or "turned NaN" in str(error), str(error)
         return
     with np.errstate(all="ignore"):
-        expected = evaluate_program(graph_of(case.text, others), others)
+        expected = evaluate_program(se.program(case.text), others)
     scale = scale_of((*others.values(), *expected.values()))
     for name, result in results.items():
         if scale <= LARGEST:

@@ -62,6 +62,19 @@ def test_matrix_product(db: se.Database, promoted: str) -> None:
 
 
 @pytest.mark.engines("duckdb", reason="its own SQL")
+def test_convolution(db: se.Database) -> None:
+    rng = np.random.default_rng(0)
+    image, weights = sp.csr_array(sp.random_array((5, 6), density=0.5, rng=rng)), rng.uniform(size=(2, 3))
+    db.tensor("X", image)
+    db.tensor("W", weights)
+    program = "Y[y, x] = sum(X[y + r, x + s] * W[r, s])"
+    text = db.plan(program, optimizer="relational", rewrite=False).sql()
+    check_golden("convolution", text)
+    windows = np.lib.stride_tricks.sliding_window_view(image.toarray(), (2, 3))
+    check_result(db, text, np.einsum("yxrs,rs->yx", windows, weights))
+
+
+@pytest.mark.engines("duckdb", reason="its own SQL")
 @pytest.mark.parametrize("style", ["cte", "staged"])
 def test_gcn(db: se.Database, style: str) -> None:
     inputs = gcn_inputs(citation_graph())
