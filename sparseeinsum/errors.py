@@ -103,6 +103,10 @@ class PackageError(SparseEinsumError, ImportError):
     """A package that an operation needs and that is not installed."""
 
 
+class ResultSizeError(SparseEinsumError, MemoryError):
+    """A result whose dense array would take more than the memory of this machine."""
+
+
 class DbtError(SparseEinsumError):
     """A dbt project into which models cannot be written."""
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DataError, PlanError, ShapeError
-from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.language.tensors import StoredTensor, Tensor
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.sources.input_data import ColumnSelection, DenseArray, EntryArrays
 from sparseeinsum.loading.sources.readers import read
@@ -19,6 +19,7 @@ from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.loaded_measurements import facts_of_entries
 from sparseeinsum.storage.tensor_description import TensorDescription
+from sparseeinsum.storage.tensor_metadata import completed_from_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ def supplied_rows(stored: StoredTensor, data: object) -> SuppliedRows:
     """
     tensor = stored.tensor
     axes = [axis.name for axis in tensor.axes]
+    _check_metadata(tensor, data)
     description = TensorDescription(tensor.name, axes, tensor.shape, tensor.fill, tensor.dtype)
     source = read(description, data, ColumnSelection())
     if isinstance(source, DenseArray):
@@ -108,6 +110,18 @@ def supplied_rows(stored: StoredTensor, data: object) -> SuppliedRows:
             "or a table in memory, or load it as a tensor"
         )
     return _from_entries(stored, description, source)
+
+
+def _check_metadata(tensor: Tensor, data: object) -> None:
+    """Refuse a result, or a table of one, that has another shape or fill: rows alone would not tell."""
+    said = completed_from_metadata(TensorDescription(tensor.name), data, None)
+    if said.shape is not None and tuple(said.shape) != tensor.shape:
+        raise ShapeError(f"{tensor.name} is given shape {tuple(said.shape)}, but was prepared with {tensor.shape}")
+    if said.fill is not None and said.fill != tensor.fill:
+        raise DataError(
+            f"{tensor.name} is given a table whose absent entries hold {said.fill}, but was prepared with the fill "
+            f"{tensor.fill}; give an array, as in result.to_numpy()"
+        )
 
 
 def _from_array(stored: StoredTensor, array: NDArray[Any]) -> SuppliedRows:

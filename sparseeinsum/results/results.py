@@ -19,9 +19,9 @@ from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.plans.preview import Preview
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.results.array_interface import ArrayInterface
 from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
-from sparseeinsum.results.tensor_rows import TensorRows
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
@@ -38,8 +38,8 @@ _BATCH_NUMBERS = 1 << 20  # per batch: 8 MB of doubles, and as much for the indi
 
 
 @dataclass(frozen=True, slots=True)
-class TensorResult:
-    """A tensor that a run computed.
+class TensorResult(ArrayInterface):
+    """A tensor that a run computed. numpy, Arrow and what understands their interfaces take it as it is.
 
     Attributes:
         schema: The tensor and its layout.
@@ -55,11 +55,6 @@ class TensorResult:
     def name(self) -> str:
         """The name of the tensor."""
         return self.schema.tensor.name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The bounds of its axes."""
-        return self.schema.tensor.shape
 
     @property
     def fill(self) -> Number:
@@ -83,10 +78,6 @@ class TensorResult:
                     raise ShapeError(f"axis {axis} of {self.name} has plain indices, and no keys")
                 return self.dictionaries[candidate.dictionary.name][: candidate.bound]
         raise ShapeError(f"{self.name} has no axis {axis}; it has {', '.join(self._names()[:-1])}")
-
-    def to_numpy(self) -> NDArray[Any]:
-        """The tensor as a dense array."""
-        return self._tensor_rows.dense()
 
     def topk(self, count: int, axis: str | None = None, least: bool = False) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The greatest values along an axis, greatest first, and their indices.
@@ -183,15 +174,18 @@ class TensorResult:
         return torch.sparse_coo_tensor(*places_and_values, self.shape, check_invariants=True).coalesce()
 
     def to_xarray(self) -> "xr.DataArray":
-        """A dense array of xarray with the name and the axes of the tensor.
+        """A dense array of xarray with the name and the axes of the tensor; natural keys are its coordinates.
 
         Raises:
+            ResultSizeError: The array would take more than the memory of this machine.
             PackageError: The package xarray is not installed.
         """
         with _needing("xarray"):
             import xarray  # noqa: PLC0415  # an optional dependency
 
-        return xarray.DataArray(self.to_numpy(), dims=[axis.name for axis in self.schema.tensor.axes], name=self.name)
+        axes = self.schema.tensor.axes
+        coordinates = {axis.name: self.keys(axis.name).to_pandas() for axis in axes if axis.dictionary}
+        return xarray.DataArray(self.to_numpy(), coordinates, [axis.name for axis in axes], self.name)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the columns of `arrow` to a Parquet file, completely or not at all; an existing file is replaced.
@@ -230,6 +224,12 @@ class TensorResult:
     def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
         columns = [*self._labelled(indices), _column(values)]
         return pa.table(columns, names=self._names(), metadata=metadata_of(self.schema.tensor))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return replace(self, rows=self.rows.slice(0, 0)).arrow().schema.__arrow_c_schema__()
 
     def df(self) -> "pd.DataFrame":
         """A pandas frame with the columns of `arrow`; complex values are complex numbers."""
@@ -289,10 +289,6 @@ class TensorResult:
         fill = "" if self.fill == 0 else f", fill {self.fill}"
         density = f", density {stored / tensor.size:.3g}" if stored < tensor.size else ""
         return f"<{self.notation} {self._axes_text()} {tensor.dtype}{fill}, {self.rows.num_rows:,} rows{density}>"
-
-    @property
-    def _tensor_rows(self) -> TensorRows:
-        return TensorRows(self.schema, self.rows)
 
     def _chunks(self) -> list[pa.Array]:
         chunks: list[pa.Array] = self.rows.column(VALUE_COLUMN).chunks

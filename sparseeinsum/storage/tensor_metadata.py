@@ -1,7 +1,7 @@
 """Storage: metadata of Arrow tables and Parquet files with the shape, dtype and fill of the tensor in them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,21 +17,24 @@ METADATA_KEY = "sparseeinsum"
 
 
 def metadata_of(tensor: Tensor) -> dict[str, str]:
-    """Return the name, axes, bounds, dtype and fill of a tensor as metadata; axes with dictionaries have no bounds."""
+    """Return the name, axes, bounds, dtype and fill of a tensor as metadata; axes have bounds or dictionaries."""
     axes = {axis.name: axis.bound if axis.dictionary is None else None for axis in tensor.axes}
     metadata = {"name": tensor.name, "axes": axes, "dtype": tensor.dtype, "fill": fill_text(tensor.fill)}
+    keys = {axis.name: axis.dictionary.name for axis in tensor.axes if axis.dictionary is not None}
+    if keys:
+        metadata["keys"] = keys
     return {METADATA_KEY: json.dumps(metadata)}
 
 
 def completed_from_metadata(
     description: TensorDescription, data: object, index: Sequence[str] | None
 ) -> TensorDescription:
-    """Complete a description with the shape and the fill in the metadata of the data.
+    """Complete a description with the shape, the fill and the dictionaries in the metadata of the data.
 
     Args:
         description: What the user says of the tensor, which takes precedence.
-        data: The data. Only data of Arrow, and Parquet files on this machine, have metadata. Metadata of a result with
-            other axes are ignored.
+        data: The data. Only data of Arrow, results, and Parquet files on this machine, have metadata. Metadata of a
+            result with other axes are ignored.
         index: The columns of indices; None for all columns but the last.
 
     Raises:
@@ -44,6 +47,7 @@ def completed_from_metadata(
     try:
         metadata = json.loads(text)
         bounds, fill = dict(metadata["axes"]), fill_from_text(metadata["fill"], metadata["dtype"])
+        keys = dict(metadata.get("keys", {}))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"tensor {description.name}: the metadata {METADATA_KEY} of its data say nothing that can be read "
@@ -57,12 +61,21 @@ def completed_from_metadata(
         description,
         shape=tuple(bounds[name] for name in names) if takes_shape else description.shape,
         fill=fill if description.fill is None else description.fill,
+        keys={**_keys_of_axes(keys, names, description.axes), **description.keys},
     )
+
+
+def _keys_of_axes(keys: Mapping[str, str], columns: Sequence[str], axes: Sequence[str] | None) -> dict[str, str]:
+    """Return the dictionaries of columns by the names of axes, which the user may have changed."""
+    names = columns if axes is None or len(axes) != len(columns) else axes
+    return {axis: keys[column] for axis, column in zip(names, columns, strict=True) if column in keys}
 
 
 def _schema_of(data: object) -> pa.Schema | None:
     if isinstance(data, str | Path):
         return _schema_of_file(Path(data))
+    if hasattr(data, "__arrow_c_schema__"):
+        return pa.schema(data)
     # Other objects, such as lazy frames, may take long to compute their schema.
     is_arrow = type(data).__module__.split(".")[0] == "pyarrow"
     schema = getattr(data, "schema", None) if is_arrow else None

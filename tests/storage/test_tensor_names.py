@@ -63,12 +63,10 @@ def test_names_that_no_program_can_say(db: se.Database) -> None:
     db.tensor("T", MATRIX)
     before = contents(db)
     for name in (*ODD_NAMES, "", "my tensor", "été", "A[i]", "Q\n", "a\0b", "\ud800"):
-        for store in (
-            lambda name: db.tensor(name, MATRIX),
-            lambda name: db.tensor_from_table(name, "T", index=["dim_0"], value="val"),
-        ):
-            with pytest.raises(se.CatalogueError, match="no program could name it: names have letters"):
-                store(name)
+        with pytest.raises(se.CatalogueError, match="no program could name it: names have letters"):
+            db.tensor(name, MATRIX)
+        with pytest.raises(se.CatalogueError, match="no program could name it: names have letters"):
+            db.tensor_from_table(name, "T", index=["dim_0"], value="val")
     with pytest.raises(se.CatalogueError, match="named by a text, and 3 is none"):
         db.tensor(3, MATRIX)  # type: ignore[arg-type]
     assert contents(db) == before

@@ -65,7 +65,8 @@ def is_column(data: object) -> bool:
 
 
 def _is_in_memory(data: object) -> bool:
-    return isinstance(data, pa.Table | pa.RecordBatch) or _is_of_polars(data, "DataFrame")
+    """Return whether data hold their rows: they have a length, as tables, frames and results do."""
+    return hasattr(data, "__arrow_c_stream__") and hasattr(data, "__len__")
 
 
 def _reader(data: Any) -> pa.RecordBatchReader:  # noqa: ANN401

@@ -1,0 +1,149 @@
+"""Results: what numpy, DLPack and Python expect of an array, for a tensor in rows."""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import DTypeLike, NDArray
+
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.engines.byte_sizes import parse_bytes
+from sparseeinsum.errors import ResultSizeError
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.results.lookup import values_at
+from sparseeinsum.results.selections import select
+from sparseeinsum.results.tensor_rows import TensorRows
+
+_SMALL = 1 << 28  # bytes of an array that fits into the memory of every machine
+_ITERATED = 1 << 22  # numbers in the dense blocks of an iteration, each of which takes a pass over the rows
+
+
+class ArrayInterface:
+    """A tensor in rows that numpy, Python and DLPack use like an array.
+
+    Attributes:
+        schema: The tensor and its layout.
+        rows: Key columns, then `val` with numbers or flat arrays in row-major order.
+    """
+
+    __slots__ = ()
+
+    schema: Schema
+    rows: pa.Table
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The bounds of its axes."""
+        return self.schema.tensor.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of its indices, whether stored or not."""
+        return self.schema.tensor.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of its values."""
+        return np.dtype(self.schema.tensor.dtype)
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The tensor as a dense array, which may be changed.
+
+        Raises:
+            ResultSizeError: The array would take more than the memory of this machine.
+        """
+        self._check_size(self.shape)
+        return self._tensor_rows.dense()
+
+    def item(self) -> Number:
+        """The value of a tensor with one index, as a number of Python.
+
+        Raises:
+            ValueError: The tensor has more or fewer indices.
+        """
+        number: Number = self._small_array().item()
+        return number
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested: a result is no array yet.")
+        array = self.to_numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __dlpack__(self, **options: Any) -> Any:  # noqa: ANN401  # as numpy's, which produces the capsule
+        return self.to_numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = np.empty(0).__dlpack_device__()
+        return device
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  # whatever numpy takes and returns
+        """The values that an index selects by numpy's rules: a number, or a new dense array.
+
+        They are looked up among the rows: it takes a pass over these, and no dense array of all values. To read many
+        values, give their indices as arrays, as in result[[3, 1], [4, 5]].
+        """
+        selection = select(self.shape, index)
+        self._check_size(selection.shape)
+        return values_at(self._tensor_rows, selection)[()]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return self._first_axis()
+
+    def __bool__(self) -> bool:
+        return bool(self._small_array())
+
+    def __int__(self) -> int:
+        return int(self._small_array())
+
+    def __float__(self) -> float:
+        return float(self._small_array())
+
+    def __complex__(self) -> complex:
+        return complex(self._small_array())
+
+    def _first_axis(self) -> Iterator[Any]:
+        step = max(1, _ITERATED // max(1, math.prod(self.shape[1:])))
+        for start in range(0, self.shape[0], step):
+            yield from self[start : start + step]
+
+    def _small_array(self) -> NDArray[Any]:
+        """The dense array if it has one value; otherwise one that takes no memory, of which numpy raises its errors."""
+        return self.to_numpy() if self.size == 1 else np.broadcast_to(np.zeros((), self.dtype), self.shape)
+
+    def _check_size(self, shape: tuple[int, ...]) -> None:
+        size = math.prod(shape) * self.dtype.itemsize
+        if size > _SMALL and size > _memory():
+            raise ResultSizeError(
+                f"{self.schema.tensor.name} as a dense array of shape {shape} takes {size:,} bytes, and this machine "
+                f"has {_memory():,} for that; take its entries, by to_scipy(), to_sparse() or arrow(), or a part of "
+                "it, as in result[:100]"
+            )
+
+    @property
+    def _tensor_rows(self) -> TensorRows:
+        return TensorRows(self.schema, self.rows)
+
+
+@lru_cache(maxsize=1)
+def _memory() -> int:
+    """The bytes that a database in this process would use by default: 80 % of the machine's or container's memory."""
+    with duckdb.connect() as connection:
+        ((limit,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    return parse_bytes(str(limit))
