@@ -95,6 +95,8 @@ def _problem(error: UnexpectedInput) -> str:
         return f"the character {error.char!r} has no meaning here; expected {allowed}{hint}"
     if isinstance(error, UnexpectedToken):
         expected = set(error.accepts or error.expected) - {"FOR"}
+        if {"COMMA", "RSQB"} <= expected:  # among indices, in which the parser reads calls and tensors to refuse them
+            expected -= {"LPAR", "LSQB"}
         return f"{_describe_token(error.token)}, expected {_list_of_terminals(expected)}{_hint(error.token, expected)}"
     return "the program cannot be read"
 

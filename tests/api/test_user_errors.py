@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import sparse
 
 import sparseeinsum as se
 
@@ -96,10 +95,9 @@ def test_results_of_unknown_names(loaded: se.Database) -> None:
 
 
 @pytest.mark.engines("duckdb", reason="einsum has a database of its own")
-@pytest.mark.parametrize("operand", [sparse.COO.from_numpy(np.eye(3)), [[1], [2, 3]]], ids=["sparse", "ragged"])
-def test_operands_that_are_no_arrays(operand: object) -> None:
+def test_operands_that_are_no_arrays() -> None:
     with pytest.raises(se.DataError, match="operand 2 of einsum cannot be read as an array"):
-        se.einsum("ij,jk->ik", np.eye(3), operand)
+        se.einsum("ij,jk->ik", np.eye(3), [[1], [2, 3]])
 
 
 FORGED: list[object] = [None, "x", -1, float("inf"), [], {}, 2**80, "\ud800", [[1]]]

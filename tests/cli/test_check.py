@@ -30,7 +30,7 @@ O[i, j] = Q2[i, j] + O2[i, j]
 FOUND = """\
 1:1: warning: nothing reads the parameter unused
 2:1: warning: nothing reads the tensor Q
-4:18: error: found ')', expected ',', ':' or ']'
+4:18: error: found ')', expected ',', ':', ']' or an operator
 6:12: error: the character '$' has no meaning here
 7:1: error: label j must be aggregated, because the left side lacks it
 8:12: error: there is no function 'frob'

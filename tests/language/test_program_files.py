@@ -256,7 +256,7 @@ def test_the_command_line_gives_parameters(
     arguments = ["run", "-d", database, path]
     for more, expected in (([], "1.5"), (["--set", "eta=2"], "6"), (["-s", "eta=1e1"], "30")):
         assert main([*arguments, *more]) == 0
-        assert f" {expected} " in capsys.readouterr().out
+        assert capsys.readouterr().out.splitlines()[-1].strip() == expected
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO('include "layers.ein"\nY[] = sum(H[i])'))
     assert main(["compile", "-d", database, "-", "--set", "eta=7"]) == 0

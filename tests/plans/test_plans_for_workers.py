@@ -176,7 +176,7 @@ def test_explanations_name_the_workers(tmp_path: object, capsys: pytest.CaptureF
         explained = plan.partitioned.explain()
         assert plan.explain().endswith(explained)
     assert main(["explain", "--database", path, "--text", PRODUCT, "--workers", "4"]) == 0
-    assert capsys.readouterr().out.rstrip().endswith(explained)
+    assert explained.splitlines()[0] in capsys.readouterr().out.splitlines()
     assert main(["explain", "--database", path, "--text", PRODUCT, "--workers", "0"]) == 1
     assert "workers is 0; give a whole number of 1 or more" in capsys.readouterr().err
 
