@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sparseeinsum.api.circuits import Circuit, read_qasm
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
     from sparseeinsum.api.database import Database, connect
-    from sparseeinsum.api.plans import Plan
+    from sparseeinsum.api.plans import DetachedPlan, Plan
     from sparseeinsum.api.prepared_programs import PreparedProgram
     from sparseeinsum.errors import (
         AlgebraError,
@@ -66,7 +66,7 @@ _MODULES = {
     "language.aggregate_registration": ("aggregate",),
     "plans.partitioned_program": ("PartitionedProgram",),
     "plans.program_partition": ("partition",),
-    "api.plans": ("Plan",),
+    "api.plans": ("DetachedPlan", "Plan"),
     "api.prepared_programs": ("PreparedProgram",),
     "results.results": ("TensorResult",),
     "results.streams": ("ResultStream",),
@@ -83,6 +83,7 @@ __all__ = [
     "CounterExample",
     "DataError",
     "Database",
+    "DetachedPlan",
     "EngineError",
     "Equivalence",
     "KernelsError",

@@ -9,6 +9,7 @@ from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 
 _PROBE = "SELECT tensor_norm([1::DOUBLE])"
+_FILE = "SELECT path FROM duckdb_databases() WHERE NOT internal ORDER BY database_oid"  # the first was not attached
 
 
 def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
@@ -38,13 +39,14 @@ def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
 
 
 def _with_functions(engine: DuckDBEngine) -> DuckDBEngine:
-    """Return `engine` if its database has the functions of this package.
+    """Return `engine` with its place if its database has the functions of this package.
 
     Another connection asks for them: an error on the user's connection would undo an open transaction.
     """
     with engine.another_connection() as connection:
         try:
             connection.execute(_PROBE)
+            engine.place = str(connection.rows(_FILE)[0][0] or "in memory")
         except EngineError as error:
             if not isinstance(error.__cause__, duckdb.CatalogException):
                 raise

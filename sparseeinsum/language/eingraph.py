@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError
+from sparseeinsum.html_tables import html_text
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, operands_of, write, write_number
 from sparseeinsum.language.syntax import Declaration, Import, write_range, write_statement
@@ -166,6 +167,9 @@ class Program:
         bounds += [tensor.bound for tensor in self.generated if isinstance(tensor.bound, AxisBound)]
         names = (*read, *(bound.tensor for bound in bounds))
         return tuple(dict.fromkeys(name for name in names if name not in defined))
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def __str__(self) -> str:
         """Program text that parses to an equal program; nested aggregates are statements of their own."""
