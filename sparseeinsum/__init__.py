@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sparseeinsum.api.contraction_expressions import ContractionExpression, contract, contract_expression
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
     from sparseeinsum.api.database import Database, connect
-    from sparseeinsum.api.plans import Plan
+    from sparseeinsum.api.plans import DetachedPlan, Plan
     from sparseeinsum.api.prepared_programs import PreparedProgram
     from sparseeinsum.errors import (
         AlgebraError,
@@ -72,7 +72,7 @@ _MODULES = {
     "language.aggregate_registration": ("aggregate",),
     "plans.partitioned_program": ("PartitionedProgram",),
     "plans.program_partition": ("partition",),
-    "api.plans": ("Plan",),
+    "api.plans": ("DetachedPlan", "Plan"),
     "api.prepared_programs": ("PreparedProgram",),
     "results.results": ("TensorResult",),
     "results.streams": ("ResultStream",),
@@ -91,6 +91,7 @@ __all__ = [
     "CounterExample",
     "DataError",
     "Database",
+    "DetachedPlan",
     "EngineError",
     "Equivalence",
     "KernelsError",

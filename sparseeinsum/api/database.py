@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, overload
 import duckdb
 import pyarrow as pa
 
-from sparseeinsum.api.plans import Plan
+from sparseeinsum.api.plans import DetachedPlan, Plan
 from sparseeinsum.api.prepared_programs import PreparedProgram
+from sparseeinsum.api.tensor_listing import TENSOR_COLUMNS, tensor_rows
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of, synchronized
 from sparseeinsum.engines.postgresql.quoted_names import is_postgresql
-from sparseeinsum.errors import EngineError, SemanticsError
+from sparseeinsum.errors import EngineError, SemanticsError, SparseEinsumError
 from sparseeinsum.extras import imported, late
+from sparseeinsum.html_tables import html_table
 from sparseeinsum.language.aggregate_registration import aggregate
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text
@@ -107,7 +109,25 @@ class Database:
         self._plans = PlanCache()
 
     def __repr__(self) -> str:
-        return f"<{self._engine.title} database>"  # asks the database nothing: it may be busy
+        return f"<{self._engine.title} database {self._engine.place}>"  # asks the database nothing: it may be busy
+
+    def _repr_html_(self) -> str:
+        tensors, note = self._listed()
+        return html_table(repr(self), TENSOR_COLUMNS, tensor_rows(tensors), note)
+
+    def _listed(self) -> tuple[Iterable[StoredTensor], str]:
+        """The tensors that are committed, and a remark if they cannot be listed now; waits for no other call."""
+        lock = lock_of(self.connection)
+        if not lock.acquire(blocking=False):
+            return (), "busy; its tensors cannot be listed now"
+        try:
+            with self._engine.another_connection() as engine, engine.protected():  # a stream may be open on this one
+                tensors = Catalogue(engine).all().values()
+        except SparseEinsumError as error:
+            return (), f"its tensors cannot be listed: {str(error).splitlines()[0]}"
+        finally:
+            lock.release()
+        return tensors, "" if tensors else "no tensors yet"
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # of the engine's driver, whose types are its own
@@ -456,20 +476,21 @@ class Database:
         return plans[0] if top is None else plans
 
     @synchronized
-    def load_plan(self, source: str | Path) -> Plan:
+    def load_plan(self, source: str | Path | DetachedPlan) -> Plan:
         """Read a saved plan for the tensors of this database, which whose shapes must be the same.
 
         The program and its decompositions are those of the saved plan; statistics are measured again.
 
         Args:
-            source: A file that `Plan.save` wrote, or text from `Plan.to_json`.
+            source: A file that `Plan.save` wrote, text from `Plan.to_json`, or a plan that was pickled.
 
         Raises:
             PlanError: The plan does not exist, a tensor differs in shape, dtype or fill from that of the plan, or the
                 plan is not exact for the values in this database.
             CatalogueError: A tensor does not exist.
         """
-        return Plan(planning.load_plan(read_plan(source), self._engine), self._engine)
+        text = source.text if isinstance(source, DetachedPlan) else source
+        return Plan(planning.load_plan(read_plan(text), self._engine), self._engine)
 
     @synchronized
     def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
@@ -495,7 +516,7 @@ class Database:
     @synchronized
     def run(
         self,
-        program: Program | Plan | str,
+        program: Program | Plan | DetachedPlan | str,
         into: Mapping[str, Destination] | None = None,
         optimizer: str = "dp",
         *,
@@ -508,7 +529,7 @@ class Database:
         """Run a program or a plan, in one transaction.
 
         Args:
-            program: A plan, a program, or program text.
+            program: A plan, also one that was pickled; a program; or program text.
             into: A table or a Parquet file for a result, by the name of the result; the result is not returned. The
                 table or file is replaced completely or not at all. It can be one that the program reads, but not a
                 table that a tensor was loaded into. A name that ends in .parquet is a file; `se.Table(name,
@@ -533,6 +554,8 @@ class Database:
         """
         with targets_of(into or {}) as targets, shown_progress(progress) as show:
             run_options = RunOptions(show, replan, deterministic)
+            if isinstance(program, DetachedPlan):
+                program = self.load_plan(program)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
                 return Results(running.run_plan(program.data, self._engine, targets, run_options).results)
@@ -577,7 +600,7 @@ class Database:
     @synchronized
     def stream(
         self,
-        program: Program | Plan | str,
+        program: Program | Plan | DetachedPlan | str,
         optimizer: str = "dp",
         *,
         progress: bool | None = None,
@@ -599,6 +622,8 @@ class Database:
         """
         with ExitStack() as transaction, shown_progress(progress) as show:
             run_options = RunOptions(show, replan, deterministic)
+            if isinstance(program, DetachedPlan):
+                program = self.load_plan(program)
             if isinstance(program, Plan):
                 _check_no_parameters(parameters)
                 streamed = running.stream_plan(program.data, self._engine, run_options)

@@ -1,7 +1,8 @@
 """API: the plan that a user holds; all of it is known before it runs."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,27 @@ if TYPE_CHECKING:
     from sparseeinsum.algebra.plan_expressions import PlanAlgebra
 
 
+@dataclass(frozen=True, slots=True)
+class DetachedPlan:
+    """A plan without its database, as which a pickled `Plan` is read.
+
+    `Database.run` runs it, and `Database.load_plan` makes it a plan again, for the tensors of that database.
+
+    Attributes:
+        text: As from `Plan.to_json`.
+    """
+
+    text: str
+
+    def __repr__(self) -> str:
+        steps = json.loads(self.text)["einsums"]
+        return "\n".join([*(step["notation"] for step in steps), "(of no database; db.run runs it)"])
+
+
 class Plan:
     """A program with a decomposition for every EinSum. Made by `Database.plan`.
+
+    A pickled plan is read as a `DetachedPlan`, since it has no connection. A copy is a plan of the same database.
 
     Attributes:
         data: The plan as data.
@@ -144,6 +164,15 @@ class Plan:
     def _analyzed(self) -> Analysis:
         with lock_of(self._engine.connection):
             return analyze_plan(self.data, self._engine)
+
+    def __reduce__(self) -> tuple[type[DetachedPlan], tuple[str]]:
+        return DetachedPlan, (self.to_json(),)
+
+    def __copy__(self) -> "Plan":
+        return Plan(self.data, self._engine)
+
+    def __deepcopy__(self, memo: object) -> "Plan":
+        return Plan(self.data, self._engine)  # the data do not change
 
     def __repr__(self) -> str:
         return "\n".join(self.notation())

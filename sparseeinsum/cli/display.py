@@ -4,18 +4,17 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
+from sparseeinsum.api.tensor_listing import TENSOR_COLUMNS, tensor_rows
 from sparseeinsum.language.tensors import StoredTensor
 
 
 def tensors_table(tensors: Iterable[StoredTensor]) -> Table:
     """A table of tensors: their shapes, dtypes and fills, and where they are stored."""
     table = Table()
-    for heading in ("tensor", "shape", "dtype", "fill", "stored as", "in"):
+    for heading in TENSOR_COLUMNS:
         table.add_column(heading)
-    for stored in tensors:
-        tensor = stored.tensor
-        shape = " x ".join(f"{axis.name}: {axis.bound:,}" for axis in tensor.axes) or "scalar"
-        table.add_row(tensor.name, shape, tensor.dtype, str(tensor.fill), stored.notation, stored.relation)
+    for row in tensor_rows(tensors):
+        table.add_row(*row)
     return table
 
 

@@ -51,8 +51,9 @@ class DuckDBEngine:
     title = "DuckDB"
     dialect: Dialect = DUCKDB
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool, place: str = "") -> None:
         self.connection = connection
+        self.place = place
         self._is_owned = is_owned
         self.scans = ScanCache()
         self._reading_state = ReadingState()
@@ -264,7 +265,7 @@ class DuckDBEngine:
         with self._translating_errors("-- open another connection"):
             cursor = self.connection.cursor()
         try:
-            yield DuckDBEngine(cursor, is_owned=False)
+            yield DuckDBEngine(cursor, is_owned=False, place=self.place)
         finally:
             cursor.close()
 

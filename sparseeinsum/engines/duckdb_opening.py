@@ -13,6 +13,7 @@ from sparseeinsum.kernels.duckdb.library import require_library
 _HOLDER = re.compile(r"Conflicting lock is held in (.+? \(PID \d+\))")
 _READ_BY_OTHERS = "able to open this database in read-only mode"
 _PROBE = "SELECT tensor_norm([1::DOUBLE])"
+_FILE = "SELECT path FROM duckdb_databases() WHERE NOT internal ORDER BY database_oid"  # the first was not attached
 
 
 def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
@@ -54,13 +55,14 @@ def _reason(message: str, read_only: bool) -> str:
 
 
 def _with_functions(engine: DuckDBEngine) -> DuckDBEngine:
-    """Return `engine` if its database has the functions of this package.
+    """Return `engine` with its place if its database has the functions of this package.
 
     Another connection asks for them: an error on the user's connection would undo an open transaction.
     """
     with engine.another_connection() as connection:
         try:
             connection.execute(_PROBE)
+            engine.place = str(connection.rows(_FILE)[0][0] or "in memory")
         except EngineError as error:
             if not isinstance(error.__cause__, duckdb.CatalogException):
                 raise

@@ -80,6 +80,10 @@ class Engine(Protocol):
         """The engine's name, for messages."""
 
     @property
+    def place(self) -> str:
+        """Where the database is, for people: its file, or its name and its server; nothing is asked of it."""
+
+    @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
         """The open connection of the database's Python driver."""
 

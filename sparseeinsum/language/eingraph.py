@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError
+from sparseeinsum.html_tables import html_text
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
@@ -173,6 +174,9 @@ class Program:
         bounds += [bound for tensor in self.generated for bound in tensor.bounding_axes()]
         names = (*read, *(bound.tensor for bound in bounds))
         return tuple(dict.fromkeys(name for name in names if name not in defined))
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def __str__(self) -> str:
         """Program text that parses to an equal program; nested aggregates are statements of their own."""

@@ -82,6 +82,11 @@ class Tensor:
         return tuple(axis.bound for axis in self.axes)
 
     @property
+    def axes_text(self) -> str:
+        """The names and bounds of the axes, for people."""
+        return " x ".join(f"{axis.name}: {axis.bound:,}" for axis in self.axes) or "scalar"
+
+    @property
     def size(self) -> int:
         """The number of entries, stored or not: the product of the bounds."""
         return math.prod(self.shape)
@@ -264,6 +269,5 @@ class StoredTensor:
         return f"{self.tensor.name}[{', '.join(labels)}]"
 
     def __repr__(self) -> str:
-        shape = " x ".join(f"{axis.name}: {axis.bound:,}" for axis in self.tensor.axes) or "scalar"
         fill = f", fill {self.tensor.fill}" if self.tensor.fill else ""
-        return f"<{self.notation} {shape} {self.tensor.dtype}{fill}, in {self.relation}>"
+        return f"<{self.notation} {self.tensor.axes_text} {self.tensor.dtype}{fill}, in {self.relation}>"

@@ -3,10 +3,11 @@
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from rich.console import Console
 from rich.table import Table
+
+from sparseeinsum.html_tables import cell_text, html_table
 
 _WIDTH = 10_000  # columns: no line is broken
 _TERMINAL_WIDTH = 140
@@ -36,13 +37,7 @@ class Preview:
 
     def html(self) -> str:
         """For a notebook: the title, a table and the note as HTML."""
-        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row)}</tr>" for row in self.rows)
-        note = f"<p>{escape(self.note)}</p>" if self.note else ""
-        return (
-            f"<div><p><code>{escape(self.title)}</code></p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}</div>"
-        )
+        return html_table(self.title, self.columns, self.rows, self.note)
 
 
 def rows_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
@@ -51,7 +46,7 @@ def rows_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Tabl
     for column in columns:
         table.add_column(column, justify="right")
     for row in rows:
-        table.add_row(*map(_cell, row))
+        table.add_row(*map(cell_text, row))
     return table
 
 
@@ -79,9 +74,3 @@ def table_lines(table: Table, is_drawn: bool) -> list[str]:
     with console.capture() as captured:
         console.print(table)
     return [*title, *(line.rstrip() for line in captured.get().splitlines())]
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "NULL"
-    return f"{value:.6g}" if isinstance(value, float | complex) else str(value)

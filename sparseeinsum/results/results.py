@@ -288,14 +288,11 @@ class TensorResult(ArrayInterface):
         stored = numbers // (2 if is_complex(tensor.dtype) else 1)
         fill = "" if self.fill == 0 else f", fill {self.fill}"
         density = f", density {stored / tensor.size:.3g}" if stored < tensor.size else ""
-        return f"<{self.notation} {self._axes_text()} {tensor.dtype}{fill}, {self.rows.num_rows:,} rows{density}>"
+        return f"<{self.notation} {tensor.axes_text} {tensor.dtype}{fill}, {self.rows.num_rows:,} rows{density}>"
 
     def _chunks(self) -> list[pa.Array]:
         chunks: list[pa.Array] = self.rows.column(VALUE_COLUMN).chunks
         return chunks
-
-    def _axes_text(self) -> str:
-        return " x ".join(f"{axis.name}: {axis.bound:,}" for axis in self.schema.tensor.axes) or "scalar"
 
     def _check_no_fill(self, kind: str, others: str) -> None:
         if self.fill != 0:

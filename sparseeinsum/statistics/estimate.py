@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sparseeinsum.html_tables import html_table
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
@@ -36,6 +37,12 @@ class Statistics:
     tuple_bounds: Mapping[frozenset[int], float] = field(default_factory=dict)
     counted_tuples: Mapping[tuple[int, ...], float] = field(default_factory=dict, compare=False)
     skew: Mapping[str, float] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        size = math.prod(self.shape)
+        density = f", density {self.entries / size:.3g}" if size else ""
+        rows = zip(range(len(self.shape)), self.shape, self.distinct, strict=True)
+        return html_table(f"statistics: {self.entries:,.0f} entries{density}", ("axis", "bound", "distinct"), rows)
 
     @property
     def is_dense(self) -> bool:

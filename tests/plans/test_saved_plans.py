@@ -1,6 +1,8 @@
 """A saved plan reads back as the same plan, and fits other data or says why it does not."""
 
+import copy
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -322,3 +324,20 @@ def test_tiles_are_saved(chain: se.Database) -> None:
     again = chain.load_plan(plan.to_json())
     assert again.notation() == plan.notation()
     np.testing.assert_allclose(chain.run(again)["Y"].to_numpy(), chain.run(CHAIN)["Y"].to_numpy(), rtol=1e-12)
+
+
+def test_plans_are_pickled_and_copied(chain: se.Database) -> None:
+    """A pickled plan runs on any database; a copy is of the same one."""
+    plan = chain.plan(CHAIN)
+    result = chain.run(plan)["Y"]
+    expected = result.to_numpy()
+    pickled = pickle.loads(pickle.dumps(plan))
+    assert isinstance(pickled, se.DetachedPlan)
+    assert repr(pickled) == f"{plan!r}\n(of no database; db.run runs it)"
+    np.testing.assert_allclose(chain.run(pickled)["Y"], expected)
+    assert chain.load_plan(pickled).notation() == plan.notation()
+    with chain.stream(pickled) as results:
+        assert results["Y"].read_all().num_rows == result.rows.num_rows
+    for copied in (copy.copy(plan), copy.deepcopy(plan)):
+        assert copied.notation() == plan.notation()
+        np.testing.assert_allclose(chain.run(copied)["Y"], expected)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from reading import read_back, stored_result
 
 import sparseeinsum as se
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.engines.locking import lock_of
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.results import results
@@ -348,13 +350,44 @@ def test_previews_read_only_the_rows_shown(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.engines("duckdb", reason="nothing is asked of the engine")
 def test_other_representations(db: se.Database) -> None:
-    assert repr(db) == "<DuckDB database>"
+    assert repr(db) == "<DuckDB database in memory>"
     db.tensor("A", np.eye(2), fill=1)
     assert repr(db.tensors()) == "{'A': <A[DIM_0, dim_1] dim_0: 2 x dim_1: 2 float64, fill 1.0, in main.A>}"
     two = db.run("Y[i] = sum(A[i, j])\nZ[] = sum(A[i, j])")
     assert repr(two) == f"{two['Y']!r}\n\n{two['Z']!r}"
     assert two._repr_html_() == two["Y"]._repr_html_() + two["Z"]._repr_html_()
     assert "<th>expected tuples</th>" in db.plan("Y[i] = sum(A[i, j])")._repr_html_()
+    assert se.program("Y[i] = A[i] < 1")._repr_html_() == "<pre>Y[i] = A[i] &lt; 1</pre>"
+    assert se.equivalent("Y[i] = A[i] + A[i]", "Y[i] = 2 * A[i]")._repr_html_() == "<pre>equal: 2 * A[i]</pre>"
+    page = db.statistics("A")._repr_html_()
+    assert "2 entries, density 0.5" in page
+    assert "<tr><td>1</td><td>2</td><td>2</td></tr>" in page
+
+
+def test_database_shows_its_place_and_tensors(db: se.Database, engine: str) -> None:
+    """Also while a stream is open, while another thread uses the connection, and after it was closed."""
+    assert repr(db).startswith(f"<{'DuckDB database in memory' if engine == 'duckdb' else 'PostgreSQL database '}")
+    assert "no tensors yet" in db._repr_html_()
+    db.tensor("A", np.arange(6.0).reshape(2, 3))
+    row = "<tr><td>A</td><td>dim_0: 2 x dim_1: 3</td><td>float64</td>"
+    assert row in db._repr_html_()
+    with db.stream("Y[i] = sum(A[i, j])") as results:
+        reader = results["Y"]
+        assert row in db._repr_html_()
+        assert reader.read_all().num_rows == 2
+    with ThreadPoolExecutor() as threads, lock_of(db.connection):
+        assert "busy; its tensors cannot be listed now" in threads.submit(db._repr_html_).result()
+    db.close()
+    assert "its tensors cannot be listed" in db._repr_html_()
+
+
+@pytest.mark.engines("duckdb", reason="PostgreSQL has no files")
+def test_database_in_a_file_shows_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "graph.duckdb"
+    with se.connect(path) as database:
+        assert repr(database) == f"<DuckDB database {path}>"
+        with se.connect(database.connection.cursor()) as other:
+            assert repr(other) == repr(database)
 
 
 def test_pandas_frame_of_a_result_that_holds_only_the_fill() -> None:

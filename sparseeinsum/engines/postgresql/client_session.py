@@ -41,6 +41,7 @@ class ClientSession:
 
     def __init__(self, connection: "psycopg.Connection[Any]", driver: ModuleType, is_owned: bool) -> None:
         self.connection = connection
+        self.place = "" if connection.closed else _place(connection.info)
         self._driver = driver
         self._is_owned = is_owned
         self._is_copying = False
@@ -218,3 +219,8 @@ class ClientSession:
         """Close the connection if it was opened here."""
         if self._is_owned:
             self.connection.close()
+
+
+def _place(info: "psycopg.ConnectionInfo") -> str:
+    """The name of a database and its server, which may be a folder of sockets; no password."""
+    return f"{info.dbname} at {info.host or 'localhost'}:{info.port}"

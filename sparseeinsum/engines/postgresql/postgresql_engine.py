@@ -61,6 +61,11 @@ class PostgreSQLEngine:
         self.scans = ScanCache()
 
     @property
+    def place(self) -> str:
+        """Where the database is: its name and its server."""
+        return self._session.place
+
+    @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
         """The open connection of psycopg; inside the server, the module plpy."""
         return self._session.connection

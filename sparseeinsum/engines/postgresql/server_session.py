@@ -22,6 +22,7 @@ class ServerSession:
 
     def __init__(self, server: Any) -> None:  # noqa: ANN401  # the module plpy, which only a server has
         self.connection = server
+        self.place = "of this server"
         self._type_query: Any = None
 
     @property

@@ -58,6 +58,10 @@ class DatabaseSession(Protocol):
         """The open connection of psycopg; inside the server, the module plpy."""
 
     @property
+    def place(self) -> str:
+        """The name of the database and its server."""
+
+    @property
     def version(self) -> int:
         """The version of the server as a number, such as 150018."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import SemanticsError
+from sparseeinsum.html_tables import html_text
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.language.programs import program, program_of
@@ -59,6 +60,9 @@ class Equivalence:
 
     def __bool__(self) -> bool:
         return self.is_proven
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def __str__(self) -> str:
         first, second = self.normal_forms
