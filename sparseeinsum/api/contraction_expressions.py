@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import opt_einsum
 from numpy.typing import NDArray
 from opt_einsum.contract import format_const_einsum_str
 from opt_einsum.paths import linear_to_ssa, ssa_to_linear
@@ -194,10 +193,8 @@ def contract_expression(
     ]
     read_subscripts(text, [len(shape) for shape in shapes]).stretched_axes(shapes)  # checks the sizes
     search = read_path_search(optimize, len(shapes)).limited(memory_limit)
-    path, info = opt_einsum.contract_path(
-        text, *shapes, shapes=True, optimize=search.optimize, memory_limit=search.memory_limit
-    )
-    return ContractionExpression(text, info.eq, tuple(map(tuple, path)), known, options)
+    info = search.contraction(text, shapes)
+    return ContractionExpression(text, info.eq, tuple(map(tuple, info.path)), known, options)
 
 
 def _is_position(place: int, count: int) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-import opt_einsum
 from opt_einsum.contract import PathInfo
 from opt_einsum.helpers import flop_count
 
@@ -152,7 +151,7 @@ def contract_path(
     parsed.stretched_axes(bounds)  # checks the sizes
     largest = max(map(math.prod, (*bounds, parsed.result_shape(bounds))))
     search = read_path_search(optimize, len(bounds)).limited(largest if memory_limit == "max_input" else memory_limit)
-    dense = _opt_einsum(subscripts, bounds, PathSearch("auto", search.memory_limit), use_blas)
+    dense = PathSearch("auto", search.memory_limit).contraction(subscripts, bounds, use_blas)
     inputs, output = dense.eq.split("->")
     terms = zip(inputs.split(","), measured, strict=True)
     factors = tuple(by_label(tuple(term), statistics) for term, statistics in terms)
@@ -160,7 +159,7 @@ def contract_path(
     estimates = ContractionEstimates(network)
     chosen = _best(estimates, dense, bounds, use_blas) if search.optimize == "auto" else None
     if chosen is None or chosen.largest_intermediate > (search.memory_limit or math.inf):
-        chosen = _opt_einsum(dense.eq, bounds, search, use_blas)
+        chosen = search.contraction(dense.eq, bounds, use_blas)
     path: Path = [tuple(step) for step in chosen.path]
     ours, theirs = tree_of_path(path, len(factors)), tree_of_path(dense.path, len(factors))
     for tree in (ours, theirs):
@@ -183,18 +182,7 @@ def _best(
     """The path that is best for the entries."""
     count = len(estimates.network.factors)
     path = path_of_tree(find_contraction_order(estimates), count) or [(0,)]
-    return _opt_einsum(dense.eq, bounds, PathSearch(tuple(path)), use_blas)
-
-
-def _opt_einsum(subscripts: str, bounds: Sequence[tuple[int, ...]], search: PathSearch, use_blas: bool) -> PathInfo:
-    return opt_einsum.contract_path(
-        subscripts,
-        *bounds,
-        shapes=True,
-        optimize=search.optimize,
-        memory_limit=search.memory_limit,
-        use_blas=use_blas,
-    )[1]
+    return PathSearch(tuple(path)).contraction(dense.eq, bounds, use_blas)
 
 
 def _statistics(number: int, operand: object, shapes: bool) -> Statistics:

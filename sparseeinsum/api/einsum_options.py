@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
+import opt_einsum
 from numpy.typing import DTypeLike, NDArray
+from opt_einsum.contract import PathInfo
 from opt_einsum.paths import PathOptimizer, get_path_fn
 
 from sparseeinsum.api.einsum_operands import Operand
@@ -37,11 +40,29 @@ class PathSearch:
         """
         if memory_limit is None or memory_limit == -1:
             return self
-        if isinstance(memory_limit, int | float) and memory_limit >= 1:
+        if isinstance(memory_limit, int | float | Decimal) and memory_limit >= 1:
             return replace(self, memory_limit=int(memory_limit))
         raise ArgumentError(
             f"memory_limit is {memory_limit!r}; it must be the most elements of an intermediate result, or None"
         )
+
+    def contraction(self, subscripts: str, shapes: Sequence[tuple[int, ...]], use_blas: bool = True) -> PathInfo:
+        """The path that opt_einsum finds for arrays of these shapes, and its costs.
+
+        Raises:
+            ArgumentError: The search finds none.
+        """
+        try:
+            return opt_einsum.contract_path(
+                subscripts,
+                *shapes,
+                shapes=True,
+                optimize=self.optimize,
+                memory_limit=self.memory_limit,
+                use_blas=use_blas,
+            )[1]
+        except (RuntimeError, ValueError) as error:
+            raise ArgumentError(f"optimize: the search finds no order: {error}") from error
 
 
 AUTOMATIC = PathSearch()
@@ -74,7 +95,8 @@ def read_path_search(optimize: Optimize, count: int) -> PathSearch:
         case PathOptimizer():
             return PathSearch(optimize)
         case (str() as name, int() | float() as limit) if name != "einsum_path":
-            return PathSearch(_search_name(name)).limited(limit)
+            search = PathSearch(_search_name(name))
+            return search.limited(limit) if limit >= 1 else PathSearch((tuple(range(count)),))
         case ("einsum_path", *steps):
             return PathSearch(_checked_path(steps, count))
         case list() | tuple():

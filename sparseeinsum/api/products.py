@@ -82,6 +82,7 @@ def plan_product(
         ParseError: The subscripts have a syntax error.
         ShapeError: The subscripts do not match the shapes of the operands.
         DataError: An operand is not of numbers.
+        ArgumentError: The search finds no order.
     """
     subscripts = read_subscripts(text, [len(shape) for shape in shapes])
     stretched = subscripts.stretched_axes(shapes)
@@ -95,24 +96,22 @@ def plan_product(
     symbols = {label: opt_einsum.get_symbol(number) for number, label in enumerate(sizes)}
     *inputs, output = ("".join(symbols[label] for label in term) for term in (*terms, subscripts.output))
     equation = f"{','.join(inputs)}->{output}"
-    path, info = opt_einsum.contract_path(
-        equation, *inner, shapes=True, optimize=search.optimize, memory_limit=search.memory_limit
-    )
+    info = search.contraction(equation, inner)
     dtype = np.result_type(*dtypes)
     return Product(
         stretched=stretched,
         terms=terms,
         output=subscripts.output,
         sizes=sizes,
-        path=tuple(map(tuple, path)),
-        contract=opt_einsum.contract_expression(equation, *inner, optimize=path),
+        path=tuple(map(tuple, info.path)),
+        contract=opt_einsum.contract_expression(equation, *inner, optimize=info.path),
         computed=np.dtype("float32") if dtype == np.float16 else dtype,  # numpy, too, adds up float16 in float32
         dtype=dtype,
         added=math.prod(size for label, size in sizes.items() if label not in subscripts.output),
         operations=float(info.opt_cost),
         fits_numpy=max(info.largest_intermediate, *map(math.prod, shapes)) <= _LARGEST_RESULT
         and max(info.scale_list, default=0) <= _MOST_LABELS
-        and max(map(len, path), default=0) <= _MOST_OPERANDS,
+        and max(map(len, info.path), default=0) <= _MOST_OPERANDS,
     )
 
 

@@ -43,6 +43,8 @@ def read_arguments(arguments: Sequence[object]) -> tuple[str, tuple[object, ...]
 
 def _labels(labels: object) -> list[_Label]:
     """The labels of a list; whole numbers of numpy become those of Python."""
+    if getattr(getattr(labels, "dtype", None), "kind", "i") in "bfc":
+        raise ArgumentError(f"an array of numbers stands where the list of labels of an operand belongs, {_EXAMPLE}")
     try:
         listed = list(labels)  # type: ignore[call-overload]  # anything iterable
     except TypeError:
