@@ -72,10 +72,16 @@ class IndexMap:
         if not self.index.terms:
             raise ShapeError(f"there is no index {self.index} of {axis}")
         wrong = least if least < 0 else greatest
-        below = " and ".join(f"{label} < {bound_of[label]}" for label in self.index.labels)
+        below = " and ".join(f"{label} < {bound_of[label]}{self._source(label)}" for label in self.index.labels)
         label = self.index.labels[0]
         hint = f"bound the labels, as in `for {label} < {max(bound_of[label] - 1, 1)}` after the statement"
         raise ShapeError(f"with {below}, the index {self.index} becomes {wrong} on {axis}; {hint}")
+
+    def _source(self, label: str) -> str:
+        """Where the bound of a label is from, for an error."""
+        bounds = (limit.bound for limit in self.limits if limit.index == label)
+        bound = next(bounds, None)
+        return f" as in {bound.tensor}" if isinstance(bound, AxisBound) else ""
 
     def array(self, tensor: Tensor) -> Array:
         """The values of the tensor that `tensor` returned."""

@@ -120,7 +120,8 @@ def _rewritten(bound: EinGraph, data: ProgramData, engine: Engine, options: Plan
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
     price = partial(least_seconds, constants=constants_for(engine.constants_name))
     cost = CostPredictor(price, 0.0 if options.searches_all else LEAST_SECONDS)
-    return rewrite_graph(bound, annotator, cost, RewritingOptions(options.rewrite, options.pin, data.successors))
+    rewriting = RewritingOptions(options.rewrite, options.pin, data.successors, data.index_maps)
+    return rewrite_graph(bound, annotator, cost, rewriting)
 
 
 def _alternatives(

@@ -56,6 +56,11 @@ class ProgramData:
         return stored_of(self.inputs)
 
     @property
+    def index_maps(self) -> frozenset[str]:
+        """The names of the index maps."""
+        return frozenset(name for name, tensor in self.inputs.items() if tensor.stored.is_index_map)
+
+    @property
     def statistics(self) -> dict[str, Statistics]:
         """T and V of the inputs."""
         return statistics_of(self.inputs)

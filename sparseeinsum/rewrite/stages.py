@@ -17,6 +17,7 @@ from sparseeinsum.rewrite.first_match import rewrite_first_matches
 from sparseeinsum.rewrite.masked_aggregation import mask_sums
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.reassociation import reassociate_products
+from sparseeinsum.rewrite.sparse_selections import select_sparsely
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,13 @@ class RewritingOptions:
         rewrite: Whether equal formulas and other orders of products may compute several statements together.
         pinned: For some results, labels to promote and their tiles; these stay as they are written.
         successors: For a vector of indices, the name of the generated tensor that maps every index to the next one.
+        index_maps: The names of the index maps.
     """
 
     rewrite: bool = True
     pinned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     successors: Mapping[str, str] = field(default_factory=dict)
+    index_maps: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +77,5 @@ def rewrite_graph(
         derivations, unsearched = improved.derivations, improved.unsearched
     # Last, since the stages before look for products and sums as they are written.
     compensated = rewrite_first_matches(compensate(binary, cost), options.successors, cost)
-    return RewrittenGraph(compensated.graph, derivations, unsearched)
+    selected = select_sparsely(compensated, options.index_maps, cost)
+    return RewrittenGraph(selected.graph, derivations, unsearched)

@@ -84,7 +84,16 @@ def test_absent_entries_keep_the_fill(shared_db: se.Database, dtype: str, fill: 
     for name, expected in (("Y", values[1:]), ("Z", values[2])):
         np.testing.assert_array_equal(result[name].to_numpy(), expected)
         assert result[name].to_numpy().dtype == np.dtype(dtype)
-    assert fill in (0.5, 3) or result["Y"].fill == fill  # sums of other fills are computed everywhere
+    assert fill in (0.5, 3) or result["Y"].fill == fill  # where it pays to keep the fill
+
+
+def test_large_tensors_of_any_fill_stay_sparse(shared_db: se.Database) -> None:
+    entries = ([[0, 1, 99_999], [5, 6, 7]], [1.0, 0.0, 3.0])
+    shared_db.tensor("X", entries, shape=(100_000, 10_000), fill=0.5)
+    result = shared_db.run("Y[i, j] = X[i + 1, j + 6]\nZ[j] = X[1, j]")
+    assert result["Y"].fill == 0.5
+    assert sorted(map(tuple, result["Y"].df().to_numpy().tolist())) == [(0, 0, 0), (99_998, 1, 3)]
+    assert result["Z"].to_numpy()[[5, 6, 7]].tolist() == [0.5, 0.0, 0.5]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -123,7 +132,7 @@ def test_channels_and_batches(shared_db: se.Database) -> None:
     [
         (
             "Y[i] = v[i + 1] * u[i]",
-            r"Y_v: with i < 7, the index i \+ 1 becomes 7 on axis 0 of v \(dim_0\), which has",
+            r"Y_v: with i < 7 as in u, the index i \+ 1 becomes 7 on axis 0 of v \(dim_0\), which has",
         ),
         ("Y[i] = v[i + 2] for i < 6", r"Y: with i < 6, the index i \+ 2 becomes 7 on axis 0 of v .*; bound the labels"),
         ("Y[i] = v[2 - i] for i < 4", r"with i < 4, the index -i \+ 2 becomes -1 on axis 0 of v"),

@@ -1,5 +1,6 @@
 """Random programs on random data give numpy's results under every storage, decomposition and optimizer."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -80,6 +81,7 @@ def count(case: Case, family: str) -> None:
         "with inputs stored in tiles": any(tile > 1 for tiles in case.stored.values() for tile in tiles.values()),
         "with tables that are read in place": bool(case.tables),
         "with tables without a value column": None in case.tables.values(),
+        "with shifted or fixed indices": re.search(r"[A-Z]\d?\[[^]]*\d", case.text) is not None,
         "with a bound of 0": any(0 in array.shape for array in case.inputs.values()),
         "with NaN or infinities in the inputs": nonfinite,
         "of three operands": any(line.count("[") > 3 for line in case.text.splitlines()),
