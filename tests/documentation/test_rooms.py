@@ -15,7 +15,7 @@ from sparseeinsum import assets
 PACKAGE = Path(se.__file__).parent
 
 # Modules that every room may import; these import only each other.
-FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras")
+FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras", "logs")
 
 ROOMS = (
     "operators",

@@ -83,6 +83,4 @@ def test_the_command_line_reads_results(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["run", "-d", database, str(tmp_path / "first.ein"), "--into", "Y=scores"]) == 0
     assert main(["check", "-d", database, str(tmp_path / "second.ein")]) == 0
     assert main(["run", "-d", database, str(tmp_path / "second.ein")]) == 0
-    printed = capsys.readouterr().out
-    cells = [line.replace("│", " ").split() for line in printed.splitlines() if line.startswith("│")]
-    assert cells == [["0", "6"]]  # the other row holds the fill, which is 3
+    assert capsys.readouterr().out.endswith("i  val\n0    6\n")  # the other row holds the fill, which is 3
