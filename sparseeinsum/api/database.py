@@ -536,7 +536,7 @@ class Database:
                 mode="append")` adds rows to a table.
             optimizer: As for `plan`; memory_limit, pin, layout, outputs, nonfinite, tiles, estimator and rewrite as
                 well. They are for programs; a plan has its own.
-            progress: Whether to show progress; by default if standard error is a terminal.
+            progress: Whether to show progress; by default if standard error is a terminal, or in a notebook.
             replan: Whether to compare the sizes of intermediates with the estimates during the run, and to plan the
                 rest again if that is likely to pay. Results do not change; `explain(analyze=True)` reports it.
             parameters: As for `plan`.
@@ -552,7 +552,7 @@ class Database:
             PlanError: The returned results would leave too little of the memory limit.
             DataError: Rows cannot be added to a table, because its columns differ or it has rows with their keys.
         """
-        with targets_of(into or {}) as targets, shown_progress(progress) as show:
+        with targets_of(into or {}) as targets, shown_progress(progress, self._engine) as show:
             run_options = RunOptions(show, replan, deterministic)
             if isinstance(program, DetachedPlan):
                 program = self.load_plan(program)
@@ -620,7 +620,7 @@ class Database:
         Raises:
             EngineError: The database refused a statement, which the error contains. Reading a batch can raise it too.
         """
-        with ExitStack() as transaction, shown_progress(progress) as show:
+        with ExitStack() as transaction, shown_progress(progress, self._engine) as show:
             run_options = RunOptions(show, replan, deterministic)
             if isinstance(program, DetachedPlan):
                 program = self.load_plan(program)

@@ -7,6 +7,7 @@ from sparseeinsum.cli.arguments import command_parser
 from sparseeinsum.cli.parsers.command import USAGE_STATUS
 from sparseeinsum.cli.standard_output import accept_all_characters, discard_output
 from sparseeinsum.cli.usage import UsageError
+from sparseeinsum.cli.verbosity import shown_log
 from sparseeinsum.errors import SparseEinsumError
 
 _ERROR, _STOPPED, _UNREAD = 1, 130, 141  # as shells report SIGINT and SIGPIPE
@@ -33,7 +34,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         accept_all_characters()
         parsed = command_parser().parse_args(arguments)
-        status: int | None = parsed.command(parsed)
+        with shown_log(parsed.verbosity + parsed.verbosity_of_command):
+            status: int | None = parsed.command(parsed)
     except BrokenPipeError:
         raise
     except UsageError as error:

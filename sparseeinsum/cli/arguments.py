@@ -1,6 +1,6 @@
 """The command line: the parser of its arguments."""
 
-from sparseeinsum.cli.parsers.command import RUN_EXAMPLE, CommandParser
+from sparseeinsum.cli.parsers.command import RUN_EXAMPLE, CommandParser, add_verbosity
 from sparseeinsum.cli.parsers.completion_options import CompletionAction
 from sparseeinsum.cli.parsers.installation import (
     add_build,
@@ -41,6 +41,7 @@ def command_parser() -> CommandParser:
         epilog=f"example: {RUN_EXAMPLE}",
     )
     parser.add_argument("--version", action="version", version=f"sparseeinsum {__version__}")
+    add_verbosity(parser, "verbosity")
     for option, function, text in (
         ("--show-completion", "write_script", "print the script that completes this command in a shell"),
         ("--install-completion", "install_script", "save that script where the shell looks for it"),

@@ -22,6 +22,7 @@ from sparseeinsum.engines.duckdb_prepared import (
     transaction_mark,
     transaction_number,
 )
+from sparseeinsum.engines.duckdb_progress import measured_progress
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.interrupts import interruptible
 from sparseeinsum.engines.prepared import TransactionMark
@@ -454,6 +455,10 @@ class DuckDBEngine:
         """Return how many bytes of this process the database uses now."""
         ((used,),) = self.rows("SELECT SUM(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
         return int(str(used))
+
+    def measured_progress(self) -> AbstractContextManager[Callable[[], float | None]]:
+        """Measure in the context how much of a statement is done."""
+        return measured_progress(self.connection)
 
     def threads(self) -> int:
         """Return how many threads the database runs statements with."""

@@ -299,6 +299,14 @@ class Engine(Protocol):
     def single_threaded(self) -> AbstractContextManager[None]:
         """Run the statements of the context, which is in a transaction, in one thread that reads tables in order."""
 
+    def measured_progress(self) -> AbstractContextManager[Callable[[], float | None]]:
+        """Measure in the context how much of a statement is done.
+
+        Yields:
+            A function for other threads, while this one runs a statement: the share that is done, from 0 to 1; None if
+            the database does not tell.
+        """
+
     def threads(self) -> int:
         """Return how many threads the database runs statements with."""
 

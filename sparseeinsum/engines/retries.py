@@ -1,5 +1,6 @@
 """Engines: transactions that are retried after a conflict with concurrent writes."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TypeVar
@@ -7,6 +8,7 @@ from typing import TypeVar
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError
 
+_LOGGER = logging.getLogger(__name__)
 _ATTEMPTS = 4
 
 Value = TypeVar("Value")
@@ -45,4 +47,5 @@ def with_retries(engine: Engine, work: Callable[[], Value]) -> Value:
         except EngineError as error:
             if not engine.is_conflict(error):
                 raise
+            _LOGGER.info("another transaction wrote at the same time; trying again")
     return work()

@@ -1,5 +1,6 @@
 """Language: lowers program text, or its syntax trees, to a Program of EinSums."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +23,9 @@ from sparseeinsum.language.syntax import (
     is_promoted,
 )
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.logs import timed
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def lower_text(
@@ -51,10 +55,11 @@ def lower_file(path: Path, values: Mapping[str, object] = NO_PARAMETERS, shapes:
 
 
 def _read(source: SourceText, folder: Path | None, values: Mapping[str, object], shapes: Shapes) -> Program:
-    parameters = Parameters(values)
-    statements = read_statements(source, folder, parameters, raise_error)
-    parameters.check_given()
-    return lower(statements, source, parameters.declared, shapes=shapes)
+    with timed(_LOGGER, "parse"):
+        parameters = Parameters(values)
+        statements = read_statements(source, folder, parameters, raise_error)
+        parameters.check_given()
+        return lower(statements, source, parameters.declared, shapes=shapes)
 
 
 def lower(

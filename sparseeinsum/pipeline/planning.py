@@ -3,6 +3,7 @@
 This is the page to read first.
 """
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
 from sparseeinsum.language.user_functions import user_functions_in
+from sparseeinsum.logs import timed
 from sparseeinsum.operators.user_aggregates import UserAggregate
 from sparseeinsum.pipeline.program_data import NOTHING_SUPPLIED, ProgramData, read_data
 from sparseeinsum.plans.options import PlanOptions
@@ -33,6 +35,7 @@ from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.saved.plan_files import SavedPlan
 from sparseeinsum.plans.saved.rebuilding import check_exact, decomposed_as, rebuilt
+from sparseeinsum.plans.units import write_seconds
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.einsum_parts import parts_of
@@ -43,6 +46,7 @@ from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.tensor_placement import machines_of
 
+_LOGGER = logging.getLogger(__name__)
 _PLANNING = "sparseeinsum.decompose.eindecomp.workers_plan"
 
 # The share of the memory for one operand that is read by index: every thread may build its own copy.
@@ -60,25 +64,42 @@ def make_plans(
         PlanError: No plan satisfies the options.
     """
     with engine.reading():
-        return _plans(program, engine, options, supplied)
+        plans = _plans(program, engine, options, supplied)
+    _log_plan(plans[0])
+    return plans
+
+
+def _log_plan(plan: ProgramPlan) -> None:
+    _LOGGER.info(
+        "planned %s: EinSums: %d, expected to take %s; planning took %s",
+        ", ".join(plan.outputs),
+        len(plan.decomposed.steps),
+        write_seconds(plan.decomposed.seconds),
+        write_seconds(sum(plan.planning_seconds.values())),
+    )
 
 
 def _plans(
     program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor]
 ) -> list[ProgramPlan]:
     clock = _Clock()
-    with clock.stage("statistics"):
+    with clock.stage("statistics"), timed(_LOGGER, "measure"):
         data = read_data(program, engine, options, supplied)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
-        bound = _bind(program, data.stored, options, engine)
-        rewritten = _rewritten(bound, data, engine, options)
+        with timed(_LOGGER, "bind"):
+            bound = _bind(program, data.stored, options, engine)
+        with timed(_LOGGER, "rewrite"):
+            rewritten = _rewritten(bound, data, engine, options)
         pins = _pins(bound, rewritten.graph, options)
         merged = merge_common_subexpressions(rewritten.graph, pins)
         exact = decide_evaluations(merged, data.values, options.allows_nonfinite)
         layouts = _layouts(program, exact.graph, options)
-        alternatives = _alternatives(exact, data, engine, options, layouts, pins)
-        divided = None if options.workers is None else late(_PLANNING).plan_for_workers(alternatives, options.workers)
-        chosen = (alternatives if divided is None else divided.alternatives).preferred(options.top)
+        with timed(_LOGGER, "search"):
+            alternatives = _alternatives(exact, data, engine, options, layouts, pins)
+            divided = (
+                None if options.workers is None else late(_PLANNING).plan_for_workers(alternatives, options.workers)
+            )
+            chosen = (alternatives if divided is None else divided.alternatives).preferred(options.top)
     rewriting = RewriteSummary.compare(bound, exact.graph, rewritten.derivations, rewritten.unsearched)
     planned = _Planned(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
     if divided is None:

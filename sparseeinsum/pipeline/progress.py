@@ -1,30 +1,128 @@
-"""Pipeline: shows the progress of a run on a terminal."""
+"""Pipeline: shows the progress of a run on a terminal or in a notebook."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.extras import late
+from sparseeinsum.pipeline.run_options import no_progress
 from sparseeinsum.results import execution
+
+_NOTEBOOK_SHELL = "ZMQInteractiveShell"  # of Jupyter and what follows its protocol
+_UPDATE_SECONDS = 0.25
+
+
+@dataclass(slots=True)
+class RunState:
+    """How far a run is; one thread runs, another one shows.
+
+    Attributes:
+        share: Returns the share of the running statement that is done, from 0 to 1; None if it is not known.
+        done: The number of finished statements.
+        total: The number of all statements; None while the program is planned.
+        name: The result that is computed; empty at the end.
+        on_statement: Called when a statement begins, and at the end.
+        start: When planning began, on the monotonic clock.
+    """
+
+    share: Callable[[], float | None]
+    done: int = 0
+    total: int | None = None
+    name: str = ""
+    on_statement: Callable[[], object] = lambda: None
+    start: float = field(default_factory=time.monotonic)
+
+    def begin(self, done: int, total: int, name: str) -> None:
+        """The next statement begins, as `execution.Progress` says."""
+        self.done, self.total, self.name = done, total, name
+        self.on_statement()
+
+    def completed(self) -> tuple[float, str]:
+        """The number of finished statements with the part of the running one, and what is done now."""
+        if self.total is None:
+            return 0, "planning"
+        if not self.name:
+            return self.done, "done"
+        place = f"computing {self.name}, statement {self.done + 1} of {self.total}"
+        share = self.share()
+        return (self.done, place) if share is None else (self.done + share, f"{place}, {share:.0%}")
+
+    def line(self) -> str:
+        """All of it in a line, with the seconds since the beginning."""
+        return f"{self.completed()[1]}, {time.monotonic() - self.start:.0f} s"
 
 
 @contextmanager
-def shown_progress(is_shown: bool | None) -> Iterator[execution.Progress]:
-    """A progress bar on standard error; by default, only if that is a terminal."""
-    shows = sys.stderr.isatty() if is_shown is None else is_shown
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shows) as bar:
-        task = bar.add_task("planning", total=None)
+def shown_progress(is_shown: bool | None, engine: Engine) -> Iterator[execution.Progress]:
+    """Show the progress of a run on standard error or in a notebook; by default only if that is there or a terminal."""
+    in_notebook = _in_notebook()
+    if not (in_notebook or sys.stderr.isatty() if is_shown is None else is_shown):
+        yield no_progress
+        return
+    with engine.measured_progress() as share:
+        state = RunState(share)
+        with _display(state, in_notebook):
+            yield state.begin
 
-        def show(done: int, total: int, name: str) -> None:
-            bar.update(task, completed=done, total=total, description=f"computing {name}" if name else "done")
 
-        yield show
+def _display(state: RunState, in_notebook: bool) -> AbstractContextManager[object]:
+    if in_notebook:
+        return _in_cell(state)
+    return _Bar(state) if sys.stderr.isatty() else _in_lines(state)
+
+
+class _Bar(Progress):
+    """A progress bar on standard error, which asks for the state whenever it is drawn."""
+
+    def __init__(self, state: RunState) -> None:
+        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+        self._state = state  # which drawing reads
+        super().__init__(*columns, console=Console(stderr=True), transient=True)
+        self.add_task("", total=None)
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """The bar as it is now."""
+        completed, description = self._state.completed()
+        for task in self.task_ids:
+            self.update(task, completed=completed, total=self._state.total, description=description)
+        yield from super().get_renderables()
+
+
+def _in_notebook() -> bool:
+    """Whether the user works in a notebook, as IPython knows; it is not imported otherwise."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return type(shell).__name__ == _NOTEBOOK_SHELL
+
+
+@contextmanager
+def _in_lines(state: RunState) -> Iterator[None]:
+    """A line for every statement, where lines cannot be drawn again."""
+    state.on_statement = lambda: sys.stderr.write(f"{state.line()}\n")
+    yield
+
+
+@contextmanager
+def _in_cell(state: RunState) -> Iterator[None]:
+    """A line below the cell, which is empty at the end. A bar of rich would need a widget there."""
+    handle = late("IPython.display").display({"text/plain": state.line()}, raw=True, display_id=True)
+    has_ended = threading.Event()
+
+    def update() -> None:
+        while not has_ended.wait(_UPDATE_SECONDS):
+            handle.update({"text/plain": state.line()}, raw=True)
+
+    thread = threading.Thread(target=update, daemon=True, name="sparseeinsum-progress")
+    thread.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        thread.join()
+        handle.update({"text/plain": ""}, raw=True)

@@ -4,6 +4,7 @@ The rest of a program is an EinGraph that reads the computed results as stored t
 measured statistics; products that an EinSum was split into may be contracted in another order.
 """
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ from sparseeinsum.statistics.axis_counts import count_entries, counted_statistic
 from sparseeinsum.statistics.estimators import Estimator
 from sparseeinsum.statistics.measure import Measurement, measure
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, values_of
+
+_LOGGER = logging.getLogger(__name__)
 
 _DEVIATION = 2.0  # actual divided by estimated tuples, or the inverse, from which on the rest is considered
 _SCAN_SECONDS_PER_BYTE = 4e-9  # of a table: 0.1 s for a million entries with two keys
@@ -93,6 +96,7 @@ def planned_with_less(plan: ProgramPlan) -> ProgramPlan | None:
         (decomposed,) = alternatives.preferred(1)
     except PlanError:
         return None
+    _LOGGER.warning("%s: memory ran out; runs again by a plan for half of it", ", ".join(plan.outputs))
     remaining = _RemainingProgram(plan, plan.decomposed.graph, plan.inputs, plan.estimator)
     return remaining.plan(_ReplannedChoices(decomposed, alternatives), time.perf_counter() - start)
 

@@ -1,5 +1,6 @@
 """Results: runs the statements of a plan, drops its temporary tables, and returns its results."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,14 +16,17 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.translate import delivered_relation, materialized_relations
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import MemoryGuard, memory_guard
+from sparseeinsum.logs import timed
 from sparseeinsum.plans.analysis import EinSumRun, Replanning
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import result_sizes
+from sparseeinsum.plans.units import write_count, write_seconds
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.output_targets import Target
 from sparseeinsum.results.results import TensorResult, result_of
 
+_LOGGER = logging.getLogger(__name__)
 _STAGED_SHARE = 0.25  # the largest share of the memory for the table of an EinSum that runs alone
 
 Progress = Callable[[int, int, str], None]  # (statements done, number of statements, name of the next result)
@@ -41,6 +45,9 @@ class StatementRun:
     statement: SqlStatement
     tuples: int
     seconds: float
+
+    def __str__(self) -> str:
+        return f"{write_count(self.tuples)} rows in {write_seconds(self.seconds)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +206,8 @@ class _Run:
                 _drop(self._engine, run.statement.stage)
         results = {name: self._results[name] for name in self._outputs if name in self._results}
         written = {name: self._written[name] for name in self._outputs if name in self._written}
+        seconds = sum(run.seconds for run in self._runs)
+        _LOGGER.info("ran %s: statements: %d, %s", ", ".join(self._outputs), len(self._runs), write_seconds(seconds))
         return Execution(results, written, tuple(self._runs), tuple(self._replannings))
 
     def deliveries(self) -> dict[str, Delivery]:
@@ -222,14 +231,17 @@ class _Run:
         start = time.perf_counter()
         self._memory.make_room(plan, statement.computes)
         tuples = self._tuples(plan, statement)
-        self._runs.append(StatementRun(statement, tuples, time.perf_counter() - start))
+        run = StatementRun(statement, tuples, time.perf_counter() - start)
+        self._runs.append(run)
+        _LOGGER.debug("statement %d of %d, %s: %s", len(self._runs), total, statement.name, run)
         if statement.stage is not None and statement.materializes is None:
             self._tables[statement.name] = tuples
             self._check_size()
 
     def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, SqlStatement]]:
         """The statements of a plan, with whose memory limit the run goes on."""
-        statements = plan.statements.for_run if self._replan is None else plan.statements.for_run_with_checkpoints
+        with timed(_LOGGER, "render"):
+            statements = plan.statements.for_run if self._replan is None else plan.statements.for_run_with_checkpoints
         self._memory.adopt_plan(plan, statements)
         return [(plan, statement) for statement in statements]
 
@@ -253,6 +265,7 @@ class _Run:
         if replanned is None:
             return
         self._replannings.append(replanned.replanning)
+        _LOGGER.info("%s", replanned.replanning.summary)
         if replanned.plan is not None:
             unaffected = [
                 (plan, statement)

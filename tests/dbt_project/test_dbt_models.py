@@ -285,22 +285,29 @@ class TestFiles:
         assert reason in capsys.readouterr().err
 
     @pytest.mark.parametrize(
-        ("arguments", "reason"),
+        ("arguments", "status", "reason"),
         [
-            (["--text", "Y[i] = sum(B[i, j])", "--dbt", "{}", "--name", "p"], "there is no tensor B"),
+            (["--text", "Y[i] = sum(B[i, j])", "--dbt", "{}", "--name", "p"], 1, "there is no tensor B"),
             (
                 ["--text", "Y[i] = sum(A[i, j])", "--dbt", "{}"],
+                2,
                 "the models need a name, because the program is from no file; add it, as in --name",
             ),
-            (["--text", "Y[i] = sum(A[i, j])", "--dbt", "{}", "--name", "1st"], "'1st' cannot be the prefix of models"),
-            (["--text", "Y[i] = sum(A[i, j])", "--name", "p"], "--name is for dbt models; it needs --dbt"),
-            (["--text", "Y[i] = sum(A[i, j])", "--dbt", "{}", "--style", "cte"], "--style is for printed SQL"),
+            (["--text", "Y[i] = sum(A[i, j])", "--dbt", "{}", "--name", "1st"], 1, "'1st' cannot be the prefix"),
+            (["--text", "Y[i] = sum(A[i, j])", "--name", "p"], 2, "--name is for dbt models; it needs --dbt"),
+            (["--text", "Y[i] = sum(A[i, j])", "--dbt", "{}", "--style", "cte"], 2, "--style is for printed SQL"),
         ],
     )
     def test_bad_requests(
-        self, database: str, project: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+        self,
+        database: str,
+        project: Path,
+        arguments: list[str],
+        status: int,
+        reason: str,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
-        assert main(["compile", "-d", database, *(argument.format(project) for argument in arguments)]) == 1
+        assert main(["compile", "-d", database, *(argument.format(project) for argument in arguments)]) == status
         assert reason in capsys.readouterr().err
 
     def test_temporary_tables_are_refused(self, db: se.Database, project: Path) -> None:

@@ -15,7 +15,7 @@ from sparseeinsum import assets
 PACKAGE = Path(se.__file__).parent
 
 # Modules that every room may import; these import only each other.
-FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras", "spelling", "html_tables")
+FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras", "spelling", "html_tables", "logs")
 
 ROOMS = (
     "operators",

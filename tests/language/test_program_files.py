@@ -256,17 +256,17 @@ def test_the_command_line_gives_parameters(
     arguments = ["run", "-d", database, path]
     for more, expected in (([], "1.5"), (["--set", "eta=2"], "6"), (["-s", "eta=1e1"], "30")):
         assert main([*arguments, *more]) == 0
-        assert capsys.readouterr().out.splitlines()[-1].strip() == expected
+        assert capsys.readouterr().out.endswith(f"val\n{expected.rjust(3)}\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO('include "layers.ein"\nY[] = sum(H[i])'))
     assert main(["compile", "-d", database, "-", "--set", "eta=7"]) == 0
     assert "7.0" in capsys.readouterr().out
-    for more, problem in (
-        (["--set", "eta"], "--set 'eta' is not NAME=NUMBER"),
-        (["--set", "eta=many"], "--set 'eta=many' is not NAME=NUMBER"),
-        (["--set", "mu=2"], "the program has no parameter mu; it has eta"),
+    for more, status, problem in (
+        (["--set", "eta"], 2, "--set 'eta' is not NAME=NUMBER"),
+        (["--set", "eta=many"], 2, "--set 'eta=many' is not NAME=NUMBER"),
+        (["--set", "mu=2"], 1, "the program has no parameter mu; it has eta"),
     ):
-        assert main([*arguments, *more]) == 1
+        assert main([*arguments, *more]) == status
         assert problem in capsys.readouterr().err
-    assert main(["run", "-d", database, "--plan", "x.json", "--set", "eta=2"]) == 1
+    assert main(["run", "-d", database, "--plan", "x.json", "--set", "eta=2"]) == 2
     assert "--set is an option of planning" in capsys.readouterr().err

@@ -41,4 +41,12 @@ class LateFunction:
 def add_command(subparsers: Commands, name: str, text: str, example: str) -> CommandParser:
     """Add a command with its help text and an example."""
     description = f"{text[0].upper()}{text[1:]}."
-    return subparsers.add_parser(name, help=text, description=description, epilog=f"example: {example}")
+    parser = subparsers.add_parser(name, help=text, description=description, epilog=f"example: {example}")
+    add_verbosity(parser, "verbosity_of_command")
+    return parser
+
+
+def add_verbosity(parser: CommandParser, destination: str) -> None:
+    """Add the option -v, which may be repeated; `destination` is the attribute that counts it."""
+    text = "show on standard error what is done; -vv: with timings"
+    parser.add_argument("-v", "--verbose", action="count", default=0, dest=destination, help=text)

@@ -416,6 +416,10 @@ class PostgreSQLEngine:
         """Do nothing: a server spills what needs more than work_mem."""
         return nullcontext(lambda _: None)
 
+    def measured_progress(self) -> AbstractContextManager[Callable[[], float | None]]:
+        """Measure nothing: a server tells the progress of no SELECT."""
+        return nullcontext(lambda: None)
+
     @contextmanager
     def single_threaded(self) -> Iterator[None]:
         """Run the statements of the context in one process, with scans that begin at the beginning of the table."""
