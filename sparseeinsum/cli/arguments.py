@@ -7,6 +7,7 @@ from sparseeinsum.cli import commands, demo, extensions, shell, tensor_commands
 from sparseeinsum.cli.check import check
 from sparseeinsum.cli.compile_kernels import compile_kernels
 from sparseeinsum.cli.option_values import bounds, dictionaries, names, number, tiles
+from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 _EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'
@@ -227,6 +228,11 @@ def _add_compile(subparsers: _Commands) -> None:
         "--dbt",
         metavar="DIR",
         help="write models into the dbt project in this folder instead, with tests that the plan is still exact",
+    )
+    parser.add_argument(
+        "--dialect",
+        metavar="NAME",
+        help=f"SQL without arrays for tables of the same names in another engine: {', '.join(OTHER_DIALECTS)}",
     )
     parser.add_argument("--name", help="with --dbt, the prefix of models' names (default: the program file's name)")
     parser.set_defaults(command=commands.compile_program)

@@ -16,6 +16,7 @@ import sparseeinsum as se
 from sparseeinsum.cli.display import show_result
 from sparseeinsum.extras import imported
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
 
 STANDARD_INPUT = "-"
 
@@ -74,9 +75,17 @@ def compile_program(arguments: argparse.Namespace) -> None:
     if arguments.dbt is None:
         if arguments.name is not None:
             raise ValueError("--name is for dbt models; it needs --dbt")
+        if (
+            (arguments.dialect or "").lower() in OTHER_DIALECTS
+            and arguments.plan is None
+            and arguments.optimizer is None
+        ):
+            arguments.optimizer = "relational"  # the only plans that other engines can run
         with _database_and_plan(arguments) as (_, plan):
-            print(plan.sql(arguments.style or "cte"), end="")
+            print(plan.sql(arguments.style or "cte", arguments.dialect), end="")
         return
+    if arguments.dialect is not None:
+        raise ValueError("--dialect is for printed SQL; dbt models are in the dialect of the database")
     if arguments.style is not None:
         raise ValueError("--style is for printed SQL; dbt models are always staged")
     name = arguments.name or _model_prefix(arguments.program)
