@@ -20,6 +20,7 @@ from sparseeinsum.language.tensors import (
     key_dictionaries,
 )
 from sparseeinsum.operators.dtypes import Number, is_complex
+from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import JoinKind
 
 
@@ -314,6 +315,7 @@ class Contract:
     parts_by: str | None = None
     keys_from: int = 0
     compressed: tuple[int, ...] = ()
+    ranges: tuple[Range, ...] = ()
 
     @property
     def schema(self) -> Schema:

@@ -203,11 +203,20 @@ def _definitions(
             evaluation.detects_nonfinite,
             compensation is None and has_single_pairs(step, relations, inputs.identifying),
             compressed=step.compressed,
+            ranges=tuple(
+                _facts(operand.tensor, inputs, evaluations).range_with_fill(plan.graph.tensors[operand.tensor].fill)
+                for operand in step.einsum.operands
+            ),
         )
         yield Definition(name, contract, step)
         is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none
         has_all_values = not evaluation.values.has_fill
         readables[name] = _Readable(Computed(schema), is_complete or is_single or has_all_values, has_all_values)
+
+
+def _facts(name: str, inputs: InputTensors, evaluations: Mapping[str, Evaluation]) -> ValueFacts:
+    """What is known of the values of an input or of a result."""
+    return inputs.values[name] if name in inputs.values else evaluations[name].values
 
 
 def _materialize_shared(definitions: Sequence[Definition]) -> tuple[Definition, ...]:

@@ -16,15 +16,19 @@ from sparseeinsum.pipeline.running import analyze_plan
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.explain import Explanation
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
+from sparseeinsum.plans.plain_plans import other_dialect, plain_sql
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.plans.preview import Preview
 from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.saved.plan_files import write_plan
+from sparseeinsum.render.dialects import CITUS, DUCKDB, POSTGRESQL
 from sparseeinsum.statistics.estimate import Statistics
 
 if TYPE_CHECKING:
     from sparseeinsum.algebra.plan_expressions import PlanAlgebra
+
+_OWN_DIALECTS = {name for dialect in (DUCKDB, POSTGRESQL, CITUS) for name in (dialect.name, *dialect.aliases)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +143,27 @@ class Plan:
                 splits the scans of small tables among threads, returns natural keys without SQL, and leaves out
                 a GROUP BY whose groups have one tuple each.)
             dialect: `duckdb` or `postgres` to require that dialect; by default that of the database of the plan, whose
-                tables the SQL reads.
+                tables the SQL reads. Or `spark`, `clickhouse`, `datafusion`, `sqlite`, `snowflake`, `bigquery` or
+                `trino`, for tables of the same names and columns in such an engine: for plans without arrays, as
+                `optimizer="relational"` makes them.
 
         Raises:
             ValueError: There is no such style.
-            PlanError: The database has another dialect, or the plan is for a Citus cluster and the style `cte`.
+            PlanError: The database has another dialect, or the plan is for a Citus cluster and the style `cte`; or
+                another engine cannot compute the plan exactly.
         """
         own = self.data.dialect
-        if dialect is not None and dialect.lower() not in (own.name, *own.aliases):
+        if dialect is None or dialect.lower() in (own.name, *own.aliases):
+            return write_sql(self.data.statements, style)
+        if dialect.lower() in _OWN_DIALECTS:
             raise PlanError(
                 f"the plan reads tables of a database whose dialect is {own.name}; for SQL in {dialect}, "
                 "make the plan on such a database"
             )
-        return write_sql(self.data.statements, style)
+        other = other_dialect(dialect)
+        if style != "cte":
+            raise PlanError(f"SQL for {dialect} has one statement for every output; leave out style={style!r}")
+        return plain_sql(self.data, other)
 
     def to_json(self) -> str:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""

@@ -15,6 +15,7 @@ from sparseeinsum.cli.programs import STANDARD_INPUT, database_and_plan, databas
 from sparseeinsum.cli.result_formats import result_output
 from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.extras import imported
+from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -75,9 +76,14 @@ def compile_program(arguments: argparse.Namespace) -> None:
     if arguments.dbt is None:
         if arguments.name is not None:
             raise UsageError("--name is for dbt models; it needs --dbt")
+        is_other = (arguments.dialect or "").lower() in OTHER_DIALECTS
+        if is_other and arguments.plan is None and arguments.optimizer is None:
+            arguments.optimizer = "relational"  # the only plans that other engines can run
         with database_and_plan(arguments) as (_, plan):
-            print(plan.sql(arguments.style or "cte"), end="")
+            print(plan.sql(arguments.style or "cte", arguments.dialect), end="")
         return
+    if arguments.dialect is not None:
+        raise UsageError("--dialect is for printed SQL; dbt models are in the dialect of the database")
     if arguments.style is not None:
         raise UsageError("--style is for printed SQL; dbt models are always staged")
     name = arguments.name or _model_prefix(arguments.program)

@@ -4,6 +4,7 @@ Source: SparseEinSum, section 5: SELECT keys, AGG(kernel(u.val, v.val)) FROM u J
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.operators.ranges import ANY_VALUE
 from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, resident_row
@@ -163,8 +165,19 @@ class _SelectBuilder:
             relation.computed_in,
             relation.compensation,
             relation.detects_nonfinite,
+            relation.ranges or (ANY_VALUE,) * len(terms),
+            math.prod(self._bounds[label] for label in einsum.aggregated),
             self.dialect,
         ).write()
+
+    @property
+    def _bounds(self) -> dict[str, int]:
+        """The bounds of all labels."""
+        return {
+            label: axis.bound
+            for operand, source in zip(self.relation.einsum.operands, self.sources, strict=True)
+            for label, axis in zip(operand.labels, source.schema.tensor.axes, strict=True)
+        }
 
     def _extents(self, index: int) -> dict[str, Extent]:
         """The extents of the labels inside the arrays of an operand."""

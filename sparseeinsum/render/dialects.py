@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sparseeinsum.render.plain_sql.spelling import Spelling
+from sparseeinsum.render.plain_sql.statements import plain_text
 from sparseeinsum.render.postgresql import Citus, PostgreSQL
 
 
@@ -40,6 +42,8 @@ class Dialect:
         catalogue_scripts: The assets that create the catalogue, in order.
         dictionary_schema: The schema of new dictionaries.
         distributes: Whether tables are distributed over machines, so that every operator fills a table in its place.
+        plain: How SQL is spelled for an engine that has no functions of this package; None for the others.
+        names_in: The name of the dialect in which plans name tables; empty if it is this one.
     """
 
     name: str
@@ -66,6 +70,8 @@ class Dialect:
     catalogue_scripts: tuple[str, ...]
     dictionary_schema: str
     distributes: bool = False
+    plain: Spelling | None = None
+    names_in: str = ""
 
 
 DUCKDB = Dialect(
@@ -123,4 +129,6 @@ CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), has_workers=False, dist
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:
     """The text of a statement, one clause a line, with identifiers quoted where necessary."""
+    if dialect.plain is not None:
+        return plain_text(statement, dialect.name, dialect.plain)
     return statement.sql(dialect.name, pretty=True, normalize_functions=False, max_text_width=100)

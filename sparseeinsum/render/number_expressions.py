@@ -16,17 +16,22 @@ from sparseeinsum.language.scalar import evaluate, operands_of, write
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, U
+from sparseeinsum.operators.ranges import Range, exact_range, finite_range
 from sparseeinsum.render.calls import call, constant, first_element, in_parentheses, integers, text
-from sparseeinsum.render.conditions import comparison_expression
+from sparseeinsum.render.conditions import ScalarWriter, comparison_expression
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.plain_sql.numbers import PlainNumbers
 from sparseeinsum.statistics.columns import number_type
 from sparseeinsum.statistics.numbers import number
 
 _ARITHMETIC = {"add": exp.Add, "sub": exp.Sub, "mul": exp.Mul}
+_TIMES = Range(1, 1 << 62)  # how often a contribution is repeated
 _BY_FUNCTION = (*_ARITHMETIC, "div")  # each has a function of two floating-point numbers
 
 
-def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialect: Dialect) -> exp.Expr:
+def number_expression(
+    join: Scalar, values: Sequence[exp.Expr], dtype: str, dialect: Dialect, ranges: Sequence[Range]
+) -> exp.Expr:
     """The SQL of a scalar expression of numbers: plain as far as that is exact, else by functions of this package.
 
     Args:
@@ -34,11 +39,19 @@ def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dial
         values: The SQL of its operands, of the type of `dtype`.
         dtype: The dtype of the operands: float64, float32 or int64.
         dialect: The dialect of the engine.
+        ranges: The ranges of the operands; only an engine without functions of this package needs them.
     """
+    if dialect.plain is not None:
+        return PlainNumbers(dtype, dialect.name, dialect.plain).expression(join, values, ranges)
+    return _own_expression(join, values, dtype, dialect)
+
+
+def _own_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialect: Dialect) -> exp.Expr:
+    """The same for an engine that has the functions of this package."""
     is_plain = dtype == "int64" or not dialect.raises_out_of_range
 
     def write(part: Scalar) -> exp.Expr:
-        return number_expression(part, values, dtype, dialect)
+        return _own_expression(part, values, dtype, dialect)
 
     match join:
         case Operand(index):
@@ -58,15 +71,15 @@ def number_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dial
         case Call(name, arguments) if name in _BY_FUNCTION and dtype != "int64" and len(operands_of(join)) > 1:
             return call(f"tensor_{name}", *map(write, arguments))
         case _:
-            return _by_kernel(join, values, dtype, dialect)
+            return _by_kernel(join, values, write)
 
 
-def _by_kernel(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialect: Dialect) -> exp.Expr:
+def _by_kernel(join: Scalar, values: Sequence[exp.Expr], write_part: ScalarWriter) -> exp.Expr:
     """The SQL of an expression by a kernel: of one number, or of two numbers as arrays of one element."""
     used = sorted(operands_of(join))
     match join:
         case Call(name, (argument,)) if len(used) > 1 or isinstance(argument, Operand):
-            return call("tensor_map", text(name), number_expression(argument, values, dtype, dialect))
+            return call("tensor_map", text(name), write_part(argument))
         case Call() if len(used) == 1:
             return call("tensor_map", text(write(_renamed(join, used))), values[used[0]].copy())
         case Call() if len(used) == 2:
@@ -88,7 +101,9 @@ def _renamed(expression: Scalar, used: Sequence[int]) -> Scalar:
             return expression
 
 
-def aggregate_expression(aggregate: str, value: exp.Expr, dtype: str, dialect: Dialect) -> exp.Expr:
+def aggregate_expression(
+    aggregate: str, value: exp.Expr, dtype: str, dialect: Dialect, terms: Range, times: int
+) -> exp.Expr:
     """The SQL of an aggregate of numbers over a group.
 
     Args:
@@ -96,7 +111,11 @@ def aggregate_expression(aggregate: str, value: exp.Expr, dtype: str, dialect: D
         value: The SQL of the numbers.
         dtype: The dtype of the numbers: float64, float32 or int64.
         dialect: The dialect of the engine.
+        terms: The range of the numbers.
+        times: The most numbers of a group.
     """
+    if dialect.plain is not None:
+        return PlainNumbers(dtype, dialect.name, dialect.plain).aggregate(aggregate, value, terms, times)
     if aggregate == "sum" and dtype != "int64" and dialect.raises_out_of_range:
         return _rounded(call("tensor_sum", _as_double(value, dtype)), dtype)
     record = AGGREGATES[aggregate]
@@ -156,8 +175,16 @@ def repeated_contribution(
         dialect: The dialect of the engine.
     """
     number_sql, repeated = constant(contribution, dtype), AGGREGATES[aggregate].repeat_expression
-    if aggregate == "sum" and dtype == "int64":
+    if aggregate == "sum" and dtype == "int64" and dialect.plain is None:
         return exp.Mul(this=in_parentheses(missing), expression=number_sql)
     if repeated == U:
         return number_sql
-    return number_expression(repeated, [number_sql, exp.cast(missing, number_type(dtype))], dtype, dialect)
+    ranges = (exact_range(contribution), _TIMES)
+    return number_expression(repeated, [number_sql, exp.cast(missing, number_type(dtype))], dtype, dialect, ranges)
+
+
+def range_of_folds(terms: Range, times: int, dtype: str) -> Range:
+    """The range of sums of at most `times` finite terms, which is wide enough for other aggregates in SQL, too."""
+    finite = finite_range(dtype)
+    largest = min(finite.high, terms.magnitude * times) if dtype == "int64" else finite.high
+    return Range(-largest, largest)

@@ -83,14 +83,14 @@ def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[i
         boundaries: Row numbers at which to split the scan of its table, ascending.
     """
     schema = Schema(stored.tensor, stored.decomposition)
-    table = table_of_rows(stored, dialect.name)
+    table = table_of_rows(stored, dialect.names_in or dialect.name)
     columns = dict(zip(schema.keys, stored.keys, strict=True))
     return SelectSource(_in_ranges(table, boundaries, dialect.row_number), schema, columns, stored, is_table=True)
 
 
 def indices_select(stored: StoredTensor, dialect: Dialect) -> exp.Select:
     """The SELECT of a table that holds natural keys, with their indices in the columns of the same names."""
-    return rows_with_indices(stored, aliased(table_of_rows(stored, dialect.name), "t"))
+    return rows_with_indices(stored, aliased(table_of_rows(stored, dialect.names_in or dialect.name), "t"))
 
 
 def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dialect) -> tuple[int, ...]:

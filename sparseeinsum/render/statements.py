@@ -286,13 +286,14 @@ def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) ->
         name = exp.TableAlias(this=exp.to_identifier(block.name))
         query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
         if block.name in detected and not dialect.computes_whole:
-            query = query.where(_is_read(block.name), copy=False)
+            query = query.where(_is_read(block.name, dialect), copy=False)
     return query
 
 
-def _is_read(name: str) -> exp.Expr:
-    """A condition that is always true, for which an engine must read all rows of a block."""
-    rows = exp.select(exp.Count(this=exp.Star())).from_(exp.to_identifier(name))
+def _is_read(name: str, dialect: Dialect) -> exp.Expr:
+    """A condition that is always true, for which an engine must compute all rows of a block."""
+    counted = exp.Star() if dialect.plain is None else exp.column(VALUE_COLUMN)  # CTEs may not be materialised
+    rows = exp.select(exp.Count(this=counted)).from_(exp.to_identifier(name))
     return exp.GTE(this=rows.subquery(), expression=integer(0))
 
 

@@ -16,6 +16,7 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.operators.expressions import Call, Operand, Scalar, U, V
 from sparseeinsum.operators.picks import PICKS
+from sparseeinsum.operators.ranges import Range, exact_range
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.render.calls import (
     call,
@@ -30,7 +31,14 @@ from sparseeinsum.render.calls import (
 )
 from sparseeinsum.render.conditions import condition_as_number
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.number_expressions import aggregate_expression, number_expression, repeated_contribution
+from sparseeinsum.render.number_expressions import (
+    aggregate_expression,
+    number_expression,
+    range_of_folds,
+    repeated_contribution,
+)
+from sparseeinsum.render.plain_sql.numbers import PlainNumbers
+from sparseeinsum.semantics.expression_ranges import range_of
 from sparseeinsum.statistics.columns import IS_TRUTH, NUMBER_TYPES, array_type, number_type
 from sparseeinsum.statistics.extents import Extent, product
 
@@ -67,6 +75,8 @@ class ResultValue:
         computed_in: The dtype of the arithmetic.
         compensation: What the pairs of tuples that the join omits contribute.
         detects_nonfinite: Whether a value that is NaN or infinite, and not the fill, must end the run.
+        ranges: The ranges of the values of the operands.
+        times: The most pairs of values that are aggregated into one.
         dialect: The dialect of the engine.
     """
 
@@ -80,6 +90,8 @@ class ResultValue:
     computed_in: str
     compensation: Compensation | None
     detects_nonfinite: bool
+    ranges: Sequence[Range]
+    times: int
     dialect: Dialect
 
     def write(self) -> exp.Expr:
@@ -92,12 +104,19 @@ class ResultValue:
             name = self.einsum.output.tensor
             raise PlanError(f"{name} has {len(self.extents)} labels inside arrays; kernels take {MOST_ARRAY_AXES}")
         terms = [_converted(term, self.computed_in) for term in self.terms]
-        builder = _ValueBuilder(self.einsum, terms, self.inside, self.extents, self.computed_in, self.dialect)
+        builder = _ValueBuilder(
+            self.einsum, terms, self.ranges, self.times, self.inside, self.extents, self.computed_in, self.dialect
+        )
         value = builder.number(self.is_grouped) if builder.is_number else builder.array(self.is_grouped)
         if self.compensation is not None and self.is_grouped:
             value = self._compensated(value, self.compensation, builder)
         value = self._as_output_dtype(value, builder.is_number)
-        return with_finite_check(value, self.output) if self.detects_nonfinite else value
+        if not self.detects_nonfinite:
+            return value
+        if self.dialect.plain is not None:
+            numbers = PlainNumbers(self.output.dtype, self.dialect.name, self.dialect.plain)
+            return numbers.result(value, self.output, may_lack_rows=self.is_grouped and not self.has_keys)
+        return with_finite_check(value, self.output)
 
     def _compensated(self, value: exp.Expr, compensation: Compensation, builder: "_ValueBuilder") -> exp.Expr:
         """Fold what the pairs that are missing from the group contribute into its value."""
@@ -173,6 +192,8 @@ class _ValueBuilder:
 
     einsum: EinSum
     terms: Sequence[OperandValue]
+    ranges: Sequence[Range]
+    times: int
     inside: tuple[str, ...]
     extents: Mapping[str, Extent]
     dtype: str
@@ -192,7 +213,8 @@ class _ValueBuilder:
         value = self._number_of_pair()
         if not is_grouped:
             return value
-        return aggregate_expression(self.einsum.aggregate or "sum", value, self.dtype, self.dialect)
+        terms = range_of(self.einsum.join, self.ranges, self.dtype)
+        return aggregate_expression(self.einsum.aggregate or "sum", value, self.dtype, self.dialect, terms, self.times)
 
     def array(self, is_grouped: bool) -> exp.Expr:
         """The SQL of a result that is an array."""
@@ -251,7 +273,10 @@ class _ValueBuilder:
         else:
             contributions = repeated_contribution(aggregate, contribution, missing, self.dtype, self.dialect)
             if self.is_number:
-                return number_expression(combined, [value, in_parentheses(contributions)], self.dtype, self.dialect)
+                terms = (range_of(self.einsum.join, self.ranges, self.dtype), exact_range(contribution))
+                ranges = [range_of_folds(part, self.times, self.dtype) for part in terms]
+                values = [value, in_parentheses(contributions)]
+                return number_expression(combined, values, self.dtype, self.dialect, ranges)
             contributions = exp.array(contributions)
         size = product(self.extents[label] for label in self.inside)
         return self._call(
@@ -293,7 +318,8 @@ class _ValueBuilder:
 
     def _number_of_pair(self) -> exp.Expr:
         if not self._has_arrays:
-            return number_expression(self.einsum.join, [term.value for term in self.terms], self.dtype, self.dialect)
+            values = [term.value for term in self.terms]
+            return number_expression(self.einsum.join, values, self.dtype, self.dialect, self.ranges)
         if self.einsum.is_multilinear and self._spec == "i,i->":
             return call("tensor_dot", *self._arrays)
         return first_element(self._array_of_pair())

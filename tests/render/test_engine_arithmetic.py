@@ -77,7 +77,7 @@ def expect_equal(result: Array, expected: Array, *, is_exact: bool) -> None:
 def compute(db: se.Database, expression: Scalar, operands: tuple[Array, ...]) -> Array:
     """The SQL value of a scalar expression for every row of the operands."""
     dtype, engine = str(operands[0].dtype), engine_of(db)
-    value = number_expression(expression, [exp.column(name) for name in "uv"], dtype, engine.dialect)
+    value = number_expression(expression, [exp.column(name) for name in "uv"], dtype, engine.dialect, ())
     return by_query(db, f"SELECT {write_sql(value, engine.dialect)} AS w FROM rows ORDER BY place", operands)
 
 
@@ -117,7 +117,7 @@ def test_every_function_of_special_values(shared_db: se.Database, name: str, dty
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_which_functions_are_plain_sql(name: str, dialect: Dialect) -> None:
     arguments = (Operand(0), Operand(1), Operand(0))[: FUNCTIONS[name].operands]
-    sql = number_expression(Call(name, arguments), [exp.column("u"), exp.column("v")], "float64", dialect)
+    sql = number_expression(Call(name, arguments), [exp.column("u"), exp.column("v")], "float64", dialect, ())
     called = {str(call.this) for call in sql.find_all(exp.Anonymous)}
     assert called <= {function.name for function in array_functions()}
     assert (not called) == (name in PLAIN[dialect])

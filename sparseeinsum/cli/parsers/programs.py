@@ -158,6 +158,11 @@ def add_compile(subparsers: Commands) -> None:
         help="cte (default): one statement for every result; staged: the statements of a run, with temporary tables",
     )
     parser.add_argument(
+        "--dialect",
+        metavar="NAME",
+        help="SQL without arrays for tables of the same names in another engine, such as spark, sqlite or bigquery",
+    )
+    parser.add_argument(
         "--dbt",
         metavar="DIR",
         help="write models into the dbt project in this folder instead, with tests that the plan is still exact",

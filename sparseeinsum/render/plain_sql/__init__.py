@@ -1,0 +1,1 @@
+"""Render: SQL without the functions of this package, for engines that this package does not run on."""
