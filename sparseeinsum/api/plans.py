@@ -47,6 +47,22 @@ class Plan:
         """Names of the results that a run returns."""
         return self.data.outputs
 
+    def only_output(self, name: str | None) -> str:
+        """The output that SQL's einsum returns: `name`, or the only one.
+
+        Raises:
+            PlanError: There is no such output, or there are several and `name` is None.
+        """
+        shown = ", ".join(self.outputs)
+        if name is None and len(self.outputs) > 1:
+            first = self.outputs[0]
+            raise PlanError(
+                f"the program returns {shown}, but einsum returns one result; name it, as in output := '{first}'"
+            )
+        if name is not None and name not in self.outputs:
+            raise PlanError(f"the program returns no {name}; it returns {shown}")
+        return self.outputs[0] if name is None else name
+
     @property
     def statistics(self) -> Mapping[str, Statistics]:
         """T and V of every tensor: measured for inputs, estimated for results."""

@@ -59,19 +59,7 @@ def answer(number: int, request: str) -> str:
 def _einsum(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
     with engine.transaction():
         plan = _plan(engine, arguments)
-        return guarded_query(plan.data, _output(plan, arguments["output"]), engine)
-
-
-def _output(plan: Plan, name: str | None) -> str:
-    """The output that einsum returns: `name`, or the only one."""
-    shown = ", ".join(plan.outputs)
-    if name is None and len(plan.outputs) > 1:
-        raise PlanError(
-            f"the program returns {shown}, but einsum returns one result; name it, as in output := '{plan.outputs[0]}'"
-        )
-    if name is not None and name not in plan.outputs:
-        raise PlanError(f"the program returns no {name}; it returns {shown}")
-    return plan.outputs[0] if name is None else name
+        return guarded_query(plan.data, plan.only_output(arguments["output"]), engine)
 
 
 def _sql(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:

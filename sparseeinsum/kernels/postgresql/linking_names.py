@@ -4,6 +4,10 @@ import re
 
 MAJORS = (15, 16, 17, 18)
 
+# The symbol of the function behind einsum, which is in the script of the other extension: the same in every version, so
+# that this script can be created before an update.
+WITH_COLUMNS = "sparseeinsum_with_columns"
+
 
 def link_symbol(symbol: str, version: str) -> str:
     """Return the symbol of a function in a version of the library; scripts of other versions do not find it.

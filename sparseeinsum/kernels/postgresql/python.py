@@ -9,9 +9,16 @@ from sparseeinsum import assets
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.postgresql.extension_script import PYTHON_EXTENSION as EXTENSION
 from sparseeinsum.kernels.postgresql.installation import InstalledServer
+from sparseeinsum.kernels.postgresql.linking_names import WITH_COLUMNS
 from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, reporting_with
 
 _PACKAGE = assets.__name__.partition(".")[0]
+
+# The functions that call Python, by their volatility. Queries of stable ones see the rows that their caller sees.
+_CALLS = {
+    "volatile": {"volatility": "VOLATILE", "call": "call_python", "result": "python_result"},
+    "stable": {"volatility": "STABLE", "call": "call_python_to_read", "result": "result_of_reading"},
+}
 
 
 def install_python(server: InstalledServer, version: str) -> tuple[Path, ...]:
@@ -53,7 +60,9 @@ def _script(version: str) -> str:
     folders = package_folders()
     if any("$" in folder for folder in folders):
         raise ExtensionError(f"a folder of {', '.join(folders)} has a $ in its name; install sparseeinsum elsewhere")
-    return _fill("python.sql", version=version, python=_this_python(), folders=repr(folders))
+    values = {"version": version, "python": _this_python(), "folders": repr(folders)}
+    calls = {f"{kind}_calls": _fill("python_calls.sql", **values, **names) for kind, names in _CALLS.items()}
+    return _fill("python.sql", version=version, with_columns=WITH_COLUMNS, **calls)
 
 
 def package_folders() -> list[str]:
