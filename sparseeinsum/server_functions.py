@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from typing import Any
 
+from sqlglot import exp
+
 from sparseeinsum.api.database import Database
 from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.postgresql.opening import open_session
+from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.server_session import ServerSession
 from sparseeinsum.errors import (
     CatalogueError,
@@ -32,6 +35,7 @@ from sparseeinsum.pipeline.plan_options import plan_options
 from sparseeinsum.pipeline.planning import make_plans
 from sparseeinsum.pipeline.storing import store_program
 from sparseeinsum.plans.options import PlanOptions
+from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.storage.fills import fill_text
 from sparseeinsum.storage.program_inputs import shapes_in
 
@@ -47,6 +51,8 @@ _SQLSTATES = {
     EngineError: "55000",
 }
 _INVALID_PARAMETER = "22023"
+_NARROW = ("SMALLINT", "INTEGER")  # types of indices besides BIGINT
+_STABLE = frozenset(("einsum",))  # the functions whose statements all see the data of their caller's statement
 
 
 def answer(server: Any, function: str, arguments: str) -> str:  # noqa: ANN401  # the module plpy has no type
@@ -62,7 +68,7 @@ def answer(server: Any, function: str, arguments: str) -> str:  # noqa: ANN401  
     """
     try:
         values = _checked(function, json.loads(arguments))
-        engine = open_session(ServerSession(server))
+        engine = open_session(ServerSession(server, is_stable=function in _STABLE))
         with engine.transaction():  # on a cluster, later statements of the transaction depend on its settings
             return json.dumps({"result": _FUNCTIONS[function](engine, **values)})
     except (SparseEinsumError, ValueError) as error:
@@ -96,7 +102,64 @@ def _is_pin(pin: object) -> bool:
     )
 
 
-def _einsum(engine: Engine, program: str, replace: bool = False, **options: Any) -> list[dict[str, object]]:  # noqa: ANN401
+def _einsum(
+    engine: PostgreSQLEngine,
+    program: str,
+    columns: str,
+    output: str | None = None,
+    **options: Any,  # noqa: ANN401
+) -> dict[str, object]:
+    """Plan a program for the data that the caller's statement sees.
+
+    Args:
+        engine: The database.
+        program: The text of the program.
+        columns: The column definition list of the caller, "" if there is none.
+        output: The result that is returned, where the program has several.
+        options: The options of the plan.
+
+    Returns:
+        The `query` of the result, and the `settings` with which to run it.
+
+    Raises:
+        PlanError: The column definition list is not that of the result.
+    """
+    if engine.cluster() is not None:
+        raise PlanError(
+            "einsum returns no rows on a Citus cluster, whose machines share no snapshot; store the result, as in "
+            "SELECT * FROM sparseeinsum.einsum_into(...)"
+        )
+    outputs = [] if output is None else [output]
+    with engine.snapshot(is_reading=True):
+        plan = _make_plan(engine, program, {**options, "outputs": outputs})
+        name = plan.only_output(output)
+        query = _with_wide_indices(plan.data.statements.single(name).query, engine)
+        _check_columns(name, columns, engine.column_definitions(query))
+        return {"query": write_sql(query, engine.dialect), "settings": dict(engine.settings())}
+
+
+def _with_wide_indices(query: exp.Select, engine: Engine) -> exp.Select:
+    """The query with all its indices as BIGINT: its tables and its plan, which may change, decide what they are."""
+    columns = engine.columns(query)
+    if not any(column.sql_type in _NARROW for column in columns):
+        return query
+    selected = [
+        exp.alias_(exp.cast(exp.column(name), "BIGINT"), name) if column.sql_type in _NARROW else exp.column(name)
+        for column in columns
+        for name in [exp.to_identifier(column.name, quoted=True)]
+    ]
+    return exp.select(*selected).from_(query.subquery("result"))
+
+
+def _check_columns(name: str, declared: str, actual: str) -> None:
+    """Compare the column definition list of a call with that of the result `name`."""
+    if not declared:
+        raise PlanError(f"einsum is called where it cannot return rows; write SELECT * FROM einsum(...) AS t({actual})")
+    if declared != actual:
+        raise PlanError(f"{name} has the columns ({actual}), and is declared as ({declared}); write AS t({actual})")
+
+
+def _einsum_into(engine: Engine, program: str, replace: bool = False, **options: Any) -> list[dict[str, object]]:  # noqa: ANN401
     """Run a program, store its outputs in tables, and describe these."""
     tables = store_program(_parse(engine, program), engine, _plan_options(options), replace)
     return [
@@ -150,6 +213,7 @@ def _tensor_from_table(
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "einsum": _einsum,
+    "einsum_into": _einsum_into,
     "einsum_sql": _einsum_sql,
     "explain": _explain,
     "tensor_from_table": _tensor_from_table,

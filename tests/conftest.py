@@ -253,11 +253,26 @@ def postgres_connection(
     postgres: postgres_server.PostgresServer, request: pytest.FixtureRequest
 ) -> Iterator[psycopg.Connection]:
     """A connection to a database of the module with the extension."""
-    name = request.module.__name__
-    with postgres.connect() as maintenance:
-        maintenance.execute(f"CREATE DATABASE {name}")
-    with postgres.connect(name) as connection:
+    with _new_database(postgres, request.module.__name__) as connection:
         connection.execute("CREATE EXTENSION sparseeinsum")
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def python_connection(
+    postgres_python: postgres_server.PostgresServer, request: pytest.FixtureRequest
+) -> Iterator[psycopg.Connection]:
+    """A connection to a database of the module with the extension that plans programs in the server."""
+    with _new_database(postgres_python, request.module.__name__) as connection:
+        connection.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
+        yield connection
+
+
+@contextmanager
+def _new_database(server: postgres_server.PostgresServer, name: str) -> Iterator[psycopg.Connection]:
+    with server.connect() as maintenance:
+        maintenance.execute(f"CREATE DATABASE {name}")
+    with server.connect(name) as connection:
         yield connection
 
 

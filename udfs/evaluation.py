@@ -149,14 +149,20 @@ def _make_step(operands, body):
     return (unary, binary, ternary)[operands - 1]
 
 
-def make_elementwise(body):
-    """Make a function (u, v, out) that writes body(u, v) to out, element by element; it returns 0 or a code."""
+def make_elementwise(body, steps_of_u, steps_of_v):
+    """Make a function (u, v, out) that writes body(u, v) to out, element by element; it returns 0 or a code.
+
+    Args:
+        body: The function of two numbers.
+        steps_of_u: 1 to go from element to element of u; 0 to take its first one, a number, for all of them.
+        steps_of_v: The same for v.
+    """
 
     @njit
     def compute(u, v, out):
         code = 0
         for i in range(out.size):
-            out[i], failure = with_code(body(u[i], v[i]))
+            out[i], failure = with_code(body(u[i * steps_of_u], v[i * steps_of_v]))
             code |= failure
         return code
 

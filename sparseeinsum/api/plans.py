@@ -23,6 +23,7 @@ from sparseeinsum.plans.preview import Preview
 from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.saved.plan_files import write_plan
 from sparseeinsum.render.dialects import CITUS, DUCKDB, POSTGRESQL
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.estimate import Statistics
 
 if TYPE_CHECKING:
@@ -70,6 +71,22 @@ class Plan:
     def outputs(self) -> tuple[str, ...]:
         """Names of the results that a run returns."""
         return self.data.outputs
+
+    def only_output(self, name: str | None) -> str:
+        """The output that SQL's einsum returns: `name`, or the only one.
+
+        Raises:
+            PlanError: There is no such output, or there are several and `name` is None.
+        """
+        if name is None and len(self.outputs) > 1:
+            shown, first = ", ".join(self.outputs), self.outputs[0]
+            raise PlanError(
+                f"the program returns {shown}, but einsum returns one result; name it, as in output := '{first}'"
+            )
+        if name is not None and name not in self.outputs:
+            hint = did_you_mean(name, self.outputs, otherwise="it returns")
+            raise PlanError(f"the program returns no {name}; {hint}")
+        return self.outputs[0] if name is None else name
 
     @property
     def statistics(self) -> Mapping[str, Statistics]:

@@ -22,7 +22,6 @@ from sparseeinsum.kernels.array_functions import array_functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.guarded import guarded_query
-from sparseeinsum.spelling import did_you_mean
 
 _NUMBER = "number"  # the request for the number of the database of a connection
 
@@ -60,20 +59,7 @@ def answer(number: int, request: str) -> str:
 def _einsum(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
     with engine.transaction():
         plan = _plan(engine, arguments)
-        return guarded_query(plan.data, _output(plan, arguments["output"]), engine)
-
-
-def _output(plan: Plan, name: str | None) -> str:
-    """The output that einsum returns: `name`, or the only one."""
-    if name is None and len(plan.outputs) > 1:
-        shown = ", ".join(plan.outputs)
-        raise PlanError(
-            f"the program returns {shown}, but einsum returns one result; name it, as in output := '{plan.outputs[0]}'"
-        )
-    if name is not None and name not in plan.outputs:
-        hint = did_you_mean(name, plan.outputs, otherwise="it returns")
-        raise PlanError(f"the program returns no {name}; {hint}")
-    return plan.outputs[0] if name is None else name
+        return guarded_query(plan.data, plan.only_output(arguments["output"]), engine)
 
 
 def _sql(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:

@@ -2,13 +2,16 @@
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
+import numpy as np
+
 from sparseeinsum import assets
+from sparseeinsum.kernels.symbols import ARRAY_AND_NUMBER, NUMBER_AND_ARRAY
 from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
-from sparseeinsum.operators.functions import built_in, named_functions
+from sparseeinsum.operators.functions import FUNCTIONS, built_in, named_functions
 from sparseeinsum.operators.records import AggregateFunction
 from sparseeinsum.operators.semirings import SEMIRINGS
 
@@ -48,6 +51,8 @@ class FunctionKind(StrEnum):
 # The dtypes of functions whose entries list none, as suffixes of kernels.
 _REAL, _COMPLEX = ("f64", "f32", "i64"), ("c128", "c64")
 _FILES = ("udfs/functions.toml", "udfs/complex_functions.toml")
+_TWO_ARRAYS = "two arrays of equal length"  # in descriptions of functions that also take an array and a number
+_ARTICLES = {"array": "an", "number": "a"}
 _FILE_OF_POSTGRESQL = "sql/postgresql/functions.toml"
 
 
@@ -74,6 +79,7 @@ class ArrayFunction:
     description: str
     example: str
     is_embedded: bool = False  # needs Python in the process of the database
+    elementwise_function: str = ""  # the scalar function of two real numbers that it applies to every element, if any
 
     @property
     def is_aggregate(self) -> bool:
@@ -88,8 +94,9 @@ class ArrayFunction:
 
 @cache
 def array_functions() -> tuple[ArrayFunction, ...]:
-    """List the functions that every engine has: those of the files, then the aggregates of arrays."""
-    return (*(function for file in _FILES for function in _read_functions(file)), *_aggregates())
+    """List the functions that every engine has: those of the files, those with numbers, the aggregates of arrays."""
+    of_files = [function for file in _FILES for function in _read_functions(file)]
+    return (*of_files, *(other for function in of_files for other in _with_numbers(function)), *_aggregates())
 
 
 @cache
@@ -100,6 +107,29 @@ def array_functions_of_postgresql() -> tuple[ArrayFunction, ...]:
 
 def _read_functions(file: str) -> Iterator[ArrayFunction]:
     return map(_function, tomllib.loads(assets.read(file))["function"])
+
+
+def _with_numbers(function: ArrayFunction) -> Iterator[ArrayFunction]:
+    """Make the functions of an array and a number, in both orders, of an elementwise function of two arrays."""
+    if not function.elementwise_function:
+        return
+    u, v = function.arguments
+    apply = FUNCTIONS[function.elementwise_function].numpy
+    array = np.array([1.0, 2.0])
+    number = ValueType.NUMBER
+    for operands, arguments, measure, text, value in (
+        (ARRAY_AND_NUMBER, (u, replace(v, type=number)), "first", "[1.0, 2.0], 4.0", apply(array, 4.0)),
+        (NUMBER_AND_ARRAY, (replace(u, type=number), v), "second", "4.0, [1.0, 2.0]", apply(4.0, array)),
+    ):
+        title = " and ".join(f"{_ARTICLES[word]} {word}" for word in operands.split("_and_"))
+        yield replace(
+            function,
+            arguments=arguments,
+            kernel=f"{function.kernel}_{operands}",
+            measure=measure,
+            description=function.description.replace(_TWO_ARRAYS, title),
+            example=f"{function.name}({text}) = {value.tolist()}",
+        )
 
 
 def _aggregates() -> Iterator[ArrayFunction]:
@@ -135,6 +165,7 @@ def _aggregate(
 def _function(entry: dict[str, object]) -> ArrayFunction:
     arguments = entry["arguments"]
     assert isinstance(arguments, list)
+    is_elementwise = entry.get("measure") == "same" and entry["returns"] == ValueType.TENSOR
     dtypes = entry.get("dtypes", _COMPLEX if str(entry["name"]).startswith("tensor_complex_") else _REAL)
     assert isinstance(dtypes, list | tuple)
     return ArrayFunction(
@@ -149,6 +180,7 @@ def _function(entry: dict[str, object]) -> ArrayFunction:
         description=_fill_in_names(str(entry["description"]), dtypes),
         example=str(entry["example"]),
         is_embedded=bool(entry.get("embedded", False)),
+        elementwise_function=str(entry["kernel"]) if is_elementwise else "",
     )
 
 

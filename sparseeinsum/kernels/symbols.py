@@ -2,6 +2,10 @@
 
 PARTS = ("compute", "batch", "initialise", "combine", "part_size")  # of kernels, see calling_convention.py
 
+# Ends of the names of elementwise kernels that take an array and a number, in this order.
+ARRAY_AND_NUMBER = "array_and_number"
+NUMBER_AND_ARRAY = "number_and_array"
+
 GEMM_DTYPES = ("f64", "f32", "c128", "c64")
 GEMMS = tuple(f"sparseeinsum_gemm_{dtype}" for dtype in GEMM_DTYPES)
 

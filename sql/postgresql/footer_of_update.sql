@@ -11,7 +11,8 @@ BEGIN
             JOIN pg_catalog.pg_proc AS p ON d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid
             LEFT JOIN pg_catalog.pg_aggregate AS a ON a.aggfnoid = p.oid
             JOIN pg_catalog.pg_proc AS c ON c.oid = coalesce(a.aggtransfn, p.oid)
-        WHERE e.extname = 'sparseeinsum' AND d.deptype = 'e' AND c.prosrc NOT LIKE '$symbols'
+            JOIN pg_catalog.pg_language AS l ON l.oid = c.prolang
+        WHERE e.extname = 'sparseeinsum' AND d.deptype = 'e' AND l.lanname = 'c' AND c.prosrc NOT LIKE '$symbols'
         ORDER BY p.prokind -- aggregates before functions
     LOOP
         EXECUTE pg_catalog.format(

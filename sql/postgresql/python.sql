@@ -1,82 +1,13 @@
 -- sparseeinsum_python $version: functions that plan and run programs inside the server, with the rights of their caller.
 \echo Use "CREATE EXTENSION sparseeinsum_python" or "ALTER EXTENSION sparseeinsum_python UPDATE" to run this file. \quit
 
-CREATE OR REPLACE FUNCTION sparseeinsum.call_python(function text, arguments jsonb) RETURNS jsonb
-    LANGUAGE plpython3u AS
-$$python$$
-if "answer" not in SD:
-    import json
-    import os
-    import signal
-    import sys
+-- The result of einsum was a table of the tables that it filled, as einsum_into returns it now.
+DROP FUNCTION IF EXISTS sparseeinsum.einsum(
+    text, boolean, text, text, text[], text, text, text, text, jsonb, boolean
+);
 
-    def refusal(message, hint):
-        return json.dumps({"error": {"sqlstate": "55000", "message": message, "hint": hint}})
-
-    def import_answer(folders):
-        before = list(sys.path)
-        sys.path[:] = folders + before
-        # The server's signals are for its own thread: those that libraries begin when they are loaded get none, and
-        # linear algebra, of which planning needs none, begins none at all.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        try:
-            import sparseeinsum
-            from sparseeinsum.server_functions import answer
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            sys.path[:] = before + folders
-        return sparseeinsum.__version__, answer
-
-    version = "{}.{}".format(*sys.version_info)
-    if version != "$python":
-        return refusal(
-            "the server's Python is {}, and sparseeinsum was installed for $python".format(version),
-            "run `sparseeinsum install postgres --python` from a Python {}, and create the extension anew".format(version),
-        )
-    folders = $folders
-    try:
-        version, answer = import_answer(folders)
-    except (ImportError, OSError) as error:
-        return refusal(
-            "the server's Python cannot import sparseeinsum: {}".format(error),
-            "the user that runs the server must be able to read {}; where sparseeinsum is elsewhere by now, run "
-            "`sparseeinsum install postgres --python` from there, and create the extension anew".format(folders),
-        )
-    if version != "$version":
-        return refusal(
-            "the extension is of version $version, and Python has sparseeinsum {}".format(version),
-            "run `sparseeinsum install postgres --python`, and ALTER EXTENSION sparseeinsum_python UPDATE",
-        )
-    SD["answer"] = answer
-return SD["answer"](plpy, function, arguments)
-$$python$$;
-COMMENT ON FUNCTION sparseeinsum.call_python(text, jsonb) IS 'Internal: calls Python for the other functions.';
-
-CREATE OR REPLACE FUNCTION sparseeinsum.python_result(function text, arguments jsonb) RETURNS jsonb
-    LANGUAGE plpgsql AS
-$$body$$
-DECLARE
-    answer CONSTANT jsonb := sparseeinsum.call_python(function, pg_catalog.jsonb_strip_nulls(arguments));
-    state CONSTANT text := answer OPERATOR(pg_catalog.#>>) CAST('{error,sqlstate}' AS pg_catalog.text[]);
-    message CONSTANT text := answer OPERATOR(pg_catalog.#>>) CAST('{error,message}' AS pg_catalog.text[]);
-    detail CONSTANT text := answer OPERATOR(pg_catalog.#>>) CAST('{error,detail}' AS pg_catalog.text[]);
-    hint CONSTANT text := answer OPERATOR(pg_catalog.#>>) CAST('{error,hint}' AS pg_catalog.text[]);
-BEGIN
-    IF message IS NULL THEN
-        RETURN answer OPERATOR(pg_catalog.->) CAST('result' AS pg_catalog.text);
-    ELSIF detail IS NULL AND hint IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message;
-    ELSIF detail IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = hint;
-    ELSIF hint IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail;
-    END IF;
-    RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = detail, HINT = hint;
-END
-$$body$$;
-COMMENT ON FUNCTION sparseeinsum.python_result(text, jsonb) IS 'Internal: raises the errors of the other functions.';
-
+$volatile_calls
+$stable_calls
 CREATE OR REPLACE FUNCTION sparseeinsum.tensor_from_table(
     name text,
     relation regclass,
@@ -100,7 +31,80 @@ COMMENT ON FUNCTION sparseeinsum.tensor_from_table(
 ) IS
     'Registers a table or view as a tensor, with one entry in each row; nothing is copied. Natural keys, such as names or dates, need dictionaries, as in keys => ''{"src": "person"}''. Example: SELECT sparseeinsum.tensor_from_table(''A'', ''edges'', ARRAY[''src'', ''dst''], ''weight'', ARRAY[100, 100]).';
 
+CREATE OR REPLACE FUNCTION sparseeinsum.lock_for_reading(relations text) RETURNS void
+    LANGUAGE plpgsql AS
+$$body$$
+BEGIN
+    EXECUTE pg_catalog.concat('LOCK TABLE ', relations, ' IN ACCESS SHARE MODE');
+END
+$$body$$;
+COMMENT ON FUNCTION sparseeinsum.lock_for_reading(text) IS
+    'Internal: keeps relations from being replaced until the transaction ends, also for functions that are STABLE.';
+
+CREATE OR REPLACE FUNCTION sparseeinsum.set_locally(settings jsonb) RETURNS jsonb
+    LANGUAGE sql STABLE AS
+$$body$$
+SELECT pg_catalog.jsonb_object_agg(s.name, s.before)
+FROM (
+    SELECT
+        each.key AS name,
+        pg_catalog.current_setting(each.key) AS before,
+        pg_catalog.set_config(each.key, each.value, TRUE) AS after
+    FROM pg_catalog.jsonb_each_text($$1) AS each
+) AS s
+WHERE s.after IS NOT NULL
+$$body$$;
+COMMENT ON FUNCTION sparseeinsum.set_locally(jsonb) IS
+    'Internal: changes settings for the rest of the transaction, and returns what they were.';
+
+-- STABLE: all its queries see the rows that the statement of its caller sees.
+CREATE OR REPLACE FUNCTION sparseeinsum.einsum_rows(
+    columns text,
+    program text,
+    output text,
+    optimizer text,
+    memory_limit text,
+    nonfinite text,
+    estimator text,
+    tiles text,
+    pin jsonb,
+    rewrite boolean
+) RETURNS SETOF record
+    LANGUAGE plpgsql STABLE AS
+$$body$$
+DECLARE
+    planned CONSTANT jsonb := sparseeinsum.result_of_reading('einsum', pg_catalog.jsonb_build_object(
+        'columns', $$1, 'program', $$2, 'output', $$3, 'optimizer', $$4, 'memory_limit', $$5, 'nonfinite', $$6,
+        'estimator', $$7, 'tiles', $$8, 'pin', $$9, 'rewrite', $$10
+    ));
+    before CONSTANT jsonb := sparseeinsum.set_locally(
+        planned OPERATOR(pg_catalog.->) CAST('settings' AS pg_catalog.text)
+    );
+BEGIN
+    RETURN QUERY EXECUTE planned OPERATOR(pg_catalog.->>) CAST('query' AS pg_catalog.text);
+    PERFORM sparseeinsum.set_locally(before);
+END
+$$body$$;
+COMMENT ON FUNCTION sparseeinsum.einsum_rows(text, text, text, text, text, text, text, text, jsonb, boolean) IS
+    'Internal: returns what einsum returns; its first argument is the column definition list of the caller.';
+
 CREATE OR REPLACE FUNCTION sparseeinsum.einsum(
+    program text,
+    output text DEFAULT NULL,
+    optimizer text DEFAULT NULL,
+    memory_limit text DEFAULT NULL,
+    nonfinite text DEFAULT NULL,
+    estimator text DEFAULT NULL,
+    tiles text DEFAULT NULL,
+    pin jsonb DEFAULT NULL,
+    rewrite boolean DEFAULT NULL
+) RETURNS SETOF record
+    AS '$$libdir/sparseeinsum', '$with_columns'
+    LANGUAGE C STABLE;
+COMMENT ON FUNCTION sparseeinsum.einsum(text, text, text, text, text, text, text, jsonb, boolean) IS
+    'Plans and runs a program on the data that the statement sees, and returns the rows of its result: index columns, then the column val. Of several results, output selects one. Example: SELECT * FROM sparseeinsum.einsum(''C[i, k] = sum(A[i, j] * B[j, k])'') AS c(i bigint, k bigint, val float8).';
+
+CREATE OR REPLACE FUNCTION sparseeinsum.einsum_into(
     program text,
     replace boolean DEFAULT NULL,
     optimizer text DEFAULT NULL,
@@ -115,14 +119,14 @@ CREATE OR REPLACE FUNCTION sparseeinsum.einsum(
 ) RETURNS TABLE (tensor text, "table" regclass, shape bigint[], dtype text, fill text, tuples bigint)
     LANGUAGE sql AS
 $$body$$
-SELECT found.*
-FROM pg_catalog.jsonb_to_recordset(sparseeinsum.python_result('einsum', pg_catalog.jsonb_build_object(
+SELECT written.*
+FROM pg_catalog.jsonb_to_recordset(sparseeinsum.python_result('einsum_into', pg_catalog.jsonb_build_object(
     'program', $$1, 'replace', $$2, 'optimizer', $$3, 'memory_limit', $$4, 'outputs', $$5, 'nonfinite', $$6,
     'estimator', $$7, 'tiles', $$8, 'layout', $$9, 'pin', $$10, 'rewrite', $$11
-))) AS found (tensor text, "table" regclass, shape bigint[], dtype text, fill text, tuples bigint)
+))) AS written (tensor text, "table" regclass, shape bigint[], dtype text, fill text, tuples bigint)
 $$body$$;
-COMMENT ON FUNCTION sparseeinsum.einsum(text, boolean, text, text, text[], text, text, text, text, jsonb, boolean) IS
-    'Plans and runs a program in the transaction of its caller, and stores its results as tensors in tables of the same names. Example: SELECT * FROM sparseeinsum.einsum(''C[i, k] = sum(A[i, j] * B[j, k])'', replace => true).';
+COMMENT ON FUNCTION sparseeinsum.einsum_into(text, boolean, text, text, text[], text, text, text, text, jsonb, boolean) IS
+    'Plans and runs a program in the transaction of its caller, and stores its results as tensors in tables of the same names. Example: SELECT * FROM sparseeinsum.einsum_into(''C[i, k] = sum(A[i, j] * B[j, k])'', replace => true).';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.einsum_sql(
     program text,

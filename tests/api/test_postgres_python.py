@@ -8,38 +8,27 @@ import psycopg
 import pytest
 from cancelling import cancelled
 from hypothesis import given
-from postgres_server import PostgresServer
 from psycopg import errors
 from random_programs import FAMILIES, Case, cases
 from random_runs import random_runs
 from reading import contents, stored_result
-from server_programs import PRODUCT, einsum
+from server_programs import PRODUCT, einsum_into
 
 import sparseeinsum as se
 
-DATABASE = "python_shell"
 A = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]])
 B = np.arange(6.0).reshape(3, 2)
 
 
-@pytest.fixture(scope="module")
-def session(postgres_python: PostgresServer) -> Iterator[psycopg.Connection]:
-    """A session of the module in a database with the extension; its Python has imported the package."""
-    with postgres_python.connect() as maintenance:
-        maintenance.execute(f"CREATE DATABASE {DATABASE}")
-    with postgres_python.connect(DATABASE) as connection:
-        connection.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
-        yield connection
-
-
 @pytest.fixture
-def shell(session: psycopg.Connection) -> Iterator[psycopg.Connection]:
+def shell(python_connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
     """The module's session, in an empty schema without tensors."""
-    session.execute("RESET ALL; CREATE SCHEMA main; SET search_path = main, public")
-    yield session
-    session.execute("RESET ALL; SET client_min_messages = error; DROP SCHEMA IF EXISTS main, other CASCADE")
-    if session.execute("SELECT to_regclass('sparseeinsum.tensors')").fetchone() != (None,):  # the first tensor makes it
-        session.execute("TRUNCATE sparseeinsum.tensors")
+    python_connection.execute("RESET ALL; CREATE SCHEMA main; SET search_path = main, public")
+    yield python_connection
+    python_connection.execute("RESET ALL; SET client_min_messages = error; DROP SCHEMA IF EXISTS main, other CASCADE")
+    # The first tensor makes the catalogue.
+    if python_connection.execute("SELECT to_regclass('sparseeinsum.tensors')").fetchone() != (None,):
+        python_connection.execute("TRUNCATE sparseeinsum.tensors")
 
 
 @pytest.fixture
@@ -65,19 +54,19 @@ class TestEinsum:
             "SELECT sparseeinsum.tensor_from_table('X', 'x', '{node}', 'v', fill => 'Infinity', dtype => 'float64')"
         )
         assert shell.execute(declare).fetchall() == [("tensor X[node: 3] fill inf dtype float64",)]
-        rows = einsum(shell, "D[i] = min(E[i, j] + X[j])")
+        rows = einsum_into(shell, "D[i] = min(E[i, j] + X[j])")
         assert [row[:5] for row in rows] == [("D", "d", [3], "float64", "inf")]
         assert shell.execute("SELECT * FROM D ORDER BY i").fetchall() == [(0, 1.0), (1, 1.0), (2, 3.0)]
-        (row,) = einsum(shell, "F[i] = exp(-D[i])\nG[] = sum(F[i])", outputs=["F"])[1:]
+        (row,) = einsum_into(shell, "F[i] = exp(-D[i])\nG[] = sum(F[i])", outputs=["F"])[1:]
         assert row[0] == "G"
         assert shell.execute("SELECT val FROM g").fetchone() == (pytest.approx(2 * np.exp(-1) + np.exp(-3)),)
 
     def test_tables_are_read_as_they_are(self, shell: psycopg.Connection) -> None:
         shell.execute("CREATE TABLE edges AS SELECT i, i AS j, i * 1.5::float8 AS w FROM generate_series(0, 2) AS i")
-        einsum(shell, "D[j] = sum(edges[i, j])")
+        einsum_into(shell, "D[j] = sum(edges[i, j])")
         assert shell.execute("SELECT * FROM d ORDER BY j").fetchall() == [(0, 0), (1, 1.5), (2, 3)]
         with pytest.raises(errors.DuplicateTable, match=r"main\.edges that was not made for a tensor"):
-            einsum(shell, "edges[j] = D[j]", replace=True)
+            einsum_into(shell, "edges[j] = D[j]", replace=True)
 
     @pytest.mark.parametrize("family", FAMILIES)
     def test_results_are_numpys(self, shell: psycopg.Connection, family: str) -> None:
@@ -93,7 +82,7 @@ class TestEinsum:
 
     def test_options(self, db: se.Database, shell: psycopg.Connection) -> None:
         for optimizer in ("dp", "greedy", "relational", "dense"):
-            einsum(
+            einsum_into(
                 shell,
                 PRODUCT,
                 replace=True,
@@ -104,7 +93,7 @@ class TestEinsum:
                 rewrite=False,
             )
             np.testing.assert_allclose(stored(db, "C"), A @ B)
-        einsum(shell, PRODUCT, replace=True, layout="any", pin=json.dumps({"C": ["i"]}))
+        einsum_into(shell, PRODUCT, replace=True, layout="any", pin=json.dumps({"C": ["i"]}))
         np.testing.assert_allclose(stored(db, "C"), A @ B)
         assert db.tensors()["C"].decomposition.tiles == (1, 0)
 
@@ -114,7 +103,7 @@ class TestEinsum:
         shell.add_notice_handler(lambda notice: notices.append(str(notice.message_primary)))
         before = shell.execute(query).fetchall()
         with shell.transaction():
-            einsum(shell, PRODUCT)
+            einsum_into(shell, PRODUCT)
             assert shell.execute(query).fetchall() == before
         assert notices == []
 
@@ -127,10 +116,10 @@ def check(shell: psycopg.Connection, db: se.Database, case: Case) -> None:
         wanted_by_client = db.run(case.plan(db))
     except se.SparseEinsumError as error:
         with pytest.raises(psycopg.Error) as caught:
-            einsum(shell, case.text, replace=True, **options)
+            einsum_into(shell, case.text, replace=True, **options)
         assert str(error).startswith(caught.value.diag.message_primary or "nothing")
         return
-    rows = einsum(shell, case.text, replace=True, **options)
+    rows = einsum_into(shell, case.text, replace=True, **options)
     assert [row[0] for row in rows] == [*wanted_by_client]
     for name, table, shape, dtype, fill, tuples in rows:
         expected, result = case.expected[name], stored_result(db, name)
@@ -141,23 +130,23 @@ def check(shell: psycopg.Connection, db: se.Database, case: Case) -> None:
 
 class TestReplacing:
     def test_needs_the_option_replace(self, db: se.Database, shell: psycopg.Connection) -> None:
-        einsum(shell, PRODUCT)
+        einsum_into(shell, PRODUCT)
         before = contents(db)
         with pytest.raises(errors.DuplicateTable, match=r"there is a tensor C already, in main\.c") as caught:
-            einsum(shell, "C[i, j] = A[i, j] * 2")
+            einsum_into(shell, "C[i, j] = A[i, j] * 2")
         assert caught.value.diag.message_hint == "pass replace => true, or give the result another name"
         assert contents(db) == before
-        einsum(shell, "C[i, j] = A[i, j] * 2", replace=True)
+        einsum_into(shell, "C[i, j] = A[i, j] * 2", replace=True)
         np.testing.assert_array_equal(stored(db, "C"), 2 * A)
 
     @pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
     def test_tables_of_users_are_not_replaced(self, db: se.Database, shell: psycopg.Connection, kind: str) -> None:
         shell.execute(f"CREATE {kind} c AS SELECT 1 AS i, 2.0::float8 AS v")
         with pytest.raises(errors.DuplicateTable, match=r"a table or view main\.c that was not made for a tensor"):
-            einsum(shell, PRODUCT, replace=True)
+            einsum_into(shell, PRODUCT, replace=True)
         shell.execute("SELECT sparseeinsum.tensor_from_table('C', 'c', '{i}', 'v')")
         with pytest.raises(errors.DuplicateTable, match="not made for a tensor C"):
-            einsum(shell, PRODUCT, replace=True)
+            einsum_into(shell, PRODUCT, replace=True)
         assert shell.execute("SELECT * FROM c").fetchall() == [(1, 2.0)]
         np.testing.assert_array_equal(stored(db, "C"), [0, 2])
 
@@ -188,7 +177,7 @@ class TestErrors:
     ) -> None:
         before = contents(db)
         with pytest.raises(psycopg.Error) as caught:
-            einsum(shell, program, **options)
+            einsum_into(shell, program, **options)
         diagnostics = caught.value.diag
         assert diagnostics.sqlstate == state
         assert message in (diagnostics.message_primary or "")
@@ -199,7 +188,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("call", "message"),
         [
-            ("einsum(NULL)", "the argument program of einsum is NULL"),
+            ("einsum_into(NULL)", "the argument program of einsum_into is NULL"),
             ("tensor_from_table('E', 'a', NULL)", "the argument index_columns of tensor_from_table is NULL"),
             ("tensor_from_table('E', 'a', '{NULL}')", "index_columns of tensor_from_table must be a plain list"),
             ("tensor_from_table('E', 'a', '{{dim_0}}')", "index_columns of tensor_from_table must be a plain list"),
@@ -208,11 +197,11 @@ class TestErrors:
             ("tensor_from_table('E', 'a', '{dim_0}', 'val', fill => 'NaN')", "the fill NaN"),
             ("tensor_from_table('', 'a', '{dim_0}', 'val')", "a tensor needs a name"),
             ("tensor_from_table('E', 'nothing', '{i}')", 'relation "nothing" does not exist'),
-            ("einsum('C[i] = sum(A[i, j])', pin => '[1]')", "pin must name labels of results"),
-            ("einsum('C[i] = sum(A[i, j])', pin => '{\"C\": [1]}')", "pin must name labels of results"),
-            ('einsum(\'C[i] = sum(A[i, j])\', pin => \'{"C": {"i": "a"}}\')', "a tile is a whole number"),
-            ("einsum('C[i] = sum(A[i, j])', outputs => '{NULL}')", "outputs of einsum must be a plain list"),
-            ("einsum('C[i] = ' || repeat('(', 3000) || 'A[i, i]' || repeat(')', 3000))", ""),
+            ("einsum_into('C[i] = sum(A[i, j])', pin => '[1]')", "pin must name labels of results"),
+            ("einsum_into('C[i] = sum(A[i, j])', pin => '{\"C\": [1]}')", "pin must name labels of results"),
+            ('einsum_into(\'C[i] = sum(A[i, j])\', pin => \'{"C": {"i": "a"}}\')', "a tile is a whole number"),
+            ("einsum_into('C[i] = sum(A[i, j])', outputs => '{NULL}')", "outputs of einsum_into must be a plain list"),
+            ("einsum_into('C[i] = ' || repeat('(', 3000) || 'A[i, i]' || repeat(')', 3000))", ""),
             ("einsum_sql('C[i] = sum(A[i, j])', style => 'x')", "style 'x' is neither 'cte' nor 'staged'"),
             ("explain('')", ""),
         ],
@@ -232,16 +221,16 @@ class TestErrors:
         shell.execute("SELECT sparseeinsum.tensor_from_table('E', 'edges', '{i}', 'v')")
         shell.execute("INSERT INTO edges VALUES (0, 2)")
         with pytest.raises(errors.DataException, match=r"coordinate \(0\) stands in an earlier row"):
-            einsum(shell, "C[] = sum(E[i])")
+            einsum_into(shell, "C[] = sum(E[i])")
 
     def test_a_statement_that_is_cancelled_leaves_nothing(self, shell: psycopg.Connection) -> None:
         db = se.connect(shell)
         db.tensor("A", np.ones((500, 500)), promoted=["dim_0", "dim_1"])
         before = contents(db)
         with cancelled(shell), pytest.raises(errors.QueryCanceled, match="due to user request"):
-            einsum(shell, "C[i, k] = sum(A[i, j] * A[j, k])", optimizer="relational")
+            einsum_into(shell, "C[i, k] = sum(A[i, j] * A[j, k])", optimizer="relational")
         assert contents(db) == before
-        einsum(shell, "C[] = sum(A[i, j])")
+        einsum_into(shell, "C[] = sum(A[i, j])")
         np.testing.assert_array_equal(stored(db, "C"), 250_000)
 
 
@@ -249,12 +238,12 @@ class TestTransactions:
     def test_rollback_removes_the_result(self, db: se.Database, shell: psycopg.Connection) -> None:
         before = contents(db)
         shell.execute("BEGIN")
-        einsum(shell, PRODUCT)
+        einsum_into(shell, PRODUCT)
         shell.execute("SAVEPOINT kept")
         with pytest.raises(errors.DuplicateTable):
-            einsum(shell, PRODUCT)
+            einsum_into(shell, PRODUCT)
         shell.execute("ROLLBACK TO kept")
-        einsum(shell, "D[i] = sum(C[i, k])")
+        einsum_into(shell, "D[i] = sum(C[i, k])")
         assert len(shell.execute("SELECT * FROM d").fetchall()) == 2
         shell.execute("ROLLBACK")
         assert contents(db) == before
@@ -263,25 +252,25 @@ class TestTransactions:
         with shell.transaction():
             shell.execute("CREATE TEMPORARY TABLE edges AS SELECT i, i * 2.0::float8 AS v FROM generate_series(0, 2) i")
             shell.execute("SELECT sparseeinsum.tensor_from_table('E', 'edges', '{i}', 'v')")
-            einsum(shell, "C[] = sum(E[i])")
+            einsum_into(shell, "C[] = sum(E[i])")
             assert shell.execute("SELECT val FROM c").fetchall() == [(6.0,)]
             shell.execute("DROP TABLE edges; DELETE FROM sparseeinsum.tensors WHERE name = 'E'")
 
     def test_results_go_where_the_search_path_says(self, db: se.Database, shell: psycopg.Connection) -> None:
         shell.execute("CREATE SCHEMA other; SET search_path = other, main, public")
-        assert einsum(shell, PRODUCT)[0][1] == "c"
+        assert einsum_into(shell, PRODUCT)[0][1] == "c"
         assert shell.execute("SELECT COUNT(*) FROM other.c").fetchall() == [(4,)]
         shell.execute("SET search_path = main, public")
         assert db.tensors()["C"].relation == "other.c"
-        einsum(shell, "D[i] = sum(C[i, k])")
+        einsum_into(shell, "D[i] = sum(C[i, k])")
         np.testing.assert_allclose(stored(db, "D"), (A @ B).sum(axis=1))
-        einsum(shell, PRODUCT, replace=True)
+        einsum_into(shell, PRODUCT, replace=True)
         assert db.tensors()["C"].relation == "main.c"
         assert shell.execute("SELECT to_regclass('other.c')").fetchall() == [(None,)]
         shell.execute("SET search_path = nowhere, public")
         shell.execute("SET search_path = nowhere")
         with pytest.raises(errors.ObjectNotInPrerequisiteState, match="no schema on the search_path exists"):
-            einsum(shell, PRODUCT, replace=True)
+            einsum_into(shell, PRODUCT, replace=True)
 
 
 class TestRights:
@@ -294,10 +283,10 @@ class TestRights:
 
     def test_are_those_of_the_caller(self, db: se.Database, analyst: psycopg.Connection) -> None:
         with pytest.raises(errors.InsufficientPrivilege, match="schema sparseeinsum"):
-            einsum(analyst, PRODUCT)
+            einsum_into(analyst, PRODUCT)
         analyst.execute("RESET ROLE; GRANT USAGE ON SCHEMA sparseeinsum TO analyst; SET ROLE analyst")
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table tensors"):
-            einsum(analyst, PRODUCT)
+            einsum_into(analyst, PRODUCT)
         analyst.execute("RESET ROLE; GRANT SELECT ON sparseeinsum.tensors TO analyst; SET ROLE analyst")
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table a"):
             analyst.execute("SELECT sparseeinsum.einsum_sql(%s)", (PRODUCT,)).fetchall()
@@ -305,12 +294,12 @@ class TestRights:
         ((text,),) = analyst.execute("SELECT sparseeinsum.einsum_sql(%s)", (PRODUCT,)).fetchall()
         assert len(analyst.execute(text).fetchall()) == 4
         with pytest.raises(errors.ObjectNotInPrerequisiteState, match="others may write to tensor A while it is read"):
-            einsum(analyst, PRODUCT)
+            einsum_into(analyst, PRODUCT)
         analyst.execute("SET default_transaction_isolation = 'repeatable read'")
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table tensors"):
-            einsum(analyst, PRODUCT)
+            einsum_into(analyst, PRODUCT)
         analyst.execute("RESET ROLE; GRANT INSERT, DELETE ON sparseeinsum.tensors TO analyst; SET ROLE analyst")
-        einsum(analyst, PRODUCT)
+        einsum_into(analyst, PRODUCT)
         np.testing.assert_allclose(stored(db, "C"), A @ B)
         owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'c'"
         assert analyst.execute(owner).fetchall() == [("analyst",)]
@@ -351,6 +340,6 @@ class TestTexts:
             SELECT p.proname, obj_description(p.oid, 'pg_proc') FROM pg_proc AS p
             JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE n.nspname = 'sparseeinsum'"""
         comments: dict[str, str] = dict(shell.execute(query).fetchall())
-        assert {"einsum", "einsum_sql", "explain", "tensor_from_table"} < set(comments)
+        assert {"einsum", "einsum_into", "einsum_sql", "explain", "tensor_from_table"} < set(comments)
         for name, comment in comments.items():
             assert comment.startswith(("Part of", "Internal: ")) or f"sparseeinsum.{name}(" in comment

@@ -141,7 +141,7 @@ class TestPsql:
         return connection
 
     def test_programs(self, session: psycopg.Connection, db: se.Database) -> None:
-        query = "SELECT tensor, tuples FROM sparseeinsum.einsum(%s)"
+        query = "SELECT tensor, tuples FROM sparseeinsum.einsum_into(%s)"
         assert session.execute(query, [PRODUCT]).fetchall() == [("C", 8)]
         assert is_distributed(db, "c")
         rows = session.execute("SELECT val FROM c ORDER BY i, k").fetchall()

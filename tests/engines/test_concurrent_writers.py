@@ -140,11 +140,19 @@ def test_programs_at_psql(postgres_python: PostgresServer) -> None:
             shell.execute(ONES)
             shell.execute("SELECT sparseeinsum.tensor_from_table('X', 'x', '{i}', 'v')")
             read = "SELECT (SELECT val FROM p), (SELECT val FROM q), (SELECT val FROM s)"
-            query = f"SELECT * FROM sparseeinsum.einsum('{STATISTICS}', replace => true)"
+            query = f"SELECT * FROM sparseeinsum.einsum_into('{STATISTICS}', replace => true)"
             with writing(other.execute, "UPDATE x SET v = v + 1") as written:
                 for _ in range(ROUNDS // 4):
                     shell.execute(query).fetchall()
                     ((most, least, total),) = shell.execute(read).fetchall()
+                    assert most == least == total / SIZE
+                assert written() > 1
+            columns = [
+                f"SELECT val FROM sparseeinsum.einsum('{line}') AS t(val float8)" for line in STATISTICS.splitlines()
+            ]
+            with writing(other.execute, "UPDATE x SET v = v + 1") as written:
+                for _ in range(ROUNDS // 4):
+                    ((most, least, total),) = shell.execute(f"SELECT ({'), ('.join(columns)})").fetchall()
                     assert most == least == total / SIZE
                 assert written() > 1
             shell.execute("CREATE ROLE analyst; GRANT SELECT ON x TO analyst; GRANT CREATE ON SCHEMA public TO analyst")

@@ -115,7 +115,8 @@ READERS: list[Callable[[Roles], object]] = [
     _python(lambda db: db.plan(PROGRAM)),
     _python(lambda db: db.statistics("EV")),
     _python(lambda db: db.relation("EV")),
-    _server(f"SELECT * FROM sparseeinsum.einsum('{PROGRAM}')"),
+    _server(f"SELECT * FROM sparseeinsum.einsum('{PROGRAM}') AS t(i bigint, val float8)"),
+    _server(f"SELECT * FROM sparseeinsum.einsum_into('{PROGRAM}')"),
     _server(f"SELECT * FROM sparseeinsum.explain('{PROGRAM}')"),
     _server(f"SELECT sparseeinsum.einsum_sql('{PROGRAM}')"),
 ]
@@ -188,7 +189,9 @@ def test_catalogue_entries_give_no_rights_to_tables(roles: Roles) -> None:
     with pytest.raises(se.CatalogueError, match=r"no longer be read from public\.\"f\(\)\""):
         db.run("Y[i] = F[i]")
     with pytest.raises(errors.DuplicateTable, match=r"there is a table or view public\.payroll that was not made"):
-        roles.boss.execute("SELECT * FROM sparseeinsum.einsum('payroll[i] = 2 * P[i]', replace => true)").fetchall()
+        roles.boss.execute(
+            "SELECT * FROM sparseeinsum.einsum_into('payroll[i] = 2 * P[i]', replace => true)"
+        ).fetchall()
     with pytest.raises(se.CatalogueError, match="there is a table or view payroll that was not loaded"):
         db.tensor("payroll", np.ones(2))
     assert db.drop_tensor("payroll").tensor.name == "payroll"
@@ -209,7 +212,7 @@ def test_rows_belong_to_who_entered_them(roles: Roles) -> None:
         with pytest.raises(se.RightsError, match="the tensor A belongs to the role postgres"):
             ask()
     with pytest.raises(errors.InsufficientPrivilege, match="the tensor A belongs to the role postgres"):
-        roles.low.execute("SELECT * FROM sparseeinsum.einsum('A[i] = 2 * B[i]', replace => true)").fetchall()
+        roles.low.execute("SELECT * FROM sparseeinsum.einsum_into('A[i] = 2 * B[i]', replace => true)").fetchall()
     roles.low.execute("DELETE FROM sparseeinsum.tensors")
     with pytest.raises(errors.InsufficientPrivilege, match="permission denied for table tensors"):
         roles.low.execute("UPDATE sparseeinsum.tensors SET owner = 'low'")
@@ -329,10 +332,10 @@ def test_errors_without_rights_name_the_remedy(roles: Roles) -> None:
     with pytest.raises(se.RightsError, match="let their owner run `sparseeinsum grant ROLE --database URL`"):
         roles.as_boss().run("Y[i] = A[i]")
     with pytest.raises(errors.InsufficientPrivilege, match="permission denied for schema sparseeinsum"):
-        roles.boss.execute("SELECT * FROM sparseeinsum.einsum('Y[i] = A[i]')").fetchall()
+        roles.boss.execute("SELECT * FROM sparseeinsum.einsum_into('Y[i] = A[i]')").fetchall()
     roles.boss.execute("RESET ROLE; GRANT USAGE ON SCHEMA sparseeinsum TO other; SET ROLE other")
     with pytest.raises(errors.InsufficientPrivilege, match="this role may not use the tensors of this database"):
-        roles.boss.execute("SELECT * FROM sparseeinsum.einsum('Y[i] = A[i]')").fetchall()
+        roles.boss.execute("SELECT * FROM sparseeinsum.einsum_into('Y[i] = A[i]')").fetchall()
     with pytest.raises(se.EngineError, match='role "nobody" does not exist'):
         roles.boss.execute("RESET ROLE")
         roles.as_boss().grant("nobody")

@@ -68,7 +68,11 @@ def test_every_function_exists_and_has_a_comment(database: psycopg.Connection) -
         SELECT p.proname, p.prokind, p.provolatile, p.proparallel, p.proisstrict, obj_description(p.oid, 'pg_proc')
         FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
         WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'sparseeinsum')"""
-    listed = database.execute(query).fetchall()
+    of_type = "'tensor'::regtype = ANY(ARRAY[p.prorettype] || p.proargtypes::oid[])"
+    listed = database.execute(f"{query} AND NOT {of_type}").fetchall()
+    for _, kind, volatility, parallel, is_strict, comment in database.execute(f"{query} AND {of_type}").fetchall():
+        assert (kind, volatility, parallel, is_strict) == ("f", "i", "s", True)
+        assert comment
     assert len(listed) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
     named = {name for name, *_ in listed if name.startswith("tensor_")}
     assert named == {function.name for function in (*supported_functions(), *array_functions_of_postgresql())}
@@ -99,6 +103,7 @@ def test_any_schema_and_dropped_again(database: psycopg.Connection) -> None:
     assert database.execute("SELECT tensor_add(ARRAY[1], ARRAY[2])").fetchall() == [([3],)]
     database.execute("DROP EXTENSION sparseeinsum")
     assert database.execute("SELECT count(*) FROM pg_proc WHERE prosrc LIKE 'sparseeinsum%'").fetchall() == [(0,)]
+    assert database.execute("SELECT count(*) FROM pg_type WHERE typname ~ 'tensor'").fetchall() == [(0,)]
 
 
 def test_update(postgres: PostgresServer, older: None, database: psycopg.Connection) -> None:
@@ -107,6 +112,8 @@ def test_update(postgres: PostgresServer, older: None, database: psycopg.Connect
     assert database.execute("SELECT sparseeinsum_version()").fetchall() == [(OLDER,)]
     database.execute("CREATE TABLE stored AS SELECT tensor_fill(2, i) AS u FROM generate_series(1, 3) AS i")
     database.execute("CREATE VIEW summed AS SELECT tensor_norm(tensor_sum(u)) FROM stored")
+    database.execute("CREATE TABLE tensors AS SELECT u::tensor FROM stored")
+    database.execute("CREATE VIEW distances AS SELECT u * 2 <-> '[2, 4]' AS distance FROM tensors")
     for name, arguments, signature in (
         ("gone", "float8[]", "tensor_norm(float8[])"),
         ("gone_transition", "float8[], float8[]", "sparseeinsum_sum_float64_transition(float8[], float8[])"),
@@ -125,6 +132,7 @@ def test_update(postgres: PostgresServer, older: None, database: psycopg.Connect
         fresh.execute("ALTER EXTENSION sparseeinsum UPDATE")
         assert fresh.execute("SELECT sparseeinsum_version()").fetchall() == [(se.__version__,)]
         assert fresh.execute("SELECT * FROM summed").fetchall() == [(np.hypot(6, 6),)]
+        assert fresh.execute("SELECT max(distance) FROM distances").fetchall() == [(np.hypot(4, 2),)]
         assert fresh.execute("SELECT proname FROM pg_proc WHERE proname LIKE 'gone%'").fetchall() == []
 
 

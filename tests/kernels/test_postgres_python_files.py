@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from postgres_server import PostgresServer
 from psycopg import errors
-from server_programs import PRODUCT, einsum
+from server_programs import PRODUCT, einsum_into
 
 import sparseeinsum as se
 from sparseeinsum import cli
@@ -53,7 +53,7 @@ def test_a_python_that_does_not_fit(
     install_python(find_server(postgres_python.pg_config), se.__version__)
     fresh.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
     with pytest.raises(errors.ObjectNotInPrerequisiteState, match=message) as caught:
-        einsum(fresh, PRODUCT)
+        einsum_into(fresh, PRODUCT)
     assert "sparseeinsum install postgres --python" in (caught.value.diag.message_hint or "")
 
 
@@ -62,7 +62,7 @@ def test_the_catalogue_does_not_belong_to_it(postgres_python: PostgresServer, fr
     se.connect(fresh).tensor("A", A)
     for _ in range(2):
         fresh.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
-        einsum(fresh, "C[i] = sum(A[i, j])", replace=True)
+        einsum_into(fresh, "C[i] = sum(A[i, j])", replace=True)
         fresh.execute("DROP EXTENSION sparseeinsum_python")
     assert set(se.connect(fresh).tensors()) == {"A", "C"}
 
@@ -72,11 +72,11 @@ def test_updates(postgres_python: PostgresServer, fresh: psycopg.Connection) -> 
     install_python(installed, "0.0.9")
     fresh.execute("CREATE EXTENSION sparseeinsum_python VERSION '0.0.9' CASCADE")
     with pytest.raises(errors.ObjectNotInPrerequisiteState, match=r"is of version 0\.0\.9, and Python has"):
-        einsum(fresh, PRODUCT)
+        einsum_into(fresh, PRODUCT)
     install_python(installed, se.__version__)
     fresh.execute("ALTER EXTENSION sparseeinsum_python UPDATE")
     with pytest.raises(errors.UndefinedTable, match="there is no tensor A"):
-        einsum(fresh, PRODUCT)
+        einsum_into(fresh, PRODUCT)
     for file in installed.extension_folder.glob("sparseeinsum_python--0.0.9*"):
         file.unlink()
 

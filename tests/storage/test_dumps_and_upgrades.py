@@ -75,7 +75,7 @@ def test_dumped_and_restored(moved: PostgresServer, tmp_path: Path, form: str) -
         run("psql", "-q", "-X", "-v", "ON_ERROR_STOP=1", "-f", file, "restored")
     with moved.connect("restored") as connection:
         check(se.connect(connection))
-        query = "SELECT tensor FROM sparseeinsum.einsum('Z[i] = 2 * A[i]')"
+        query = "SELECT tensor FROM sparseeinsum.einsum_into('Z[i] = 2 * A[i]')"
         assert connection.execute(query).fetchall() == [("Z",)]
         connection.execute("SET ROLE analyst")
         assert "Z" in se.connect(connection).tensors()
@@ -97,6 +97,8 @@ def test_a_standby_answers(moved: PostgresServer) -> None:
             assert list(replica.tensors()) == ["A", "B", "Friends", "Late"]
             assert rows_of(replica.run(PROGRAM)["Y"])[0] == ("al", 4.0)
             assert replica.run("S[] = sum(Late[i])")["S"].to_numpy() == 3
+            rows = "SELECT * FROM sparseeinsum.einsum('S[] = sum(Late[i])') AS s(val float8)"
+            assert connection.execute(rows).fetchall() == [(3,)]
             with pytest.raises(se.EngineError, match="read-only transaction"):
                 replica.tensor("New", np.ones(3))
 

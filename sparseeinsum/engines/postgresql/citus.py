@@ -163,7 +163,7 @@ class CitusEngine(PostgreSQLEngine):
         Raises:
             EngineError: The transaction has snapshots, which may be older than the locks.
         """
-        if is_nested and self._has_snapshot():
+        if is_nested and self._session.has_snapshot():
             raise EngineError(
                 "machines of a Citus cluster have no common snapshot, so that programs run in no transaction that is "
                 "REPEATABLE READ or SERIALIZABLE; begin it with ISOLATION LEVEL READ COMMITTED"

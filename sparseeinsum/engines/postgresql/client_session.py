@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql import copy_format, text_format
-from sparseeinsum.engines.postgresql.sessions import Isolation, column_type
+from sparseeinsum.engines.postgresql.sessions import ISOLATION, Isolation, column_type, has_snapshot
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
 
@@ -144,6 +144,14 @@ class ClientSession:
     def is_in_transaction(self) -> bool:
         """Return whether a transaction is open."""
         return bool(self.connection.info.transaction_status != self._driver.pq.TransactionStatus.IDLE)
+
+    def has_snapshot(self) -> bool:
+        """Return whether all statements of the open transaction see the same data."""
+        return has_snapshot(self.fetch(ISOLATION)[0][0])
+
+    def lock_for_reading(self, relations: str) -> None:
+        """Prevent that others replace relations until the transaction ends; their quoted names, as LOCK TABLE takes."""
+        self.write(f"LOCK TABLE {relations} IN ACCESS SHARE MODE")
 
     @contextmanager
     def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:

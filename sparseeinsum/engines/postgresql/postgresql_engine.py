@@ -27,7 +27,7 @@ from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation,
 from sparseeinsum.engines.postgresql.stage_names import shared_stages, temporary_stages
 from sparseeinsum.engines.postgresql.table_replacement import old_and_new, replace
 from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, analyze_stage
-from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, transaction_settings
+from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, settings_in_effect, transaction_settings
 from sparseeinsum.engines.prepared import TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
@@ -43,6 +43,10 @@ _MOST_KEY_COLUMNS = 32  # of an index
 # The predicted seconds of a plan from which on parallel workers are worth it: its stages are then no temporary tables,
 # and the server synchronises their files with the disk.
 _WORTH_WORKERS_SECONDS = 0.1
+
+_COLUMN_DEFINITIONS = """
+SELECT pg_catalog.string_agg(pg_catalog.format('%I %s', c.name, CAST(c.type AS REGTYPE)), ', ')
+FROM pg_catalog.json_to_recordset(CAST($1 AS JSON)) AS c(name TEXT, type TEXT)"""
 
 
 class PostgreSQLEngine:
@@ -234,6 +238,15 @@ class PostgreSQLEngine:
         """Return the columns of a query without running it."""
         return self._session.columns(self._text(query))
 
+    def column_definitions(self, query: exp.Expr | str) -> str:
+        """Return the columns of a query as functions that return records need them: `i bigint, val real`."""
+        columns = [
+            {"name": column.name, "type": type_named(column.sql_type).sql(self.dialect_name)}
+            for column in self.columns(query)
+        ]
+        ((text,),) = self._session.fetch(_COLUMN_DEFINITIONS, json.dumps(columns))
+        return str(text)
+
     @contextmanager
     def snapshot(self, is_reading: bool = False) -> Iterator[None]:
         """Run the statements of the context in a transaction in which all see the same data."""
@@ -248,12 +261,9 @@ class PostgreSQLEngine:
 
     def _required_consistency(self, is_nested: bool) -> ReadConsistency:
         """Return how relations are kept unchanged in the open transaction, which the user opened if `is_nested`."""
-        return ReadConsistency.BY_LOCKS if is_nested and not self._has_snapshot() else ReadConsistency.BY_SNAPSHOT
-
-    def _has_snapshot(self) -> bool:
-        """Return whether all statements of the open transaction see the same data."""
-        ((isolation,),) = self._session.fetch("SELECT pg_catalog.current_setting('transaction_isolation')")
-        return not str(isolation).startswith("read")
+        return (
+            ReadConsistency.BY_LOCKS if is_nested and not self._session.has_snapshot() else ReadConsistency.BY_SNAPSHOT
+        )
 
     @contextmanager
     def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
@@ -266,6 +276,10 @@ class PostgreSQLEngine:
             yield
             if is_nested:  # the end of an own transaction restores the settings
                 self._set_local(settings.before)
+
+    def settings(self) -> Mapping[str, str]:
+        """Return the settings that this package's SQL needs, with their values in the open transaction."""
+        return settings_in_effect(self._session)
 
     @contextmanager
     def _fixed_path(self, is_nested: bool) -> Iterator[None]:

@@ -53,7 +53,7 @@ def ensure_consistent_reads(
         return
     lockable = [name for name, kind in kinds.items() if kind in _LOCKABLE_KINDS]
     if lockable:
-        session.write(f"LOCK TABLE {', '.join(lockable)} IN ACCESS SHARE MODE")
+        session.lock_for_reading(", ".join(lockable))
     for (changed,) in session.fetch(assets.read("sql/postgresql/changed_relations.sql")):
         raise ConflictError(f"{changed} was emptied or replaced by others while it was about to be read; try again")
 

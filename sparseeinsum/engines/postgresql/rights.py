@@ -84,7 +84,7 @@ def _check_relations_of_others(session: DatabaseSession, accesses: Sequence[Rela
         refuse_views_and_foreign_tables(session)
     for access in untrusted:
         # The lock prevents that somebody replaces a table that was checked by a view.
-        session.write(f"LOCK TABLE ONLY {quoted(*access.schema_and_name)} IN ACCESS SHARE MODE")
+        session.lock_for_reading(f"ONLY {quoted(*access.schema_and_name)}")
     for relation in _inspect(session, untrusted):
         ((is_unchanged,),) = session.fetch(_IS_UNCHANGED, quoted(*relation.access.schema_and_name), relation.oid)
         if not is_unchanged:

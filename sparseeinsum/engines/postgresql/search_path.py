@@ -8,15 +8,15 @@ from typing import Self
 from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 
-_PATH = "search_path"
-_REFUSED_KINDS = "restrict_nonsystem_relation_kind"  # since PostgreSQL 15.8, 16.4 and 17
+SEARCH_PATH = "search_path"
+REFUSED_KINDS = "restrict_nonsystem_relation_kind"  # since PostgreSQL 15.8, 16.4 and 17
 _ALL_BUT_TABLES = "view, foreign-table"
 
 _COLUMNS = (
-    f"pg_catalog.current_setting('{_PATH}') AS path, "
+    f"pg_catalog.current_setting('{SEARCH_PATH}') AS path, "
     "CAST(pg_catalog.array_to_json(pg_catalog.current_schemas(TRUE)) AS pg_catalog.text) AS schemas, "
     f"CAST(pg_catalog.current_schema() AS pg_catalog.text) AS first, "
-    f"pg_catalog.current_setting('{_REFUSED_KINDS}', TRUE) AS unread_kinds"
+    f"pg_catalog.current_setting('{REFUSED_KINDS}', TRUE) AS unread_kinds"
 )
 
 
@@ -56,7 +56,7 @@ class SearchPath:
             The search_path before.
         """
         # The columns of a SELECT are computed in order: the last one changes the setting after the others read it.
-        query = f"SELECT {_COLUMNS}, pg_catalog.set_config('{_PATH}', $1, TRUE) AS fixed"
+        query = f"SELECT {_COLUMNS}, pg_catalog.set_config('{SEARCH_PATH}', $1, TRUE) AS fixed"
         ((*row, _),) = session.fetch(query, f"pg_catalog, {quoted(functions_schema)}, pg_temp")
         return cls._of_row(row)
 
@@ -72,14 +72,14 @@ class SearchPath:
 
     def restore(self, session: DatabaseSession) -> None:
         """Set the user's search_path again in a transaction that goes on."""
-        _set_local(session, _PATH, self.text)
+        _set_local(session, SEARCH_PATH, self.text)
         if self.refused_kinds is not None:
-            _set_local(session, _REFUSED_KINDS, self.refused_kinds)
+            _set_local(session, REFUSED_KINDS, self.refused_kinds)
 
 
 def refuse_views_and_foreign_tables(session: DatabaseSession) -> None:
     """Let the server refuse views and foreign tables, by which somebody could replace tables while they are read."""
-    _set_local(session, _REFUSED_KINDS, _ALL_BUT_TABLES)
+    _set_local(session, REFUSED_KINDS, _ALL_BUT_TABLES)
 
 
 def _set_local(session: DatabaseSession, name: str, value: str) -> None:

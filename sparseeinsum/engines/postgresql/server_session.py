@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql.copy_format import arrow_type
-from sparseeinsum.engines.postgresql.sessions import Isolation, column_type
+from sparseeinsum.engines.postgresql.sessions import ISOLATION, Isolation, column_type, has_snapshot
 from sparseeinsum.errors import EngineError
 
 _CANCELED = "57014"  # the SQLSTATE if the user, or statement_timeout, cancels a statement
@@ -18,11 +18,17 @@ class ServerSession:
     """Runs statements in the transaction of the function's caller, with the caller's rights and search_path.
 
     A statement that is cancelled raises the server's own error, which is not caught here.
+
+    Args:
+        server: The module plpy, which only a server has.
+        is_stable: Whether the function is declared STABLE: it only reads, and all its statements see the same data as
+            the statement that called it.
     """
 
-    def __init__(self, server: Any) -> None:  # noqa: ANN401  # the module plpy, which only a server has
+    def __init__(self, server: Any, is_stable: bool = False) -> None:  # noqa: ANN401  # plpy has no type
         self.connection = server
         self.place = "of this server"
+        self._is_stable = is_stable
         self._type_query: Any = None
 
     @property
@@ -96,6 +102,14 @@ class ServerSession:
     def is_in_transaction(self) -> bool:
         """Return True: the caller's transaction is open."""
         return True
+
+    def has_snapshot(self) -> bool:
+        """Return whether all statements of the function see the same data."""
+        return self._is_stable or has_snapshot(self.fetch(ISOLATION)[0][0])
+
+    def lock_for_reading(self, relations: str) -> None:
+        """Prevent that others replace relations, by a function, because a stable one must not run LOCK TABLE."""
+        self.fetch("SELECT sparseeinsum.lock_for_reading($1)", relations)
 
     @contextmanager
     def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:

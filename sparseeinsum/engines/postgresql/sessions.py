@@ -50,6 +50,18 @@ class Isolation(StrEnum):
     REPEATABLE_READ = "repeatable read"
 
 
+ISOLATION = "SELECT pg_catalog.current_setting('transaction_isolation')"
+
+
+def has_snapshot(isolation: object) -> bool:
+    """Return whether all statements of a transaction see the same data, by its isolation level.
+
+    >>> has_snapshot("repeatable read"), has_snapshot("read committed")
+    (True, False)
+    """
+    return not str(isolation).startswith("read")
+
+
 class DatabaseSession(Protocol):
     """Runs SQL text; a statement that the server refuses raises EngineError, whose cause has the `sqlstate`."""
 
@@ -85,6 +97,12 @@ class DatabaseSession(Protocol):
 
     def is_in_transaction(self) -> bool:
         """Return whether a transaction is open."""
+
+    def has_snapshot(self) -> bool:
+        """Return whether all statements of the open transaction see the same data."""
+
+    def lock_for_reading(self, relations: str) -> None:
+        """Prevent that others replace relations until the transaction ends; their quoted names, as LOCK TABLE takes."""
 
     def transaction(self, isolation: Isolation | None = None) -> AbstractContextManager[None]:
         """Run the statements of the context in a transaction, or in a savepoint of one that is open.

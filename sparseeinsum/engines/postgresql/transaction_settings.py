@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparseeinsum.engines.postgresql.search_path import REFUSED_KINDS, SEARCH_PATH
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 
 MEMORY = "effective_cache_size"  # how much memory the administrator says that the server can expect to use
@@ -29,6 +30,14 @@ class Settings:
 
     before: Mapping[str, str]
     during: Mapping[str, str]
+
+
+def settings_in_effect(session: DatabaseSession) -> Mapping[str, str]:
+    """Return the current values of the search_path, of what it goes with, and of the settings of transactions."""
+    names = (SEARCH_PATH, REFUSED_KINDS, *_SETTINGS, *_SETTINGS_ON_LINUX, _WORK_MEMORY, _LEAST_SHARED_SCAN)
+    columns = (f"pg_catalog.current_setting('{name}', TRUE) AS \"{name}\"" for name in names)
+    ((*values,),) = session.fetch(f"SELECT {', '.join(columns)}")
+    return {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}
 
 
 def transaction_settings(

@@ -17,6 +17,7 @@ from sparseeinsum.kernels.compiled.operator_codes import (
     semirings_by_code,
 )
 from sparseeinsum.kernels.descriptors import UNKNOWN_SEMIRING
+from sparseeinsum.kernels.symbols import ARRAY_AND_NUMBER, NUMBER_AND_ARRAY
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
 
@@ -99,8 +100,16 @@ def arithmetic_of(suffix: str) -> DtypeArithmetic:
 
 def _arithmetic(kind: str) -> Mapping[str, Compiled]:
     """Return the functions of two operands that are functions in SQL, as far as numbers of `kind` have them."""
-    names = ("add", "sub", "mul", "div")
-    return {name: function_of(kind, name) for name in names if getattr(FUNCTIONS[name], kind) is not None}
+    names = [name for name in ("add", "sub", "mul", "div") if getattr(FUNCTIONS[name], kind) is not None]
+    of_arrays = {name: function_of(kind, name, (1, 1)) for name in names}
+    if kind == "complex":
+        return of_arrays
+    with_numbers = {
+        f"{name}_{operands}": function_of(kind, name, steps)
+        for name in names
+        for operands, steps in ((ARRAY_AND_NUMBER, (1, 0)), (NUMBER_AND_ARRAY, (0, 1)))
+    }
+    return of_arrays | with_numbers
 
 
 def _row_products(kind: str) -> Compiled:

@@ -42,9 +42,15 @@ def functions_by_code(kind: str) -> list[tuple[int, Compiled | None]]:
     return [(function.operands, _body(kind, function.name)) for function in built_in()]
 
 
-def function_of(kind: str, name: str) -> Compiled:
-    """Return the compiled function (u, v, out) that applies a scalar function of two operands to arrays."""
-    compiled: Compiled = evaluation.make_elementwise(_body(kind, name))
+def function_of(kind: str, name: str, steps: tuple[int, int]) -> Compiled:
+    """Return the compiled function (u, v, out) that applies a scalar function of two operands to arrays.
+
+    Args:
+        kind: The kind of the numbers.
+        name: The name of the scalar function.
+        steps: For each operand 1 for an array, 0 for a number.
+    """
+    compiled: Compiled = evaluation.make_elementwise(_body(kind, name), *steps)
     return compiled
 
 

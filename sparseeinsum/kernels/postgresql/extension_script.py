@@ -1,12 +1,10 @@
 """Kernels: writes the control file and scripts of PostgreSQL's extension from the templates in sql/postgresql."""
 
 from collections.abc import Iterator
-from string import Template
 
 import sqlglot
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.kernels.array_functions import ArrayFunction
 from sparseeinsum.kernels.postgresql.declared_functions import (
     CFunction,
@@ -16,6 +14,8 @@ from sparseeinsum.kernels.postgresql.declared_functions import (
     c_functions,
 )
 from sparseeinsum.kernels.postgresql.linking_names import link_symbol
+from sparseeinsum.kernels.postgresql.templates import fill, literal
+from sparseeinsum.kernels.postgresql.tensor_type import type_statements
 
 EXTENSION = "sparseeinsum"
 PYTHON_EXTENSION = "sparseeinsum_python"  # which plans programs in the server
@@ -25,7 +25,7 @@ STATE_BYTES = 4096  # the size of a state that PostgreSQL's planner assumes; the
 
 def control_file(version: str) -> str:
     """Return the text of `sparseeinsum.control`."""
-    return _fill("sparseeinsum.control", version=version)
+    return fill("sparseeinsum.control", version=version)
 
 
 def install_script(version: str) -> str:
@@ -39,22 +39,23 @@ def update_script(version: str) -> str:
     It replaces functions and aggregates in place, so that views that use them stay; it drops those that are gone.
     """
     symbols = link_symbol("", version).replace("_", "\\_") + "%"
-    return "".join((*_statements(version, " OR REPLACE"), _fill("footer_of_update.sql", symbols=symbols)))
+    return "".join((*_statements(version, " OR REPLACE"), fill("footer_of_update.sql", symbols=symbols)))
 
 
 def _statements(version: str, or_replace: str) -> Iterator[str]:
-    yield _fill("header.sql", version=version, or_replace=or_replace, symbol=link_symbol("version", version))
+    yield fill("header.sql", version=version, or_replace=or_replace, symbol=link_symbol("version", version))
     for function in c_functions():
         yield _function(function, version, or_replace)
     for aggregate in aggregates():
         yield _aggregate(aggregate, or_replace)
-    yield _fill("sum_of_numbers.sql", or_replace=or_replace)
+    yield fill("sum_of_numbers.sql", or_replace=or_replace)
+    yield from type_statements(version)
 
 
 def _function(function: CFunction, version: str, or_replace: str) -> str:
     array_function = function.function
     role = f"Part of the aggregate {array_function.name}: {function.role}."
-    return _fill(
+    return fill(
         "function.sql",
         or_replace=or_replace,
         name=function.name,
@@ -70,7 +71,7 @@ def _function(function: CFunction, version: str, or_replace: str) -> str:
 
 def _aggregate(aggregate: PostgresAggregate, or_replace: str) -> str:
     array_function, finish = aggregate.function, aggregate.finish
-    return _fill(
+    return fill(
         "aggregate.sql",
         or_replace=or_replace,
         name=array_function.name,
@@ -108,12 +109,3 @@ def parameter_declarations(parameters: tuple[PostgresParameter, ...]) -> str:
 def parameter_types(parameters: tuple[PostgresParameter, ...]) -> str:
     """Return the types of parameters in SQL."""
     return ", ".join(parameter.type for parameter in parameters)
-
-
-def literal(text: str) -> str:
-    """Quote a text as a literal in SQL."""
-    return exp.Literal.string(text).sql("postgres")
-
-
-def _fill(template: str, /, **values: object) -> str:
-    return Template(assets.read(f"sql/postgresql/{template}")).substitute(values)

@@ -4,6 +4,11 @@ import re
 
 MAJORS = (15, 16, 17, 18)
 
+# The symbol of the function behind einsum, which is in the script of the other extension: the same in every version, so
+# that this script can be created before an update.
+WITH_COLUMNS = "sparseeinsum_with_columns"
+TYPE_SYMBOLS = ("tensor_in", "tensor_recv", "tensor_cast")  # of the functions of the type tensor
+
 
 def link_symbol(symbol: str, version: str) -> str:
     """Return the symbol of a function in a version of the library; scripts of other versions do not find it.

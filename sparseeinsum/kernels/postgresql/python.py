@@ -3,15 +3,22 @@
 import re
 import sys
 from pathlib import Path
-from string import Template
 
 from sparseeinsum import assets
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.postgresql.extension_script import PYTHON_EXTENSION as EXTENSION
 from sparseeinsum.kernels.postgresql.installation import InstalledServer
+from sparseeinsum.kernels.postgresql.linking_names import WITH_COLUMNS
+from sparseeinsum.kernels.postgresql.templates import fill
 from sparseeinsum.kernels.postgresql.texts import ExtensionTexts, reporting_with
 
 _PACKAGE = assets.__name__.partition(".")[0]
+
+# The functions that call Python, by their volatility. Queries of stable ones see the rows that their caller sees.
+_CALLS = {
+    "volatile": {"volatility": "VOLATILE", "call": "call_python", "result": "python_result"},
+    "stable": {"volatility": "STABLE", "call": "call_python_to_read", "result": "result_of_reading"},
+}
 
 
 def install_python(server: InstalledServer, version: str) -> tuple[Path, ...]:
@@ -23,7 +30,7 @@ def install_python(server: InstalledServer, version: str) -> tuple[Path, ...]:
         ExtensionError: The server has no PL/Python, or that of another Python version; or a folder cannot be written.
     """
     _check_language(server)
-    script, control = _script(version), _fill(f"{EXTENSION}.control", version=version)
+    script, control = _script(version), fill(f"{EXTENSION}.control", version=version)
     texts = ExtensionTexts(EXTENSION, version, control, install=script, update=script)
     with reporting_with("run as a user who may write there"):
         return texts.write(server.extension_folder)
@@ -53,7 +60,9 @@ def _script(version: str) -> str:
     folders = package_folders()
     if any("$" in folder for folder in folders):
         raise ExtensionError(f"a folder of {', '.join(folders)} has a $ in its name; install sparseeinsum elsewhere")
-    return _fill("python.sql", version=version, python=_this_python(), folders=repr(folders))
+    values = {"version": version, "python": _this_python(), "folders": repr(folders)}
+    calls = {f"{kind}_calls": fill("python_calls.sql", **values, **names) for kind, names in _CALLS.items()}
+    return fill("python.sql", version=version, with_columns=WITH_COLUMNS, **calls)
 
 
 def package_folders() -> list[str]:
@@ -64,7 +73,3 @@ def package_folders() -> list[str]:
 
 def _contains_packages(folder: Path) -> bool:
     return folder.name in ("site-packages", "dist-packages") or (folder / _PACKAGE / "__init__.py").is_file()
-
-
-def _fill(template: str, /, **values: object) -> str:
-    return Template(assets.read(f"sql/postgresql/{template}")).substitute(values)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from sparseeinsum.kernels.postgresql.extension_script import literal
+from sparseeinsum.kernels.postgresql.templates import literal
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregates_without, has_aggregate
 from sparseeinsum.operators.dtypes import as_number
 from sparseeinsum.operators.functions import FUNCTIONS, built_in, functions_without

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.kernels import descriptors
-from sparseeinsum.kernels.array_functions import FunctionKind, ValueType
+from sparseeinsum.kernels.array_functions import FunctionKind, ValueType, array_functions
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.kernels.postgresql.declared_functions import (
@@ -28,13 +28,14 @@ from sparseeinsum.kernels.postgresql.descriptors import LARGEST_RESULT
 from sparseeinsum.kernels.postgresql.extension_script import (
     STATE_BYTES,
     description_with_example,
-    literal,
     parameter_declarations,
     parameter_types,
 )
 from sparseeinsum.kernels.postgresql.portable.operator_texts import operators
 from sparseeinsum.kernels.postgresql.portable.udf_constants import constants_of
 from sparseeinsum.kernels.postgresql.sqlstates import state_of
+from sparseeinsum.kernels.postgresql.templates import literal
+from sparseeinsum.kernels.symbols import ARRAY_AND_NUMBER, NUMBER_AND_ARRAY
 from sparseeinsum.operators.aggregates import AGGREGATES
 
 MARKER = "Portable variant of sparseeinsum: in SQL and PL/pgSQL, slower than the extension."
@@ -297,7 +298,21 @@ def _part_comment(function: CFunction) -> str:
 @cache
 def _kernels() -> Mapping[str, str]:
     folds = {name: f"{_SYMBOL}fold_row(@caller@, {literal(name)}, @state@, @1@)" for name in AGGREGATES}
-    return {**tomllib.loads(_read("kernels.toml")), **folds}
+    return {**tomllib.loads(_read("kernels.toml")), **folds, **_kernels_with_numbers()}
+
+
+def _kernels_with_numbers() -> Mapping[str, str]:
+    """Return the calls of elementwise functions of an array and a number, which is repeated to an array."""
+    repeated = "array_fill({0}, ARRAY[cardinality({1})])"
+    arguments = {
+        ARRAY_AND_NUMBER: f"@1@, {repeated.format('@2@', '@1@')}",
+        NUMBER_AND_ARRAY: f"{repeated.format('@1@', '@2@')}, @2@",
+    }
+    return {
+        f"{name}_{operands}": f"{_SYMBOL}combine(@caller@, {literal(name)}, {values})"
+        for name in {function.elementwise_function for function in array_functions()} - {""}
+        for operands, values in arguments.items()
+    }
 
 
 @cache
