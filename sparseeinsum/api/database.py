@@ -162,9 +162,10 @@ class Database:
             name: The name of the tensor and its table.
             data: An array of numpy, torch or xarray, or nested sequences; a sparse array of scipy, torch or the package
                 sparse; a pair of coordinates, of shape (rank, n), and values; or rows of index columns followed by the
-                value: a frame of pandas or polars, an Arrow table, reader or data set, a list or an iterator of these,
-                a relation of DuckDB, the name of a table or view, or the path of a Parquet, CSV or JSON file. Readers,
-                lazy frames, iterators, tables and files need not fit into memory. NULL is refused; NaN is a number.
+                value: a result, a frame of pandas or polars, an Arrow table, reader or data set, a list or an iterator
+                of these, a relation of DuckDB, the name of a table or view, or the path of a Parquet, CSV or JSON file.
+                Readers, lazy frames, iterators, tables and files need not fit into memory. NULL is refused; NaN is a
+                number.
             axes: The names of the axes. By default those of xarray's dimensions, of index columns or of the levels of
                 a pandas index, otherwise dim_0, dim_1, ...
             shape: The bounds of the axes. By default those of the data; Arrow tables and Parquet files of results

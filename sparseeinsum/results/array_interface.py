@@ -14,6 +14,7 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.errors import ResultSizeError
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.results.blocks import block
 from sparseeinsum.results.lookup import values_at
 from sparseeinsum.results.selections import select
 from sparseeinsum.results.tensor_rows import TensorRows
@@ -62,7 +63,7 @@ class ArrayInterface:
             ResultSizeError: The array would take more than the memory of this machine.
         """
         self._check_size(self.shape)
-        return self._tensor_rows.dense()
+        return block(self._tensor_rows, [range(bound) for bound in self.shape])
 
     def item(self) -> Number:
         """The value of a tensor with one index, as a number of Python.

@@ -25,38 +25,6 @@ class TensorRows:
     schema: Schema
     rows: pa.Table
 
-    def dense(self) -> NDArray[Any]:
-        """The tensor as a dense array."""
-        tensor = self.schema.tensor
-        if not self.schema.decomposition.has_tiles:
-            return self.block([range(bound) for bound in tensor.shape])
-        dense = np.full(tensor.shape, tensor.fill, dtype=tensor.dtype)
-        numbers = self.numbers()
-        dense[self.coordinates(np.arange(len(numbers)))] = numbers
-        return dense
-
-    def block(self, ranges: Sequence[range]) -> NDArray[Any]:
-        """The part of the dense array with these indices of every axis; only for decompositions without tiles."""
-        tensor, decomposition = self.schema.tensor, self.schema.decomposition
-        keys: list[NDArray[Any]] = []
-        rows: slice | NDArray[np.intp] = slice(None)
-        for axis, column in zip(decomposition.promoted, self.keys(), strict=True):
-            if ranges[axis] == range(tensor.shape[axis]):
-                keys.append(column)
-                continue
-            places, is_inside = _places(column, ranges[axis])
-            keys.append(places)
-            inside = np.flatnonzero(is_inside)
-            rows = inside if isinstance(rows, slice) else rows[is_inside[rows]]
-        order = (*decomposition.promoted, *decomposition.array_axes)
-        block = np.full([len(ranges[axis]) for axis in order], tensor.fill, dtype=tensor.dtype)
-        values = self.values()[:, *(_slice(ranges[axis]) for axis in decomposition.array_axes)][rows]
-        if keys:
-            block[tuple(column[rows] for column in keys)] = values
-        elif len(values):
-            block[...] = values[0]
-        return np.transpose(block, np.argsort(order)) if order else block
-
     def columns(self) -> tuple[Sequence[NDArray[Any]], NDArray[Any]]:
         """Coordinates and values: of all rows if each holds one value, else of the entries that are not the fill."""
         return (self.keys(), self.values()) if self.schema.is_scalar else self.entries()
@@ -113,15 +81,3 @@ class TensorRows:
         numbers = self.numbers()[start:stop]
         (present,) = np.nonzero(numbers != self.schema.tensor.fill)
         return self.coordinates(present + start), numbers[present]
-
-
-def _places(column: NDArray[Any], chosen: range) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the positions of indices in a range, and which of the indices it has."""
-    steps, rest = np.divmod(column.astype(np.int64) - chosen.start, chosen.step)
-    return steps, (rest == 0) & (steps >= 0) & (steps < len(chosen))
-
-
-def _slice(chosen: range) -> slice:
-    """Return the slice that selects the indices of a range."""
-    stop = chosen.stop if chosen.stop >= 0 else None  # a range that counts down to 0 stops at -1
-    return slice(chosen.start, stop, chosen.step) if chosen else slice(0, 0)
