@@ -131,6 +131,10 @@ def _compared_paths(call: Call, result: tuple[Any, Any]) -> Outcome:
 
 
 def _compared(call: Call, actual: Any, expected: Any) -> Outcome:  # noqa: ANN401  # arrays or numbers
+    if _has_objects(call) and actual.shape == expected.shape == ():
+        # A Python number, or one of numpy, or an array without axes: numpy decides by `optimize`.
+        same = actual.item() == expected.item()
+        return Outcome(call, EQUAL) if same else Outcome(call, WRONG, f"{expected} is expected, not {actual}")
     if actual.dtype != expected.dtype or actual.shape != expected.shape:
         reason = f"{expected.dtype} {expected.shape} are expected, not {actual.dtype} {actual.shape}"
         return Outcome(call, WRONG, reason)
@@ -141,6 +145,11 @@ def _compared(call: Call, actual: Any, expected: Any) -> Outcome:  # noqa: ANN40
     else:
         same = np.array_equal(actual, expected)
     return Outcome(call, EQUAL) if same else Outcome(call, WRONG, f"{expected} is expected, not {actual}")
+
+
+def _has_objects(call: Call) -> bool:
+    """Whether an operand is an array of Python objects."""
+    return any(isinstance(argument, np.ndarray) and argument.dtype == object for argument in call.arguments)
 
 
 def _dense(result: Any) -> Any:  # noqa: ANN401  # arrays or numbers

@@ -148,7 +148,9 @@ def _einsum_in_database(call: EinsumCall, options: ResultOptions, optimizer: str
     with late("sparseeinsum.api.process_database").process_database() as database:
         result = compute_in(database, call, optimizer)
     if options.sparse:
-        dtype = options.dtype or call.dtype
+        dtype = call.dtype or options.dtype
+        if call.dtype is None:
+            options.check_result(np.dtype(result.schema.tensor.dtype))
         return late("sparseeinsum.api.sparse_results").rows_as_sparse_array(result, dtype, arrays)
     return _delivered(call.convert(result.to_numpy()), arrays, options)
 

@@ -650,10 +650,11 @@ class Database:
 
         Args:
             subscripts: As for numpy.einsum; I and i are different labels.
-            operands: The names of tensors, and arrays of numpy or scipy.sparse, which are stored for the call.
+            operands: The names of tensors, and arrays of any library that `sparseeinsum.einsum` takes, which are
+                stored for the call.
             join: As for `sparseeinsum.einsum`, as are agg and fill.
             agg: The aggregate over the labels that the result lacks.
-            fill: The value of absent entries of arrays of scipy.
+            fill: The value of absent entries of sparse arrays that have no fill of their own.
             optimizer: As for `plan`.
 
         Raises:

@@ -180,6 +180,16 @@ class ResultOptions:
         if self.out is not None and self.out.shape != shape:
             raise ShapeError(f"out has the shape {self.out.shape}, but the result has {shape}")
 
+    def check_result(self, dtype: np.dtype[Any]) -> None:
+        """Refuse a result of this dtype if it does not convert to that of `out` or to the one that is asked for.
+
+        Raises:
+            ArgumentError: `casting` does not allow the conversion.
+        """
+        wanted = self.dtype if self.out is None else self.out.dtype
+        if wanted is not None and wanted != dtype:
+            self._check_cast("the result", dtype, wanted)
+
     def delivered(self, result: NDArray[Any], is_fortran: bool) -> Any:  # noqa: ANN401  # an array or a number of numpy
         """The result where and how the caller wants it; without axes it is a number, as in numpy.
 
@@ -190,14 +200,12 @@ class ResultOptions:
         Raises:
             ArgumentError: `casting` does not allow the conversion to the dtype of the result.
         """
-        wanted = self.out.dtype if self.out is not None else self.dtype
-        if wanted is not None and wanted != result.dtype:
-            self._check_cast("the result", result.dtype, wanted)
+        self.check_result(result.dtype)
         if self.out is not None:
             self.out[...] = result.astype(self.out.dtype, copy=False)
             return self.out
         order = {"A": "F" if is_fortran else "C"}.get(self.order, self.order)
-        return result.astype(wanted or result.dtype, order=order, copy=False)[()]  # type: ignore[call-overload]
+        return result.astype(self.dtype or result.dtype, order=order, copy=False)[()]  # type: ignore[call-overload]
 
     def _check_cast(self, what: str, source: np.dtype[Any], target: np.dtype[Any]) -> None:
         if not np.can_cast(source, target, self.casting):  # type: ignore[arg-type]  # one of _CASTINGS

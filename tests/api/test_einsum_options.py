@@ -105,6 +105,9 @@ def test_out_and_dtype_of_joins_and_of_a_database() -> None:
         se.einsum("ij,jk->ik", lengths, lengths, dtype="int16", casting="unsafe", optimizer="dp"),
         np.einsum("ij,jk->ik", lengths, lengths, dtype="int16", casting="unsafe"),
     )
+    for sparse in (False, True):
+        with pytest.raises(se.ArgumentError, match="the result has dtype float64, which does not convert to int64"):
+            se.einsum("i->", np.arange(3), agg="logsumexp", dtype=int, sparse=sparse)
     with pytest.raises(se.ArgumentError, match="the result has dtype float32, which does not convert to int64"):
         se.einsum("ij->i", lengths, agg="max", out=np.zeros(3, int))
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+import sparse as pydata
 from numpy_einsum import DTYPES, FORMS, filled
 
 import sparseeinsum as se
@@ -32,6 +33,9 @@ def test_joins_aggregates_and_sparse_arrays(db: se.Database) -> None:
     np.testing.assert_array_equal(db.einsum("ij,jk->ik", "L", "L", join="+", agg="min").to_numpy(), paths)
     sparse = scipy.sparse.coo_array(([1.0, 2.0, 3.0], ([0, 0, 1], [1, 1, 0])), shape=(3, 3))
     np.testing.assert_array_equal(db.einsum("ij,jk", sparse, np.eye(3)).to_numpy(), sparse.toarray())
+    of_sparse = pydata.COO(np.array([[0], [1]]), np.array([5.0]), shape=(3, 3), fill_value=np.inf)
+    paths = (of_sparse.todense()[:, :, None] + lengths[None]).min(axis=1)
+    np.testing.assert_array_equal(db.einsum("ij,jk->ik", of_sparse, "L", join="+", agg="min").to_numpy(), paths)
     assert list(db.tensors()) == ["L"]
 
 

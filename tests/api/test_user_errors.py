@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 import sparseeinsum as se
 
@@ -94,10 +96,18 @@ def test_results_of_unknown_names(loaded: se.Database) -> None:
         results["Z"]
 
 
+class Unreadable:
+    """An array of a package that does not convert it."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NDArray[Any]:
+        raise RuntimeError("convert it yourself")
+
+
 @pytest.mark.engines("duckdb", reason="einsum has a database of its own")
-def test_operands_that_are_no_arrays() -> None:
+@pytest.mark.parametrize("operand", [Unreadable(), [[1], [2, 3]]], ids=["unreadable", "ragged"])
+def test_operands_that_are_no_arrays(operand: object) -> None:
     with pytest.raises(se.DataError, match="operand 2 of einsum cannot be read as an array"):
-        se.einsum("ij,jk->ik", np.eye(3), [[1], [2, 3]])
+        se.einsum("ij,jk->ik", np.eye(3), operand)
 
 
 FORGED: list[object] = [None, "x", -1, float("inf"), [], {}, 2**80, "\ud800", [[1]]]
