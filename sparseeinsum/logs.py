@@ -17,4 +17,4 @@ def timed(logger: logging.Logger, stage: str) -> Iterator[None]:
         return
     start = time.perf_counter()
     yield
-    logger.debug("%s: %.3g ms", stage, (time.perf_counter() - start) * 1e3)
+    logger.debug("%s: %.1f ms", stage, (time.perf_counter() - start) * 1e3)

@@ -1,25 +1,20 @@
 """The command line: prints tables and lines, drawn on a terminal and plain everywhere else.
 
-Plain tables have no lines, colours or breaks, so that other programs can read them. Output is plain if it goes to no
-terminal, or to one whose locale or encoding is ASCII.
+Plain tables have no lines, colours or breaks, so that other programs can read them.
 """
 
-import os
 import sys
 from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
 
-from sparseeinsum.plans.preview import Preview, rows_table, table_lines
-
-_LOCALE_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG")  # the first one that is set and not empty decides
-_ASCII_LOCALES = ("C", "POSIX")
+from sparseeinsum.plans.preview import Preview, can_draw, rows_table, table_lines
 
 
 def print_table(table: Table) -> None:
     """Print a table: drawn on a terminal, otherwise as columns with spaces between them."""
-    if _is_drawn():
+    if can_draw(sys.stdout):
         Console(markup=False, highlight=False).print(table)  # markup would hide notation such as T[i, k]
         return
     for line in table_lines(table, is_drawn=False):
@@ -49,15 +44,5 @@ def print_status(text: str) -> None:
 
 
 def status_console() -> Console:
-    """A console on standard error, for progress."""
-    return Console(stderr=True)
-
-
-def _is_drawn() -> bool:
-    encoding = getattr(sys.stdout, "encoding", None) or ""
-    return sys.stdout.isatty() and encoding.lower().startswith("utf") and not _has_ascii_locale()
-
-
-def _has_ascii_locale() -> bool:
-    names = (os.environ.get(variable, "") for variable in _LOCALE_VARIABLES)
-    return next((name for name in names if name), "") in _ASCII_LOCALES
+    """A console on standard error, for progress; it is a terminal only if it can draw."""
+    return Console(stderr=True, force_terminal=None if can_draw(sys.stderr) else False)

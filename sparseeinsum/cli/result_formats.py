@@ -4,6 +4,7 @@ All of them but tables have all rows of a result. CSV and JSON are in UTF-8, wha
 """
 
 import argparse
+import csv
 import io
 import json
 import sys
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 import pyarrow as pa
-from pyarrow import csv, parquet
+import pyarrow.csv
+from pyarrow import parquet
 
 import sparseeinsum as se
 from sparseeinsum.cli.output import print_preview, print_status
@@ -109,7 +111,10 @@ def _write_csv(result: se.TensorResult, file: BinaryIO) -> None:
         field.with_type(pa.string()) if isinstance(field.type, pa.BaseExtensionType) else field
         for field in table.schema
     )
-    csv.write_csv(table.cast(texts), file, csv.WriteOptions(quoting_style="needed"))
+    with _text(file) as text:
+        csv.writer(text, lineterminator="\n").writerow(table.column_names)
+    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
+    pyarrow.csv.write_csv(table.cast(texts), file, options)
 
 
 def _write_json(result: se.TensorResult, file: BinaryIO) -> None:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.extras import late
 from sparseeinsum.pipeline.run_options import no_progress
+from sparseeinsum.plans.preview import can_draw
 from sparseeinsum.results import execution
 
 _NOTEBOOK_SHELL = "ZMQInteractiveShell"  # of Jupyter and what follows its protocol
@@ -75,7 +76,7 @@ def shown_progress(is_shown: bool | None, engine: Engine) -> Iterator[execution.
 def _display(state: RunState, in_notebook: bool) -> AbstractContextManager[object]:
     if in_notebook:
         return _in_cell(state)
-    return _Bar(state) if sys.stderr.isatty() else _in_lines(state)
+    return _Bar(state) if can_draw(sys.stderr) else _in_lines(state)
 
 
 class _Bar(Progress):

@@ -43,6 +43,8 @@ class Explanation:
         """The explanation as text for a terminal."""
         return parts_text(self.parts())
 
+    __str__ = write
+
     def parts(self) -> Iterator[Table | str]:
         """A headline, then tables of EinSums, of other plans, of inputs and of statements, then remarks."""
         yield self.headline()

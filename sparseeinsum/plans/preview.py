@@ -1,14 +1,19 @@
 """Previews: what something is and its first rows in; text for a terminal out, or HTML for a notebook."""
 
 import io
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
 
 from sparseeinsum.html_tables import cell_text, html_table
 
+_LOCALE_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG")  # the first one that is set and not empty decides
+_ASCII_LOCALES = ("C", "POSIX")
+_UNICODE = "utf"
 _WIDTH = 10_000  # columns: no line is broken
 _TERMINAL_WIDTH = 140
 _GAP = (0, 2, 0, 0)  # spaces around a cell of a plain table: above, right of, below and left of it
@@ -48,6 +53,13 @@ def rows_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Tabl
     for row in rows:
         table.add_row(*map(cell_text, row))
     return table
+
+
+def can_draw(stream: TextIO) -> bool:
+    """Whether a stream goes to a terminal that shows lines of tables: one whose encoding and locale are not ASCII."""
+    encoding = getattr(stream, "encoding", None) or _UNICODE  # of streams in memory
+    locale = next((name for name in map(os.environ.get, _LOCALE_VARIABLES) if name), "")
+    return stream.isatty() and encoding.lower().startswith(_UNICODE) and locale not in _ASCII_LOCALES
 
 
 def parts_text(parts: Iterable[Table | str]) -> str:

@@ -105,6 +105,13 @@ def test_explain(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "C: returned" in printed
 
 
+def test_explain_prints_json(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-d", database, "-t", PRODUCT, "-o", "relational", "--analyze", "--format", "json"]) == 0
+    explained = json.loads(capsys.readouterr().out)
+    assert explained["einsums"][0]["notation"] == "C[I, K] = sum(A[I, J] * B[J, K])"
+    assert explained["einsums"][0]["actual"]["tuples"] == 3
+
+
 def test_plans_are_saved_and_run(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "product.plan.json")
     assert main(["explain", "-d", database, "-t", PRODUCT, "-o", "relational", "--save", path]) == 0

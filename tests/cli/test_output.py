@@ -70,12 +70,10 @@ def test_terminals(
         assert not re.search(r"\x1b\[[349]\d", printed)  # and nothing is coloured
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_encodings(commands: list[list[str]], encoding: str) -> None:
-    environment = os.environ | {"PYTHONIOENCODING": encoding}
+def test_an_encoding_without_a_character(commands: list[list[str]]) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     finished = subprocess.run([*PROGRAM, *commands[0]], env=environment, capture_output=True, timeout=60, check=True)
-    shown = finished.stdout.decode(encoding)
-    assert ("Zoë" if encoding == "latin-1" else "Zo\\xeb") in shown
+    assert "Zo\\xeb" in finished.stdout.decode("ascii")
 
 
 @pytest.mark.parametrize("options", [["-f", "json"], ["--rows", "5000"]])

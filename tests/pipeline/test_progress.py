@@ -29,6 +29,7 @@ def make_terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     monkeypatch.setattr(written, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", written)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
     monkeypatch.setenv("COLUMNS", "100")
     return written
 
@@ -54,6 +55,11 @@ def test_a_terminal_shows_statements(matrix: se.Database, monkeypatch: pytest.Mo
     terminal = make_terminal(monkeypatch)
     matrix.run(TEXT)
     assert "planning" in terminal.getvalue()
+    terminal.truncate(0)
+    monkeypatch.setenv("LC_ALL", "C")
+    matrix.run(TEXT)
+    assert "statement 1 of" in terminal.getvalue()
+    assert terminal.getvalue().isascii()
     with matrix.stream(TEXT) as results:
         assert results["Y"].read_all().num_rows == 4
 

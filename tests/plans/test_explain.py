@@ -1,5 +1,6 @@
 """`explain` reports expected and actual sizes and times, and the plans that lost."""
 
+import json
 import re
 
 import numpy as np
@@ -121,3 +122,23 @@ def test_results_too_large_for_a_table_are_counted(chain: se.Database, monkeypat
 )
 def test_sizes_are_written_in_units(size: float, text: str) -> None:
     assert write_bytes(size) == text
+
+
+def test_explanations_as_data(db: se.Database) -> None:
+    db.tensor("A", np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 4.0]]), promoted=["i", "j"], axes=["i", "j"])
+    plan = db.plan("T[i] = max(log(A[i, j]))\nY[] = sum(T[i])", nonfinite="allow", optimizer="relational")
+    expected = plan.explanation(top=2).as_dict()
+    assert expected["seconds"] == plan.cost
+    assert [einsum["notation"] for einsum in expected["einsums"]] == plan.notation()
+    assert all(einsum["actual"] is None for einsum in expected["einsums"])
+    (stored,) = expected["inputs"]
+    assert (stored["tensor"], stored["size"], stored["fill"]) == ("A", 6, 0.0)
+    explanation = plan.explanation(analyze=True)
+    measured = json.loads(explanation.to_json(), parse_constant=pytest.fail)
+    assert measured == explanation.as_dict()
+    assert [einsum["actual"]["tuples"] for einsum in measured["einsums"]][-1] == 1
+    assert measured["statements"][-1]["is_returned"]
+    assert all(statement["actual"]["seconds"] > 0 for statement in measured["statements"])
+    assert len(measured["other_plans"]) <= 3
+    for note in measured["notes"]:
+        assert note in str(explanation)
