@@ -16,7 +16,7 @@ class DataFusion(SqlglotDialect):
 _SPELLINGS = {
     "spark": Spelling(
         engine="Spark",
-        numbers="SELECT id AS range FROM RANGE(0, {last} + 1)",
+        numbers="SELECT id AS range FROM RANGE(0, {count})",
         integer_quotient="u DIV v",
         functions=MappingProxyType(
             {
@@ -29,7 +29,7 @@ _SPELLINGS = {
     ),
     "clickhouse": Spelling(
         engine="ClickHouse",
-        numbers="SELECT CAST(number AS Int64) AS range FROM numbers({last} + 1)",
+        numbers="SELECT CAST(number AS Int64) AS range FROM numbers({count})",
         integer_quotient="intDiv(u, v)",
         # A branch of CASE that occurs twice is computed for all rows: it must not raise an error on its own.
         error="CAST(throwIf(is_wrong, message) AS Nullable(Float64))",
@@ -39,7 +39,7 @@ _SPELLINGS = {
     ),
     "datafusion": Spelling(
         engine="DataFusion",
-        numbers="SELECT value AS range FROM range(0, {last} + 1)",
+        numbers="SELECT value AS range FROM range(0, {count})",
         integer_quotient="u / v",
         distinguishes_zeros=True,
     ),
@@ -57,9 +57,10 @@ _SPELLINGS = {
     ),
     "snowflake": Spelling(
         engine="Snowflake",
-        numbers="SELECT ROW_NUMBER() OVER (ORDER BY SEQ8()) - 1 AS range FROM TABLE(GENERATOR(ROWCOUNT => {last} + 1))",
+        numbers="SELECT ROW_NUMBER() OVER (ORDER BY SEQ8()) - 1 AS range FROM TABLE(GENERATOR(ROWCOUNT => {count}))",
         integer_quotient="(u - u % v) / v",  # a quotient is a decimal, which rounds
         functions=MappingProxyType({"sigmoid": STABLE_SIGMOID}),
+        casts_literals=True,
         has_float32=False,
         checks_integers=True,
         quotes_names=False,

@@ -43,13 +43,14 @@ class Spelling:
 
     Attributes:
         engine: The name of the engine, for messages.
-        numbers: A SELECT of the whole numbers from 0 to {last}, in the column `range`.
+        numbers: A SELECT of {count} whole numbers from 0 to {last}, in the column `range`.
         most_numbers: The most numbers that it gives; None if there is no limit.
         integer_quotient: The quotient of the integers u and v, both at least 0, without its fraction.
         functions: Functions by name that differ from other engines; an empty text if the engine has none.
         gives_null: Functions that return NULL outside of their domain, where others return infinity, NaN or an error.
         error: A number that raises an error with the text `message` and the number u, where `is_wrong` is true.
         infinity: Infinity, as text that is cast to DOUBLE, or else a number.
+        casts_literals: Whether numbers with an exponent are decimals, and must be cast to DOUBLE.
         has_nan: Whether there is NaN; without, an expression that would be NaN is NULL.
         has_float32: Whether there are numbers of 32 bits.
         distinguishes_zeros: Whether a comparison finds -0 and 0 to be different.
@@ -66,6 +67,7 @@ class Spelling:
     gives_null: frozenset[str] = frozenset()
     error: str = "CAST(CONCAT(message, COALESCE(CAST(u AS TEXT), 'NULL')) AS DOUBLE)"
     infinity: str = "'inf'"
+    casts_literals: bool = False
     has_nan: bool = True
     has_float32: bool = True
     distinguishes_zeros: bool = False

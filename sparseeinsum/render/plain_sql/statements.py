@@ -64,9 +64,15 @@ def _replaced(node: exp.Expr, dialect: str, spelling: Spelling) -> exp.Expr:
             return filled(spelling.integer_quotient, dialect, u=dividend, v=divisor)
         case exp.Cast():
             return _cast(node, spelling)
-        case exp.Literal(is_string=False, this=digits) if "." in digits and "e" not in digits.lower():
-            return exp.Literal.number(f"{digits}e0")  # without an exponent, some engines compute with decimals
+        case exp.Literal(is_string=False, this=digits) if not digits.isdigit():
+            return _floating(digits, spelling)
     return node
+
+
+def _floating(digits: str, spelling: Spelling) -> exp.Expr:
+    """A number of floating point; without an exponent, some engines would compute with decimals."""
+    literal = exp.Literal.number(digits if "e" in digits.lower() else f"{digits}e0")
+    return exp.cast(literal, "double") if spelling.casts_literals else literal
 
 
 def _cast(cast: exp.Cast, spelling: Spelling) -> exp.Expr:
@@ -104,6 +110,6 @@ def _numbers(table: exp.Table, dialect: str, spelling: Spelling) -> exp.Expr:
             f"the plan fills in {count:,} absent entries; {spelling.engine} generates at most "
             f"{spelling.most_numbers:,} rows. Store these entries, or choose another engine"
         )
-    text = spelling.numbers.format(last=count - 1) if count else "SELECT 0 AS range WHERE 1 = 0"
+    text = spelling.numbers.format(count=count, last=count - 1) if count else "SELECT 0 AS range WHERE 1 = 0"
     numbers: exp.Select = parse_one(text, read=dialect, into=exp.Select)
     return numbers.subquery(table.alias or _NUMBERS)

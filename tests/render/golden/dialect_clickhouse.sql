@@ -37,7 +37,7 @@ WITH "T_sum" AS (
     FROM (
       SELECT
         CAST("number" AS Int64) AS "range"
-      FROM numbers(5 + 1)
+      FROM numbers(6)
     ) AS "range"
   ) AS "g"
   LEFT JOIN "T" AS "t"
@@ -53,7 +53,7 @@ WITH "T_sum" AS (
     FROM (
       SELECT
         CAST("number" AS Int64) AS "range"
-      FROM numbers(1 + 1)
+      FROM numbers(2)
     ) AS "range"
   ) AS "g"
   LEFT JOIN "Y_sum" AS "t"
@@ -106,7 +106,7 @@ WITH "W_max" AS (
     FROM (
       SELECT
         CAST("number" AS Int64) AS "range"
-      FROM numbers(11 + 1)
+      FROM numbers(12)
     ) AS "range"
   ) AS "g"
   LEFT JOIN "A" AS "t"
@@ -122,7 +122,7 @@ WITH "W_max" AS (
     FROM (
       SELECT
         CAST("number" AS Int64) AS "range"
-      FROM numbers(2 + 1)
+      FROM numbers(3)
     ) AS "range"
   ) AS "g"
   LEFT JOIN "W_max" AS "t"

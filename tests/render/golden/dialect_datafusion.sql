@@ -37,7 +37,7 @@ WITH "T_sum" AS (
     FROM (
       SELECT
         "value" AS "range"
-      FROM range(0, 5 + 1)
+      FROM range(0, 6)
     ) AS "range"
   ) AS "g"
   LEFT JOIN "T" AS "t"
@@ -53,7 +53,7 @@ WITH "T_sum" AS (
     FROM (
       SELECT
         "value" AS "range"
-      FROM range(0, 1 + 1)
+      FROM range(0, 2)
     ) AS "range"
   ) AS "g"
   LEFT JOIN "Y_sum" AS "t"
@@ -104,7 +104,7 @@ WITH "W_max" AS (
     FROM (
       SELECT
         "value" AS "range"
-      FROM range(0, 11 + 1)
+      FROM range(0, 12)
     ) AS "range"
   ) AS "g"
   LEFT JOIN "A" AS "t"
@@ -120,7 +120,7 @@ WITH "W_max" AS (
     FROM (
       SELECT
         "value" AS "range"
-      FROM range(0, 2 + 1)
+      FROM range(0, 3)
     ) AS "range"
   ) AS "g"
   LEFT JOIN "W_max" AS "t"

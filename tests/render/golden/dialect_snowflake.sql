@@ -15,7 +15,7 @@ WITH T_sum AS (
   SELECT
     u.i AS i,
     u.k AS k,
-    GREATEST(u.val, 0.0e0) AS val
+    GREATEST(u.val, CAST(0.0e0 AS DOUBLE)) AS val
   FROM T_sum AS u
 ), Y_sum AS (
   /* Y_sum[K] = sum(T[L, K]) */
@@ -39,7 +39,7 @@ WITH T_sum AS (
     FROM (
       SELECT
         ROW_NUMBER() OVER (ORDER BY SEQ8()) - 1 AS range
-      FROM TABLE(GENERATOR(ROWCOUNT => 5 + 1))
+      FROM TABLE(GENERATOR(ROWCOUNT => 6))
     ) AS range
   ) AS g
   LEFT JOIN T AS t
@@ -57,7 +57,7 @@ WITH T_sum AS (
     FROM (
       SELECT
         ROW_NUMBER() OVER (ORDER BY SEQ8()) - 1 AS range
-      FROM TABLE(GENERATOR(ROWCOUNT => 1 + 1))
+      FROM TABLE(GENERATOR(ROWCOUNT => 2))
     ) AS range
   ) AS g
   LEFT JOIN Y_sum AS t
@@ -68,7 +68,7 @@ SELECT
   u.i AS i,
   u.k AS k,
   CASE
-    WHEN ABS(u.val / v.val) <= 1.7976931348623157e+308
+    WHEN ABS(u.val / v.val) <= CAST(1.7976931348623157e+308 AS DOUBLE)
     THEN u.val / v.val
     ELSE CAST(CONCAT('Y is not finite: ', COALESCE(CAST(u.val / v.val AS VARCHAR), 'NULL')) AS DOUBLE)
   END AS val
@@ -106,7 +106,7 @@ WITH W_max AS (
     FROM (
       SELECT
         ROW_NUMBER() OVER (ORDER BY SEQ8()) - 1 AS range
-      FROM TABLE(GENERATOR(ROWCOUNT => 11 + 1))
+      FROM TABLE(GENERATOR(ROWCOUNT => 12))
     ) AS range
   ) AS g
   LEFT JOIN A AS t
@@ -124,7 +124,7 @@ WITH W_max AS (
     FROM (
       SELECT
         ROW_NUMBER() OVER (ORDER BY SEQ8()) - 1 AS range
-      FROM TABLE(GENERATOR(ROWCOUNT => 2 + 1))
+      FROM TABLE(GENERATOR(ROWCOUNT => 3))
     ) AS range
   ) AS g
   LEFT JOIN W_max AS t
@@ -134,7 +134,7 @@ WITH W_max AS (
   SELECT
     u.dim_0 AS i,
     u.dim_1 AS j,
-    CASE WHEN u.val = -CAST('inf' AS DOUBLE) THEN 0.0e0 ELSE EXP(u.val - v.val) END AS val
+    CASE WHEN u.val = -CAST('inf' AS DOUBLE) THEN CAST(0.0e0 AS DOUBLE) ELSE EXP(u.val - v.val) END AS val
   FROM A_by_dim_0_dim_1_dense AS u
   JOIN W_max_by_i_dense AS v
     ON u.dim_0 = v.i
@@ -152,7 +152,7 @@ WITH W_max AS (
 SELECT
   u.i AS i,
   u.j AS j,
-  CASE WHEN u.val = 0.0e0 THEN 0.0e0 ELSE u.val / v.val END AS val
+  CASE WHEN u.val = CAST(0.0e0 AS DOUBLE) THEN CAST(0.0e0 AS DOUBLE) ELSE u.val / v.val END AS val
 FROM W_exp AS u
 JOIN W_sum AS v
   ON u.i = v.i;
