@@ -52,9 +52,7 @@ _SQLSTATES = {
 }
 _INVALID_PARAMETER = "22023"
 _NARROW = ("SMALLINT", "INTEGER")  # types of indices besides BIGINT
-_STABLE = frozenset(
-    ("einsum", "einsum_columns")
-)  # the functions whose statements all see the data of their caller's statement
+_STABLE = frozenset(("einsum", "einsum_columns"))  # their statements all see the data of their caller's statement
 
 
 def answer(server: Any, function: str, arguments: str) -> str:  # noqa: ANN401  # the module plpy has no type

@@ -80,9 +80,20 @@ DECLARE
     before CONSTANT jsonb := sparseeinsum.set_locally(
         planned OPERATOR(pg_catalog.->) CAST('settings' AS pg_catalog.text)
     );
+    message text;
+    hint text;
 BEGIN
     RETURN QUERY EXECUTE planned OPERATOR(pg_catalog.->>) CAST('query' AS pg_catalog.text);
     PERFORM sparseeinsum.set_locally(before);
+EXCEPTION
+    WHEN invalid_parameter_value THEN -- of array functions, whose messages say what to do after a semicolon
+        GET STACKED DIAGNOSTICS message = MESSAGE_TEXT;
+        hint := pg_catalog.split_part(message, '; ', 2);
+        IF pg_catalog.length(hint) OPERATOR(pg_catalog.=) 0 THEN
+            RAISE;
+        END IF;
+        RAISE EXCEPTION USING
+            ERRCODE = 'invalid_parameter_value', MESSAGE = pg_catalog.split_part(message, '; ', 1), HINT = hint;
 END
 $$body$$;
 COMMENT ON FUNCTION sparseeinsum.einsum_rows(text, text, text, text, text, text, text, text, jsonb, boolean) IS
