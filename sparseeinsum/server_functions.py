@@ -52,7 +52,7 @@ _SQLSTATES = {
 }
 _INVALID_PARAMETER = "22023"
 _NARROW = ("SMALLINT", "INTEGER")  # types of indices besides BIGINT
-_STABLE = frozenset(("einsum",))  # the functions whose statements all see the data of their caller's statement
+_STABLE = frozenset(("einsum", "einsum_columns"))  # their statements all see the data of their caller's statement
 
 
 def answer(server: Any, function: str, arguments: str) -> str:  # noqa: ANN401  # the module plpy has no type
@@ -124,18 +124,31 @@ def _einsum(
     Raises:
         PlanError: The column definition list is not that of the result.
     """
+    with engine.snapshot(is_reading=True):
+        name, query = _output_query(engine, program, output, options)
+        _check_columns(name, columns, engine.column_definitions(query))
+        return {"query": write_sql(query, engine.dialect), "settings": dict(engine.settings())}
+
+
+def _einsum_columns(engine: PostgreSQLEngine, program: str, output: str | None = None) -> str:
+    """Return the column definition list with which einsum returns the rows of a program."""
+    with engine.snapshot(is_reading=True):
+        return engine.column_definitions(_output_query(engine, program, output, {})[1])
+
+
+def _output_query(
+    engine: PostgreSQLEngine, program: str, output: str | None, options: Mapping[str, Any]
+) -> tuple[str, exp.Select]:
+    """Plan a program; return the name of the result that is asked for, and its query."""
     if engine.cluster() is not None:
         raise PlanError(
             "einsum returns no rows on a Citus cluster, whose machines share no snapshot; store the result, as in "
             "SELECT * FROM sparseeinsum.einsum_into(...)"
         )
     outputs = [] if output is None else [output]
-    with engine.snapshot(is_reading=True):
-        plan = _make_plan(engine, program, {**options, "outputs": outputs})
-        name = plan.only_output(output)
-        query = _with_wide_indices(plan.data.statements.single(name).query, engine)
-        _check_columns(name, columns, engine.column_definitions(query))
-        return {"query": write_sql(query, engine.dialect), "settings": dict(engine.settings())}
+    plan = _make_plan(engine, program, {**options, "outputs": outputs})
+    name = plan.only_output(output)
+    return name, _with_wide_indices(plan.data.statements.single(name).query, engine)
 
 
 def _with_wide_indices(query: exp.Select, engine: Engine) -> exp.Select:
@@ -213,6 +226,7 @@ def _tensor_from_table(
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "einsum": _einsum,
+    "einsum_columns": _einsum_columns,
     "einsum_into": _einsum_into,
     "einsum_sql": _einsum_sql,
     "explain": _explain,

@@ -80,9 +80,20 @@ DECLARE
     before CONSTANT jsonb := sparseeinsum.set_locally(
         planned OPERATOR(pg_catalog.->) CAST('settings' AS pg_catalog.text)
     );
+    message text;
+    hint text;
 BEGIN
     RETURN QUERY EXECUTE planned OPERATOR(pg_catalog.->>) CAST('query' AS pg_catalog.text);
     PERFORM sparseeinsum.set_locally(before);
+EXCEPTION
+    WHEN invalid_parameter_value THEN -- of array functions, whose messages say what to do after a semicolon
+        GET STACKED DIAGNOSTICS message = MESSAGE_TEXT;
+        hint := pg_catalog.split_part(message, '; ', 2);
+        IF pg_catalog.length(hint) OPERATOR(pg_catalog.=) 0 THEN
+            RAISE;
+        END IF;
+        RAISE EXCEPTION USING
+            ERRCODE = 'invalid_parameter_value', MESSAGE = pg_catalog.split_part(message, '; ', 1), HINT = hint;
 END
 $$body$$;
 COMMENT ON FUNCTION sparseeinsum.einsum_rows(text, text, text, text, text, text, text, text, jsonb, boolean) IS
@@ -103,6 +114,16 @@ CREATE OR REPLACE FUNCTION sparseeinsum.einsum(
     LANGUAGE C STABLE;
 COMMENT ON FUNCTION sparseeinsum.einsum(text, text, text, text, text, text, text, jsonb, boolean) IS
     'Plans and runs a program on the data that the statement sees, and returns the rows of its result: index columns, then the column val. Of several results, output selects one. Example: SELECT * FROM sparseeinsum.einsum(''C[i, k] = sum(A[i, j] * B[j, k])'') AS c(i bigint, k bigint, val float8).';
+
+CREATE OR REPLACE FUNCTION sparseeinsum.einsum_columns(program text, output text DEFAULT NULL) RETURNS text
+    LANGUAGE sql STABLE AS
+$$body$$
+SELECT sparseeinsum.result_of_reading('einsum_columns', pg_catalog.jsonb_build_object(
+    'program', $$1, 'output', $$2
+)) OPERATOR(pg_catalog.#>>) CAST('{}' AS pg_catalog.text[])
+$$body$$;
+COMMENT ON FUNCTION sparseeinsum.einsum_columns(text, text) IS
+    'Returns the column definition list that a query with einsum needs. Example: SELECT sparseeinsum.einsum_columns(''C[i, k] = sum(A[i, j] * B[j, k])'') gives i bigint, k bigint, val double precision.';
 
 CREATE OR REPLACE FUNCTION sparseeinsum.einsum_into(
     program text,

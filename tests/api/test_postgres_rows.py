@@ -81,6 +81,13 @@ class TestRows:
         query = "SELECT * FROM einsum('Y[i] = sum(E[i, j])') AS y(i text, val float8)"
         assert shell.execute(query).fetchall() == [("ann", 2.5)]
 
+    def test_have_columns_that_a_function_lists(self, shell: psycopg.Connection) -> None:
+        program = "B[order] = sum(A[order, j])\nT[] = sum(B[i])"
+        for output, listed in (("B", '"order" bigint, val double precision'), ("T", "val double precision")):
+            assert shell.execute("SELECT einsum_columns(%s, %s)", [program, output]).fetchall() == [(listed,)]
+            query = f"SELECT sum(val) FROM einsum(%s, %s) AS t({listed})"
+            assert shell.execute(query, [program, output]).fetchall() == [(0.5,)]
+
     def test_leave_no_setting(self, shell: psycopg.Connection) -> None:
         query = "SELECT current_setting('work_mem'), current_setting('jit'), current_setting('search_path')"
         before = shell.execute(query).fetchall()
@@ -153,7 +160,7 @@ class TestErrors:
                 "write SELECT * FROM einsum(...) AS t(i bigint, val double precision)",
             ),
             (
-                "* FROM einsum('S[i] = sum(A[i, j])\nT[] = sum(S[i])') AS s(i bigint, val float8)",
+                "* FROM einsum('S[i] = sum(A[i, j])\nT[] = max(A[i, j])') AS s(i bigint, val float8)",
                 "the program returns S, T, but einsum returns one result",
                 "name it, as in output := 'S'",
             ),
@@ -161,8 +168,8 @@ class TestErrors:
             ("* FROM einsum(NULL) AS s(i bigint)", "the argument program of einsum is NULL", "give it a value"),
             (
                 "* FROM einsum('S[i, j] = sqrt(A[i, j] - 9)') AS s(i bigint, j bigint, val float8)",
-                "S turned NaN or infinite out of finite values",
-                None,
+                "tensor_finite: S turned NaN or infinite out of finite values",
+                "nonfinite='allow' lets a run go on",
             ),
         ],
     )

@@ -33,6 +33,11 @@ def ranks() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return scores
 
 
+def linking() -> dict[int, float]:
+    """The weights of the links to each page."""
+    return {page: LINKS[LINKS[:, 1] == page, 2].sum() for page in set(LINKS[:, 1])}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The project, with the package beside it."""
@@ -58,7 +63,7 @@ def test_on_duckdb(folder: Path) -> None:
             values = connection.execute(f"SELECT val FROM {table} ORDER BY j").fetchnumpy()["val"]
             np.testing.assert_allclose(values, ranks(), rtol=1e-12)
         counted = dict(connection.execute("SELECT j, val FROM linking").fetchall())
-    assert counted == {page: LINKS[LINKS[:, 1] == page, 2].sum() for page in set(LINKS[:, 1])}
+    assert counted == linking()
 
 
 def test_without_the_plugin_dbt_says_what_to_do(folder: Path) -> None:
@@ -80,22 +85,23 @@ Plugin("dbt_plugin", {{}}).configure_connection(connection)
     assert "its database was opened before `import sparseeinsum`" in finished.stderr
 
 
-def test_on_postgresql(folder: Path, postgres: postgres_server.PostgresServer) -> None:
-    """The package creates the extension; models give the same results as on DuckDB."""
-    with postgres.connect() as maintenance:
+def test_on_postgresql(folder: Path, postgres_python: postgres_server.PostgresServer) -> None:
+    """The package creates the extension; models give the results of DuckDB; einsum needs Python in the server."""
+    server = postgres_python
+    with server.connect() as maintenance:
         maintenance.execute("CREATE DATABASE web")
-    compiling = ["sparseeinsum", "compile", "--database", postgres.url("web"), "web.ein", "--dbt", "."]
+    compiling = ["sparseeinsum", "compile", "--database", server.url("web"), "web.ein", "--dbt", "."]
     on_postgres = ["--target", "postgres"]
-    done = run_commands(
-        folder,
-        ["dbt", "deps"],
-        ["dbt", "seed", *on_postgres],
-        compiling,
-        ["dbt", "build", "--exclude-resource-type", "seed", *on_postgres],
-        POSTGRES_HOST=str(postgres.folder),
-    )
+    building = ["dbt", "build", "--exclude-resource-type", "seed", *on_postgres]
+    first = [["dbt", "deps"], ["dbt", "seed", *on_postgres], compiling, building]
+    *done, refused = run_commands(folder, *first, POSTGRES_HOST=str(server.folder))
     assert all(response.success for response in done), done
-    assert {"web_links_is_as_planned", "web_share", "web_rank"} <= done[3].messages.keys()
-    with postgres.connect("web") as connection:
+    assert {"web_links_is_as_planned", "web_share", "web_rank"} <= refused.messages.keys()
+    assert "sparseeinsum install postgres --python" in refused.messages["linking"]
+    with server.connect("web") as connection:
         values = [value for (value,) in connection.execute("SELECT val FROM web_rank ORDER BY j").fetchall()]
         np.testing.assert_allclose(values, ranks(), rtol=1e-12)
+        connection.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
+        (built,) = run_commands(folder, [*building, "--select", "linking"], POSTGRES_HOST=str(server.folder))
+        assert built.success, built
+        assert dict(connection.execute("SELECT j, val FROM linking").fetchall()) == linking()

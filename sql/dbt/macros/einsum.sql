@@ -1,6 +1,6 @@
 {#-
-  A query that computes a program of Einstein summations, planned whenever it runs on the rows that are there then. For
-  DuckDB: it needs Python beside the database.
+  A query that computes a program of Einstein summations, planned whenever it runs on the rows that are there then. It needs
+  Python beside DuckDB, or in the PostgreSQL server.
 
     program: its text, as in 'Y[i, k] = sum(A[i, j] * B[j, k])'. Tensors are tables of their names.
     reads: the tables, as ref(...) or source(...), so that dbt builds them before.
@@ -28,8 +28,28 @@ FROM einsum({{ dbt.string_literal(dbt.escape_single_quotes(program)) }}
 
 {% macro postgres__einsum(program, reads, output) -%}
 {%- if execute -%}
-  {%- do exceptions.raise_compiler_error(
-    "einsum() is for DuckDB; on PostgreSQL, compile the program into models: sparseeinsum compile --dbt"
-  ) -%}
+  {%- set installed = run_query("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'sparseeinsum_python'") -%}
+  {%- if installed.rows | length == 0 -%}
+    {%- do exceptions.raise_compiler_error(
+      "einsum() needs Python in the server: run `sparseeinsum install postgres --python` on its machine, and CREATE "
+      ~ "EXTENSION sparseeinsum_python CASCADE in the database. Or compile the program: sparseeinsum compile --dbt"
+    ) -%}
+  {%- endif -%}
+  {%- set schemas = run_query("SELECT unnest(current_schemas(false))").columns[0].values() | map('string') | list -%}
+  {%- for relation in reads if relation.schema and relation.schema not in schemas -%}
+    {%- do exceptions.raise_compiler_error(
+      "einsum() looks for tensors in the schemas of the search_path (" ~ schemas | join(", ") ~ "), and " ~ relation
+      ~ " is in another; add it to search_path in profiles.yml, or compile the program: sparseeinsum compile --dbt"
+    ) -%}
+  {%- endfor -%}
+{%- set arguments = [dbt.string_literal(dbt.escape_single_quotes(program))] -%}
+{%- if output is not none -%}
+  {%- do arguments.append("output => " ~ dbt.string_literal(output)) -%}
+{%- endif -%}
+SELECT
+  *
+FROM sparseeinsum.einsum({{ arguments | join(", ") }}) AS result(
+  {{- run_query("SELECT sparseeinsum.einsum_columns(" ~ arguments | join(", ") ~ ")").rows[0][0] -}}
+)
 {%- endif -%}
 {%- endmacro %}
