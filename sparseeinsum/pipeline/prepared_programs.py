@@ -112,8 +112,8 @@ class PreparedProgram:
             ShapeError: The data have another shape than before.
         """
         if name not in self._stored:
-            inputs = ", ".join(self._stored) or "none"
-            raise PlanError(f"{name} is no input that this program was prepared for; it has {inputs}")
+            hint = did_you_mean(name, self._stored, otherwise="it has", none="it has none")
+            raise PlanError(f"{name} is no input that this program was prepared for; {hint}")
         return supplied_rows(self._stored[name], data)
 
     def run(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult]:

@@ -119,6 +119,11 @@ class ArrayInterface:
     def __complex__(self) -> complex:
         return complex(self._small_array())
 
+    def __format__(self, specification: str) -> str:
+        if self.shape or not specification:
+            return super().__format__(specification)
+        return format(self.item(), specification)
+
     def _first_axis(self) -> Iterator[Any]:
         step = max(1, _ITERATED // max(1, math.prod(self.shape[1:])))
         for start in range(0, self.shape[0], step):

@@ -195,7 +195,7 @@ class TestErrors:
             ("tensor_from_table('E', 'a', '{nothing}')", "a has no column nothing"),
             ("tensor_from_table('E', 'a', '{dim_0}', 'val', '{-1}')", "has the bound -1"),
             ("tensor_from_table('E', 'a', '{dim_0}', 'val', fill => 'NaN')", "the fill NaN"),
-            ("tensor_from_table('', 'a', '{dim_0}', 'val')", "a tensor needs a name"),
+            ("tensor_from_table('', 'a', '{dim_0}', 'val')", "no program could name it"),
             ("tensor_from_table('E', 'nothing', '{i}')", 'relation "nothing" does not exist'),
             ("einsum_into('C[i] = sum(A[i, j])', pin => '[1]')", "pin must name labels of results"),
             ("einsum_into('C[i] = sum(A[i, j])', pin => '{\"C\": [1]}')", "pin must name labels of results"),

@@ -108,9 +108,11 @@ def test_outputs_are_returned_too(unchanging: se.Database) -> None:
     assert list(unchanging.run(unchanging.plan(SHARED, outputs=["T"]))) == ["T", "Y", "Z"]
 
 
-@pytest.mark.parametrize("name", ["X", "A", "t"])
-def test_unknown_outputs(unchanging: se.Database, name: str) -> None:
-    with pytest.raises(se.PlanError, match=f"the program computes no {name}; it computes T, Y, Z"):
+@pytest.mark.parametrize(
+    ("name", "hint"), [("X", "it computes T, Y, Z"), ("A", "it computes T, Y, Z"), ("t", "did you mean T?")]
+)
+def test_unknown_outputs(unchanging: se.Database, name: str, hint: str) -> None:
+    with pytest.raises(se.PlanError, match=f"the program computes no {name}; {hint}"):
         unchanging.plan(SHARED, outputs=[name])
 
 

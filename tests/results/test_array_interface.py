@@ -157,7 +157,9 @@ def test_numbers_of_python_are_as_in_numpy(shared_db: se.Database, convert: Call
 
 def test_scalar_shows_its_value(shared_db: se.Database) -> None:
     shared_db.tensor("A", np.array([1.5, 2.0]))
-    assert "│ 3.5 │" in repr(shared_db.run("S[] = sum(A[i])")["S"])
+    total = shared_db.run("S[] = sum(A[i])")["S"]
+    assert "│ 3.5 │" in repr(total)
+    assert (f"{total:.2f}", f"{total}") == ("3.50", str(total))
 
 
 def test_parts_of_results_beyond_memory(shared_db: se.Database) -> None:

@@ -4,6 +4,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -78,12 +79,14 @@ def test_result_becomes_the_same_tensor(shared_db: se.Database, dtype: str, fill
 
 @pytest.mark.parametrize("as_data", [lambda result: result, se.TensorResult.arrow], ids=["result", "arrow"])
 def test_natural_keys_keep_their_dictionaries(
-    shared_db: se.Database, as_data: Callable[[se.TensorResult], object]
+    shared_db: se.Database, tmp_path: Path, as_data: Callable[[se.TensorResult], object]
 ) -> None:
     """Whole numbers that are keys do not become indices."""
     computed = keyed(shared_db)
     shared_db.tensor("Z", as_data(computed))
     assert shared_db.tensors()["Z"].tensor.axes == computed.schema.tensor.axes
+    computed.to_parquet(tmp_path / "y.parquet")
+    assert shared_db.tensor("Z", tmp_path / "y.parquet").tensor.axes == computed.schema.tensor.axes
     renamed = shared_db.tensor("Z", as_data(computed), axes=["person", "time"], keys={"person": "others"})
     assert [axis.dictionary and axis.dictionary.name for axis in renamed.tensor.axes] == ["others", "years"]
 

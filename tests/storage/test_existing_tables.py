@@ -226,7 +226,7 @@ def test_names_of_tensors(edges: se.Database) -> None:
     refer(edges, "edges")
     with pytest.raises(se.CatalogueError, match="there is a tensor A already"):
         edges.tensor_from_table("a", "edges", ["src", "dst"])
-    with pytest.raises(se.CatalogueError, match="a tensor needs a name"):
+    with pytest.raises(se.CatalogueError, match="no program could name it"):
         edges.tensor_from_table("", "edges", ["src", "dst"])
 
 
