@@ -23,6 +23,7 @@ _WIDER = {
     "uint32": "int64",
     "float16": "float32",
 }
+_NUMBERS = "biufcO"  # the kinds of dtypes that numpy multiplies and adds
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,27 @@ def for_booleans(join: str, agg: str, dtypes: Sequence[str]) -> tuple[str, str]:
 
 
 def check_dtypes(dtypes: Sequence[np.dtype[Any]], first: int = 1) -> None:
-    """Refuse operands with values that no tensor can represent exactly.
+    """Refuse operands with values that no tensor of a database can represent exactly.
+
+    Args:
+        dtypes: The dtype of every operand.
+        first: The number of the first one.
+
+    Raises:
+        DataError: There is such an operand.
+    """
+    check_numbers(dtypes, first)
+    for number, dtype in enumerate(dtypes, first):
+        if supported_dtype(dtype) not in ITEM_BYTES:
+            supported = ", ".join((*ITEM_BYTES, *_WIDER))
+            raise DataError(
+                f"operand {number} of einsum has dtype {dtype.name}; the database that computes this call supports "
+                f"{supported}: convert it, as in operand.astype('float64')"
+            )
+
+
+def check_numbers(dtypes: Sequence[np.dtype[Any]], first: int = 1) -> None:
+    """Refuse operands that are not of numbers.
 
     Args:
         dtypes: The dtype of every operand.
@@ -85,10 +106,9 @@ def check_dtypes(dtypes: Sequence[np.dtype[Any]], first: int = 1) -> None:
         DataError: There is such an operand.
     """
     for number, dtype in enumerate(dtypes, first):
-        if supported_dtype(dtype) not in ITEM_BYTES:
-            supported = ", ".join((*ITEM_BYTES, *_WIDER))
+        if dtype.kind not in _NUMBERS:
             raise DataError(
-                f"operand {number} of einsum has dtype {dtype.name}; supported are {supported}: convert it, as in "
+                f"operand {number} of einsum has dtype {dtype.name}, which is not of numbers: convert it, as in "
                 "operand.astype('float64')"
             )
 

@@ -11,7 +11,7 @@ import opt_einsum
 from numpy.typing import NDArray
 from opt_einsum.contract import ContractExpression
 
-from sparseeinsum.api.einsum_arguments import check_dtypes
+from sparseeinsum.api.einsum_arguments import check_numbers
 from sparseeinsum.api.einsum_options import PathSearch
 from sparseeinsum.language.numpy_notation import read_subscripts
 
@@ -20,7 +20,6 @@ _LARGEST_RESULT = 1 << 27
 # numpy's arrays have at most so many axes (in its version 1), and a contraction loops over at most so many labels.
 _MOST_LABELS = 32
 _MOST_OPERANDS = 31  # of one contraction, in numpy 1
-_NUMBERS = "biufcO"  # the kinds of dtypes that numpy multiplies and adds
 
 _Shape = tuple[int, ...]
 _Labels = tuple[str, ...]
@@ -86,8 +85,7 @@ def plan_product(
     """
     subscripts = read_subscripts(text, [len(shape) for shape in shapes])
     stretched = subscripts.stretched_axes(shapes)
-    if any(dtype.kind not in _NUMBERS for dtype in dtypes):
-        check_dtypes(dtypes)
+    check_numbers(dtypes)
     terms = tuple(_without(term, axes) for term, axes in zip(subscripts.terms, stretched, strict=True))
     inner = [_without(shape, axes) for shape, axes in zip(shapes, stretched, strict=True)]
     sizes = {

@@ -74,12 +74,15 @@ def test_sizes_that_do_not_fit(subscripts: str, shapes: list[tuple[int, ...]], p
 @pytest.mark.parametrize("dtype", ["uint64", "longdouble", "object", "datetime64[s]", "U3"])
 def test_dtypes_that_are_not_supported(dtype: str) -> None:
     array = np.eye(2).astype(int).astype(dtype)
-    problem = f"operand 2 of einsum has dtype {array.dtype.name}; supported are float64, float32, int64, bool, "
-    with pytest.raises(se.DataError, match=f"^{re.escape(problem)}.* convert it, as in operand.astype"):
-        se.einsum("ij,jk->ik", np.eye(2), array, optimizer="dp")
+    problem = f"operand 2 of einsum has dtype {array.dtype.name}"
     if array.dtype.kind in "MU":
-        with pytest.raises(se.DataError, match=f"^{re.escape(problem)}"):
+        problem += ", which is not of numbers"
+        with pytest.raises(se.DataError, match=f"^{re.escape(problem)}: convert it, as in operand.astype"):
             se.einsum("ij,jk->ik", np.eye(2), array)
+    else:
+        problem += "; the database that computes this call supports float64, float32"
+    with pytest.raises(se.DataError, match=f"^{re.escape(problem)}.*: convert it, as in operand.astype"):
+        se.einsum("ij,jk->ik", np.eye(2), array, optimizer="dp")
 
 
 JOIN_LACKS = "the join 'u + 1' lacks v; it must have every operand"
