@@ -45,7 +45,12 @@ class IndexMap:
         Raises:
             ShapeError: An index does not exist.
         """
-        indexed = axis_of(self.axis, tensors)
+        read = tensors[self.axis.tensor]
+        if self.axis.axis >= len(read.axes):
+            axes_shown = ", ".join(axis.name for axis in read.axes) or "none"
+            problem = f"{read.name} is read at {self.axis.axis + 1} indices or more"
+            raise ShapeError(f"{problem}, but has {len(read.axes)} axes: {axes_shown}")
+        indexed = read.axes[self.axis.axis]
         own = {limit.index: limit.bound for limit in reversed(self.limits) if isinstance(limit.index, str)}
         bounds = {
             limit: limit.bound if isinstance(limit.bound, int) else axis_of(limit.bound, tensors).bound
@@ -73,9 +78,9 @@ class IndexMap:
             raise ShapeError(f"there is no index {self.index} of {axis}")
         wrong = least if least < 0 else greatest
         below = " and ".join(f"{label} < {bound_of[label]}{self._source(label)}" for label in self.index.labels)
-        label = self.index.labels[0]
-        hint = f"bound the labels, as in `for {label} < {max(bound_of[label] - 1, 1)}` after the statement"
-        raise ShapeError(f"with {below}, the index {self.index} becomes {wrong} on {axis}; {hint}")
+        fitting = ((label, self.index.most_indices(label, bound_of, indexed.bound)) for label in self.index.labels)
+        hints = [f"; write `for {label} < {most}` after the statement to read less" for label, most in fitting if most]
+        raise ShapeError(f"with {below}, the index {self.index} becomes {wrong} on {axis}{''.join(hints[:1])}")
 
     def _source(self, label: str) -> str:
         """Where the bound of a label is from, for an error."""

@@ -20,6 +20,7 @@ from sparseeinsum.language.syntax import (
     Expression,
     FunctionCall,
     IndexedReference,
+    Position,
     RangeExpression,
     TensorReference,
     lowercase_labels,
@@ -62,13 +63,26 @@ def select_indices(
 class _Selecting:
     """Selects the indices of one assignment.
 
-    Labels in limits have the names of scopes in which they are, see `_scoped`.
+    Labels in limits have names that differ between their scopes, see `_scoped`.
+
+    Attributes:
+        assignment: The assignment.
+        names: The names of the program.
+        promoted_among: The labels that the user promoted, among some labels.
+        einsums: The EinSums so far.
+        clause: The limits after the statement, for every scope.
+        limited: The labels in these.
+        shifted: The tensors that are read at indices with a label, and these labels.
+        limits: All that bounds labels: first the clause and the declaration of the target, then references.
     """
 
     assignment: Assignment
     names: ProgramNames
     promoted_among: Callable[[frozenset[str]], Promoted]
     einsums: list[EinSum] = field(default_factory=list)
+    clause: tuple[Limit, ...] = ()
+    limited: frozenset[str] = frozenset()
+    shifted: frozenset[tuple[str, str]] = frozenset()
     limits: tuple[Limit, ...] = ()
 
     def __post_init__(self) -> None:
@@ -110,8 +124,15 @@ class _Selecting:
             case FunctionCall(_, _, arguments):
                 inner = scopes_inside(expression, scopes)
                 return replace(expression, arguments=tuple(self._replaced(argument, inner) for argument in arguments))
+            case RangeExpression(_, label, None, at):
+                return replace(expression, bound=self._bound_in_clause(_scoped(label.lower(), scopes), at))
             case _:
                 return expression
+
+    def _bound_in_clause(self, name: str, at: Position) -> int | BoundExpression | None:
+        """The bound that the clause gives a label; None if there is none."""
+        bound = next((limit.bound for limit in self.clause if limit.index == name), None)
+        return BoundExpression(bound.tensor, bound.axis, at=at) if isinstance(bound, AxisBound) else bound
 
     def _limits_of_clause(self) -> Iterator[Limit]:
         """The limits after the statement, for every scope of their labels; refuses those that bound none."""

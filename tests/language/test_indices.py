@@ -36,6 +36,7 @@ STATEMENTS: list[tuple[str, Callable[[], Array]]] = [
     ("Y[i] = prod(A[i, j + 3] + ones(j: 2))", lambda: (A[:, 3:5] + 1).prod(1)),
     ("Y[i] = cumsum[i](v[i + 1]) / index(i: 3)", lambda: V[1:4].cumsum() / [0, 1, 2]),
     ("Y[i] = sum[j](A[i + 1, j] * A[i, j]) + last[j](A[i, j])", lambda: (A[1:] * A[:-1]).sum(1) + A[:-1, -1]),
+    ("Y[i] = index(i) + sum(v[k + 5]) for i < 2", lambda: np.arange(2) + V[5:].sum()),
     ("Y[I:2, j] = A[I + 1, j]", lambda: A[1:]),
     ("Y[y, x] = sum(A[y + r, x + s] * W[r, s])", lambda: correlate2d(A, W, mode="valid")),
     (
@@ -134,8 +135,13 @@ def test_channels_and_batches(shared_db: se.Database) -> None:
             "Y[i] = v[i + 1] * u[i]",
             r"Y_v: with i < 7 as in u, the index i \+ 1 becomes 7 on axis 0 of v \(dim_0\), which has",
         ),
-        ("Y[i] = v[i + 2] for i < 6", r"Y: with i < 6, the index i \+ 2 becomes 7 on axis 0 of v .*; bound the labels"),
+        (
+            "Y[i] = v[i + 2] for i < 6",
+            r"Y: with i < 6, the index i \+ 2 becomes 7 on axis 0 of v .*; write `for i < 5` after",
+        ),
         ("Y[i] = v[2 - i] for i < 4", r"with i < 4, the index -i \+ 2 becomes -1 on axis 0 of v"),
+        ("Y[i] = A[i + 1]", r"A\[axis0\] has 1 label, but tensor A has 2 axes: dim_0, dim_1"),
+        ("Y[i] = v[i, 0, i + 1]", r"v is read at 2 indices or more, but has 1 axes: dim_0"),
         ("Y[j] = A[5, j]", r"there is no index 5 of axis 0 of A \(dim_0\), which has 5 indices"),
         ("Y[j] = A[-6, j]", r"there is no index -6 of axis 0 of A"),
         ("Y[i, k] = A[i, k + j] for j < 2", r"label j must be aggregated"),

@@ -37,4 +37,4 @@ def extent_at(tensor: Tensor, decomposition: Decomposition, position: int) -> Ti
     tile, bound = decomposition.tiles[position], tensor.axes[position].bound
     if tile == DEMOTED:
         return TileExtent(bound, bound, None)
-    return TileExtent(tile, bound, decomposition.promoted.index(position))
+    return TileExtent(extent_of(tile, bound) or tile, bound, decomposition.promoted.index(position))
