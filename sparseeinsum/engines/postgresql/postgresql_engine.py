@@ -13,6 +13,7 @@ from sparseeinsum import assets
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.postgresql import casts, copy_format, rights
+from sparseeinsum.engines.postgresql.column_definitions import column_definitions
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
     PostgreSQLQuery,
@@ -43,10 +44,6 @@ _MOST_KEY_COLUMNS = 32  # of an index
 # The predicted seconds of a plan from which on parallel workers are worth it: its stages are then no temporary tables,
 # and the server synchronises their files with the disk.
 _WORTH_WORKERS_SECONDS = 0.1
-
-_COLUMN_DEFINITIONS = """
-SELECT pg_catalog.string_agg(pg_catalog.format('%I %s', c.name, CAST(c.type AS REGTYPE)), ', ')
-FROM pg_catalog.json_to_recordset(CAST($1 AS JSON)) AS c(name TEXT, type TEXT)"""
 
 
 class PostgreSQLEngine:
@@ -240,12 +237,7 @@ class PostgreSQLEngine:
 
     def column_definitions(self, query: exp.Expr | str) -> str:
         """Return the columns of a query as functions that return records need them: `i bigint, val real`."""
-        columns = [
-            {"name": column.name, "type": type_named(column.sql_type).sql(self.dialect_name)}
-            for column in self.columns(query)
-        ]
-        ((text,),) = self._session.fetch(_COLUMN_DEFINITIONS, json.dumps(columns))
-        return str(text)
+        return column_definitions(self._session, self.columns(query), self.dialect_name)
 
     @contextmanager
     def snapshot(self, is_reading: bool = False) -> Iterator[None]:
