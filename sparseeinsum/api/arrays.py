@@ -20,11 +20,10 @@ from sparseeinsum.api.einsum_options import (
 )
 from sparseeinsum.api.products import plan_product
 from sparseeinsum.api.sparse_products import multiply_sparse
-from sparseeinsum.engines.byte_sizes import parse_bytes
-from sparseeinsum.errors import DataError
 from sparseeinsum.extras import late
 from sparseeinsum.language.numpy_notation import RESULT_NAME, read_subscripts
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.results.dense_size import check_dense_size
 from sparseeinsum.tracebacks import one_frame
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _TINY_OPERAND, _FEW_OPERATIONS = 1 << 16, 1 << 18
 # Up to these sizes they are faster as dense ones than in a database.
 _SMALL_OPERAND, _SOME_OPERATIONS = 1 << 18, 1 << 25
-_SMALL_RESULT = 1 << 30  # bytes, which always fit into memory
+_SPARSE_INSTEAD = "sparse=True returns a sparse array"
 
 
 @one_frame
@@ -87,8 +86,8 @@ def einsum(
         ParseError: The subscripts or the join have a syntax error.
         ShapeError: The subscripts do not match the shapes of the operands, or `out` that of the result.
         ArgumentError: An option has a wrong type or value, or `casting` does not allow a conversion.
-        DataError: An operand is no array of numbers, or has a dtype that a database cannot represent exactly; or the
-            dense result does not fit into memory.
+        DataError: An operand is no array of numbers, or has a dtype that a database cannot represent exactly.
+        ResultSizeError: The dense result does not fit into memory.
 
     >>> import numpy as np
     >>> einsum("ij,jk->ik", np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -136,7 +135,7 @@ def _delivered(result: Operand, arrays: Sequence[Operand], options: ResultOption
     if options.sparse:
         return late("sparseeinsum.api.sparse_results").as_sparse_array(result, arrays)
     if isinstance(result, SparseOperand):
-        _check_memory(result.shape, result.dtype)
+        check_dense_size("the result", result.shape, result.dtype, _SPARSE_INSTEAD)
     is_fortran = all(isinstance(array, np.ndarray) and array.flags.f_contiguous for array in arrays)
     return options.delivered(as_dense(result), is_fortran)
 
@@ -144,7 +143,7 @@ def _delivered(result: Operand, arrays: Sequence[Operand], options: ResultOption
 def _einsum_in_database(call: EinsumCall, options: ResultOptions, optimizer: str) -> Any:  # noqa: ANN401  # as einsum
     arrays = list(call.operands.values())
     if not options.sparse:
-        _check_memory(call.shape, call.dtype or np.dtype("float64"))
+        check_dense_size("the result", call.shape, call.dtype or np.dtype("float64"), _SPARSE_INSTEAD)
     with late("sparseeinsum.api.process_database").process_database() as database:
         result = compute_in(database, call, optimizer)
     if options.sparse:
@@ -163,17 +162,3 @@ def compute_in(database: "Database", call: EinsumCall, optimizer: str) -> "Tenso
         else:
             database.tensor(name, data)
     return database.run(call.program, optimizer=optimizer, layout="any", nonfinite="allow", progress=False)[RESULT_NAME]
-
-
-def _check_memory(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse a dense result that is larger than the memory that the database of this process may take."""
-    needed = math.prod(shape) * dtype.itemsize
-    if needed <= _SMALL_RESULT:
-        return
-    with late("sparseeinsum.api.process_database").process_database() as database:
-        setting = database.connection.sql("SELECT current_setting('memory_limit')").fetchall()[0][0]
-    if needed > parse_bytes(setting):
-        raise DataError(
-            f"the result of einsum has the shape {shape}; as a dense array it takes {needed:,} bytes, more than the "
-            f"{setting} of memory that there is; sparse=True returns a sparse array"
-        )

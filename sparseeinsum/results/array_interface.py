@@ -2,24 +2,20 @@
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.engines.byte_sizes import parse_bytes
-from sparseeinsum.errors import ResultSizeError
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.results.blocks import block
+from sparseeinsum.results.dense_size import check_dense_size
 from sparseeinsum.results.lookup import values_at
 from sparseeinsum.results.selections import select
 from sparseeinsum.results.tensor_rows import TensorRows
 
-_SMALL = 1 << 28  # bytes of an array that fits into the memory of every machine
 _ITERATED = 1 << 22  # numbers in the dense blocks of an iteration, each of which takes a pass over the rows
 
 
@@ -134,22 +130,9 @@ class ArrayInterface:
         return self.to_numpy() if self.size == 1 else np.broadcast_to(np.zeros((), self.dtype), self.shape)
 
     def _check_size(self, shape: tuple[int, ...]) -> None:
-        size = math.prod(shape) * self.dtype.itemsize
-        if size > _SMALL and size > _memory():
-            raise ResultSizeError(
-                f"{self.schema.tensor.name} as a dense array of shape {shape} takes {size:,} bytes, and this machine "
-                f"has {_memory():,} for that; take its entries, by to_scipy(), to_sparse() or arrow(), or a part of "
-                "it, as in result[:100]"
-            )
+        instead = "take its entries, by to_scipy(), to_sparse() or arrow(), or a part of it, as in result[:100]"
+        check_dense_size(self.schema.tensor.name, shape, self.dtype, instead)
 
     @property
     def _tensor_rows(self) -> TensorRows:
         return TensorRows(self.schema, self.rows)
-
-
-@lru_cache(maxsize=1)
-def _memory() -> int:
-    """The bytes that a database in this process would use by default: 80 % of the machine's or container's memory."""
-    with duckdb.connect() as connection:
-        ((limit,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    return parse_bytes(str(limit))
