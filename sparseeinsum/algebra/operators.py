@@ -6,7 +6,7 @@ Stack) and transform, over relations that map keys to arrays.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.language.eingraph import EinSum
@@ -302,6 +302,8 @@ class Contract:
         compressed: The numbers of the operands that are compressed, the one whose rows are those of the result first.
         keys_from: The operand whose key is read if both have it and an inner join makes them equal: the one by whose
             keys rows are distributed, because the engine knows how those are.
+        ranges: The range of the values of every operand, its fill included; empty if that is not known. Only SQL of
+            other engines depends on them, so that relations with other ranges are equal.
     """
 
     einsum: EinSum
@@ -315,7 +317,7 @@ class Contract:
     parts_by: str | None = None
     keys_from: int = 0
     compressed: tuple[int, ...] = ()
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[Range, ...] = field(default=(), compare=False)
 
     @property
     def schema(self) -> Schema:
