@@ -115,8 +115,12 @@ def statements_of(text: str) -> list[str]:
 
 
 def tables_of(database: se.Database, plan: se.Plan) -> dict[str, pa.Table]:
-    """The tables of the tensors that a plan reads, by name."""
-    return {name: database.connection.sql(f'SELECT * FROM "{name}"').to_arrow_table() for name in plan.data.inputs}
+    """The tables that a plan reads, by name."""
+    relations = (measured.stored.relation for measured in plan.data.inputs.values() if not measured.stored.is_generated)
+    return {
+        relation.rpartition(".")[2]: database.connection.sql(f"SELECT * FROM {relation}").to_arrow_table()
+        for relation in relations
+    }
 
 
 def comparison(text: str, inputs: Mapping[str, Any], fills: Mapping[str, float], last: Array | None) -> Comparison:

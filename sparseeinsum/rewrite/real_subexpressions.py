@@ -5,7 +5,7 @@ which computes the subexpression in real arithmetic, has NaN and infinity. Also,
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.inference import dtype_of
@@ -49,11 +49,12 @@ class _RealSubexpressionSplitter:
         join = self.einsum.join
         if (
             not self._has_complex_values()
-            or self._has_no_index()
             or not any(self._is_complex(subexpression) for subexpression in _subexpressions(join))
             or self._may_be_complex(join)
         ):
             return [self.einsum]
+        if self._has_no_index():
+            return [replace(self.einsum, join=self._never_computed())]
         join = self._with_one_dtype(join)
         last = part_of(self.einsum, self.references, self.einsum.output, join, self.einsum.aggregate)
         return [*self.einsums, last]
@@ -68,6 +69,18 @@ class _RealSubexpressionSplitter:
     def _has_no_index(self) -> bool:
         """Whether nothing is joined, as a label has no index; a new result without that label could be NaN."""
         return any(0 in self.annotator.tensors[operand.tensor].tensor.shape for operand in self.einsum.operands)
+
+    def _never_computed(self) -> Scalar:
+        """An expression of the same operands and dtype that kernels take, for a join that is computed at no index."""
+        product: Scalar = Operand(0)
+        for position in range(1, len(self.references)):
+            product = Call("mul", (product, Operand(position)))
+        dtype = dtype_of(self.einsum.join, self.dtypes, self.einsum)
+        candidates = (product, Call("abs", (product,)), Call("ne", (product, Literal(0))))
+        return next(
+            (candidate for candidate in candidates if dtype_of(candidate, self.dtypes, self.einsum) == dtype),
+            self.einsum.join,
+        )
 
     def _with_one_dtype(self, expression: Scalar) -> Scalar:
         """The expression with new results in it, so that one dtype is right for all the rest of it."""

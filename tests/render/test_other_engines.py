@@ -64,8 +64,9 @@ def read_by(text: str) -> dict[str, np.ndarray]:
         "\n".join(f"R{at}[i] = {name}(A[i, j])\nQ{at}[] = {name}(N[i, j])" for at, name in enumerate(AGGREGATES)),
         "X[i] = prod(A[i, j] + 1)\nY[i] = prod(P[i, j] - 0.5)\nZ[i, j] = softmax[j](A[i, j])",
         "T[i, k] = sum(A[i, j] * H[j, k])\nY[i, k] = exp(T[i, k]) / 2\nS[] = sum(T[i, k] * T[i, k])",
+        "X[i, j] = N[i, j] + index(j)\nY[i, j] = A[i + 1, j] - A[i, j]\nZ[i] = P[i, 0] + sum(A[i, j])",
     ],
-    ids=["floats", "integers", "aggregates", "products", "joins"],
+    ids=["floats", "integers", "aggregates", "products", "joins", "indices"],
 )
 def test_results_are_numpys(other: tuple[str, OtherEngine], text: str) -> None:
     outcome = comparison(text, read_by(text), {}, None).on(*other)

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from numpy.typing import NDArray
 from random_joins import Case, call, cases, einsum, is_defined
 
+import sparseeinsum as se
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Program, Reference
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -307,3 +308,12 @@ def test_hundreds_of_operands(operator: str) -> None:
     expected = functools.reduce(np.matmul, arrays.values()) if operator == "mul" else np.zeros((3, 3))
     assert len(graph.einsums) == count - 1
     np.testing.assert_allclose(evaluate_program(graph, arrays)["W"], expected)
+
+
+def test_real_conditions_over_a_label_without_indices(db: se.Database) -> None:
+    """Complex numbers have no order; here the condition on magnitudes is computed at no index."""
+    db.tensor("A", np.zeros((0, 3), complex))
+    db.tensor("B", np.full((), 1 + 2j))
+    result = db.run("Y[j] = prod(where(abs(B[]) > abs(A[i, j]), B[], A[i, j])); Z[j] = any(abs(A[i, j]) > abs(B[]))")
+    np.testing.assert_array_equal(result["Y"].to_numpy(), np.ones(3, complex))
+    np.testing.assert_array_equal(result["Z"].to_numpy(), np.zeros(3, bool))

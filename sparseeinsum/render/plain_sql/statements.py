@@ -55,7 +55,7 @@ def _replaced(node: exp.Expr, dialect: str, spelling: Spelling) -> exp.Expr:
             return part
         case exp.AnyValue(this=exp.Expr() as part):
             return exp.Max(this=part)
-        case exp.Table(this=exp.Anonymous()):
+        case exp.Table(this=exp.Anonymous() | exp.GenerateSeries()):
             return _numbers(node, dialect, spelling)
         case exp.Table(args={"db": exp.Identifier() as schema}) if schema.name in _DEFAULT_SCHEMAS:
             node.set("db", None)
@@ -100,11 +100,19 @@ def _special(name: str, kind: exp.DataType, spelling: Spelling) -> exp.Expr:
 
 
 def _numbers(table: exp.Table, dialect: str, spelling: Spelling) -> exp.Expr:
-    """The numbers from 0, as a query under the alias of the table function."""
-    function = table.this
-    if function.name.lower() != _NUMBERS or not isinstance(function.expressions[0], exp.Literal):
-        raise PlanError(f"the rows of {table.sql()} are generated; SQL for {spelling.engine} needs a table of them")
-    count = int(function.expressions[0].name)
+    """The numbers from 0, as a query under the alias of the table function.
+
+    Raises:
+        PlanError: The function generates other rows, or the engine generates fewer.
+    """
+    match table.this:
+        case exp.Anonymous(name=name, expressions=[exp.Literal() as bound]) if name.lower() == _NUMBERS:
+            pass
+        case exp.GenerateSeries(args={"end": exp.Literal() as bound, "is_end_exclusive": True}):
+            pass  # as sqlglot reads range(n) in the relation of a generated tensor
+        case _:
+            raise PlanError(f"the rows of {table.sql()} are generated; SQL for {spelling.engine} needs a table of them")
+    count = int(bound.name)
     if spelling.most_numbers is not None and count > spelling.most_numbers:
         raise PlanError(
             f"the plan fills in {count:,} absent entries; {spelling.engine} generates at most "

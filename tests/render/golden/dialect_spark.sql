@@ -37,7 +37,7 @@ WITH `T_sum` AS (
     FROM (
       SELECT
         `id` AS `range`
-      FROM RANGE(0, 5 + 1)
+      FROM RANGE(0, 6)
     ) AS `range`
   ) AS `g`
   LEFT JOIN `T` AS `t`
@@ -53,7 +53,7 @@ WITH `T_sum` AS (
     FROM (
       SELECT
         `id` AS `range`
-      FROM RANGE(0, 1 + 1)
+      FROM RANGE(0, 2)
     ) AS `range`
   ) AS `g`
   LEFT JOIN `Y_sum` AS `t`
@@ -122,7 +122,7 @@ WITH `W_max` AS (
     FROM (
       SELECT
         `id` AS `range`
-      FROM RANGE(0, 11 + 1)
+      FROM RANGE(0, 12)
     ) AS `range`
   ) AS `g`
   LEFT JOIN `A` AS `t`
@@ -138,7 +138,7 @@ WITH `W_max` AS (
     FROM (
       SELECT
         `id` AS `range`
-      FROM RANGE(0, 2 + 1)
+      FROM RANGE(0, 3)
     ) AS `range`
   ) AS `g`
   LEFT JOIN `W_max` AS `t`
