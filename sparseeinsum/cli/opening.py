@@ -4,6 +4,8 @@ from pathlib import Path
 
 import sparseeinsum as se
 
+_OTHER_CONFIGURATION = "different configuration"  # of DuckDB's message
+
 
 def open_database(target: str, read_only: bool = False) -> se.Database:
     """Open a database that exists: the URL of a server, or a file, so that a mistyped name does not create one.
@@ -16,4 +18,9 @@ def open_database(target: str, read_only: bool = False) -> se.Database:
         return se.connect(target)
     if not Path(target).is_file():
         raise se.EngineError(f"there is no database file {target}")
-    return se.connect(target, read_only=read_only)
+    try:
+        return se.connect(target, read_only=read_only)
+    except se.EngineError as error:
+        if not read_only or _OTHER_CONFIGURATION not in str(error):
+            raise
+        return se.connect(target)  # this process writes to the file already, as in a session of dbt

@@ -116,10 +116,14 @@ def _in_cell(state: RunState) -> Iterator[None]:
     has_ended = threading.Event()
 
     def update() -> None:
-        while not has_ended.wait(_UPDATE_SECONDS):
-            handle.update({"text/plain": state.line()}, raw=True)
+        handle.update({"text/plain": state.line()}, raw=True)
 
-    thread = threading.Thread(target=update, daemon=True, name="sparseeinsum-progress")
+    def update_regularly() -> None:
+        while not has_ended.wait(_UPDATE_SECONDS):
+            update()
+
+    state.on_statement = update
+    thread = threading.Thread(target=update_regularly, daemon=True, name="sparseeinsum-progress")
     thread.start()
     try:
         yield
