@@ -231,7 +231,7 @@ BEGIN
             caller, @tiles.STARTS_MISSING@, cardinality(starts), cardinality(extents), cardinality(sizes)
         );
     END IF;
-    PERFORM @extschema@.sparseeinsum_check_extents(caller, cardinality(val), extents);
+    PERFORM @extschema@.sparseeinsum_check_extents(caller, 1, cardinality(val), extents);
     size := @extschema@.sparseeinsum_product_of(caller, sizes);
     strides := @extschema@.sparseeinsum_strides_of(sizes);
     FOR axis IN 1..cardinality(sizes) LOOP
@@ -264,7 +264,7 @@ DECLARE
     inside bigint;
     place bigint;
 BEGIN
-    PERFORM @extschema@.sparseeinsum_check_extents(caller, cardinality(u), extents);
+    PERFORM @extschema@.sparseeinsum_check_extents(caller, 1, cardinality(u), extents);
     IF axis NOT BETWEEN 0 AND cardinality(extents) - 1 THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @layout.BAD_AXIS@, axis, cardinality(extents));
     END IF;
