@@ -162,6 +162,13 @@ def overlay(w, u, background):
 
 
 @njit
+def count_in_each(u, fill, counts):
+    """Add 1 to counts[i] if u[i] is not the fill; u, counts: (n,)."""
+    for i in range(counts.size):
+        counts[i] += u[i] != fill
+
+
+@njit
 def count_along(u, axis, extents, fill, counts):
     """Add to counts[p] the number of elements at position p of `axis` in u that are not the fill."""
     inner = product_of(extents[axis + 1 :])

@@ -18,7 +18,6 @@ from sparseeinsum.api.database import Database
 from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
-from sparseeinsum.kernels.array_functions import array_functions
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.guarded import guarded_query
@@ -103,31 +102,11 @@ def _tensor_from_table(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> st
     return write_declaration(stored.tensor)
 
 
-def _tensor_functions(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
-    """A query of constants that lists the array functions."""
-    del engine, arguments
-    rows = [
-        (
-            function.name,
-            ", ".join(f"{argument.name} {argument.type.lower()}" for argument in function.arguments),
-            function.returns.lower(),
-            ", ".join(function.dtypes),
-            function.is_aggregate,
-            function.description,
-            function.example,
-        )
-        for function in array_functions()
-    ]
-    names = ["name", "arguments", "returns", "dtypes", "is_aggregate", "description", "example"]
-    return exp.select("*").from_(exp.values(rows, alias="functions", columns=names)).sql("duckdb")
-
-
 _ANSWERS: Mapping[str, Callable[[DuckDBEngine, Mapping[str, Any]], str]] = {
     "einsum": _einsum,
     "einsum_sql": _sql,
     "einsum_explain": _explain,
     "tensor_from_table": _tensor_from_table,
-    "tensor_functions": _tensor_functions,
 }
 
 

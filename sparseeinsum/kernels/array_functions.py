@@ -70,7 +70,7 @@ class ArrayFunction:
 
     name: str
     kind: FunctionKind
-    has_background: bool  # an aggregate that merges two states by what they contained before the first row
+    has_background: bool  # an aggregate that needs more than the elements of its states, see functions.toml
     arguments: tuple[FunctionArgument, ...]
     returns: ValueType
     dtypes: tuple[str, ...]

@@ -18,7 +18,8 @@ LIMIT_BYTES = 9  # the most bytes that one result or state may have
 RESULT_LANES = 10  # elements of the host's array that one element of the result takes: 2 for complex numbers
 PART_SIZE = 11  # arrays of arrays: address of the function that returns the elements of one part; else 0
 ELEMENT_TYPE = 12  # resident arrays: the host's type of the elements; else 0
-HEADER = 13
+FINISH = 13  # aggregates: address of the function that turns a state into a result, or 0 if it is the result
+HEADER = 14
 MAX_ARGUMENTS = 6
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 

@@ -36,7 +36,8 @@ GROUPS = {
             "duckdb",
             (
                 *("duckdb.scalars", "duckdb.aggregates", "duckdb.compression", "duckdb.views", "duckdb.gathers"),
-                *("duckdb.row_products", "duckdb.hint", "duckdb.row_numbers", "duckdb.registration"),
+                *("duckdb.row_products", "duckdb.hint", "duckdb.row_numbers", "duckdb.function_list"),
+                *("duckdb.table_data", "duckdb.registration"),
             ),
         ),
         CompilationGroup("postgresql", ("postgresql.scalars", "postgresql.aggregates")),

@@ -15,6 +15,7 @@ _PART_FIELDS = {
     "batch": d.BATCH,
     "initialise": d.INITIALISE,
     "combine": d.COMBINE,
+    "finish": d.FINISH,
     "part_size": d.PART_SIZE,
 }
 _KINDS = {

@@ -36,7 +36,7 @@ from sparseeinsum.cli import main
 from sparseeinsum.kernels.array_functions import HANDLES, array_functions
 
 Matrices = dict[str, Any]
-TABLE_FUNCTIONS = ("tensor_no_tuples", "tensor_row_numbers")
+TABLE_FUNCTIONS = ("tensor_functions", "tensor_no_tuples", "tensor_row_numbers")
 pytestmark = pytest.mark.engines("duckdb", reason="the file is for DuckDB")
 
 
@@ -51,6 +51,15 @@ def test_the_same_functions_are_listed(shell: Shell, db: se.Database) -> None:
     assert len(listed) == len(TABLE_FUNCTIONS) + sum(len(function.dtypes) for function in array_functions())
     query = "SELECT loaded, extension_version AS version FROM duckdb_extensions() WHERE extension_name = 'sparseeinsum'"
     assert shell.rows([query]) == [[{"loaded": True, "version": se.__version__}]]
+
+
+def test_functions_are_described(shell: Shell, db: se.Database) -> None:
+    query = "FROM tensor_functions()"
+    ((*listed,),) = shell.rows([query])
+    assert len(listed) == len(array_functions())
+    relation = db.connection.execute(query)
+    names = [column[0] for column in relation.description or ()]
+    assert listed == [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
 
 
 def examples() -> list[str]:

@@ -20,6 +20,9 @@ SCALARS: dict[str, Oracle] = {
     "tensor_add(u, v)": lambda r: r.u + r.v,
     "tensor_sub(u, v)": lambda r: r.u - r.v,
     "tensor_mul(u, v)": lambda r: r.u * r.v,
+    "tensor_pow(u, tensor_map('abs', v))": lambda r: r.u ** np.abs(r.v),
+    "tensor_pow(u, 3)": lambda r: r.u**3,
+    "tensor_pow(-2, tensor_map('abs', u))": lambda r: (-2) ** np.abs(r.u),
     "tensor_add(u, s)": lambda r: r.u + r.s[:, None],
     "tensor_sub(s, u)": lambda r: r.s[:, None] - r.u,
     "tensor_mul(u, s)": lambda r: r.u * r.s[:, None],
@@ -61,6 +64,7 @@ AGGREGATES: dict[str, Oracle] = {
     "tensor_min(u)": lambda r: r.u.min(axis=0),
     "tensor_any(u)": lambda r: np.asarray(r.u.any(axis=0)),
     "tensor_all(u)": lambda r: np.asarray(r.u.all(axis=0)),
+    "tensor_count(u)": lambda r: np.count_nonzero(r.u, axis=0),
     "tensor_sum_scaled(s, v)": lambda r: r.s @ r.v,
     "tensor_einsum_sum('ij,jk->ik', u, v, [2, 3, 2])": lambda r: np.einsum(
         "rij,rjk->ik", r.u.reshape(-1, 2, 3), r.v.reshape(-1, 3, 2)
@@ -203,6 +207,7 @@ def test_exact_results(connection: Connection, call: str, expected: object) -> N
         f"tensor_map('-u', {LEAST})",
         f"tensor_map('abs', {LEAST})",
         "tensor_map('2 ^ u', 63)",
+        "tensor_pow([2], 63)",
         "tensor_map('u ^ 9223372036854775807', -2)",
         f"tensor_reduce('sum', 'u', 'i->', [{GREATEST}, 1], [2])",
         f"tensor_reduce('prod', 'u', 'i->', [{2**62}, 2], [2])",
@@ -295,6 +300,7 @@ def test_overflow_in_frames_of_windows(connection: Connection, call: str, factor
         ("tensor_map('u + 2j', 4)", ("imaginary literal",)),
         ("tensor_map('2 ^ u', -1)", ("exponent is negative",)),
         ("tensor_map('u ^ -2', 1)", ("exponent is negative",)),
+        ("tensor_pow([2, 1], [-1, 1])", ("exponent is negative",)),
     ],
 )
 def test_functions_that_int64_lacks(connection: Connection, call: str, words: tuple[str, ...]) -> None:
@@ -319,6 +325,8 @@ def test_functions_that_int64_lacks(connection: Connection, call: str, words: tu
         ("tensor_dot([], [])", "BIGINT", 0),
         ("tensor_outer([], [1.0])", "DOUBLE[]", []),
         ("tensor_div([1, 2], [2, 4])", "DOUBLE[]", [0.5, 0.5]),
+        ("tensor_pow([1, 2], 3)", "BIGINT[]", [1, 8]),
+        ("tensor_pow([4], 0.5)", "DOUBLE[]", [2.0]),
         ("tensor_norm([3, 4])", "DOUBLE", 5.0),
         ("tensor_map('abs', -1)", "BIGINT", 1),
         ("tensor_map('sqrt', 4.0)", "DOUBLE", 2.0),
@@ -334,6 +342,9 @@ def test_functions_that_int64_lacks(connection: Connection, call: str, words: tu
         ("tensor_least([1, 2.5], 0)", "DOUBLE", 1.0),
         ("tensor_sum([1])", "BIGINT[]", [1]),
         ("tensor_sum([1.5])", "DOUBLE[]", [1.5]),
+        ("tensor_avg([9007199254740993])", "DOUBLE[]", [9007199254740992.0]),
+        ("tensor_avg([1.5::FLOAT])", "FLOAT[]", [1.5]),
+        ("tensor_count([1.5, 0])", "BIGINT[]", [1, 0]),
         ("tensor_sum_scaled(2, [1.5])", "DOUBLE[]", [3.0]),
         ("tensor_stack(1.5, 0, 2, 0)", "DOUBLE[]", [1.5, 0.0]),
         ("tensor_stack(1, 0, 2, 0)", "BIGINT[]", [1, 0]),

@@ -156,10 +156,10 @@ def test_wrong_declarations_of_superusers(connection: psycopg.Connection) -> Non
     [
         ("", errors.DataException),
         ("00", errors.DataException),
-        ("ff" * 164, errors.DataException),
-        ("00000000" + "02" + "00" * 7 + "00" * 152 + "00" * 8, errors.DataException),
-        ("00000000" + "ff" * 8 + "00" * 152, errors.DataException),
-        ("00000000" + "00" * 24 + "ff" * 8 + "00" * 128, errors.DataException),
+        ("ff" * 172, errors.DataException),
+        ("00000000" + "02" + "00" * 7 + "00" * 160 + "00" * 8, errors.DataException),
+        ("00000000" + "ff" * 8 + "00" * 160, errors.DataException),
+        ("00000000" + "00" * 32 + "ff" * 8 + "00" * 128, errors.DataException),
     ],
 )
 def test_damaged_states(connection: psycopg.Connection, initial: str, kind: type[psycopg.Error]) -> None:

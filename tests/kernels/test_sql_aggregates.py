@@ -29,6 +29,8 @@ AGGREGATES: dict[str, Oracle] = {
     "tensor_any(tensor_map('u > 1.8', u))": lambda r: np.any(r.u > 1.8, axis=0),
     "tensor_all(u)": lambda r: np.all(r.u != 0, axis=0),
     "tensor_logsumexp(u)": lambda r: np.logaddexp.reduce(r.u, axis=0),
+    "tensor_avg(u)": lambda r: r.u.mean(axis=0),
+    "tensor_count(tensor_map('u > 1', u))": lambda r: np.count_nonzero(r.u > 1, axis=0),
     "tensor_sum_scaled(s, v)": lambda r: r.s @ r.v,
     "tensor_einsum_sum('ij,jk->ik', u, v, [2, 3, 2])": lambda r: np.einsum(
         "rij,rjk->ik", r.u.reshape(-1, 2, 3), r.v.reshape(-1, 3, 2)
@@ -209,3 +211,10 @@ def test_logsumexp_of_large_and_small(connection: Connection) -> None:
     relation = "(VALUES ([1000, -1000, 0, 1e308]), ([1000, -1000, -50, -1e308])) AS t(u)"
     result = fetch_array(connection, "tensor_logsumexp(u::DOUBLE[])", relation)
     expect_equal(result, np.array([1000 + np.log(2), -1000 + np.log(2), np.exp(-50), 1e308]), "float64")
+
+
+def test_average_of_more_rows_than_float32_counts(connection: Connection) -> None:
+    """Float32 has no number 2**24 + 1, so that a count in it would stop there."""
+    rows = 2**24 + 2**22
+    relation = f"(SELECT [i // {2**24}]::FLOAT[] AS u FROM range({rows}) AS t(i))"
+    expect_equal(fetch_array(connection, "tensor_avg(u)", relation), np.array([2**22 / rows]), "float32")

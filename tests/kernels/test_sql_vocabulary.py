@@ -45,6 +45,8 @@ EXAMPLE_ROWS = {
     "tensor_any(u)": ("(VALUES ([0, 5, 0]), ([3, 4, 0])) AS t(u)", [1.0, 1.0, 0.0]),
     "tensor_all(u)": ("(VALUES ([0, 5, 0]), ([3, 4, 0])) AS t(u)", [0.0, 1.0, 0.0]),
     "tensor_logsumexp(u)": ("(VALUES ([0, 1]), ([0, '-inf'::DOUBLE])) AS t(u)", [math.log(2), 1.0]),
+    "tensor_avg(u)": ("(VALUES ([1, 2]), (NULL), ([3, 6])) AS t(u)", [2.0, 4.0]),
+    "tensor_count(u)": ("(VALUES ([1, 0]), (NULL), ([3, 'nan'::DOUBLE])) AS t(u)", [2, 1]),
     "tensor_sum_scaled(w, v)": ("(VALUES (2, [1, 5]), (10, [3, 4])) AS t(w, v)", [32.0, 50.0]),
     "tensor_einsum_sum('i,j->ij', u, v, [2, 3])": (
         "(VALUES ([1, 2], [1, 1, 2]), ([0, 1], [1, 2, 3])) AS t(u, v)",

@@ -5,6 +5,7 @@ A kernel consists of functions of addresses (int64): of a *row* (see descriptors
     compute(row, out, size, scratch) -> 0 or a negative error code; an aggregate folds the row into the state `out`
     batch(row, steps, rows, out, size, scratch) -> 1 if it computed `rows` rows, 0 to be called row by row, or a code
     initialise(row, out, size), combine(out, other, size, background, shape) -> 0 or a code; aggregates only
+    finish(out, size, rows) -> 0; turns a copy of the state of an aggregate of `rows` rows into the result
     part_size(row, part, parts, scratch) -> elements of one part of the result; functions that return TENSORS only
 
 `size` is the number of elements of the result, `part` one of `parts` parts of it, which follow each other in memory.
@@ -30,4 +31,5 @@ class RowKernel:
     batch: Callable[..., int] | None = None
     initialise: Callable[..., int] | None = None
     combine: Callable[..., int] | None = None
+    finish: Callable[..., int] | None = None
     part_size: Callable[..., int] | None = None

@@ -11,11 +11,13 @@ from sparseeinsum.kernels.compiled.blas_calls import gemm_code
 from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
 from sparseeinsum.kernels.compiled.duckdb import (
     compression,
+    function_list,
     gathers,
     hint,
     registration,
     row_numbers,
     row_products,
+    table_data,
     views,
 )
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
@@ -55,7 +57,10 @@ _DUCKDB: tuple[Compiled, ...] = (
     row_numbers.row_numbers_bind,
     row_numbers.row_numbers_init,
     row_numbers.row_numbers_scan,
-    row_numbers.row_numbers_destroy,
+    function_list.function_list_bind,
+    function_list.function_list_init,
+    function_list.function_list_scan,
+    table_data.table_data_destroy,
     registration.load_extension,
 )
 _POSTGRESQL: tuple[Compiled, ...] = (

@@ -16,8 +16,8 @@ tiles = load_kernels("tiles")
 
 
 def layout_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
-    """Return the kernels for slices, splits, stacks, tiles and counts along axes, by their names."""
-    return {**_part_kernels(arithmetic.dtype, array), **_stacks(arithmetic, array), **_counts(array)}
+    """Return the kernels for slices, splits, stacks, tiles and counts, by their names."""
+    return {**_part_kernels(arithmetic.dtype, array), **_stacks(arithmetic, array), **_counts(arithmetic.dtype, array)}
 
 
 def _part_kernels(dtype: types.Type, array: ArgumentAccess) -> dict[str, RowKernel]:
@@ -93,7 +93,11 @@ def _stacks(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, Row
     }
 
 
-def _counts(array: ArgumentAccess) -> dict[str, RowKernel]:
+def _counts(dtype: types.Type, array: ArgumentAccess) -> dict[str, RowKernel]:
+    def count(row, out, size, scratch):
+        layout.count_in_each(array(row, 0), dtype(0), array_at(out, size, word))
+        return 0
+
     def count_along(row, out, size, scratch):
         fill, counts = array(row, 3)[0], array_at(out, size, word)
         layout.count_along(array(row, 0), integer(row, 1), integers(row, 2), fill, counts)
@@ -107,4 +111,7 @@ def _counts(array: ArgumentAccess) -> dict[str, RowKernel]:
         aggregation.add_scaled(array_at(out, size, word), word(1), array_at(other, size, word))
         return 0
 
-    return {"nnz_along": RowKernel(count_along, None, start_count, add_counts)}
+    return {
+        "count": RowKernel(count, None, start_count, add_counts),
+        "nnz_along": RowKernel(count_along, None, start_count, add_counts),
+    }

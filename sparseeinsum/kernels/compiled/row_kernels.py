@@ -1,13 +1,13 @@
 """Kernels: adapts the functions of udfs/ that compute to the calling convention, for each dtype."""
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
-from numba import njit, types
+from numba import njit
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import compression
+from sparseeinsum.kernels.compiled.aggregate_kernels import SUM, aggregate_kernels, folding
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
@@ -20,7 +20,7 @@ from sparseeinsum.kernels.compiled.scratch import (
     batch_plan_of,
     constants_of,
     evaluation_stack,
-    integer,
+    half_word,
     integers,
     operand_block,
     plan_of,
@@ -33,11 +33,7 @@ from sparseeinsum.kernels.compiled.state_kernels import state_kernels
 complexes = load_kernels("complexes")
 contraction, contraction_plan = load_kernels("contraction"), load_kernels("contraction_plan")
 elementwise = load_kernels("elementwise")
-layout = load_kernels("layout")
 
-half_word = types.int32
-
-_SUM = CODES["sum"]
 _BLOCKS_BETWEEN_PAUSES = 64
 _LAST = _BLOCKS_BETWEEN_PAUSES - 1
 
@@ -58,7 +54,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
         **_contraction_kernels(arithmetic, array),
         **layout_kernels(arithmetic, array),
         **_complex_kernels(arithmetic, array),
-        **_aggregates(arithmetic, array),
+        **aggregate_kernels(arithmetic, array),
         **_row_product_kernels(arithmetic, array),
         **state_kernels(arithmetic, array),
     }
@@ -165,7 +161,7 @@ def _expression_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> d
     def evaluate(u, w, scratch):
         blocks = evaluation_stack(scratch, block, dtype)
         program, constants = program_of(scratch), constants_of(scratch)
-        code = check(program, constants, _SUM)
+        code = check(program, constants, SUM)
         for start in range(0, w.size if code == 0 else 0, block):
             stop = min(start + block, w.size)
             code = min(code, evaluate_block(program, constants, u[start:stop], u[start:stop], blocks))
@@ -280,7 +276,7 @@ def _contraction_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
         step = array_at(steps, 3, word)
         return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, 0, scratch)
 
-    start, combine = _folding(arithmetic, _SUM)
+    start, combine = folding(arithmetic, SUM)
     return {
         "matmul": RowKernel(matmul, matmul_batch),
         "einsum": RowKernel(einsum, einsum_batch),
@@ -305,59 +301,6 @@ def _complex_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict
         return 0
 
     return {"from_real": RowKernel(from_real), "real": RowKernel(real), "imaginary": RowKernel(imaginary)}
-
-
-@cache  # so that kernels with the same fold share its machine code
-def _folding(arithmetic: DtypeArithmetic, aggregate: int) -> tuple[Callable[..., int], Callable[..., int]]:
-    """Return the functions that fill a new state of an aggregate of arrays, and merge two states."""
-    dtype, fold, identity = arithmetic.dtype, arithmetic.fold, arithmetic.identities[aggregate]
-
-    def start(row, out, size):
-        elementwise.fill(dtype(identity), array_at(out, size, dtype))
-        return 0
-
-    def combine(out, other, size, background, shape):
-        return fold(aggregate, array_at(out, size, dtype), array_at(other, size, dtype))
-
-    return start, combine
-
-
-def _aggregates(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
-    dtype, fold = arithmetic.dtype, arithmetic.fold
-    add_scaled, add_rows = arithmetic.add_scaled, arithmetic.add_rows
-    scan, identities = arithmetic.scan, arithmetic.identities
-
-    def folded(aggregate: int) -> RowKernel:
-        def fold_row(row, out, size, scratch):
-            return fold(aggregate, array_at(out, size, dtype), array(row, 0))
-
-        start, combine = _folding(arithmetic, aggregate)
-        return RowKernel(fold_row, None, start, combine)
-
-    def sum_scaled(row, out, size, scratch):
-        return add_scaled(array_at(out, size, dtype), array(row, 0)[0], array(row, 1))
-
-    def scan_row(row, out, size, scratch):
-        aggregate = aggregate_code(row)
-        if aggregate < 0:
-            return aggregate
-        n, inner = layout.line_of(integer(row, 2), integers(row, 3))
-        return scan(aggregate, dtype(identities[aggregate]), array(row, 1), array_at(out, size, dtype), n, inner)
-
-    def gather_sum(row, out, size, scratch):
-        address, entries = argument(row, 0)
-        w = array_at(out, size, dtype)
-        elementwise.fill(dtype(0), w)
-        code = add_rows(w, array(row, 1), array_at(address, entries, half_word), array(row, 2))
-        return contraction.INTERRUPTED if contraction.is_interrupted() else code
-
-    start, combine = _folding(arithmetic, _SUM)
-    return {
-        **{name: folded(code) for name, code in CODES.items()},
-        "scan": RowKernel(scan_row),
-        "gather_sum": RowKernel(gather_sum),
-        "sum_scaled": RowKernel(sum_scaled, None, start, combine),
-    }
 
 
 def _row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:

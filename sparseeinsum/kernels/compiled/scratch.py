@@ -15,6 +15,7 @@ expression = load_kernels("expression")
 layout = load_kernels("layout")
 
 word = types.int64
+half_word = types.int32  # of a position in a row of entries
 byte = types.uint8
 
 # Offsets in scratch memory, in words. A key is a length plus 1 (0 in new scratch memory), then the text or extents.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.array_functions import HANDLES, ArrayFunction, FunctionKind, ValueType, array_functions
 from sparseeinsum.kernels.duckdb import registry_layout as r
+from sparseeinsum.kernels.duckdb.function_list import FUNCTION_LIST, FUNCTION_LIST_FUNCTION, function_list
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS, descriptor_words, texts_of
 from sparseeinsum.kernels.static_data import StaticText, StaticWords
 
@@ -16,8 +17,8 @@ HINT_FUNCTION = "tensor_no_tuples"
 ROW_NUMBERS_FUNCTION = "tensor_row_numbers"
 ENTRY_FIELDS = ("position", "val")  # of an element of ENTRIES
 
-_FLOAT, _DOUBLE, _VARCHAR = 10, 11, 17  # duckdb_type in duckdb.h
-_NAMES = {r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", _VARCHAR: "VARCHAR"}
+_FLOAT, _DOUBLE = 10, 11  # duckdb_type in duckdb.h
+_NAMES = {r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", r.VARCHAR: "VARCHAR"}
 _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
 
 # DuckDB computes calls with constant arguments while it plans, where an array is a list of boxed values: that takes a
@@ -39,11 +40,13 @@ _TEXTS = (
     StaticText("entry_number", ENTRY_FIELDS[1]),
     StaticText("row_numbers_name", ROW_NUMBERS_FUNCTION),
     StaticText("row_numbers_column", "row_number"),
+    StaticText("function_list_name", FUNCTION_LIST_FUNCTION),
 )
 # The words of table functions, see registry_layout.py.
 _TABLE_FUNCTIONS: tuple[tuple[int | str, ...], ...] = (
     ("hint_name", "hint_column", "hint_bind", "hint_init", "hint_scan", 0),
     ("row_numbers_name", "row_numbers_info", "row_numbers_bind", "row_numbers_init", "row_numbers_scan", 2),
+    ("function_list_name", FUNCTION_LIST, "function_list_bind", "function_list_init", "function_list_scan", 0),
 )
 
 
@@ -51,6 +54,7 @@ def registry() -> Iterator[StaticText | StaticWords]:
     """Yield all data of the registry; words also name the machine code of kernels and callbacks."""
     yield from texts_of(array_functions())
     yield from _TEXTS
+    yield from function_list()
     entries: list[int | str] = []
     for function in sorted(array_functions(), key=lambda function: function.name):
         for dtype in function.dtypes:
@@ -59,7 +63,7 @@ def registry() -> Iterator[StaticText | StaticWords]:
             entries += _entry(function, dtype, descriptor.name)
     yield StaticWords("entries", tuple(entries))
     yield StaticWords("entry_fields", ("entry_position", "entry_number"))
-    yield StaticWords("row_numbers_info", ("row_numbers_column", "row_numbers_destroy"))
+    yield StaticWords("row_numbers_info", ("row_numbers_column", "table_data_destroy"))
     yield StaticWords("table_functions", tuple(word for function in _TABLE_FUNCTIONS for word in function))
     words: dict[int, int | str] = {
         r.ENTRIES: "entries",
@@ -118,7 +122,7 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
 
 def _type(value_type: ValueType, dtype: str) -> int:
     if value_type == ValueType.TEXT:
-        return _VARCHAR
+        return r.VARCHAR
     if value_type == ValueType.ENTRIES:
         return _TYPES[dtype] + r.ENTRY_OF + r.LIST_DEPTH
     is_integer = value_type in (ValueType.INTEGER, ValueType.INTEGERS) or value_type in HANDLES

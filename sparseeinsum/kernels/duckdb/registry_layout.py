@@ -32,4 +32,8 @@ CALLBACK_COUNT = 6
 ENTRY_WORDS = CALLBACKS + CALLBACK_COUNT
 LIST_DEPTH = 256
 ENTRY_OF = 128  # added to the duckdb_type of a number: a pair of a position and such a number
-INTEGER, BIGINT = 4, 5  # duckdb_type in duckdb.h
+BOOLEAN, INTEGER, BIGINT, VARCHAR = 1, 4, 5, 17  # duckdb_type in duckdb.h
+
+# The list of functions, in words: the addresses of the callback that frees memory and of an error, the numbers of
+# columns and rows, the address of the name and the type of each column, then the rows: addresses of texts, or 0 and 1.
+LIST_DESTROY, LIST_NO_MEMORY, LIST_COLUMNS, LIST_ROWS, LIST_HEADER = range(5)

@@ -231,7 +231,7 @@ BEGIN
             caller, @tiles.STARTS_MISSING@, cardinality(starts), cardinality(extents), cardinality(sizes)
         );
     END IF;
-    PERFORM @extschema@.sparseeinsum_check_extents(caller, cardinality(val), extents);
+    PERFORM @extschema@.sparseeinsum_check_extents(caller, 1, cardinality(val), extents);
     size := @extschema@.sparseeinsum_product_of(caller, sizes);
     strides := @extschema@.sparseeinsum_strides_of(sizes);
     FOR axis IN 1..cardinality(sizes) LOOP
@@ -264,7 +264,7 @@ DECLARE
     inside bigint;
     place bigint;
 BEGIN
-    PERFORM @extschema@.sparseeinsum_check_extents(caller, cardinality(u), extents);
+    PERFORM @extschema@.sparseeinsum_check_extents(caller, 1, cardinality(u), extents);
     IF axis NOT BETWEEN 0 AND cardinality(extents) - 1 THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @layout.BAD_AXIS@, axis, cardinality(extents));
     END IF;
@@ -281,6 +281,56 @@ BEGIN
         END IF;
     END LOOP;
     RETURN state;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_count(caller text, state bigint[], u anyarray) RETURNS bigint[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    fills u%TYPE := ARRAY[@extschema@.sparseeinsum_identity_of('sum', u)];
+BEGIN
+    IF state IS NULL THEN
+        state := array_fill(0::bigint, ARRAY[cardinality(u)]);
+    END IF;
+    PERFORM @extschema@.sparseeinsum_check_state(caller, cardinality(u), cardinality(state));
+    FOR i IN 1..cardinality(u) LOOP
+        IF @extschema@.sparseeinsum_differs(u[i], fills[1]) THEN
+            state[i] := state[i] + 1;
+        END IF;
+    END LOOP;
+    RETURN state;
+END
+$$;
+
+-- The state of an average: the sums, then the number of rows.
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_avg(caller text, state float8[], u float8[]) RETURNS float8[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF state IS NULL THEN
+        state := array_fill(0::float8, ARRAY[cardinality(u) + 1]);
+    END IF;
+    PERFORM @extschema@.sparseeinsum_check_state(caller, cardinality(u), cardinality(state) - 1);
+    RETURN @extschema@.sparseeinsum_fold('sum', state, NULL, u || 1::float8);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_avg_combined(caller text, state float8[], other float8[])
+RETURNS float8[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+    PERFORM @extschema@.sparseeinsum_check_state(caller, cardinality(other) - 1, cardinality(state) - 1);
+    RETURN @extschema@.sparseeinsum_fold('sum', state, NULL, other);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_avg_finished(state float8[]) RETURNS float8[]
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    n integer := cardinality(state) - 1;
+BEGIN
+    FOR i IN 1..n LOOP
+        state[i] := @extschema@.sparseeinsum_div(state[i], state[n + 1]);
+    END LOOP;
+    RETURN trim_array(state, 1);
 END
 $$;
 

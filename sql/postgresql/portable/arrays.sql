@@ -61,9 +61,10 @@ BEGIN
 END
 $$;
 
--- An error unless the size of the first operand is the product of its extents.
-CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_extents(caller text, size bigint, extents bigint[]) RETURNS void
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+-- An error unless the size of an operand, by its number among the arguments, is the product of its extents.
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_extents(
+    caller text, operand integer, size bigint, extents bigint[]
+) RETURNS void LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 DECLARE
     expected bigint;
 BEGIN
@@ -72,7 +73,7 @@ BEGIN
     END IF;
     expected := @extschema@.sparseeinsum_product_of(caller, extents);
     IF size <> expected THEN
-        PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.WRONG_LENGTH@, 1, size, expected);
+        PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.WRONG_LENGTH@, operand, size, expected);
     END IF;
 END
 $$;

@@ -1,9 +1,10 @@
 -- Parts of arrays: slices, splits and tiles; and scans along an axis, one slice at a time.
 
-CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_axis(caller text, size bigint, axis bigint, extents bigint[])
-RETURNS void LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_check_axis(
+    caller text, operand integer, size bigint, axis bigint, extents bigint[]
+) RETURNS void LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
-    PERFORM @extschema@.sparseeinsum_check_extents(caller, size, extents);
+    PERFORM @extschema@.sparseeinsum_check_extents(caller, operand, size, extents);
     IF axis NOT BETWEEN 0 AND cardinality(extents) - 1 THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @layout.BAD_AXIS@, axis, cardinality(extents));
     END IF;
@@ -21,7 +22,7 @@ DECLARE
     state u%TYPE;
     w u%TYPE := u;
 BEGIN
-    PERFORM @extschema@.sparseeinsum_check_axis(caller, cardinality(u), axis, extents);
+    PERFORM @extschema@.sparseeinsum_check_axis(caller, 2, cardinality(u), axis, extents);
     IF cardinality(u) = 0 THEN
         RETURN u;
     END IF;
@@ -50,7 +51,7 @@ DECLARE
     strides bigint[];
     stride bigint;
 BEGIN
-    PERFORM @extschema@.sparseeinsum_check_axis(caller, cardinality(u), axis, extents);
+    PERFORM @extschema@.sparseeinsum_check_axis(caller, 1, cardinality(u), axis, extents);
     IF at_position NOT BETWEEN 0 AND extents[axis + 1] - 1 THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @layout.BAD_POSITION@, at_position, extents[axis + 1]);
     END IF;
@@ -74,7 +75,7 @@ DECLARE
     offsets integer[];
     start integer;
 BEGIN
-    PERFORM @extschema@.sparseeinsum_check_extents(caller, cardinality(u), extents);
+    PERFORM @extschema@.sparseeinsum_check_extents(caller, 1, cardinality(u), extents);
     FOR i IN 1..cardinality(axes) LOOP
         IF axes[i] NOT BETWEEN 0 AND cardinality(extents) - 1 OR axes[i] = ANY (axes[:i - 1]) THEN
             PERFORM @extschema@.sparseeinsum_refuse(caller, @layout.BAD_AXIS@, axes[i], cardinality(extents));
@@ -117,7 +118,7 @@ BEGIN
             caller, @tiles.TILES_MISSING@, cardinality(tiles), cardinality(extents)
         );
     END IF;
-    PERFORM @extschema@.sparseeinsum_check_extents(caller, cardinality(u), extents);
+    PERFORM @extschema@.sparseeinsum_check_extents(caller, 1, cardinality(u), extents);
     IF 0 > ANY (tiles) THEN
         PERFORM @extschema@.sparseeinsum_refuse(caller, @tiles.BAD_TILE@, @extschema@.sparseeinsum_least_of(tiles));
     END IF;

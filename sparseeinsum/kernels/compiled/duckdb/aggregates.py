@@ -51,7 +51,8 @@ _STATE_BACKGROUND = 2  # the first element before any row, in one or two words; 
 _BACKGROUND_WORDS = 2
 _STATE_OWNER = 4  # the vector that owns the memory of a resident array; else 0
 _STATE_HANDLE = 5  # the handle of a resident array, once it has one; else 0
-_STATE_WORDS = 6
+_STATE_ROWS = 6  # the number of rows that were folded into the state
+_STATE_WORDS = 7
 _LEAST_BYTES = 16  # the smallest array of a state, which has room for an element of any dtype
 
 _NOT_BATCHED = 1  # the kernel must be called row by row
@@ -120,6 +121,7 @@ def _update_row(descriptor, work, index, address):
     if code < 0:
         return code
     state = array_at(address, _STATE_WORDS, word)
+    state[_STATE_ROWS] += 1
     return compute(descriptor, work, row, state[_STATE_ADDRESS], state[_STATE_SIZE])
 
 
@@ -130,9 +132,12 @@ def _update_batch(descriptor, work, rows, address):
     code = _start_state(descriptor, work, first, address, size) if size >= 0 else size
     if code < 0:
         return code
-    out = array_at(address, _STATE_WORDS, word)[_STATE_ADDRESS]
-    code = compute_batch_rows(descriptor, work, rows, out, size)
-    return _NOT_BATCHED if code == 0 else min(code, 0)
+    state = array_at(address, _STATE_WORDS, word)
+    code = compute_batch_rows(descriptor, work, rows, state[_STATE_ADDRESS], size)
+    if code == 0:
+        return _NOT_BATCHED
+    state[_STATE_ROWS] += rows
+    return min(code, 0)
 
 
 @njit
@@ -231,11 +236,12 @@ def _merge_states(descriptor, source, target):
             return d.OUT_OF_MEMORY, state_bytes, 0
         copy_bytes(memory, source[_STATE_ADDRESS], state_bytes)
         copy_elements(target[:_STATE_OWNER], source[:_STATE_OWNER])
-        target[_STATE_ADDRESS] = memory
+        target[_STATE_ADDRESS], target[_STATE_ROWS] = memory, source[_STATE_ROWS]
         return 0, 0, 0
     code, actual, expected = _check_state_fit(target, size, shape, item_bytes)
     if code < 0:
         return code, actual, expected
+    target[_STATE_ROWS] += source[_STATE_ROWS]
     background = target.ctypes.data + 8 * _STATE_BACKGROUND
     into, shape = target[_STATE_ADDRESS], target[_STATE_ADDRESS] + _array_bytes(size, item_bytes)
     return call(descriptor[d.COMBINE], (into, source[_STATE_ADDRESS], size, background, shape)), 0, 0
@@ -272,7 +278,10 @@ def _write_states(descriptor, states, result, offset, start):
         if state[_STATE_ADDRESS] == 0:
             set_null(result, offset + index)
         else:
-            copy_bytes(out + start * item_bytes, state[_STATE_ADDRESS], state[_STATE_SIZE] * item_bytes)
+            target = out + start * item_bytes
+            copy_bytes(target, state[_STATE_ADDRESS], state[_STATE_SIZE] * item_bytes)
+            if descriptor[d.FINISH] != 0:
+                call(descriptor[d.FINISH], (target, state[_STATE_SIZE], state[_STATE_ROWS]))
         start += state[_STATE_SIZE]
 
 

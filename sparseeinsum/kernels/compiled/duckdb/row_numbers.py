@@ -100,9 +100,3 @@ def row_numbers_scan(info, chunk):
         numbers[index] = first + index
     _set_size(chunk, count)
     return 0
-
-
-@njit
-def row_numbers_destroy(data):
-    free(data)
-    return 0

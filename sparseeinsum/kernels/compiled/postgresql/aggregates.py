@@ -1,9 +1,9 @@
 """Kernels: the callbacks of PostgreSQL's aggregates, which run the kernel that their descriptor names.
 
 A state is an array of the result's type, which the callbacks update in place, as PostgreSQL allows inside aggregates.
-Some aggregates need the *background* to merge states: the first element before any row. Their states are a bytea of the
-background, the shape of the rows, and the array. Both kinds of states can be sent to other processes, so that
-PostgreSQL and its extensions may aggregate in parts anywhere.
+Some aggregates need the *background* to merge states, the first element before any row, or the number of rows to finish
+one. Their states are a bytea of both, the shape of the rows, and the array. Both kinds of states can be sent to other
+processes, so that PostgreSQL and its extensions may aggregate in parts anywhere.
 """
 
 from numba import njit, types
@@ -44,10 +44,11 @@ from sparseeinsum.kernels.postgresql.descriptors import RESULT_TYPE
 _aggregate_context = types.ExternalFunction("AggCheckCallContext", types.int32(word, word))
 
 # Offsets in a state with a background, in bytes: a header of bytea with padding, the number of elements, the background
-# in one word or two, the shape of the rows, then the array.
+# in one word or two, the number of rows, the shape of the rows, then the array.
 _SIZE = 8
 _BACKGROUND = 16
-_SHAPE = 32
+_ROWS = 32
+_SHAPE = 40
 _HEADER = _SHAPE + 8 * d.SHAPE_WORDS
 
 
@@ -105,6 +106,7 @@ def postgres_transition_with_background(call_info, description):
     else:
         state = _state_with_background(call_info, 0, descriptor, work)
     _require_fit_with_background(descriptor, work, state, size, shape_of(work))
+    _word(state + _ROWS)[0] += 1
     code = compute(descriptor, work, work + 8 * ROW, state + _HEADER, size)
     return raise_error(descriptor, work, code) if code < 0 else state
 
@@ -121,6 +123,7 @@ def postgres_combine_with_background(call_info, description):
     )
     size = _word(other + _SIZE)[0]
     _require_fit_with_background(descriptor, work, state, size, words_at(other + _SHAPE))
+    _word(state + _ROWS)[0] += _word(other + _ROWS)[0]
     background, shape = state + _BACKGROUND, state + _SHAPE
     code = call(descriptor[d.COMBINE], (state + _HEADER, other + _HEADER, size, background, shape))
     return raise_error(descriptor, work, code) if code < 0 else state
@@ -128,7 +131,7 @@ def postgres_combine_with_background(call_info, description):
 
 @njit
 def postgres_result_with_background(call_info, description):
-    """Return a copy of the array in a state with a background."""
+    """Return the result of a state with a background: a copy of its array, which the kernel finishes if it needs to."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
     if is_null(call_info, 0):
         return null_result(call_info)
@@ -138,6 +141,8 @@ def postgres_result_with_background(call_info, description):
     if array < 0:
         return raise_error(descriptor, work, array)
     copy_bytes(array + FLAT_HEADER, state + _HEADER, size * descriptor[d.RESULT_BYTES])
+    if descriptor[d.FINISH] != 0:
+        call(descriptor[d.FINISH], (array + FLAT_HEADER, size, _word(state + _ROWS)[0]))
     return array
 
 

@@ -64,6 +64,7 @@ _INLINED = (
     "sub_number",
     "mul_number",
     "div_number",
+    "pow_number",
 )  # return NULL for NULL anyway; STRICT would prevent inlining
 _SINGLE = ("f32",)
 _INTEGERS = (ValueType.INTEGER, ValueType.INTEGERS)
@@ -179,10 +180,13 @@ def _transition(aggregate: PostgresAggregate) -> str:
 
 def _combine(aggregate: PostgresAggregate) -> str:
     function, state, caller = aggregate.combine, _state(aggregate), literal(aggregate.function.name)
-    if aggregate.function.has_background:
+    kernel = aggregate.function.kernel
+    if f"{kernel}_combine" in _kernels():
+        body = _fill_in(_kernels()[f"{kernel}_combine"], {"caller": caller})
+    elif aggregate.function.has_background:
         body = f"{_SYMBOL}overlay({caller}, state, other)"
     else:
-        fold = aggregate.function.kernel if aggregate.function.kernel in AGGREGATES else "sum"
+        fold = kernel if kernel in AGGREGATES else "sum"
         body = f"{_SYMBOL}fold_row({caller}, '{fold}', state, other)"
     parameters = (PostgresParameter("state", state), PostgresParameter("other", state))
     return _function_of_state(function.name, parameters, state, body, _part_comment(function))
@@ -190,7 +194,8 @@ def _combine(aggregate: PostgresAggregate) -> str:
 
 def _finish(aggregate: PostgresAggregate) -> str:
     parameters = (PostgresParameter("state", _state(aggregate)),)
-    array = f"{_SYMBOL}without_background(state)" if aggregate.function.has_background else "state"
+    of_state = f"{_SYMBOL}without_background(state)" if aggregate.function.has_background else "state"
+    array = _kernels().get(f"{aggregate.function.kernel}_finish", of_state)
     comment = literal(f"Part of the aggregate {aggregate.function.name}: finish. {MARKER}")
     result = _result(aggregate.transition, array)
     return _function_of_state(_finish_name(aggregate), parameters, _returns(aggregate), result, comment)

@@ -1,0 +1,80 @@
+"""Kernels: adapts the functions of udfs/ that aggregate rows to the calling convention, for each dtype."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
+from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
+from sparseeinsum.kernels.compiled.operator_codes import CODES
+from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.scratch import argument, half_word, integer, integers
+
+contraction = load_kernels("contraction")
+elementwise = load_kernels("elementwise")
+layout = load_kernels("layout")
+
+SUM = CODES["sum"]
+
+
+@cache  # so that kernels with the same fold share its machine code
+def folding(arithmetic: DtypeArithmetic, aggregate: int) -> tuple[Callable[..., int], Callable[..., int]]:
+    """Return the functions that fill a new state of an aggregate of arrays, and merge two states."""
+    dtype, fold, identity = arithmetic.dtype, arithmetic.fold, arithmetic.identities[aggregate]
+
+    def start(row, out, size):
+        elementwise.fill(dtype(identity), array_at(out, size, dtype))
+        return 0
+
+    def combine(out, other, size, background, shape):
+        return fold(aggregate, array_at(out, size, dtype), array_at(other, size, dtype))
+
+    return start, combine
+
+
+def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    """Return the kernels for aggregates of arrays, scans, and sums of rows in memory, by their names."""
+    dtype, fold = arithmetic.dtype, arithmetic.fold
+    add_scaled, add_rows = arithmetic.add_scaled, arithmetic.add_rows
+    scan, identities = arithmetic.scan, arithmetic.identities
+
+    def folded(aggregate: int) -> RowKernel:
+        def fold_row(row, out, size, scratch):
+            return fold(aggregate, array_at(out, size, dtype), array(row, 0))
+
+        start, combine = folding(arithmetic, aggregate)
+        return RowKernel(fold_row, None, start, combine)
+
+    def finish_average(out, size, rows):
+        w = array_at(out, size, dtype)
+        for i in range(size):
+            w[i] /= rows
+        return 0
+
+    def sum_scaled(row, out, size, scratch):
+        return add_scaled(array_at(out, size, dtype), array(row, 0)[0], array(row, 1))
+
+    def scan_row(row, out, size, scratch):
+        aggregate = aggregate_code(row)
+        if aggregate < 0:
+            return aggregate
+        n, inner = layout.line_of(integer(row, 2), integers(row, 3))
+        return scan(aggregate, dtype(identities[aggregate]), array(row, 1), array_at(out, size, dtype), n, inner)
+
+    def gather_sum(row, out, size, scratch):
+        address, entries = argument(row, 0)
+        w = array_at(out, size, dtype)
+        elementwise.fill(dtype(0), w)
+        code = add_rows(w, array(row, 1), array_at(address, entries, half_word), array(row, 2))
+        return contraction.INTERRUPTED if contraction.is_interrupted() else code
+
+    folds = {name: folded(code) for name, code in CODES.items()}
+    return {
+        **folds,
+        "scan": RowKernel(scan_row),
+        "gather_sum": RowKernel(gather_sum),
+        "avg": replace(folds["sum"], finish=finish_average),
+        "sum_scaled": replace(folds["sum"], compute=sum_scaled),
+    }
