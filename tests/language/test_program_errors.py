@@ -13,7 +13,6 @@ DEEP = 2000  # more than Python's recursion limit
     [
         ("-" * DEEP + "A[i]", 108),
         ("exp(" * DEEP + "A[i]" + ")" * DEEP, 408),
-        ("A[i]" + " + 1" * DEEP, 7615),
         ("A[i]" + " ^ 1" * DEEP, 411),
         ("sum(" * DEEP + "A[i]" + ")" * DEEP, 408),
     ],
@@ -50,8 +49,7 @@ NOTHING = "the program assigns nothing; write a statement such as C[i, k] = sum(
 FUNCTION_NAMES = (
     "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, logaddexp, where, "
     "floor, ceil, round, mod, clip, sin, cos, tan, asin, acos, atan, sinh, cosh, erf, softmax, log_softmax, mean, var, "
-    "norm, count, sumsq, layer_norm, argmax, argmin, cumsum, cumprod, cummax, cummin, logcumsumexp, first, last, "
-    "one_hot"
+    "norm, count, sumsq, layer_norm and 10 more"
 )
 DTYPES = "float64, float32, int64, bool, complex128, complex64"
 
@@ -63,7 +61,7 @@ REFUSED = [
     # Syntax
     ("C[i] = ", 1, 8, f"the program ends here, expected {OPERAND}"),
     ("C[i] = sum(A[i, j]", 1, 19, "the program ends here, expected ')', ',' or an operator"),
-    ("C[i = A[i]", 1, 5, "found '=', expected '(', ',', ':', '[', ']' or an operator"),
+    ("C[i = A[i]", 1, 5, "found '=', expected ',', ':', ']' or an operator"),
     ("C", 1, 2, f"the program ends here, expected '=' or '['{NEEDS_LABELS}"),
     ("C[i] = eta", 1, 8, NO_LABELS),
     ("C[i] = eta * A[i]", 1, 8, NO_LABELS),

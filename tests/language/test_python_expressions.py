@@ -137,9 +137,9 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: np.sum(A["i"]), TypeError, "np.sum does not support labels; aggregate with methods, as in A[i].sum('i')"),
     (lambda: np.cbrt(A["i"]), TypeError, "np.cbrt cannot stand in a program"),
     (lambda: np.add.reduce(A["i"]), TypeError, "np.add.reduce cannot stand in a program"),
-    (lambda: A["é"], se.SemanticsError, "'é' is not a name"),
-    (lambda: A["i, j"], se.SemanticsError, "'i, j' is not a name"),
-    (lambda: A[0], TypeError, "0 is not a label; labels are text"),
+    (lambda: A["é"], se.ParseError, "the character 'é' has no meaning here"),
+    (lambda: A["i, j"], se.ParseError, "line 1, column 2: found ',', expected an operator"),
+    (lambda: A[0.5], TypeError, "0.5 is no index; write a label, a number or a text"),
     (lambda: A["i"] @ B["j"], se.SemanticsError, "A[i] and B[j] share no label to sum over"),
     (lambda: A["i", "j"].sum() @ B["i"], se.SemanticsError, "sum() in an operand of @ must name its labels"),
     (lambda: se.program(A), se.SemanticsError, "A was not assigned"),
@@ -147,7 +147,6 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: se.program({"C": (A["i", "j"] * 2)["i"]}), se.ParseError, "line 1, column 1: label j must be aggregated"),
     (lambda: se.tensor("A", fill=1), se.SemanticsError, "tensor A has a fill or dtype, but no axes"),
     (lambda: se.tensor("é"), se.SemanticsError, "'é' is not a name"),
-    (lambda: se.program({"C": sum([A["i"]] * 2000)["i"]}), se.ParseError, "line 1, column 1: more than 100 functions"),
 ]
 
 
