@@ -137,7 +137,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: np.sum(A["i"]), TypeError, "np.sum does not support labels; aggregate with methods, as in A[i].sum('i')"),
     (lambda: np.cbrt(A["i"]), TypeError, "np.cbrt cannot stand in a program"),
     (lambda: np.add.reduce(A["i"]), TypeError, "np.add.reduce cannot stand in a program"),
-    (lambda: A["é"], se.ParseError, "the character 'é' has no meaning here"),
+    (lambda: A["é"], se.ParseError, "line 1, column 1: the character 'é' has no meaning here"),
     (lambda: A["i, j"], se.ParseError, "line 1, column 2: found ',', expected an operator"),
     (lambda: A[0.5], TypeError, "0.5 is no index; write a label, a number or a text"),
     (lambda: A["i"] @ B["j"], se.SemanticsError, "A[i] and B[j] share no label to sum over"),
