@@ -29,7 +29,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Insert the table of functions at its mark."""
+    """Insert the table of functions at its mark, and a link to the notebook of a page below its title."""
+    if notebook := _NOTEBOOKS.get(page.file.src_uri):
+        title, text = markdown.split("\n", 1)
+        return f"{title}\n\n[This page as a notebook]({Path(notebook).name})\n{text}"
     return markdown.replace(_TABLE, _table_of_functions()) if _TABLE in markdown else markdown
 
 
