@@ -240,7 +240,7 @@ def may_be_refused(case: Case, error: Exception) -> bool:
         return True
     if case.nonfinite == "allow" or "turned NaN or infinite" not in str(error):
         return False
-    is_of_part = re.search(r"T\d_\d+ turned", str(error)) is not None
+    is_of_part = re.search(r"T\d_(\d+|[a-z]+_\d+) turned", str(error)) is not None
     is_of_scan = re.search(r"T\d_[a-z]+ turned", str(error)) is not None  # one of whose values may be picked
     return case.turns_nonfinite or is_of_scan or (is_of_part and may_hide(case))
 
