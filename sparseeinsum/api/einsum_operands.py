@@ -39,7 +39,7 @@ class SparseOperand:
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes, as for an array of numpy."""
         return len(self.shape)
 
     @property

@@ -30,7 +30,7 @@ def print_preview(preview: Preview) -> None:
 
 
 def print_parts(parts: Iterable[Table | str]) -> None:
-    """Print lines and tables."""
+    """Print the parts of an explanation in order: lines as they are, tables as by `print_table`."""
     for part in parts:
         if isinstance(part, str):
             print(part)

@@ -51,8 +51,10 @@ def contract_select(relation: Contract, sources: Sequence[SelectSource], dialect
     filtered = [
         _diagonal(operand.labels, source) for operand, source in zip(relation.einsum.operands, sources, strict=True)
     ]
-    may_lack_partners = _MISSING_SIDES[relation.join]
-    filtered = [with_value_column(source) if may_lack_partners[i] else source for i, source in enumerate(filtered)]
+    filtered = [
+        with_value_column(source) if may_lack_rows else source
+        for source, may_lack_rows in zip(filtered, _MISSING_SIDES[relation.join], strict=False)
+    ]
     if dialect.largest_inline is not None and len(filtered) == 2:
         filtered = [with_inline_arrays(source, dialect.largest_inline) for source in filtered]
     is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(filtered) == 2

@@ -39,7 +39,7 @@ class ArrayInterface:
 
     @property
     def ndim(self) -> int:
-        """The number of its axes."""
+        """The number of its axes, as for an array of numpy."""
         return len(self.shape)
 
     @property

@@ -66,15 +66,15 @@ def test_other_notations() -> None:
 )
 def test_constants(subscripts: str, constants: list[int]) -> None:
     arrays = build_views(subscripts)
-    given = [array if place in constants else array.shape for place, array in enumerate(arrays)]
+    arrays_and_shapes = [array if place in constants else array.shape for place, array in enumerate(arrays)]
     others = [array for place, array in enumerate(arrays) if place not in constants]
-    expression = se.contract_expression(subscripts, *given, constants=constants)
+    expression = se.contract_expression(subscripts, *arrays_and_shapes, constants=constants)
     for scale in (1.0, 2.0):
         changed = iter(scale * array for array in others)
         operands = [array if place in constants else next(changed) for place, array in enumerate(arrays)]
         result = expression(*(scale * array for array in others))
         assert_same(result, np.einsum(subscripts, *operands, optimize=True))
-    theirs = opt_einsum.contract_expression(subscripts, *given, constants=constants)
+    theirs = opt_einsum.contract_expression(subscripts, *arrays_and_shapes, constants=constants)
     assert repr(expression).replace("Contraction", "Contract").replace(";", "") == repr(theirs)
 
 
@@ -84,8 +84,8 @@ def test_random_networks_with_constants() -> None:
         rng = np.random.default_rng(seed)
         arrays = [rng.random(shape) for shape in shapes]
         constants = [place for place in range(9) if rng.random() < 0.6]
-        given = [array if place in constants else array.shape for place, array in enumerate(arrays)]
-        expression = se.contract_expression(subscripts, *given, constants=constants)
+        arrays_and_shapes = [array if place in constants else array.shape for place, array in enumerate(arrays)]
+        expression = se.contract_expression(subscripts, *arrays_and_shapes, constants=constants)
         result = expression(*(array for place, array in enumerate(arrays) if place not in constants))
         assert_same(result, opt_einsum.contract(subscripts, *arrays))
 

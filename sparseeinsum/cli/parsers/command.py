@@ -33,7 +33,7 @@ class LateFunction:
     name: str
 
     def __call__(self, arguments: argparse.Namespace) -> int | None:
-        """Run the command."""
+        """Import the function, call it with the parsed arguments, and return its exit status."""
         status: int | None = getattr(late(self.module), self.name)(arguments)
         return status
 

@@ -10,7 +10,7 @@ _SERVER_PROGRAM = "the server's pg_config; by default the one on the path"
 
 
 def add_calibrate(subparsers: Commands) -> None:
-    """Add the command calibrate."""
+    """Add the command `calibrate`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "calibrate",
@@ -28,7 +28,7 @@ def add_calibrate(subparsers: Commands) -> None:
 
 
 def add_demo(subparsers: Commands) -> None:
-    """Add the command demo."""
+    """Add the command `demo`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "demo",
@@ -41,7 +41,7 @@ def add_demo(subparsers: Commands) -> None:
 
 
 def add_compile_kernels(subparsers: Commands) -> None:
-    """Add the command compile-kernels."""
+    """Add the command `compile-kernels`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "compile-kernels",
@@ -56,7 +56,7 @@ def add_compile_kernels(subparsers: Commands) -> None:
 
 
 def add_build(subparsers: Commands) -> None:
-    """Add the command build."""
+    """Add the command `build`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "build",
@@ -82,7 +82,7 @@ def add_build(subparsers: Commands) -> None:
 
 
 def add_install(subparsers: Commands) -> None:
-    """Add the command install."""
+    """Add the command `install`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "install",
@@ -107,7 +107,7 @@ def add_install(subparsers: Commands) -> None:
 
 
 def add_remove(subparsers: Commands) -> None:
-    """Add the command remove."""
+    """Add the command `remove`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "remove",

@@ -79,7 +79,7 @@ def _add_plan_only_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run(subparsers: Commands) -> None:
-    """Add the command run."""
+    """Add the command `run`, with its options and help text, to the commands of the parser."""
     parser = add_command(subparsers, "run", "plan and run a program, and show its results", RUN_EXAMPLE)
     _add_program(parser)
     parser.add_argument(
@@ -125,7 +125,7 @@ def _add_result_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_explain(subparsers: Commands) -> None:
-    """Add the command explain."""
+    """Add the command `explain`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "explain",
@@ -143,7 +143,7 @@ def add_explain(subparsers: Commands) -> None:
 
 
 def add_compile(subparsers: Commands) -> None:
-    """Add the command compile."""
+    """Add the command `compile`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "compile",
@@ -172,7 +172,7 @@ def add_compile(subparsers: Commands) -> None:
 
 
 def add_check(subparsers: Commands) -> None:
-    """Add the command check."""
+    """Add the command `check`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "check",
@@ -189,7 +189,7 @@ def add_check(subparsers: Commands) -> None:
 
 
 def add_shell(subparsers: Commands) -> None:
-    """Add the command shell."""
+    """Add the command `shell`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "shell",

@@ -8,7 +8,7 @@ _PROGRAM_COMMANDS = "sparseeinsum.cli.commands"
 
 
 def add_load(subparsers: Commands) -> None:
-    """Add the command load."""
+    """Add the command `load`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "load",
@@ -57,7 +57,7 @@ def add_load(subparsers: Commands) -> None:
 
 
 def add_drop(subparsers: Commands) -> None:
-    """Add the command drop."""
+    """Add the command `drop`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "drop",
@@ -70,7 +70,7 @@ def add_drop(subparsers: Commands) -> None:
 
 
 def add_grant(subparsers: Commands) -> None:
-    """Add the command grant."""
+    """Add the command `grant`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "grant",
@@ -83,7 +83,7 @@ def add_grant(subparsers: Commands) -> None:
 
 
 def add_stats(subparsers: Commands) -> None:
-    """Add the command stats."""
+    """Add the command `stats`, with its options and help text, to the commands of the parser."""
     parser = add_command(
         subparsers,
         "stats",
