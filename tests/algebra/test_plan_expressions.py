@@ -7,7 +7,8 @@ import pytest
 from dense_relations import array_of, relation_of
 from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import FAMILIES, Array, Case, cases
+from program_cases import Array, Case
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se

@@ -8,8 +8,9 @@ import psycopg
 import pytest
 from cancelling import cancelled
 from hypothesis import given
+from program_cases import Case
 from psycopg import errors
-from random_programs import FAMILIES, Case, cases
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 from reading import contents, stored_result
 from server_programs import PRODUCT, einsum_into

@@ -7,8 +7,9 @@ import numpy as np
 import psycopg
 import pytest
 from hypothesis import given
+from program_cases import Case
 from psycopg import errors
-from random_programs import FAMILIES, Case, cases
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se

@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, scale_of
+from program_cases import Array, Case, scale_of
+from random_programs import FAMILIES, LARGEST, arrays, cases
 from random_runs import random_runs
 
 import sparseeinsum as se

@@ -14,7 +14,8 @@ from any_sql import run_sql
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from random_programs import LARGEST, Case, arrays, cases, scale_of
+from program_cases import Case, scale_of
+from random_programs import LARGEST, arrays, cases
 from reading import engine_of
 from render_dbt import new_project, render, run
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import Case, cases
+from program_cases import Case
+from random_programs import cases
 from random_runs import random_runs
 
 import sparseeinsum as se

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from citus_cluster import Cluster
 from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import FAMILIES, cases, check
+from program_cases import check
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 from reading import engine_of, read_back
 

@@ -13,7 +13,8 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from planned_memory import limit_for
-from random_programs import Case, cases
+from program_cases import Case
+from random_programs import cases
 from random_runs import random_runs
 
 import sparseeinsum as se

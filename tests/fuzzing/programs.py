@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from random_programs import FAMILIES, Case, cases, check
+from program_cases import Case, check
+from random_programs import FAMILIES, cases
 
 from fuzzing.targets import Target
 

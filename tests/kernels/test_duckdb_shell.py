@@ -14,7 +14,8 @@ from duckdb_shell import Shell, new_database, rows_in_python
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from random_programs import FAMILIES, Case, cases, may_be_refused
+from program_cases import Case, may_be_refused
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 from sql_rows import Array, Rows, create_rows, expect_equal, read_column
 from test_sql_aggregates import AGGREGATES

@@ -14,8 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from postgres_server import PostgresServer
 from postgres_sql import in_postgres, numbers
+from program_cases import check
 from psycopg import errors
-from random_programs import FAMILIES, cases, check
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 from sql_rows import arguments_of
 from test_postgres_errors import MALFORMED, MEANT_OTHERWISE, random_call

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from indexing import index_wherever_possible, indexed_steps
-from random_programs import FAMILIES, Case, cases, check
+from program_cases import Case, check
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from random_programs import FAMILIES, cases, check
+from program_cases import check
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 from reading import assert_usable, contents
 

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned_memory import limit_for
 from planning_problems import promoted
-from random_programs import FAMILIES, LARGEST, Array, Case, arrays, cases, scale_of
+from program_cases import Array, Case, scale_of
+from random_programs import FAMILIES, LARGEST, arrays, cases
 from random_runs import random_runs
 
 import sparseeinsum as se

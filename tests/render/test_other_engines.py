@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import sqlglot
 from hypothesis import HealthCheck, Phase, given, settings
-from random_programs import Case, cases
+from program_cases import Case
+from random_programs import cases
 from test_golden_sql import check_golden
 
 import sparseeinsum as se

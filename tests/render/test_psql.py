@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from postgres_server import PostgresServer
-from random_programs import FAMILIES, Case, cases, may_be_refused
+from program_cases import Case, may_be_refused
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from random_programs import FAMILIES, Case, cases
+from program_cases import Case
+from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
