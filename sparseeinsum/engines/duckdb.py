@@ -30,7 +30,7 @@ from sparseeinsum.engines.reading_state import ReadingState
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
-from sparseeinsum.kernels.duckdb.library import stop_kernels
+from sparseeinsum.kernels.duckdb.library import single_threaded_products, stop_kernels
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
@@ -433,7 +433,7 @@ class DuckDBEngine:
             raise EngineError(
                 f"external_threads is {external_threads}, and no run in several threads is deterministic; set it to 1"
             )
-        with self._changed_settings({"threads": "1"}):
+        with self._changed_settings({"threads": "1"}), single_threaded_products():
             yield
 
     @contextmanager

@@ -14,7 +14,7 @@ _FOLDERS = ("{parent}/{package}.libs", "{parent}/{package}/.dylibs")  # where wh
 _FILES = "*openblas*"
 _LETTERS = {"f64": "d", "f32": "s", "c128": "z", "c64": "c"}
 _ROUTINES = ("scipy_{letter}gemm_64_", "scipy_{letter}gemm_", "{letter}gemm_64_", "{letter}gemm_")
-_THREADS = "openblas_set_num_threads_local"  # sets the threads of the calling thread, returns the old number
+_THREADS = "openblas_set_num_threads_local"  # sets the number of threads, returns the old one
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,10 @@ EXPORTED_TO_DUCKDB = (
 # Tables in a library.
 RESIDENTS = "sparseeinsum_residents"  # see residents.py
 USER_FUNCTIONS = "sparseeinsum_users_functions"  # see udfs/expression.py
-BLAS = "sparseeinsum_blas"  # addresses of the gemm of each of GEMM_DTYPES, and of the function that sets the threads
-BLAS_WORDS = len(GEMM_DTYPES) + 1
+BLAS = "sparseeinsum_blas"  # addresses of the gemm of each of GEMM_DTYPES, then two more words
+SETTER_WORD = len(GEMM_DTYPES)  # address of the function that sets the number of threads, 0 if there is none
+MOST_THREADS_WORD = SETTER_WORD + 1  # the most threads of a matrix product
+BLAS_WORDS = MOST_THREADS_WORD + 1
 
 
 def measure_symbol(measure: str) -> str:

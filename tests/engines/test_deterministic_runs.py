@@ -1,5 +1,6 @@
 """Deterministic runs return the same bits for any number of threads."""
 
+import ctypes
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparseeinsum as se
+from sparseeinsum.kernels.blas import find_blas
 
 SUMS = """
 T[i, k] = sum(A[i, j] * B[j, k])
@@ -94,3 +96,23 @@ def test_settings_are_restored_in_a_users_transaction(sums: se.Database) -> None
         sums.connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         sums.run(SUMS, deterministic=True)
         assert settings(sums) == before
+
+
+@pytest.mark.engines("duckdb", reason="only here products run on several threads of a BLAS")
+def test_products_have_equal_bits_for_any_threads_of_the_blas(db: se.Database) -> None:
+    rng = np.random.default_rng(0)
+    db.tensor("A", rng.standard_normal((300, 700)))
+    db.tensor("B", rng.standard_normal((700, 500)))
+    blas = find_blas()
+    if blas is None or blas.addresses[-1] == 0:
+        pytest.skip("the BLAS of numpy has no number of threads")
+    set_threads_of_blas = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(blas.addresses[-1])
+    before = set_threads_of_blas(1)
+    try:
+        results = []
+        for threads in (1, 4, 2):
+            set_threads_of_blas(threads)
+            results.append(bits(db.run("C[i, k] = sum(A[i, j] * B[j, k])", deterministic=True)))
+    finally:
+        set_threads_of_blas(before)
+    assert all(result == results[0] for result in results)

@@ -1,11 +1,14 @@
 """Contractions are split into BLAS matrix products, alone and batched, with numpy's results."""
 
+import ctypes
+
 import numpy as np
 import pytest
 from sql_rows import Connection
 
 import sparseeinsum as se
 from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels.blas import find_blas
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no BLAS")
 
@@ -60,3 +63,27 @@ def test_sums_over_rows(connection: Connection, spec: str) -> None:
     ((result,),) = connection.execute(query, [u.reshape(300, -1).tolist(), v.reshape(300, -1).tolist()]).fetchall()
     batched = "r" + spec.replace(",", ",r")
     np.testing.assert_array_equal(result, np.einsum(batched, u, v).ravel())
+
+
+def blas_threads() -> int:
+    """The number of threads that BLAS is set to in this process."""
+    blas = find_blas()
+    if blas is None or blas.addresses[-1] == 0:
+        pytest.skip("the BLAS of numpy has no number of threads")
+    set_threads = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(blas.addresses[-1])
+    threads = set_threads(1)
+    set_threads(threads)
+    return threads
+
+
+def test_products_leave_the_threads_of_blas_as_they_were() -> None:
+    before = blas_threads()
+    if before == 1:
+        pytest.skip("BLAS has one thread")
+    with se.connect() as db:
+        db.connection.execute("SET threads = 4")
+        db.connection.execute("CREATE TABLE t AS SELECT i::DOUBLE AS i FROM range(400000) r(i)")  # several row groups
+        product = "tensor_einsum('ij,jk->ik', tensor_fill(256, i), tensor_fill(256, 1.0), [16, 16, 16])"
+        ((total,),) = db.connection.execute(f"SELECT sum(({product})[256]) FROM t").fetchall()
+        assert total == 16 * sum(range(400000))
+    assert blas_threads() == before

@@ -1,10 +1,9 @@
 """Kernels: writes the gemm that udfs/contraction.py calls, in LLVM IR: it calls a BLAS, or our own gemm without one."""
 
-from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, GEMM_DTYPES, GEMMS
+from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, GEMM_DTYPES, GEMMS, MOST_THREADS_WORD, SETTER_WORD
 
 # Row-major C += A B, as C' += B' A' for BLAS, which is column-major. BLAS may read integers of 32 or of 64 bits: both
-# work, because these have 64 bits, lowest byte first, and udfs/contraction.py uses no more than 31 of them. A call runs
-# on one thread, because the database has threads of its own; afterwards the setting of the thread is restored.
+# work, because these have 64 bits, lowest byte first, and udfs/contraction.py uses no more than 31 of them.
 _GEMM = """
 define void @{name}(i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %lda, i64 %b, i64 %ldb, i64 %c, i64 %ldc) {{
   %transposed_a = alloca i8
@@ -32,26 +31,93 @@ other:
   %pa = inttoptr i64 %a to ptr
   %pb = inttoptr i64 %b to ptr
   %pc = inttoptr i64 %c to ptr
-  %threads = call i32 @sparseeinsum_set_blas_threads(i32 1)
+  %mn = mul i64 %m, %n
+  %products = mul i64 %mn, %k
+  call void @sparseeinsum_enter_blas(i64 %products)
   call void %blas(ptr %transposed_b, ptr %transposed_a, ptr %at_n, ptr %at_m, ptr %at_k, ptr %one, ptr %pb, ptr %at_ldb,
                   ptr %pa, ptr %at_lda, ptr %one, ptr %pc, ptr %at_ldc)
-  %ignored = call i32 @sparseeinsum_set_blas_threads(i32 %threads)
+  call void @sparseeinsum_leave_blas()
   ret void
 }}
 declare i64 @{own}(i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64)
 """
+# A large product runs on all threads of the BLAS while no other thread calls it. Where several threads call it, the
+# statement is parallel already, and each call runs on one. OpenBLAS has one number of threads for the whole process:
+# the first call keeps the old number, and the last one restores it.
+_WORTH_THREADS = 1 << 22  # multiply-adds, about 0.1 ms on one thread
 _THREADS = f"""
 @{BLAS} = external global [{BLAS_WORDS} x ptr]
-define internal i32 @sparseeinsum_set_blas_threads(i32 %threads) {{
-  %place = getelementptr [{BLAS_WORDS} x ptr], ptr @{BLAS}, i64 0, i64 {BLAS_WORDS - 1}
+@blas_lock = internal global i32 0
+@blas_calls = internal global i32 0
+@blas_threads = internal global i32 0
+
+define internal ptr @sparseeinsum_lock_blas() {{
+start:
+  %place = getelementptr [{BLAS_WORDS} x ptr], ptr @{BLAS}, i64 0, i64 {SETTER_WORD}
   %set = load ptr, ptr %place
   %none = icmp eq ptr %set, null
-  br i1 %none, label %keep, label %change
-keep:
-  ret i32 %threads
-change:
-  %before = call i32 %set(i32 %threads)
-  ret i32 %before
+  br i1 %none, label %done, label %wait
+wait:
+  %held = atomicrmw xchg ptr @blas_lock, i32 1 seq_cst
+  %busy = icmp ne i32 %held, 0
+  br i1 %busy, label %wait, label %done
+done:
+  ret ptr %set
+}}
+
+define internal void @sparseeinsum_enter_blas(i64 %products) {{
+start:
+  %set = call ptr @sparseeinsum_lock_blas()
+  %none = icmp eq ptr %set, null
+  br i1 %none, label %done, label %count
+count:
+  %others = load i32, ptr @blas_calls
+  %calls = add i32 %others, 1
+  store i32 %calls, ptr @blas_calls
+  %before = call i32 %set(i32 1)
+  %alone = icmp eq i32 %others, 0
+  br i1 %alone, label %first, label %unlock
+first:
+  store i32 %before, ptr @blas_threads
+  %most_at = getelementptr [{BLAS_WORDS} x ptr], ptr @{BLAS}, i64 0, i64 {MOST_THREADS_WORD}
+  %most_word = load i64, ptr %most_at
+  %most = trunc i64 %most_word to i32
+  %fewer = icmp slt i32 %before, %most
+  %threads = select i1 %fewer, i32 %before, i32 %most
+  %large = icmp sge i64 %products, {_WORTH_THREADS}
+  %several = icmp sgt i32 %threads, 1
+  %shares = and i1 %large, %several
+  br i1 %shares, label %share, label %unlock
+share:
+  %one = call i32 %set(i32 %threads)
+  br label %unlock
+unlock:
+  store atomic i32 0, ptr @blas_lock seq_cst, align 4
+  br label %done
+done:
+  ret void
+}}
+
+define internal void @sparseeinsum_leave_blas() {{
+start:
+  %set = call ptr @sparseeinsum_lock_blas()
+  %none = icmp eq ptr %set, null
+  br i1 %none, label %done, label %count
+count:
+  %calls = load i32, ptr @blas_calls
+  %others = sub i32 %calls, 1
+  store i32 %others, ptr @blas_calls
+  %last = icmp eq i32 %others, 0
+  br i1 %last, label %restore, label %unlock
+restore:
+  %threads = load i32, ptr @blas_threads
+  %one = call i32 %set(i32 %threads)
+  br label %unlock
+unlock:
+  store atomic i32 0, ptr @blas_lock seq_cst, align 4
+  br label %done
+done:
+  ret void
 }}
 """
 _PARAMETERS = ("ta", "tb", "m", "n", "k", "a", "lda", "b", "ldb", "c", "ldc")

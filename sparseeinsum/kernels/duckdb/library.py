@@ -1,10 +1,11 @@
 """Kernels: opens the library for DuckDB in this process, once; it stays open because databases call it."""
 
 import ctypes
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from sparseeinsum.errors import KernelsError, PackageError
 from sparseeinsum.extras import imported
@@ -25,6 +26,9 @@ from sparseeinsum.kernels.symbols import (
 
 _BUILDER = "sparseeinsum.kernels.building.make"
 AddressOf = Callable[[str], int]
+_UNLIMITED = (1 << 31) - 1  # threads of a matrix product
+_PRODUCTS_LOCK = Lock()
+_SINGLE_THREADED: list[None] = []  # one entry for each context of single_threaded_products
 _OPENED: list["DuckdbLibrary"] = []  # empty until the library is open, then one
 
 
@@ -67,6 +71,12 @@ class DuckdbLibrary:
         """Make all running kernels fail soon, or let kernels run again."""
         ctypes.c_int64.from_address(self._table(STOP_WORD)).value = int(stops)
 
+    def limit_blas_threads(self, threads: int) -> None:
+        """Limit the threads of each matrix product; it never has more than the BLAS is set to."""
+        if self.blas is not None:
+            words = (ctypes.c_int64 * BLAS_WORDS)(*self.blas.addresses, threads)
+            ctypes.CFUNCTYPE(None, Pointer)(self.address_of(CONFIGURE))(ctypes.addressof(words))
+
     def count_residents(self) -> int:
         """Return the number of arrays that are resident in this process now."""
         return ctypes.c_int64.from_address(self._table(TABLE_OF_RESIDENTS) + 8 * LIVE).value
@@ -94,6 +104,25 @@ def stop_kernels(stops: bool) -> None:
     """Make all running kernels of the open library, if any, fail soon, or let kernels run again."""
     for library in _OPENED:
         library.stop_kernels(stops)
+
+
+@contextmanager
+def single_threaded_products() -> Iterator[None]:
+    """In the context, every matrix product of this process runs in one thread: with more, sums round differently."""
+    with _PRODUCTS_LOCK:
+        _SINGLE_THREADED.append(None)
+        _limit_products()
+    try:
+        yield
+    finally:
+        with _PRODUCTS_LOCK:
+            _SINGLE_THREADED.pop()
+            _limit_products()
+
+
+def _limit_products() -> None:
+    for library in _OPENED:
+        library.limit_blas_threads(1 if _SINGLE_THREADED else _UNLIMITED)
 
 
 def has_library() -> bool:
@@ -145,11 +174,9 @@ def _open_library(address_of: AddressOf) -> DuckdbLibrary | None:
     processor = _processor_of(address_of)
     if processor is None:
         return None
-    blas = find_blas()
-    if blas is not None:
-        words = (ctypes.c_int64 * BLAS_WORDS)(*blas.addresses)
-        ctypes.CFUNCTYPE(None, Pointer)(address_of(CONFIGURE))(ctypes.addressof(words))
-    return DuckdbLibrary(address_of, processor, blas)
+    library = DuckdbLibrary(address_of, processor, find_blas())
+    library.limit_blas_threads(_UNLIMITED)
+    return library
 
 
 def _processor_of(address_of: AddressOf) -> str | None:
