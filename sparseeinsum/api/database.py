@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from sparseeinsum.pipeline.checking import Finding
 
 _RELATIONAL_QUERIES = "sparseeinsum.api.relational_queries"
+_WEIGHTS = "sparseeinsum.models.named_weights"
 
 
 @one_frame
@@ -251,6 +252,66 @@ class Database:
             TensorDescription(name, axes, shape, fill, dtype, keys or {}), relation, index
         )
         return register_relation(self._engine, description, str(relation), index, value)
+
+    @synchronized
+    def load_weights(
+        self,
+        source: "str | Path | Mapping[str, object]",
+        prefix: str = "",
+        names: Mapping[str, str] | None = None,
+    ) -> dict[str, str]:
+        """Load the weights of a model into tensors.
+
+        The tensor of `encoder.layers.0.weight` is `encoder_layers_0_weight`: `_` replaces each character that a name
+        cannot have, and begins a name that would begin with a digit. float16 and bfloat16 become float32, which
+        holds all their values; other dtypes are converted as by `tensor`.
+
+        Args:
+            source: A file of safetensors, an .npz file, a file with a state dict of torch (.pt, .pth, .bin), or a dict
+                of arrays or tensors by name, such as `model.state_dict()`.
+            prefix: What the name of every tensor begins with.
+            names: The weights to load, by their names in `source`, with the names of their tensors; by default all.
+
+        Returns:
+            The names of the tensors, by the names in `source`.
+
+        Raises:
+            OSError: The file cannot be read.
+            DataError: It is no such file, weights are no numbers, or two names would become one; nothing is loaded
+                unless the values of a later one are refused.
+            PackageError: The package safetensors or torch is needed and not installed.
+        """
+        weights: dict[str, tuple[str, object]] = late(_WEIGHTS).named_weights(source, prefix, names)
+        for tensor, data in weights.values():
+            self.tensor(tensor, data)
+        return {name: tensor for name, (tensor, _) in weights.items()}
+
+    @synchronized
+    def save_weights(self, path: str | Path, names: Mapping[str, str] | Iterable[str] | None = None) -> None:
+        """Write tensors to a file as dense arrays of their dtypes: .safetensors, .npz, or .pt for torch.
+
+        The file replaces an existing one when it is complete.
+
+        Args:
+            path: The file; its suffix gives the format.
+            names: The tensors, by their names in the file, as `load_weights` returns them; or the names of tensors,
+                which they have in the file, too. By default all tensors.
+
+        Raises:
+            CatalogueError: A tensor does not exist.
+            OSError: The file cannot be written.
+            DataError: The suffix is not known, or the format lacks a dtype.
+            PackageError: The package safetensors or torch is needed and not installed.
+        """
+        stored = self.tensors()
+        tensors: dict[str, str] = late(_WEIGHTS).tensors_to_save(names, list(stored))
+        arrays = {}
+        for name, tensor in tensors.items():
+            labels = ", ".join(f"i{axis}" for axis in range(len(stored[tensor].tensor.axes)))
+            copy = f"{tensor}_"
+            copied = self.run(f"{copy}[{labels}] = {tensor}[{labels}]", layout="any", nonfinite="allow")
+            arrays[name] = copied[copy].to_numpy()
+        late("sparseeinsum.models.weight_files").write_weights(Path(path), arrays)
 
     @synchronized
     def tensors(self) -> dict[str, StoredTensor]:

@@ -12,6 +12,7 @@ from sparseeinsum.cli.parsers.installation import (
 )
 from sparseeinsum.cli.parsers.programs import add_check, add_compile, add_explain, add_run, add_shell
 from sparseeinsum.cli.parsers.tensors import add_drop, add_grant, add_load, add_stats
+from sparseeinsum.cli.parsers.weights import add_load_weights, add_save_weights
 from sparseeinsum.version import __version__
 
 _COMMANDS = (
@@ -24,6 +25,8 @@ _COMMANDS = (
     add_stats,
     add_drop,
     add_grant,
+    add_load_weights,
+    add_save_weights,
     add_calibrate,
     add_demo,
     add_compile_kernels,

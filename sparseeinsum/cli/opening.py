@@ -1,5 +1,7 @@
-"""The command line: opens databases that exist."""
+"""The command line: opens databases that exist, and creates those that do not."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import sparseeinsum as se
@@ -24,3 +26,16 @@ def open_database(target: str, read_only: bool = False) -> se.Database:
         if not read_only or _OTHER_CONFIGURATION not in str(error):
             raise
         return se.connect(target)  # this process writes to the file already, as in a session of dbt
+
+
+@contextmanager
+def open_or_create(target: str) -> Iterator[se.Database]:
+    """Open a database, or create its file, which is removed again after an error."""
+    is_new = "://" not in target and not Path(target).exists()
+    try:
+        with se.connect(target) as database:
+            yield database
+    except BaseException:
+        if is_new:
+            Path(target).unlink(missing_ok=True)
+        raise

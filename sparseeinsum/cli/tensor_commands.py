@@ -1,12 +1,9 @@
 """The command line: the commands load, drop and grant."""
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import sparseeinsum as se
-from sparseeinsum.cli.opening import open_database
+from sparseeinsum.cli.opening import open_database, open_or_create
 from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.language.sql_texts import write_declaration
 from sparseeinsum.language.tensors import StoredTensor
@@ -14,7 +11,7 @@ from sparseeinsum.language.tensors import StoredTensor
 
 def load(arguments: argparse.Namespace) -> None:
     """Make a tensor of a file, a table or a view, and print its declaration."""
-    with _open_or_create(arguments.database) as database:
+    with open_or_create(arguments.database) as database:
         stored = _copy(arguments, database) if arguments.copies else _refer_to(arguments, database)
         entries = database.statistics(arguments.name).entries
     print(f"{write_declaration(stored.tensor)}: {entries:,.0f} entries in {stored.relation}")
@@ -71,16 +68,3 @@ def grant(arguments: argparse.Namespace) -> None:
     with open_database(arguments.database) as database:
         database.grant(arguments.role)
     print(f"{arguments.role} may use the tensors of this database; rights to their tables are granted in SQL")
-
-
-@contextmanager
-def _open_or_create(target: str) -> Iterator[se.Database]:
-    """Open a database, or create its file, which is removed again after an error."""
-    is_new = "://" not in target and not Path(target).exists()
-    try:
-        with se.connect(target) as database:
-            yield database
-    except BaseException:
-        if is_new:
-            Path(target).unlink(missing_ok=True)
-        raise

@@ -34,6 +34,7 @@ ROOMS = (
     "results",
     "pipeline",
     "dbt_project",
+    "models",
     "api",
     "server_functions",  # which databases name
     "sparseeinsum",  # the public names, __init__.py
@@ -43,7 +44,7 @@ ROOMS = (
 )
 
 # Packages that only extras install, or that take long to import and few programs need: imported where they are used.
-OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray", "scipy"}
+OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray", "scipy", "safetensors", "onnx"}
 DOORS = {"sparseeinsum", "sparseeinsum.extras"}  # import by name: public names, and packages of extras
 
 # What the files of udfs/ may import, so that a host without this package can run them.

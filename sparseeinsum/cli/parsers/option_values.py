@@ -17,10 +17,20 @@ def names(text: str) -> list[str]:
 
 def dictionaries(text: str) -> dict[str, str]:
     """Parse dictionaries by axis, such as src=person,dst=person."""
+    return _pairs(text, "AXIS=DICTIONARY,..., as in src=person,dst=person")
+
+
+def new_names(text: str) -> dict[str, str]:
+    """Parse the names of tensors by those of weights, such as 0.weight=W,0.bias=b."""
+    return _pairs(text, "NAME=TENSOR,..., as in 0.weight=W,0.bias=b")
+
+
+def _pairs(text: str, form: str) -> dict[str, str]:
+    """Parse a list of names with a value each; `form` is for the error."""
     pairs = [pair.partition("=") for pair in names(text)]
-    if not all(axis and dictionary for axis, _, dictionary in pairs):
-        raise argparse.ArgumentTypeError(f"{text} is not AXIS=DICTIONARY,..., as in src=person,dst=person")
-    return {axis: dictionary for axis, _, dictionary in pairs}
+    if not all(key and value for key, _, value in pairs):
+        raise argparse.ArgumentTypeError(f"{text} is not {form}")
+    return {key: value for key, _, value in pairs}
 
 
 def bounds(text: str) -> list[int]:

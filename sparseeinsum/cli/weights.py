@@ -1,0 +1,21 @@
+"""The command line: the commands load-weights and save-weights."""
+
+import argparse
+
+from sparseeinsum.cli.opening import open_database, open_or_create
+
+
+def load_weights(arguments: argparse.Namespace) -> None:
+    """Load the weights of a file, and print the names and the shapes of their tensors."""
+    with open_or_create(arguments.database) as database:
+        names = database.load_weights(arguments.source, arguments.prefix, arguments.names)
+        stored = database.tensors()
+    for name, tensor in names.items():
+        axes = ", ".join(str(axis.bound) for axis in stored[tensor].tensor.axes)
+        print(f"{name}: {tensor}[{axes}] {stored[tensor].tensor.dtype}")
+
+
+def save_weights(arguments: argparse.Namespace) -> None:
+    """Write tensors to a file."""
+    with open_database(arguments.database) as database:
+        database.save_weights(arguments.file, arguments.tensors or None)

@@ -1,0 +1,1 @@
+"""Models: weights in files, and networks of other packages as programs."""
