@@ -14,15 +14,20 @@ _ATTEMPTS = 4
 Value = TypeVar("Value")
 
 
-def in_snapshot(engine: Engine, work: Callable[[], Value]) -> Value:
+def in_snapshot(engine: Engine, work: Callable[[], Value], is_reading: bool = False) -> Value:
     """Call `work` in a snapshot; retry as `with_retries` does.
+
+    Args:
+        engine: The engine of the snapshot.
+        work: Runs the statements.
+        is_reading: Whether they change no permanent table.
 
     Raises:
         EngineError: The last attempt conflicts, too, or the database refused a statement.
     """
 
     def work_in_snapshot() -> Value:
-        with engine.snapshot():
+        with engine.snapshot(is_reading):
             return work()
 
     return with_retries(engine, work_in_snapshot)

@@ -21,7 +21,7 @@ from sparseeinsum.statistics.order import is_ascending
 from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, Change
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
-from sparseeinsum.storage.existing_tables import relation_as_tensor, relation_columns, relation_named
+from sparseeinsum.storage.existing_tables import read_relation, relation_as_tensor, relation_named
 from sparseeinsum.storage.ownership import claim_table, drop_table, owned_tensor
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_placement import choose_distribution
@@ -165,16 +165,17 @@ def _load_rows(
     """Store rows that the database can read; they are copied first, as several queries read them."""
     name = description.name
     with engine.transaction(), readable_source(engine, data.source) as (title, source):
-        columns = relation_columns(engine, name, title, source)
-        index, value = data.columns.among(name, [column.name for column in columns])
+        columns = [column.name for column in read_relation(engine, name, title, source).columns]
+        index, value = data.columns.among(name, columns)
         incoming = exp.table_(_INCOMING, db=engine.dialect.temporary_schema)
         needed = dict.fromkeys([*index, *([] if value is None else [value])])
         number = exp.alias_(exp.Literal.number(1), "sparseeinsum_number")  # for a tensor without columns
         expressions: list[exp.Expr] = [exp.column(column, quoted=True) for column in needed]
         engine.create_temporary(incoming, exp.select(*(expressions or [number])).from_(source))
-        rows, value_type = relation_as_tensor(engine, description, title, incoming, index, value)
-        if value_type is not None:
-            check_values(engine, rows, value_type)
+        described = relation_as_tensor(engine, description, read_relation(engine, name, title, incoming), index, value)
+        rows = described.stored
+        if value is not None:
+            check_values(engine, rows, described.column_types[-1])
         check_entries(rows, engine)
         table = claim_table(engine, name)  # after the copy, because it may drop the table that the rows come from
         layout = _layout(rows.tensor, promoted, sum_duplicates, order, ascends=False)
@@ -243,9 +244,10 @@ def register_relation(
         if name in tensors:
             catalogue.remove(name)
         drop_table(engine, replaced)
-        stored, value_type = relation_as_tensor(engine, description, relation, table, index, value)
-        if value_type is not None:
-            check_values(engine, stored, value_type)
+        described = relation_as_tensor(engine, description, read_relation(engine, name, relation, table), index, value)
+        stored = described.stored
+        if value is not None:
+            check_values(engine, stored, described.column_types[-1])
         measure(stored, engine)
         catalogue.add(stored)
     return stored

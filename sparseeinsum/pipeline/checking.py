@@ -120,7 +120,7 @@ class _Check:
         def report(name: str, error: SparseEinsumError) -> None:
             self._add(str(error), self._imported.get(name) or first.get(name, NOWHERE))
 
-        return {name: stored.tensor for name, stored in stored_inputs(program, engine, report).items()}
+        return {name: stored.tensor for name, stored in stored_inputs(program, engine, report).stored.items()}
 
     def _bind(self, program: Program, stored: dict[str, Tensor], engine: Engine | None) -> None:
         """Report labels, bounds and dtypes that do not fit; without a database, as far as the text declares them."""

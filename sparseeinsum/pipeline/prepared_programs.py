@@ -205,7 +205,7 @@ class PreparedProgram:
 
     def _supply_stored(self, names: Sequence[str]) -> None:
         """Make the relations of inputs, with the rows that are stored."""
-        stored = stored_inputs(self._program, self._engine)
+        stored = stored_inputs(self._program, self._engine).stored
         for name in names:
             if name not in stored:
                 hint = did_you_mean(name, stored, otherwise="it has", none="it has none")

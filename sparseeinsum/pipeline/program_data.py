@@ -87,14 +87,16 @@ def read_data(
         DataError: The rows of a table are not a tensor.
         PlanError: The memory is too small to read a tensor in its stored layout.
     """
-    stored = {**stored_inputs(program, engine), **supplied}
+    found = stored_inputs(program, engine)
+    stored = {**found.stored, **supplied}
     generated = _Generated.of(program, stored)
     stored |= generated.stored
     memory = _with_room_for(stored, memory_for(engine, options))
     _check_scans(stored, memory)
     with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
         inputs = {
-            name: _with_blocks(tensor, options.tiles, engine) for name, tensor in measure_all(stored, engine).items()
+            name: _with_blocks(tensor, options.tiles, engine)
+            for name, tensor in measure_all(stored, engine, found.column_types).items()
         }
 
         def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:

@@ -41,7 +41,7 @@ def run_program(
             return with_dictionaries(execution, engine)
 
     try:
-        return in_snapshot(engine, run)
+        return in_snapshot(engine, run, is_reading=not into)
     except OutOfMemoryError:
         less = _planned_with_less(planned, run_options)
         if less is None:

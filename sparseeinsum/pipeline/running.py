@@ -138,7 +138,7 @@ def current_inputs(
         OutdatedPlanError: An input was replaced, or has changed so that the plan may no longer be exact.
     """
     check_functions(plan)
-    for name, stored in stored_inputs(plan.program, engine).items():
+    for name, stored in stored_inputs(plan.program, engine).stored.items():
         if name not in supplied and stored != plan.inputs[name].stored:
             raise OutdatedPlanError(f"tensor {name} was defined anew since the plan was made; plan again")
     stored_tensors = {name: stored for name, stored in stored_of(plan.inputs).items() if name not in supplied}

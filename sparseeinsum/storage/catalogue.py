@@ -210,19 +210,20 @@ def find_tensor(tensors: Mapping[str, StoredTensor], name: str) -> StoredTensor:
     raise CatalogueError(f"there is no tensor {name} in this database; {hint}")
 
 
-def check_relation(engine: Engine, stored: StoredTensor) -> None:
+def check_relation(engine: Engine, stored: StoredTensor, column_types: Sequence[str] | None = None) -> None:
     """Refuse a tensor whose table was dropped, lacks a column, or has a column of another type than before.
+
+    Args:
+        engine: The engine of the tensor.
+        stored: The tensor.
+        column_types: The present types of its key columns and of its column of values; None if they are not known.
 
     Raises:
         CatalogueError: Names the tensor and what is wrong.
         DataError: A value would change when it is read as the tensor's dtype.
     """
     where = f"tensor {stored.tensor.name} can no longer be read from {stored.relation}"
-    try:
-        _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect_name))]
-    except EngineError as error:
-        reason = str(error.__cause__ or error).splitlines()[0]
-        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor again") from error.__cause__
+    types = _column_types(engine, stored, where) if column_types is None else column_types
     mismatched = [column for column in zip(stored.keys, types, strict=False) if not is_index_type(column[1])]
     if stored.value and not _holds_values(stored, types[-1]):
         mismatched.append((stored.value, types[-1]))
@@ -232,6 +233,16 @@ def check_relation(engine: Engine, stored: StoredTensor) -> None:
         )
     if stored.value and stored.decomposition.is_scalar:
         check_values(engine, stored, types[-1])
+
+
+def _column_types(engine: Engine, stored: StoredTensor, where: str) -> list[str]:
+    """Return the types of a tensor's columns; `where` begins the message if they cannot be read."""
+    try:
+        _, *types = [column.sql_type for column in engine.columns(_columns_query(stored, engine.dialect_name))]
+    except EngineError as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise CatalogueError(f"{where}: {reason}; bring it back, or define the tensor again") from error.__cause__
+    return types
 
 
 @lru_cache(maxsize=512)  # called before every run

@@ -1,6 +1,7 @@
 """Storage: describes tables, views and files of users as tensors."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlglot import exp
@@ -22,41 +23,59 @@ from sparseeinsum.storage.tensor_description import TensorDescription
 _SCHEMAS_OF_SYSTEMS = ("information_schema", "pg_catalog", SCHEMA)
 
 
+@dataclass(frozen=True, slots=True)
+class UserRelation:
+    """A table, view or file of a user, with its columns as the database has them.
+
+    Attributes:
+        title: The relation as the user names it, for messages.
+        table: The relation.
+        columns: All its columns, in their order.
+    """
+
+    title: str
+    table: exp.Table
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationTensor:
+    """A tensor that a relation of a user holds, one entry per row.
+
+    Attributes:
+        stored: The tensor.
+        column_types: The SQL types of its key columns, then that of its column of values if it has one.
+    """
+
+    stored: StoredTensor
+    column_types: tuple[str, ...]
+
+
 def relation_as_tensor(
-    engine: Engine,
-    description: TensorDescription,
-    relation: str,
-    table: exp.Table,
-    index: Sequence[str],
-    value: str | None,
-) -> tuple[StoredTensor, str | None]:
+    engine: Engine, description: TensorDescription, relation: UserRelation, index: Sequence[str], value: str | None
+) -> RelationTensor:
     """Describe a relation with one entry per row as a tensor; bounds and natural keys may be read from its rows.
 
     Args:
         engine: The engine of the relation.
         description: What the user says of the tensor.
-        relation: The relation as the user names it, for messages.
-        table: The relation.
+        relation: The relation.
         index: The columns of indices, in the order of the axes.
         value: The column of values; None if every row has the value 1.
 
-    Returns:
-        The tensor, and the SQL type of its column of values.
-
     Raises:
-        CatalogueError: The relation cannot be read or lacks a column, or a dictionary must not be extended.
+        CatalogueError: The relation lacks a column, or a dictionary must not be extended.
         DataError: A column has a wrong type.
         ShapeError: The user's shape, axes and dictionaries do not fit together.
     """
-    name = description.name
-    columns = _columns(engine, name, relation, table, [*index, *([value] if value else [])])
+    name, table = description.name, relation.table
+    columns = _columns(engine, name, relation, [*index, *([value] if value else [])])
     types = {column: match.sql_type for column, match in columns.items()}
-    dictionary_names = _dictionary_names(description, relation, types, index)
+    dictionary_names = _dictionary_names(description, relation.title, types, index)
     dtype = description.checked_dtype()
     if value is not None:
-        dtype = _dtype_of_column(
-            f"tensor {name}: the value column {value} of {relation}", types[value], dtype, engine.dialect.casts_truth
-        )
+        column = f"tensor {name}: the value column {value} of {relation.title}"
+        dtype = _dtype_of_column(column, types[value], dtype, engine.dialect.casts_truth)
     keys = [columns[column].name for column in index]
     key_types = [key_type_of(types[column]) for column in index]
     key_columns = list(zip(keys, dictionary_names, key_types, strict=True))
@@ -68,12 +87,11 @@ def relation_as_tensor(
     tensor = description.tensor(bounds, dtype or "float64", index, dictionaries=dictionaries)
     casts = value is not None and types[value] != computed_type(tensor.dtype, is_scalar=True)
     text = table.sql(engine.dialect_name)
-    column = value and columns[value].name
+    value_column = value and columns[value].name
     holds_keys = any(dictionaries)
-    stored = StoredTensor(
-        tensor, fully_promoted(len(bounds)), text, tuple(keys), column, casts, is_owned=False, holds_keys=holds_keys
-    )
-    return stored, None if value is None else types[value]
+    layout = fully_promoted(len(bounds))
+    stored = StoredTensor(tensor, layout, text, tuple(keys), value_column, casts, is_owned=False, holds_keys=holds_keys)
+    return RelationTensor(stored, tuple(types[column] for column in (*index, value) if column is not None))
 
 
 def _dictionary_names(
@@ -145,27 +163,26 @@ def _dtype_of_column(column: str, sql_type: str, requested: str | None, casts_tr
     raise DataError(f"{column} has type {sql_type}; {requirement}")
 
 
-def index_columns(engine: Engine, name: str, relation: str, table: exp.Table, index: Sequence[str]) -> tuple[str, ...]:
+def index_columns(engine: Engine, name: str, relation: UserRelation, index: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of indices as the database spells them.
 
     Args:
         engine: The engine of the relation.
         name: The name of the tensor, for messages.
-        relation: The relation as the user names it, for messages.
-        table: The relation.
+        relation: The relation.
         index: The columns as the user spells them.
 
     Raises:
-        CatalogueError: The relation cannot be read or lacks a column.
+        CatalogueError: The relation lacks a column.
         DataError: A column has a wrong type.
     """
-    columns = _columns(engine, name, relation, table, index)
+    columns = _columns(engine, name, relation, index)
     for column, match in columns.items():
         if not is_index_type(match.sql_type):
             raise DataError(
-                f"tensor {name}: the index column {column} of {relation} has type {match.sql_type}; indices must be "
-                "whole numbers from 0, of a type up to BIGINT (for natural keys, make a tensor of the table with "
-                "tensor_from_table)"
+                f"tensor {name}: the index column {column} of {relation.title} has type {match.sql_type}; indices "
+                "must be whole numbers from 0, of a type up to BIGINT (for natural keys, make a tensor of the table "
+                "with tensor_from_table)"
             )
     return tuple(columns[column].name for column in index)
 
@@ -200,45 +217,43 @@ def _tables_of_users(engine: Engine) -> list[str]:
     return [str(name) for (name,) in engine.rows(query)]
 
 
-def relation_columns(engine: Engine, name: str, relation: str, table: exp.Table) -> list[Column]:
-    """Return all columns of a relation.
+def read_relation(engine: Engine, name: str, title: str, table: exp.Table) -> UserRelation:
+    """Return a relation with its columns.
 
     Args:
         engine: The engine of the relation.
         name: The name of the tensor, for messages.
-        relation: The relation as the user names it, for messages.
+        title: The relation as the user names it, for messages.
         table: The relation.
 
     Raises:
         CatalogueError: It cannot be read.
     """
     try:
-        return engine.columns(exp.select("*").from_(table.copy()))
+        return UserRelation(title, table, tuple(engine.columns(exp.select("*").from_(table.copy()))))
     except EngineError as error:
         cause = error.__cause__
-        raise CatalogueError(f"tensor {name}: {relation} cannot be read: {cause or error}") from cause
+        raise CatalogueError(f"tensor {name}: {title} cannot be read: {cause or error}") from cause
 
 
-def _columns(engine: Engine, name: str, relation: str, table: exp.Table, requests: Sequence[str]) -> dict[str, Column]:
+def _columns(engine: Engine, name: str, relation: UserRelation, requests: Sequence[str]) -> dict[str, Column]:
     """Return columns by the names that the user gives, and keep these spellings if case does not matter in names.
 
     Args:
         engine: The engine of the relation.
         name: The name of the tensor, for messages.
-        relation: The relation as the user names it, for messages.
-        table: The relation.
+        relation: The relation.
         requests: The names that the user gives.
     """
-    all_columns = relation_columns(engine, name, relation, table)
-    columns_by_name = {column.name.lower(): column for column in all_columns} | {
-        column.name: column for column in all_columns
+    columns_by_name = {column.name.lower(): column for column in relation.columns} | {
+        column.name: column for column in relation.columns
     }
     columns = {}
     for requested in requests:
         match = columns_by_name.get(requested) or columns_by_name.get(requested.lower())
         if match is None:
-            hint = did_you_mean(requested, [column.name for column in all_columns], otherwise="it has")
-            raise CatalogueError(f"tensor {name}: {relation} has no column {requested}; {hint}")
+            hint = did_you_mean(requested, [column.name for column in relation.columns], otherwise="it has")
+            raise CatalogueError(f"tensor {name}: {relation.title} has no column {requested}; {hint}")
         columns[requested] = match if folds_case(engine.dialect_name) else Column(requested, match.sql_type)
     return columns
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
@@ -18,15 +19,24 @@ from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, RowVers
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 from sparseeinsum.storage.row_versions import row_versions
 
+_NOT_LOOKED_UP: Mapping[str, Sequence[str]] = MappingProxyType({})
 
-def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, MeasuredTensor]:
+
+def measure_all(
+    stored: Mapping[str, StoredTensor], engine: Engine, column_types: Mapping[str, Sequence[str]] = _NOT_LOOKED_UP
+) -> dict[str, MeasuredTensor]:
     """The tensors with their measurements, by name; those are scanned whose rows have changed since they last were.
+
+    Args:
+        stored: The tensors, by name.
+        engine: The engine of the tensors.
+        column_types: The types of the columns of those tensors whose columns the open transaction has looked up.
 
     Raises:
         CatalogueError: A table does not exist any more.
         DataError: A row is invalid; the message names the first such row.
     """
-    _check_relations(stored, engine)
+    _check_relations(stored, engine, column_types)
     versions = row_versions(stored, engine)
 
     def measure_changed(changed: Mapping[str, RowVersion]) -> dict[str, Measurement]:
@@ -36,12 +46,14 @@ def measure_all(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str,
     return {name: MeasuredTensor(source, measurements[name]) for name, source in stored.items()}
 
 
-def _check_relations(stored: Mapping[str, StoredTensor], engine: Engine) -> None:
+def _check_relations(
+    stored: Mapping[str, StoredTensor], engine: Engine, column_types: Mapping[str, Sequence[str]]
+) -> None:
     """Check the relations of tensors; those of our tables again only if the state of the database differs."""
 
     def check(tensors: Mapping[str, RowVersion]) -> dict[str, bool]:
-        for tensor in tensors.values():
-            check_relation(engine, tensor.stored)
+        for name, tensor in tensors.items():
+            check_relation(engine, tensor.stored, column_types.get(name))
         return dict.fromkeys(tensors, True)
 
     relations = {name: source for name, source in stored.items() if not source.is_index_range}

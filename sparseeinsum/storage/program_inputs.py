@@ -14,7 +14,7 @@ the program declares, or that of a tensor of the catalogue that shares a label w
 greatest index in all tables that share a label with it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -29,7 +29,15 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import dtype_of, is_index_type
 from sparseeinsum.storage.access_rights import check_readable, check_relation_readable
 from sparseeinsum.storage.catalogue import Catalogue, find_tensor
-from sparseeinsum.storage.existing_tables import greatest_indices, index_columns, relation_as_tensor, relation_named
+from sparseeinsum.storage.existing_tables import (
+    RelationTensor,
+    UserRelation,
+    greatest_indices,
+    index_columns,
+    read_relation,
+    relation_as_tensor,
+    relation_named,
+)
 from sparseeinsum.storage.natural_keys import key_type_of
 from sparseeinsum.storage.table_comments import tensor_from_comment
 from sparseeinsum.storage.table_names import table_of_relation
@@ -45,8 +53,22 @@ def _raise_error(_: str, error: SparseEinsumError) -> None:
     raise error
 
 
-def stored_inputs(program: Program, engine: Engine, report: Report = _raise_error) -> dict[str, StoredTensor]:
-    """Return the tensors that a program reads, by name.
+@dataclass(frozen=True, slots=True)
+class ProgramInputs:
+    """The tensors that a program reads.
+
+    Attributes:
+        stored: The tensors, by name.
+        column_types: The SQL types of the columns, as in `RelationTensor`, of those that were looked up by their
+            columns.
+    """
+
+    stored: dict[str, StoredTensor]
+    column_types: dict[str, tuple[str, ...]]
+
+
+def stored_inputs(program: Program, engine: Engine, report: Report = _raise_error) -> ProgramInputs:
+    """Return the tensors that a program reads; every name is looked up once.
 
     Args:
         program: The program.
@@ -60,11 +82,16 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _raise_erro
     """
     catalogued = Catalogue(engine).all()
     imported = {statement.tensor: statement for statement in program.imported}
+    ranks = _ranks(program)
     tensors: dict[str, StoredTensor] = {}
     tables: dict[str, _TableInput] = {}
     for name in program.inputs:
         try:
-            table = _table_of(program, name, imported.get(name), catalogued, engine)
+            statement = imported.get(name)
+            if statement is None:
+                table = _found_by_name(program, name, ranks.get(name), catalogued, engine)
+            else:
+                table = _imported(statement, engine)
             if isinstance(table, _TableInput):
                 tables[name] = table
             else:
@@ -73,12 +100,14 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _raise_erro
             report(name, error)
     check_readable(engine, tensors.values())
     bounds = _bounds(program, tensors, tables, engine) if tables else {}
+    column_types: dict[str, tuple[str, ...]] = {}
     for name, table in tables.items():
         try:
-            tensors[name] = table.as_tensor(bounds, engine)
+            described = table.as_tensor(bounds, engine)
+            tensors[name], column_types[name] = described.stored, described.column_types
         except SparseEinsumError as error:
             report(name, error)
-    return tensors
+    return ProgramInputs(tensors, column_types)
 
 
 def shapes_in(engine: Engine) -> Shapes:
@@ -120,29 +149,26 @@ class _TableInput:
 
     Attributes:
         description: What the program says of the tensor, without bounds.
-        relation: The relation as the user names it, for messages.
-        table: The relation.
+        relation: The relation, with its columns.
         keys: The columns of indices.
         value: The column of values; None if every row has the value 1.
         declared_bounds: The bounds that the program gives with the table; None for an axis without one.
     """
 
     description: TensorDescription
-    relation: str
-    table: exp.Table
+    relation: UserRelation
     keys: tuple[str, ...]
     value: str | None
     declared_bounds: tuple[int | None, ...]
 
-    def as_tensor(self, bounds: Mapping[_AxisPosition, int], engine: Engine) -> StoredTensor:
+    def as_tensor(self, bounds: Mapping[_AxisPosition, int], engine: Engine) -> RelationTensor:
         """Return the tensor with the bounds that its axes have in a program."""
         name = self.description.name
         shape = [
             bounds[name, position] if bound is None else bound for position, bound in enumerate(self.declared_bounds)
         ]
         description = replace(self.description, shape=shape)
-        stored, _ = relation_as_tensor(engine, description, self.relation, self.table, self.keys, self.value)
-        return stored
+        return relation_as_tensor(engine, description, self.relation, self.keys, self.value)
 
 
 def _imported(statement: Import, engine: Engine) -> _TableInput:
@@ -151,50 +177,50 @@ def _imported(statement: Import, engine: Engine) -> _TableInput:
     fill = 0 if statement.fill is None else statement.fill
     description = TensorDescription(statement.tensor, axes, None, fill, statement.dtype)
     table = relation_named(engine, statement.relation)
-    keys = index_columns(engine, statement.tensor, statement.relation, table, statement.index)
+    relation = read_relation(engine, statement.tensor, statement.relation, table)
+    keys = index_columns(engine, statement.tensor, relation, statement.index)
     declared_bounds = tuple(bound for _, bound in statement.axes)
-    return _TableInput(description, statement.relation, table, keys, statement.value, declared_bounds)
+    return _TableInput(description, relation, keys, statement.value, declared_bounds)
 
 
-def _table_of(
-    program: Program, name: str, imported: Import | None, catalogued: Mapping[str, StoredTensor], engine: Engine
+def _found_by_name(
+    program: Program, name: str, rank: int | None, catalogued: Mapping[str, StoredTensor], engine: Engine
 ) -> _TableInput | StoredTensor:
     """Return the table that a tensor is read from, or the tensor itself if everything is known of it.
 
     Args:
         program: The program that reads it.
         name: The name of the tensor.
-        imported: The statement that imports it; None if there is none.
+        rank: The number of labels that the program gives it; None if no statement reads it.
         catalogued: The tensors of the catalogue.
         engine: The engine of the tensor.
     """
-    if imported is not None:
-        return _imported(imported, engine)
     relations = _relations(name, catalogued, engine)
     result = tensor_from_comment(engine, name, relations[0]) if relations else None
     if result is not None:
         return result
-    ranks = [len(labels) for tensor, labels in _references(program) if tensor == name]
-    return _named(program, name, ranks[0], relations, engine) if ranks and relations else find_tensor(catalogued, name)
+    if rank is None or not relations:
+        return find_tensor(catalogued, name)
+    return _named(program, name, rank, relations, engine)
 
 
 def _named(program: Program, name: str, rank: int, relations: Sequence[Relation], engine: Engine) -> _TableInput:
     """Return the first of `relations` as a table of indices and values; the program gives it `rank` labels."""
     table = table_of_relation(relations[0], engine.dialect_name)
-    columns = engine.columns(exp.select("*").from_(table.copy()))
-    *index, value = columns
+    relation = read_relation(engine, name, name, table)
+    *index, value = relation.columns
     is_tensor = len(index) == rank and all(is_index_type(column.sql_type) for column in index)
     if not (is_tensor and dtype_of(value.sql_type)):
-        raise CatalogueError(_how_to_declare(name, table.sql(engine.dialect_name), columns, rank))
+        raise CatalogueError(_how_to_declare(name, table.sql(engine.dialect_name), relation.columns, rank))
     declaration = next((declaration for declaration in program.declared if declaration.tensor.name == name), None)
     fill = declaration.tensor.fill if declaration is not None and declaration.has_fill else 0
     dtype = declaration.tensor.dtype if declaration is not None and declaration.has_dtype else None
     description = TensorDescription(name, None, None, fill, dtype)
     keys = tuple(column.name for column in index)
-    return _TableInput(description, name, table, keys, value.name, (None,) * len(keys))
+    return _TableInput(description, relation, keys, value.name, (None,) * len(keys))
 
 
-def _how_to_declare(name: str, relation: str, columns: list[Column], rank: int) -> str:
+def _how_to_declare(name: str, relation: str, columns: Sequence[Column], rank: int) -> str:
     """Return a message that suggests a declaration of a tensor of `rank` axes from the columns of a relation."""
     integer_columns = [column.name for column in columns if is_index_type(column.sql_type)][:rank]
     key_columns = [column.name for column in columns if key_type_of(column.sql_type)][:rank]
@@ -212,9 +238,13 @@ def _how_to_declare(name: str, relation: str, columns: list[Column], rank: int) 
     )
 
 
-def _references(program: Program) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the operands of all statements with their labels."""
-    yield from ((operand.tensor, operand.labels) for einsum in program.einsums for operand in einsum.operands)
+def _ranks(program: Program) -> dict[str, int]:
+    """Return how many labels the first statement that reads a tensor gives it, by the name of the tensor."""
+    ranks: dict[str, int] = {}
+    for einsum in program.einsums:
+        for operand in einsum.operands:
+            ranks.setdefault(operand.tensor, len(operand.labels))
+    return ranks
 
 
 def _bounds(
@@ -244,7 +274,7 @@ def _bounds(
         groups = [group_of.get((name, position), (name, position)) for position in range(len(table.keys))]
         if all(group in fixed for group in groups):
             continue
-        for group, bound in zip(groups, greatest_indices(engine, table.table, table.keys), strict=True):
+        for group, bound in zip(groups, greatest_indices(engine, table.relation.table, table.keys), strict=True):
             least[group] = max(bound, least.get(group, 0))
     grouped = {axis: group_of.get(axis, axis) for axis in axes}
     return {axis: fixed.get(group, least.get(group, 0)) for axis, group in grouped.items()}
