@@ -85,15 +85,24 @@ class Comparison:
             text = self.plan.sql(dialect=dialect)
         except se.SparseEinsumError as error:
             return Outcome(Verdict.REFUSED, str(error))
+        return self.of_queries(engine, dict(zip(self.plan.outputs, statements_of(text), strict=True)))
+
+    def of_queries(self, engine: OtherEngine, queries: Mapping[str, str]) -> Outcome:
+        """Run queries on an engine.
+
+        Args:
+            engine: The engine.
+            queries: A query for every output, by name.
+        """
         try:
             for name, table in self.tables.items():
                 engine.load(name, table)
-            results = [engine.rows(statement) for statement in statements_of(text)]
+            results = {name: engine.rows(query) for name, query in queries.items()}
         except Exception as error:  # each engine has errors of its own
             is_guarded = any(guard in str(error) for guard in GUARDS)
             return Outcome(Verdict.STOPPED if is_guarded else Verdict.WRONG, str(error))
         try:
-            for name, rows in zip(self.plan.outputs, results, strict=True):
+            for name, rows in results.items():
                 if name in self.expected:
                     self.is_close(name, self._dense(name, rows))
         except (AssertionError, TypeError) as error:

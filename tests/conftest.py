@@ -22,6 +22,7 @@ from edge_tables import EDGES
 from selection import is_checked, mark_nightly
 
 import sparseeinsum as se
+from bench.other_engines import OTHER_ENGINES, OtherEngine, engines_here
 from sparseeinsum import cli
 from sparseeinsum.decompose.cost_constants import constants_for, store_constants
 from sparseeinsum.kernels.postgresql.installation import find_server
@@ -200,6 +201,16 @@ def on_four_threads(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.Du
     connection.execute("SET threads = 4")
     yield connection
     connection.execute("RESET threads")
+
+
+@pytest.fixture(scope="module", params=OTHER_ENGINES)
+def other(request: pytest.FixtureRequest) -> Iterator[tuple[str, OtherEngine]]:
+    """An engine without our functions, with its dialect; a test is skipped if its package is not installed."""
+    if request.param not in engines_here():
+        pytest.skip(f"the package {OTHER_ENGINES[request.param][1]} is not installed")
+    engine = engines_here()[request.param]()
+    yield request.param, engine
+    engine.close()
 
 
 @pytest.fixture(scope="session")

@@ -555,24 +555,28 @@ class Database:
         return Plan(planning.load_plan(read_plan(text), self._engine), self._engine)
 
     @synchronized
-    def write_dbt(self, plan: Plan, project: str | Path, name: str) -> tuple[Path, ...]:
+    def write_dbt(self, plan: Plan, project: str | Path, name: str, dialect: str | None = None) -> tuple[Path, ...]:
         """Write a plan into a dbt project: models, tests, and checks of what the plan assumes about its inputs.
 
-        Models fail if the rows of an input have changed so that the plan may not be exact.
+        Models fail if the rows of an input have changed so that the plan may not be exact. For another engine, that is
+        left to the tests, which `dbt build` runs before the models.
 
         Args:
             plan: A plan made on this database.
             project: The folder with dbt_project.yml.
             name: A name for the program; the names of its models begin with it.
+            dialect: The dialect of the models, if the project is for another engine than this database; see
+                `Plan.sql`. The plan must have no arrays, as those of `optimizer="relational"`.
 
         Returns:
             The paths of the files, which replace those of an earlier call.
 
         Raises:
             DbtError: There is no such project, or one of the user's files has the name of a model.
+            PlanError: The other engine cannot compute the plan exactly.
         """
         writing = imported("sparseeinsum.dbt_project.project_files", "dbt", "writing models of dbt")
-        written: tuple[Path, ...] = writing.write_models(plan.data, self._engine, Path(project), name)
+        written: tuple[Path, ...] = writing.write_models(plan.data, self._engine, Path(project), name, dialect)
         return written
 
     @synchronized

@@ -16,20 +16,17 @@ from sparseeinsum.pipeline.running import analyze_plan
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.explain import Explanation
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
-from sparseeinsum.plans.plain_plans import other_dialect, plain_sql
+from sparseeinsum.plans.plain_plans import plain_sql, requested_dialect
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.plans.preview import Preview
 from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.saved.plan_files import write_plan
-from sparseeinsum.render.dialects import CITUS, DUCKDB, POSTGRESQL
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.estimate import Statistics
 
 if TYPE_CHECKING:
     from sparseeinsum.algebra.plan_expressions import PlanAlgebra
-
-_OWN_DIALECTS = {name for dialect in (DUCKDB, POSTGRESQL, CITUS) for name in (dialect.name, *dialect.aliases)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +166,12 @@ class Plan:
             PlanError: The database has another dialect, or the plan is for a Citus cluster and the style `cte`; or
                 another engine cannot compute the plan exactly.
         """
-        own = self.data.dialect
-        if dialect is None or dialect.lower() in (own.name, *own.aliases):
+        asked = requested_dialect(self.data.dialect, dialect)
+        if asked.plain is None:
             return write_sql(self.data.statements, style)
-        if dialect.lower() in _OWN_DIALECTS:
-            raise PlanError(
-                f"the plan reads tables of a database whose dialect is {own.name}; for SQL in {dialect}, "
-                "make the plan on such a database"
-            )
-        other = other_dialect(dialect)
         if style != "cte":
             raise PlanError(f"SQL for {dialect} has one statement for every output; leave out style={style!r}")
-        return plain_sql(self.data, other)
+        return plain_sql(self.data, asked)
 
     def to_json(self) -> str:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""

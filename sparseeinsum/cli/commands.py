@@ -73,22 +73,20 @@ def explain(arguments: argparse.Namespace) -> None:
 
 def compile_program(arguments: argparse.Namespace) -> None:
     """Print the SQL of a plan, or write it into a dbt project."""
+    is_other = (arguments.dialect or "").lower() in OTHER_DIALECTS
+    if is_other and arguments.plan is None and arguments.optimizer is None:
+        arguments.optimizer = "relational"  # the only plans that other engines can run
     if arguments.dbt is None:
         if arguments.name is not None:
             raise UsageError("--name is for dbt models; it needs --dbt")
-        is_other = (arguments.dialect or "").lower() in OTHER_DIALECTS
-        if is_other and arguments.plan is None and arguments.optimizer is None:
-            arguments.optimizer = "relational"  # the only plans that other engines can run
         with database_and_plan(arguments) as (_, plan):
             print(plan.sql(arguments.style or "cte", arguments.dialect), end="")
         return
-    if arguments.dialect is not None:
-        raise UsageError("--dialect is for printed SQL; dbt models are in the dialect of the database")
     if arguments.style is not None:
         raise UsageError("--style is for printed SQL; dbt models are always staged")
     name = arguments.name or _model_prefix(arguments.program)
     with database_and_plan(arguments) as (database, plan):
-        for path in database.write_dbt(plan, arguments.dbt, name):
+        for path in database.write_dbt(plan, arguments.dbt, name, arguments.dialect):
             print(path)
     print_status(f"build them with: dbt build --select tag:{name}")
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
+from sparseeinsum.algebra.translate import Definition, InputTensors, MaterializationPolicy, translate
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range, finite_range
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.plan_statements import without_group_by_elimination
 from sparseeinsum.plans.validity import broken_rewriting, evaluations_for
-from sparseeinsum.semantics.exactness import ValueFacts
+from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
 from sparseeinsum.statistics.measured_tensors import stored_of, values_of
 
 # Candidates for the greatest magnitude of values, largest first: products and sums must stay finite, too.
@@ -38,9 +38,23 @@ class Assumption:
 
 def assumptions(plan: ProgramPlan) -> dict[str, Assumption]:
     """The weakest assumptions of a plan about every input that is in a table, view or file, by name."""
-    weakest = _Weakening(plan).weakest()
+    return _by_input(plan, _Weakening(plan).weakest())
+
+
+def for_weakest_assumptions(plan: ProgramPlan) -> tuple[ProgramPlan, dict[str, Assumption]]:
+    """The plan with the ranges of values that its weakest assumptions allow, and these assumptions.
+
+    The SQL of other engines has checks that depend on the ranges.
+    """
+    weakening = _Weakening(plan)
+    weakest = weakening.weakest()
+    definitions = weakening.definitions(weakest, evaluations_for(plan, weakest.values))
+    return replace(plan, definitions=definitions), _by_input(plan, weakest)
+
+
+def _by_input(plan: ProgramPlan, assumed: "_Assumptions") -> dict[str, Assumption]:
     names = [name for name, tensor in plan.inputs.items() if not tensor.stored.is_generated]
-    return {name: Assumption(weakest.values[name], name in weakest.complete) for name in names}
+    return {name: Assumption(assumed.values[name], name in assumed.complete) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +119,15 @@ class _Weakening:
             return False
         if any(evaluations[name].treatment != planned.treatment for name, planned in plan.evaluations.items()):
             return False
-        values = MappingProxyType(dict(current.values))
-        inputs = InputTensors(stored_of(plan.inputs), values, current.complete, identifying={})
-        policy = MaterializationPolicy.for_memory(plan.alternatives.model.memory, plan.dialect.has_workers)
-        definitions = translate(plan.decomposed, inputs, evaluations, policy)
+        definitions = self.definitions(current, evaluations)
         return without_group_by_elimination(definitions) == without_group_by_elimination(plan.definitions)
+
+    def definitions(self, current: _Assumptions, evaluations: Mapping[str, Evaluation]) -> tuple[Definition, ...]:
+        """The definitions of the plan for data that satisfy the assumptions, which have these evaluations."""
+        values = MappingProxyType(dict(current.values))
+        inputs = InputTensors(stored_of(self.plan.inputs), values, current.complete, identifying={})
+        policy = MaterializationPolicy.for_memory(self.plan.alternatives.model.memory, self.plan.dialect.has_workers)
+        return translate(self.plan.decomposed, inputs, evaluations, policy)
 
 
 @dataclass(frozen=True, slots=True)

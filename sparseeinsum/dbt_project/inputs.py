@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlglot import exp
+
 from sparseeinsum.dbt_project.project import DbtProject, Location
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
-from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.language.tensors import Dictionary, StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.storage.table_names import folds_case
 
@@ -23,6 +25,7 @@ class DbtSource:
         location: The location of the table; None for a file.
         file: The path of the file; None for a table.
         is_in_other_database: Whether the table is in another database than the models.
+        declared_schema: The schema of the table as YAML has it; it can be an expression of Jinja.
     """
 
     group: str
@@ -30,6 +33,7 @@ class DbtSource:
     location: Location | None
     file: str | None
     is_in_other_database: bool
+    declared_schema: str = ""
 
     @property
     def reference(self) -> str:
@@ -48,6 +52,21 @@ class DbtInput:
     """
 
     stored: StoredTensor
+    reference: str
+    source: DbtSource | None
+
+
+@dataclass(frozen=True, slots=True)
+class DbtDictionary:
+    """A dictionary that models read.
+
+    Attributes:
+        dictionary: The dictionary.
+        reference: The Jinja expression by which models refer to its table.
+        source: The source that must be declared for it; None if the project knows the table already.
+    """
+
+    dictionary: Dictionary
     reference: str
     source: DbtSource | None
 
@@ -77,26 +96,44 @@ def _inputs(
     for name, tensor in stored.items():
         if tensor.is_generated:
             continue
-        table = table_by_name(tensor, engine.dialect_name)
         if tensor.relation.startswith("'"):
-            source = _file_source(table.name, program)
+            source = _file_source(table_by_name(tensor, engine.dialect_name).name, program)
             yield name, DbtInput(tensor, source.reference, source)
             continue
-        if engine.dialect.temporary_schema in (table.catalog, table.db):
-            raise DbtError(f"tensor {name} is in the temporary table {tensor.relation}, which models cannot read")
+        table = permanent_table(name, tensor, engine)
         location = (table.catalog or database, table.db or schema, table.name)
         reference = project.reference(location, folds_case=not folds_case(engine.dialect_name))
         if reference is not None:
             yield name, DbtInput(tensor, reference, None)
             continue
-        source = _table_source(location, program, is_in_other_database=location[0] != database)
+        source = source_of_table(location, program, location[0] != database, location[1])
         yield name, DbtInput(tensor, source.reference, source)
 
 
-def _table_source(location: Location, program: str, is_in_other_database: bool) -> DbtSource:
+def permanent_table(name: str, stored: StoredTensor, engine: Engine) -> exp.Table:
+    """The table or view of a tensor.
+
+    Raises:
+        DbtError: It is a temporary table.
+    """
+    table = table_by_name(stored, engine.dialect_name)
+    if engine.dialect.temporary_schema in (table.catalog, table.db):
+        raise DbtError(f"tensor {name} is in the temporary table {stored.relation}, which models cannot read")
+    return table
+
+
+def source_of_table(location: Location, program: str, is_in_other_database: bool, declared_schema: str) -> DbtSource:
+    """A new source for a table.
+
+    Args:
+        location: The location of the table where the plan was made.
+        program: The name of the program, the prefix of the name of the source.
+        is_in_other_database: Whether the table is in another database than the models.
+        declared_schema: The schema of the table as YAML has it.
+    """
     database, schema, name = location
     group = f"{program}_{database}_{schema}" if is_in_other_database else f"{program}_{schema}"
-    return DbtSource(_identifier(group), _identifier(name), location, None, is_in_other_database)
+    return DbtSource(_identifier(group), _identifier(name), location, None, is_in_other_database, declared_schema)
 
 
 def _file_source(path: str, program: str) -> DbtSource:

@@ -44,8 +44,10 @@ class Jinja:
                 placeholder.set("joins", table.args.get("joins"))
                 table.replace(placeholder)
         text = _escape(write_sql(query, self.dialect))
-        for name in sorted(self._placeholders, key=len, reverse=True):
-            text = text.replace(name, f"{{{{ {self._placeholders[name]} }}}}")
+        for name, expression in self._placeholders.items():
+            for quoted in (True, False):
+                written = exp.to_identifier(name, quoted=quoted).sql(self.dialect.name)
+                text = text.replace(written, f"{{{{ {expression} }}}}")
         return text
 
 

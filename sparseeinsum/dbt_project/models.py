@@ -152,11 +152,21 @@ def _merge_passes(statement: SqlStatement) -> exp.Query:
     )
 
 
-def _model_names(plan: ProgramPlan, program: str) -> _ModelNames:
+def result_names(plan: ProgramPlan, program: str) -> dict[str, str]:
+    """The names of the models of results, by the names of their tensors.
+
+    Raises:
+        DbtError: The names of two results differ only in case.
+    """
     results = {name: f"{program}_{name.lower()}" for name in plan.outputs}
-    names = set(results.values())
-    if len(names) < len(results):
+    if len(set(results.values())) < len(results):
         raise DbtError(f"the names of results differ only in case ({', '.join(results)}), which dbt models cannot")
+    return results
+
+
+def _model_names(plan: ProgramPlan, program: str) -> _ModelNames:
+    results = result_names(plan, program)
+    names = set(results.values())
     staged: dict[str, str] = {}
     for name in (*plan.statements.staged_names, *plan.statements.materialized_names.values()):
         staged[name] = _free_name(f"{program}_{name.lower()}", names)

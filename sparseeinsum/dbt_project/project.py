@@ -55,14 +55,37 @@ class DbtProject:
             if _folded(location_parts, folds_case) == folded:
                 return reference
         name = location[-1].lower()
-        known_names = {location_parts[-1].lower() for location_parts in self.references}
-        file = next((file for file in self.files if file.stem.lower() == name), None)
-        if file is not None and name not in known_names:
+        if not any(location_parts[-1].lower() == name for location_parts in self.references):
+            self._check_parsed(name, ".".join(location))
+        return None
+
+    def reference_by_name(self, name: str) -> str | None:
+        """The Jinja expression by which models refer to the table of a name, in whatever schema; None as above.
+
+        Names that differ in case are equal.
+
+        Raises:
+            DbtError: dbt knows several tables of this name, or may know one later, as above.
+        """
+        named = (reference for location, reference in self.references.items() if location[-1].lower() == name.lower())
+        found = list(dict.fromkeys(named))
+        if len(found) > 1:
             raise DbtError(
-                f"the table {'.'.join(location)} may be created by {file.relative_to(self.folder)}, but dbt has not "
+                f"dbt knows several tables {name}: {' and '.join(found)}; give the one that the program reads a name "
+                "of its own, or declare no source for the others"
+            )
+        if not found:
+            self._check_parsed(name.lower(), name)
+        return next(iter(found), None)
+
+    def _check_parsed(self, name: str, shown: str) -> None:
+        """Refuse a table, by its name in lower case, that a file creates which dbt has not read yet."""
+        file = next((file for file in self.files if file.stem.lower() == name), None)
+        if file is not None:
+            raise DbtError(
+                f"the table {shown} may be created by {file.relative_to(self.folder)}, but dbt has not "
                 "written where that creates it; run `dbt parse` in the project, then compile again"
             )
-        return None
 
 
 def read_project(folder: Path, program: str) -> DbtProject:

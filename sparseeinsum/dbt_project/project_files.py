@@ -9,17 +9,22 @@ from sparseeinsum.dbt_project.checks import problems_query
 from sparseeinsum.dbt_project.inputs import DbtInput, inputs_of
 from sparseeinsum.dbt_project.jinja import MARK, Jinja, header_comment, table_name
 from sparseeinsum.dbt_project.models import models_of, problems_macro
+from sparseeinsum.dbt_project.plain_models import plain_files
 from sparseeinsum.dbt_project.project import DbtProject, read_project
 from sparseeinsum.dbt_project.properties import models_yaml, sources_yaml
+from sparseeinsum.dbt_project.row_tests import PackageTests
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
+from sparseeinsum.plans.plain_plans import requested_dialect
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.fingerprints import column_types
 from sparseeinsum.statistics.measured_tensors import stored_of
 
 
-def write_models(plan: ProgramPlan, engine: Engine, folder: Path, program: str) -> tuple[Path, ...]:
+def write_models(
+    plan: ProgramPlan, engine: Engine, folder: Path, program: str, dialect: str | None = None
+) -> tuple[Path, ...]:
     """Write the models of a plan into a dbt project; they replace earlier models of the same program.
 
     Args:
@@ -27,13 +32,16 @@ def write_models(plan: ProgramPlan, engine: Engine, folder: Path, program: str) 
         engine: The engine with the data that the models read.
         folder: The folder of the project.
         program: A name for the program, the prefix of the names of its models.
+        dialect: The dialect of the models by its name, if the project has an adapter for another engine.
 
     Returns:
         The files that were written.
 
     Raises:
         DbtError: There is no such project, a file of the user would be replaced, or the plan is for a cluster.
+        PlanError: There is no such dialect, or its engine cannot compute the plan.
     """
+    asked = requested_dialect(plan.dialect, dialect)
     if plan.dialect.distributes:
         raise DbtError(
             f"{engine.title} distributes the tables of plans over machines, which dbt models cannot; run the program "
@@ -42,8 +50,10 @@ def write_models(plan: ProgramPlan, engine: Engine, folder: Path, program: str) 
     if re.fullmatch(r"[^\W\d]\w*", program) is None:
         raise DbtError(f"{program!r} cannot be the prefix of models; use letters, digits and _, as in page_rank")
     project = read_project(folder, program)
-    inputs = inputs_of(stored_of(plan.inputs), program, project, engine)
-    files = _files(plan, engine, project, program, inputs)
+    if asked.plain is None:
+        files = _files(plan, engine, project, program, inputs_of(stored_of(plan.inputs), program, project, engine))
+    else:
+        files = plain_files(plan, engine, project, program, asked)
     _check_names(project, files)
     stale = [path for path in _generated_files(project, program) if path not in files]
     for path, text in files.items():
@@ -58,11 +68,11 @@ def _files(
     plan: ProgramPlan, engine: Engine, project: DbtProject, program: str, inputs: Mapping[str, DbtInput]
 ) -> dict[Path, str]:
     """The text of every file of a program, by path."""
-    models = models_of(plan, program, inputs)
+    models, row_tests = models_of(plan, program, inputs), PackageTests()
     folder = project.models / program
     files = {folder / f"{model.name}.sql": model.text for model in models}
-    files[folder / "schema.yml"] = models_yaml(models, program, str(plan.program))
-    sources = sources_yaml(inputs.values(), program)
+    files[folder / "schema.yml"] = models_yaml(models, program, str(plan.program), row_tests)
+    sources = sources_yaml(inputs.values(), program, row_tests)
     if sources is not None:
         files[folder / "sources.yml"] = sources
     macros = _macros(plan, engine, program, inputs)

@@ -1,35 +1,47 @@
 """Dbt: writes the YAML that describes and tests models and sources."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.dbt_project.inputs import DbtInput, DbtSource
+from sparseeinsum.dbt_project.inputs import DbtDictionary, DbtInput, DbtSource
 from sparseeinsum.dbt_project.jinja import MARK
 from sparseeinsum.dbt_project.models import Model
+from sparseeinsum.dbt_project.row_tests import RowTests, Test
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.sql_texts import write_declaration
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, count_keys, key_dictionaries
+from sparseeinsum.statistics.dictionary_queries import INDEX_COLUMN, KEY_COLUMN
 
 _WIDTH = 100  # of a line
 
 
-def models_yaml(models: Sequence[Model], program: str, text: str) -> str:
+def models_yaml(models: Sequence[Model], program: str, text: str, row_tests: RowTests) -> str:
     """The YAML of models: descriptions, and tests of their rows.
 
     Args:
         models: The models.
         program: The name of their program.
         text: The text of the program.
+        row_tests: Writes the tests.
     """
-    return _yaml({"version": 2, "models": [_model(model, program, text) for model in models]}, program)
+    described = [_model(model, program, text, row_tests) for model in models]
+    return _yaml({"version": 2, "models": described}, program)
 
 
-def sources_yaml(inputs: Iterable[DbtInput], program: str) -> str | None:
-    """The YAML of new sources: descriptions, and tests of their rows; None if there are no new sources."""
+def sources_yaml(
+    inputs: Iterable[DbtInput], program: str, row_tests: RowTests, dictionaries: Iterable[DbtDictionary] = ()
+) -> str | None:
+    """The YAML of new sources: descriptions, and tests of their rows; None if there are no new sources.
+
+    Args:
+        inputs: The tensors that models read.
+        program: The name of their program.
+        row_tests: Writes the tests.
+        dictionaries: The dictionaries that models read.
+    """
     tables: dict[DbtSource, list[StoredTensor]] = {}
     for tensor in inputs:
         if tensor.source is not None:
@@ -37,7 +49,11 @@ def sources_yaml(inputs: Iterable[DbtInput], program: str) -> str | None:
     groups: dict[str, dict[str, Any]] = {}
     for source, tensors in tables.items():
         group = groups.setdefault(source.group, _group(source, program))
-        group["tables"].append(_table(source, tensors, program))
+        group["tables"].append(_table(source, tensors, program, row_tests))
+    for entry in dictionaries:
+        if entry.source is not None:
+            group = groups.setdefault(entry.source.group, _group(entry.source, program))
+            group["tables"].append(_dictionary_table(entry, entry.source, program, row_tests))
     return _yaml({"version": 2, "sources": list(groups.values())}, program) if groups else None
 
 
@@ -56,20 +72,21 @@ _Dumper.add_representer(
 )
 
 
-def _model(model: Model, program: str, text: str) -> dict[str, Any]:
+def _model(model: Model, program: str, text: str, row_tests: RowTests) -> dict[str, Any]:
     """The YAML of one model."""
     schema = model.schema
     natural = key_dictionaries(schema.tensor, schema.decomposition) if model.is_result else [None] * len(schema.keys)
     keys = [
-        _key(name, None if dictionary else count)
+        row_tests.key_column(name, None if dictionary else count, len(schema.keys) == 1)
         for (name, count), dictionary in zip(schema.key_counts.items(), natural, strict=True)
     ]
+    value_tests = ["not_null"] if schema.keys else []  # the aggregate of no rows is NULL, which stands for the fill
     return {
         "name": model.name,
         "description": _description(model, text),
         "config": {"tags": [program], "meta": {"tensor": _tensor_properties(schema)}},
-        "data_tests": [_unique(schema.keys)],
-        "columns": [*keys, _column(VALUE_COLUMN, "not_null")],
+        **_tests(row_tests.of_table(schema.keys)),
+        "columns": [*keys, row_tests.column(VALUE_COLUMN, *value_tests)],
     }
 
 
@@ -100,45 +117,45 @@ def _tensor_properties(schema: Schema) -> dict[str, Any]:
 def _group(source: DbtSource, program: str) -> dict[str, Any]:
     group: dict[str, Any] = {"name": source.group, "description": f"What the program {program} reads."}
     if source.location is not None:
-        database, schema, _ = source.location
-        group |= {"database": database} if source.is_in_other_database else {}
-        group["schema"] = schema
+        group |= {"database": source.location[0]} if source.is_in_other_database else {}
+        group["schema"] = source.declared_schema
     return group | {"tables": []}
 
 
-def _table(source: DbtSource, tensors: Sequence[StoredTensor], program: str) -> dict[str, Any]:
+def _named(source: DbtSource, program: str) -> dict[str, Any]:
+    """The YAML of the name of one table of a source."""
+    identifier = {} if source.location is None else {"identifier": source.location[-1]}
+    return {"name": source.table, **identifier, "config": {"tags": [program]}}
+
+
+def _dictionary_table(entry: DbtDictionary, source: DbtSource, program: str, row_tests: RowTests) -> dict[str, Any]:
+    """The YAML of the table of a dictionary."""
+    columns = [row_tests.column(name, "not_null", "unique") for name in (INDEX_COLUMN, KEY_COLUMN)]
+    description = f"The dictionary {entry.dictionary.name}: keys, and the indices that stand for them."
+    return {**_named(source, program), "description": description, "columns": columns}
+
+
+def _table(source: DbtSource, tensors: Sequence[StoredTensor], program: str, row_tests: RowTests) -> dict[str, Any]:
     """The YAML of one table of a source, from the tensors that are read from it."""
-    table: dict[str, Any] = {"name": source.table}
-    if source.location is not None:
-        table["identifier"] = source.location[-1]
-    table["config"] = {"tags": [program]}
+    table = _named(source, program)
     if source.file is not None:
         table["config"]["meta"] = {"external_location": "'{}'".format(source.file.replace("'", "''"))}
     table["description"] = "Read as " + ", ".join(f"`{write_declaration(stored.tensor)}`" for stored in tensors) + "."
-    tests: list[dict[str, Any]] = []
+    tests: list[Test] = []
     columns: dict[str, dict[str, Any]] = {}
     for stored in tensors:
-        tests.append(_unique(stored.keys))
+        tests += row_tests.of_table(stored.keys)
+        is_only_key = len(stored.keys) == 1
         for column, position in zip(stored.keys, stored.decomposition.promoted, strict=True):
             keys = count_keys(stored.decomposition.tiles[position], stored.tensor.shape[position])
-            columns.setdefault(column, _key(column, None if column in stored.column_dictionaries else keys))
+            bound = None if column in stored.column_dictionaries else keys
+            columns.setdefault(column, row_tests.key_column(column, bound, is_only_key))
         if stored.value is not None:
-            columns.setdefault(stored.value, _column(stored.value, "not_null"))
+            columns.setdefault(stored.value, row_tests.column(stored.value, "not_null"))
     distinct = [test for number, test in enumerate(tests) if test not in tests[:number]]
-    return table | {"data_tests": distinct, "columns": list(columns.values())}
+    return table | _tests(distinct) | {"columns": list(columns.values())}
 
 
-def _unique(keys: Sequence[str]) -> dict[str, Any]:
-    return {"sparseeinsum.keys_are_unique": {"arguments": {"keys": list(keys)}}}
-
-
-def _key(name: str, keys: int | None) -> dict[str, Any]:
-    """A key column with `keys` possible values; None for natural keys, which have no bound."""
-    if keys is None:
-        return _column(name, "not_null")
-    return _column(name, "not_null", {"sparseeinsum.within_bound": {"arguments": {"bound": keys}}})
-
-
-def _column(name: str, *tests: str | dict[str, Any]) -> dict[str, Any]:
-    quoted = {} if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else {"quote": True}
-    return {"name": name, **quoted, "data_tests": list(tests)}
+def _tests(tests: Sequence[Test]) -> dict[str, Any]:
+    """The YAML of the tests of a table."""
+    return {"data_tests": list(tests)} if tests else {}

@@ -10,18 +10,32 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.plan_statements import write_sql
-from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.plans.plan_statements import write_statements
+from sparseeinsum.render.dialects import CITUS, DUCKDB, POSTGRESQL, Dialect
 from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
 from sparseeinsum.render.plain_sql.spelling import Spelling
+from sparseeinsum.render.statements import SqlStatement
+
+_OWN_DIALECTS = {name for dialect in (DUCKDB, POSTGRESQL, CITUS) for name in (dialect.name, *dialect.aliases)}
 
 
-def other_dialect(name: str) -> Dialect:
-    """The dialect of another engine by its name.
+def requested_dialect(own: Dialect, name: str | None) -> Dialect:
+    """The dialect in which a user asks for the SQL of a plan, by its name.
+
+    Args:
+        own: The dialect of the plan's database.
+        name: The name; None for the plan's own.
 
     Raises:
-        PlanError: There is none of that name.
+        PlanError: There is no dialect of that name, or the package runs on its engine, and the plan is not for it.
     """
+    if name is None or name.lower() in (own.name, *own.aliases):
+        return own
+    if name.lower() in _OWN_DIALECTS:
+        raise PlanError(
+            f"the plan reads tables of a database whose dialect is {own.name}; for SQL in {name}, "
+            "make the plan on such a database"
+        )
     if name.lower() not in OTHER_DIALECTS:
         close = difflib.get_close_matches(name.lower(), OTHER_DIALECTS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(OTHER_DIALECTS)}"
@@ -30,7 +44,12 @@ def other_dialect(name: str) -> Dialect:
 
 
 def plain_sql(plan: ProgramPlan, dialect: Dialect) -> str:
-    """The SQL text of a plan for another engine, with one statement for every output.
+    """The SQL text of a plan for another engine; see `plain_statements`."""
+    return write_statements(plain_statements(plan, dialect))
+
+
+def plain_statements(plan: ProgramPlan, dialect: Dialect) -> tuple[SqlStatement, ...]:
+    """The statements of a plan for another engine, one for every output, which return natural keys.
 
     Args:
         plan: A plan without arrays.
@@ -44,7 +63,9 @@ def plain_sql(plan: ProgramPlan, dialect: Dialect) -> str:
         _check_contract(definition.relation, dialect.plain)
     for name in plan.outputs:
         _check_layout(delivered_relation(plan.decomposed, name))
-    return write_sql(replace(plan.statements, dialect=replace(dialect, names_in=plan.dialect.name)), "cte")
+    own = replace(plan.statements, dialect=replace(dialect, names_in=plan.dialect.name))
+    statements = own.for_any_data()
+    return tuple(map(statements.with_natural_keys, statements.one_per_output()))
 
 
 def _check_contract(contract: Contract, spelling: Spelling) -> None:

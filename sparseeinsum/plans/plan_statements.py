@@ -184,4 +184,9 @@ def write_sql(statements: PlanStatements, style: str) -> str:
         rendered = general.in_tables(lambda name: exp.table_(exp.to_identifier(name)))  # quoted if it is a keyword
     else:
         raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
-    return "\n\n".join(f"{statements.with_natural_keys(statement).text};" for statement in rendered) + "\n"
+    return write_statements(map(statements.with_natural_keys, rendered))
+
+
+def write_statements(statements: Iterable[SqlStatement]) -> str:
+    """The text of statements, each of which ends in a semicolon and a line break."""
+    return "\n\n".join(f"{statement.text};" for statement in statements) + "\n"

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 from jinja2 import Environment
+from sqlglot import exp
 
 from sparseeinsum import assets
 
@@ -69,6 +70,35 @@ def _package(prefix: str) -> Environment:
     text = "".join(path.read_text() for path in sorted(assets.path("sql/dbt/macros").glob("*.sql")))
     macros |= vars(environment.from_string(text).module)
     return environment
+
+
+@dataclass(frozen=True)
+class PlainFiles:
+    """The queries of a program's models for another engine, and those of its tests, by the names of their files."""
+
+    models: dict[str, str]
+    tests: dict[str, str]
+
+
+def render_plain(project: Path, program: str, dialect: str) -> PlainFiles:
+    """All models and tests of a program for another engine, in which tables are in no schema."""
+
+    def identifier(name: str) -> str:
+        return exp.to_identifier(name, quoted=True).sql(dialect)
+
+    context = {
+        "source": lambda group, table: identifier(table),  # the identifier is the same
+        "ref": identifier,
+        "config": lambda **options: "",
+    }
+    models, tests = (
+        {
+            path.stem: Environment().from_string(path.read_text(), globals=context).render()  # SQL
+            for path in sorted((project / kind / program).glob("*.sql"))
+        }
+        for kind in ("models", "tests")
+    )
+    return PlainFiles(models, tests)
 
 
 def render(project: Path, program: str, prefix: str) -> dict[str, Rendered]:

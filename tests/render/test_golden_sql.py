@@ -4,12 +4,12 @@
 """
 
 import itertools
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from golden_files import check_golden_file
 from indexing import compress_wherever_possible, index_wherever_possible
 from numpy.typing import NDArray
 
@@ -33,10 +33,7 @@ DECOMPOSITIONS = [
 
 def check_golden(name: str, text: str) -> None:
     """Compare with the golden file, or write it."""
-    path = GOLDEN / f"{name}.sql"
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    check_golden_file(GOLDEN / f"{name}.sql", text)
 
 
 def check_result(db: se.Database, text: str, expected: NDArray[np.float64]) -> None:

@@ -1,7 +1,6 @@
 """SQL of plans without arrays gives numpy's results on engines without our functions, or an error; none is wrong."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,7 @@ from test_golden_sql import check_golden
 
 import sparseeinsum as se
 from bench.dialects import Comparison, Verdict, comparison, statements_of, tables_of
-from bench.other_engines import OTHER_ENGINES, OtherEngine, engines_here
+from bench.other_engines import OtherEngine
 from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
 
 BY_ENTRY = {"dim_0": 1, "dim_1": 1}
@@ -35,16 +34,6 @@ OF_FLOATS = """
 """
 OF_INTEGERS = "N ^ 2 | N * N - N | abs(N) | -N | sign(N) | mod(N, 3) | mod(N, N) | max(N, 2) | N >= 1 | where(B, N, -N)"
 AGGREGATES = ("sum", "max", "min", "any", "all", "logsumexp")
-
-
-@pytest.fixture(scope="module", params=OTHER_ENGINES)
-def other(request: pytest.FixtureRequest) -> Iterator[tuple[str, OtherEngine]]:
-    """An engine with its dialect; a test is skipped if its package is not installed."""
-    if request.param not in engines_here():
-        pytest.skip(f"the package {OTHER_ENGINES[request.param][1]} is not installed")
-    engine = engines_here()[request.param]()
-    yield request.param, engine
-    engine.close()
 
 
 def program_of(expressions: str) -> str:

@@ -160,7 +160,7 @@ def add_compile(subparsers: Commands) -> None:
     parser.add_argument(
         "--dialect",
         metavar="NAME",
-        help="SQL without arrays for tables of the same names in another engine, such as spark, sqlite or bigquery",
+        help="SQL or dbt models without arrays for tables of the same names in another engine, such as spark or sqlite",
     )
     parser.add_argument(
         "--dbt",

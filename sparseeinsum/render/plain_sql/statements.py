@@ -7,7 +7,7 @@ from sparseeinsum.render.plain_sql.spelling import Spelling, filled
 from sparseeinsum.statistics.columns import IS_TRUTH
 
 _NUMBERS = "range"  # the table function of the numbers from 0, and its column, as plans have it
-_DEFAULT_SCHEMAS = ("main", "public")  # of databases in which plans are made; engines have others
+DEFAULT_SCHEMAS = ("main", "public")  # of databases in which plans are made; engines have others
 
 
 def plain_text(statement: exp.Expr, dialect: str, spelling: Spelling) -> str:
@@ -57,7 +57,7 @@ def _replaced(node: exp.Expr, dialect: str, spelling: Spelling) -> exp.Expr:
             return exp.Max(this=part)
         case exp.Table(this=exp.Anonymous() | exp.GenerateSeries()):
             return _numbers(node, dialect, spelling)
-        case exp.Table(args={"db": exp.Identifier() as schema}) if schema.name in _DEFAULT_SCHEMAS:
+        case exp.Table(args={"db": exp.Identifier() as schema}) if schema.name in DEFAULT_SCHEMAS:
             node.set("db", None)
             node.set("catalog", None)
         case exp.IntDiv(this=dividend, expression=divisor):
