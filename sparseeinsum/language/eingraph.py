@@ -156,6 +156,7 @@ class Program:
         layouts: For every output whose left side promotes labels: its name, and these labels with their tiles.
         generated: Generated tensors, which statements read and no database stores.
         imported: Tensors that the program reads from tables; they hide stored tensors of the same names.
+        state: Tensors that a step of a loop replaces, each with the name of the result that replaces it.
     """
 
     einsums: tuple[EinSum, ...]
@@ -164,6 +165,7 @@ class Program:
     layouts: tuple[tuple[str, Promoted], ...] = ()
     generated: tuple[GeneratedTensor | IndexMap, ...] = ()
     imported: tuple[Import, ...] = ()
+    state: tuple[tuple[str, str], ...] = ()
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -182,6 +184,8 @@ class Program:
         """Program text that parses to an equal program; nested aggregates are statements of their own."""
         declarations = [*map(write_statement, self.imported), *map(_write_declaration, self.declared)]
         generated = {tensor.name: tensor for tensor in self.generated}
+        if self.state:
+            declarations.append(f"state {', '.join(name for name, _ in self.state)}")
         return "\n".join([*declarations, *(write_einsum(einsum, generated=generated) for einsum in self.einsums)])
 
 

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
+    STEP,
     TRANSPOSE,
     Expression,
     FunctionCall,
     MatrixName,
     SourceText,
+    TensorReference,
 )
 from sparseeinsum.operators.expressions import joined_in_halves
 
@@ -65,6 +67,17 @@ def _grouped(expression: Expression, depth: int) -> Expression:
     terms.append(current)
     grouped = [_grouped(term, depth + 1) for term in reversed(terms)]
     return joined_in_halves(grouped, lambda first, second: FunctionCall(operator, None, (first, second), first.at))
+
+
+def with_step(expression: Expression) -> Expression:
+    """An expression of a statement with labels, in which the name `step` alone is the scalar tensor step[]."""
+    match expression:
+        case MatrixName(name, at) if name == STEP:
+            return TensorReference(STEP, (), at=at)
+        case FunctionCall(_, _, arguments):
+            return replace(expression, arguments=tuple(map(with_step, arguments)))
+        case _:
+            return expression
 
 
 def check_labelled(expression: Expression, source: SourceText) -> None:

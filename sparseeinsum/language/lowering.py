@@ -1,7 +1,7 @@
 """Language: lowers program text, or its syntax trees, to a Program of EinSums."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,10 +15,12 @@ from sparseeinsum.language.parse_trees import Report, raise_error
 from sparseeinsum.language.program_files import read_source, read_statements
 from sparseeinsum.language.syntax import (
     NOWHERE,
+    STEP,
     Assignment,
     Declaration,
     Position,
     SourceText,
+    StateDeclaration,
     Statement,
     is_promoted,
 )
@@ -81,7 +83,9 @@ def lower(
     Raises:
         ParseError: A label, a name or a function is wrong.
     """
-    labelled = with_labels(statements, source, shapes, report)
+    states = [statement for statement in statements if isinstance(statement, StateDeclaration)]
+    others = [statement for statement in statements if not isinstance(statement, StateDeclaration)]
+    labelled = with_labels(others, source, _with_step(shapes) if states else shapes, report)
     assignments = [statement for statement in labelled if isinstance(statement, Assignment)]
     names = ProgramNames(source, labelled, parameters, report)
     if not assignments:
@@ -100,10 +104,32 @@ def lower(
         if isinstance(statement, Assignment):
             names.assigned.add(statement.target.tensor)
     read = {operand.tensor for einsum in einsums for operand in einsum.operands}
-    outputs = tuple(name for name in (a.target.tensor for a in assignments) if name not in read)
+    state = tuple(_states(states, names, report))
+    kept = {following for _, following in state}
+    outputs = tuple(name for name in (a.target.tensor for a in assignments) if name not in read or name in kept)
     layouts = tuple(_layouts(assignments, outputs))
     imported = tuple(names.imported.values())
-    return Program(tuple(einsums), tuple(declared), outputs, layouts, tuple(names.generated.values()), imported)
+    return Program(tuple(einsums), tuple(declared), outputs, layouts, tuple(names.generated.values()), imported, state)
+
+
+def _with_step(shapes: Shapes) -> Shapes:
+    """The same, with the number of the step as a scalar; a stored tensor of that name is hidden, as in a loop."""
+    return lambda name: () if name == STEP else shapes(name)
+
+
+def _states(states: Iterable[StateDeclaration], names: ProgramNames, report: Report) -> Iterator[tuple[str, str]]:
+    """The states, each with the name of its next value; those without one, or declared twice, are reported."""
+    seen: set[str] = set()
+    for state in states:
+        if state.next_value not in names.assigned:
+            problem = f"{state.tensor} is a state, but nothing assigns {state.next_value}, its next value"
+            report(names.error(f"{problem}; add a statement that does", state.at))
+        elif state.tensor in names.assigned or state.tensor in seen:
+            problem = "is assigned, too; only its next value is" if state.tensor in names.assigned else "stands twice"
+            report(names.error(f"the state {state.tensor} {problem}", state.at))
+        else:
+            seen.add(state.tensor)
+            yield state.tensor, state.next_value
 
 
 def _declare(declaration: Declaration, names: ProgramNames) -> DeclaredTensor:

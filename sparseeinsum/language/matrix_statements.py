@@ -26,6 +26,7 @@ from sparseeinsum.language.parse_trees import Report
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundExpression,
+    ComputingStatement,
     Declaration,
     Expression,
     FunctionCall,
@@ -37,7 +38,6 @@ from sparseeinsum.language.syntax import (
     NumberLiteral,
     Position,
     SourceText,
-    Statement,
     TensorReference,
     references,
     write_expression,
@@ -60,7 +60,7 @@ def no_shapes(_: str) -> None:
 
 
 def with_labels(
-    statements: Sequence[Statement], source: SourceText, shapes: Shapes, report: Report
+    statements: Sequence[ComputingStatement], source: SourceText, shapes: Shapes, report: Report
 ) -> tuple[LabelledStatement, ...]:
     """The statements, with labels for every tensor.
 
@@ -81,7 +81,7 @@ def with_labels(
 class _Labelling:
     """Adds labels to the statements of a program, whose declarations and assignments determine the axes of tensors."""
 
-    def __init__(self, statements: Sequence[Statement], source: SourceText, shapes: Shapes) -> None:
+    def __init__(self, statements: Sequence[ComputingStatement], source: SourceText, shapes: Shapes) -> None:
         self._statements = statements
         self._source = source
         self._shapes = shapes

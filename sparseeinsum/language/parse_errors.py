@@ -11,7 +11,7 @@ ALWAYS_ALLOWED = "_NEWLINE"  # the lexer always accepts line ends, some of which
 
 # How statements begin, each on a line of its own.
 _START_OF_STATEMENT = re.compile(
-    r"[ \t]*((tensor|param|include|matrix|vector|scalar)[ \t]|[A-Za-z_]\w*[ \t]*(\[[^\]=]*\][ \t]*)?=(?!=))"
+    r"[ \t]*((tensor|param|include|matrix|vector|scalar|state)[ \t]|[A-Za-z_]\w*[ \t]*(\[[^\]=]*\][ \t]*)?=(?!=))"
 )
 _TEXT_OR_COMMENT = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*")
 
@@ -39,6 +39,7 @@ _TERMINALS = {
     "EQUAL": "'='",
     "COLON": "':'",
     "NAME": "a name",
+    "PREVIOUS": "a name",
     "_BOUND": "a name",
     "RANGE": "a name",
     "INT": "a whole number",
@@ -72,6 +73,7 @@ _TERMINALS = {
     "TEXT": "a text in quotes",
     "_PARAMETER": "'param'",
     "_INCLUDE": "'include'",
+    "_STATE": "'state'",
 }
 
 

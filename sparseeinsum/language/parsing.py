@@ -12,7 +12,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from sparseeinsum.errors import ParseError, SparseEinsumError
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
-from sparseeinsum.language.expression_checks import check_labelled, with_limited_depth
+from sparseeinsum.language.expression_checks import check_labelled, with_limited_depth, with_step
 from sparseeinsum.language.index_syntax import affine_index, limit
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_trees import Report, expression_tree, parse_tree
@@ -34,6 +34,7 @@ from sparseeinsum.language.syntax import (
     Position,
     RangeExpression,
     SourceText,
+    StateDeclaration,
     Statement,
     TensorReference,
     is_promoted,
@@ -285,6 +286,8 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
             if name not in self._operands:
                 raise self._error(f"there is no operand {name}; there are {', '.join(self._operands)}", at)
             return TensorReference(name, (), at=at)
+        if names[0].type == "PREVIOUS":
+            raise self._error(f"{name} is a value of the step before, which only the condition of a loop knows", at)
         value = self._parameters.value(name)
         return MatrixName(name, at) if value is None else NumberLiteral(value, at)
 
@@ -366,7 +369,7 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def assignment(self, children: list[Any]) -> tuple[Statement]:
         target, value, limits = children
         assert isinstance(target, TensorReference)
-        value = with_limited_depth(value, self._source)
+        value = with_step(with_limited_depth(value, self._source))
         check_labelled(value, self._source)
         return (Assignment(target, value, limits or ()),)
 
@@ -387,6 +390,10 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def kinds(self, meta: Meta, tokens: list[Token]) -> tuple[Statement, ...]:
         kind, *names = map(str, tokens)
         return tuple(MatrixDeclaration(name, kind, self.position(meta)) for name in names)
+
+    @v_args(meta=True)
+    def state(self, meta: Meta, tokens: list[Token]) -> tuple[Statement, ...]:
+        return tuple(StateDeclaration(str(name), self.position(meta)) for name in tokens)
 
 
 def _unquoted(token: Token) -> str:

@@ -146,6 +146,8 @@ Expression = (
 # Operators of linear algebra, as functions; no call in program text can have these names.
 MATRIX_PRODUCT, TRANSPOSE = "@", ".T"
 
+STEP = "step"  # the scalar tensor with the number of the present step of a loop, from 0
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
@@ -168,6 +170,19 @@ class MatrixDeclaration:
     tensor: str
     kind: str
     at: Position = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StateDeclaration:
+    """state NAME: a tensor that every step of a loop replaces, by the tensor next_NAME."""
+
+    tensor: str
+    at: Position = field(default=NOWHERE, compare=False)
+
+    @property
+    def next_value(self) -> str:
+        """The name of the tensor with the values of the next step."""
+        return f"next_{self.tensor}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +222,8 @@ class Import:
 
 
 LabelledStatement = Assignment | Declaration | Import
-Statement = LabelledStatement | MatrixAssignment | MatrixDeclaration
+ComputingStatement = LabelledStatement | MatrixAssignment | MatrixDeclaration
+Statement = ComputingStatement | StateDeclaration
 
 # Macros that aggregate the labels in their brackets, as in mean[j](...); others keep them, as in softmax[j](...).
 AGGREGATING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax", "argmin"})

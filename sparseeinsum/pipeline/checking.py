@@ -14,7 +14,7 @@ from sparseeinsum.language.names import names_read
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.scalar import axis_bounds_of
-from sparseeinsum.language.syntax import NOWHERE, Assignment, Import, Position, SourceText
+from sparseeinsum.language.syntax import NOWHERE, STEP, Assignment, Import, Position, SourceText, StateDeclaration
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.storage.program_inputs import shapes_in, stored_inputs
 
@@ -69,7 +69,9 @@ class _Check:
             if isinstance(statement, Assignment)
         }
         self._declared = {
-            statement.tensor: statement.at for statement in self._statements if not isinstance(statement, Assignment)
+            statement.tensor: statement.at
+            for statement in self._statements
+            if not isinstance(statement, Assignment | StateDeclaration)
         }
         self._imported = {
             statement.tensor: statement.at for statement in self._statements if isinstance(statement, Import)
@@ -118,9 +120,12 @@ class _Check:
                 first.setdefault(name, at)
 
         def report(name: str, error: SparseEinsumError) -> None:
-            self._add(str(error), self._imported.get(name) or first.get(name, NOWHERE))
+            if not (name == STEP and program.state):
+                self._add(str(error), self._imported.get(name) or first.get(name, NOWHERE))
 
-        return {name: stored.tensor for name, stored in stored_inputs(program, engine, report).stored.items()}
+        step = {STEP: Tensor(STEP, (), "int64")} if program.state else {}
+        inputs = stored_inputs(program, engine, report).stored
+        return {name: stored.tensor for name, stored in inputs.items()} | step
 
     def _bind(self, program: Program, stored: dict[str, Tensor], engine: Engine | None) -> None:
         """Report labels, bounds and dtypes that do not fit; without a database, as far as the text declares them."""

@@ -29,7 +29,7 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, 
 from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.logs import timed
 from sparseeinsum.operators.user_aggregates import UserAggregate
-from sparseeinsum.pipeline.program_data import NOTHING_SUPPLIED, ProgramData, read_data
+from sparseeinsum.pipeline.program_data import ProgramData, read_data
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
@@ -44,6 +44,7 @@ from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
 from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
 from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.storage.program_inputs import NOTHING_SUPPLIED
 from sparseeinsum.storage.tensor_placement import machines_of
 
 _LOGGER = logging.getLogger(__name__)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from sparseeinsum.decompose.indexed_access import StoredOrder
 from sparseeinsum.decompose.memory_footprint import RunMemory, scan_needed_bytes, scanning_bytes, threads_within
@@ -28,8 +27,6 @@ from sparseeinsum.statistics.scan_cache import stored_in
 from sparseeinsum.storage.generated_tensors import generated_source, index_map_source, successor_source
 from sparseeinsum.storage.measuring import count_changed, measure_all
 from sparseeinsum.storage.program_inputs import stored_inputs
-
-NOTHING_SUPPLIED: Mapping[str, StoredTensor] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +84,8 @@ def read_data(
         DataError: The rows of a table are not a tensor.
         PlanError: The memory is too small to read a tensor in its stored layout.
     """
-    found = stored_inputs(program, engine)
-    stored = {**found.stored, **supplied}
+    found = stored_inputs(program, engine, supplied=supplied)
+    stored = dict(found.stored)
     generated = _Generated.of(program, stored)
     stored |= generated.stored
     memory = _with_room_for(stored, memory_for(engine, options))

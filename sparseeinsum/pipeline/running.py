@@ -1,6 +1,6 @@
 """Pipeline: runs plans; what makes a plan exact is checked on the data of every run."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -10,6 +10,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import OutOfMemoryError, deterministic_order, limited_memory
 from sparseeinsum.engines.retries import retried_context, with_retries
 from sparseeinsum.errors import EngineError, OutdatedPlanError, PlanError
+from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.language.user_functions import user_function
 from sparseeinsum.pipeline.replanning import planned_with_less
 from sparseeinsum.pipeline.run_options import RunOptions
@@ -30,7 +31,7 @@ from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, 
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.ownership import check_target
-from sparseeinsum.storage.program_inputs import stored_inputs
+from sparseeinsum.storage.program_inputs import NOTHING_SUPPLIED, stored_inputs
 from sparseeinsum.storage.row_versions import row_versions
 
 Value = TypeVar("Value")
@@ -124,21 +125,21 @@ def _running(plan: ProgramPlan, engine: Engine, options: RunOptions, is_reading:
 
 
 def current_inputs(
-    plan: ProgramPlan, engine: Engine, supplied: Collection[str] = frozenset()
+    plan: ProgramPlan, engine: Engine, supplied: Mapping[str, StoredTensor] = NOTHING_SUPPLIED
 ) -> Mapping[str, MeasuredTensor]:
     """The inputs of a plan as they are now; only those whose rows have changed are scanned.
 
     Args:
         plan: The plan.
         engine: The database.
-        supplied: Names of inputs that the caller supplies and checks; they are returned as they were.
+        supplied: Inputs that the caller supplies and checks, by name; they are returned as they were.
 
     Raises:
         PlanError: A function of the user was replaced.
         OutdatedPlanError: An input was replaced, or has changed so that the plan may no longer be exact.
     """
     check_functions(plan)
-    for name, stored in stored_inputs(plan.program, engine).stored.items():
+    for name, stored in stored_inputs(plan.program, engine, supplied=supplied).stored.items():
         if name not in supplied and stored != plan.inputs[name].stored:
             raise OutdatedPlanError(f"tensor {name} was defined anew since the plan was made; plan again")
     stored_tensors = {name: stored for name, stored in stored_of(plan.inputs).items() if name not in supplied}

@@ -17,6 +17,7 @@ greatest index in all tables that share a label with it.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -43,6 +44,8 @@ from sparseeinsum.storage.table_comments import tensor_from_comment
 from sparseeinsum.storage.table_names import table_of_relation
 from sparseeinsum.storage.tensor_description import TensorDescription
 
+NOTHING_SUPPLIED: Mapping[str, StoredTensor] = MappingProxyType({})
+
 _AxisPosition = tuple[str, int]  # the name of a tensor and the position of one of its axes
 
 
@@ -67,13 +70,19 @@ class ProgramInputs:
     column_types: dict[str, tuple[str, ...]]
 
 
-def stored_inputs(program: Program, engine: Engine, report: Report = _raise_error) -> ProgramInputs:
+def stored_inputs(
+    program: Program,
+    engine: Engine,
+    report: Report = _raise_error,
+    supplied: Mapping[str, StoredTensor] = NOTHING_SUPPLIED,
+) -> ProgramInputs:
     """Return the tensors that a program reads; every name is looked up once.
 
     Args:
         program: The program.
         engine: The engine of the tensors.
         report: Called for a tensor that cannot be read; if it does not raise, the tensor is left out.
+        supplied: Relations that are read in place of stored tensors, by their names; they are returned as they are.
 
     Raises:
         CatalogueError: There is no such tensor, and no table that can be read as one; or no such table or column.
@@ -86,6 +95,8 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _raise_erro
     tensors: dict[str, StoredTensor] = {}
     tables: dict[str, _TableInput] = {}
     for name in program.inputs:
+        if name in supplied:
+            continue
         try:
             statement = imported.get(name)
             if statement is None:
@@ -99,6 +110,7 @@ def stored_inputs(program: Program, engine: Engine, report: Report = _raise_erro
         except SparseEinsumError as error:
             report(name, error)
     check_readable(engine, tensors.values())
+    tensors |= {name: supplied[name] for name in program.inputs if name in supplied}
     bounds = _bounds(program, tensors, tables, engine) if tables else {}
     column_types: dict[str, tuple[str, ...]] = {}
     for name, table in tables.items():
