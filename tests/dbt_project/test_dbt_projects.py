@@ -105,3 +105,31 @@ def test_on_postgresql(folder: Path, postgres_python: postgres_server.PostgresSe
         (built,) = run_commands(folder, [*building, "--select", "linking"], POSTGRES_HOST=str(server.folder))
         assert built.success, built
         assert dict(connection.execute("SELECT j, val FROM linking").fetchall()) == linking()
+
+
+def test_models_for_another_engine(folder: Path) -> None:
+    """The SQL for Trino is that of DuckDB, too, as far as this program needs it; tests run before the model."""
+    compiling = [
+        "sparseeinsum",
+        "compile",
+        "--database",
+        "web.duckdb",
+        "--text",
+        "Y[i, k] = sum(links[i, j] * links[j, k])",
+    ]
+    building = ["dbt", "build", "--select", "tag:paths"]
+    for_trino = [*compiling, "--dbt", ".", "--name", "paths", "--dialect", "trino"]
+    done = run_commands(folder, ["dbt", "deps"], ["dbt", "seed"], for_trino, building)
+    assert [response.success for response in done] == [True] * 4, done
+    weights, paths = np.zeros((40, 40)), np.zeros((40, 40))
+    weights[LINKS[:, 0].astype(int), LINKS[:, 1].astype(int)] = LINKS[:, 2]
+    with duckdb.connect(str(folder / "web.duckdb")) as connection:
+        rows = connection.execute("SELECT i, k, val FROM paths_y").fetchnumpy()
+        paths[rows["i"], rows["k"]] = rows["val"]
+        np.testing.assert_allclose(paths, weights @ weights, rtol=1e-12)
+        connection.execute("INSERT INTO links VALUES (40, 0, 1)")
+    (refused,) = run_commands(folder, building)
+    assert not refused.success
+    assert "Got 1 result" in refused.messages["paths_links_is_as_planned"]
+    with duckdb.connect(str(folder / "web.duckdb")) as connection:  # the model was skipped
+        assert connection.execute("SELECT COUNT(*) FROM paths_y").fetchall() == [(np.count_nonzero(paths),)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import sqlglot
 import yaml
 from golden_files import check_golden_file
 from hypothesis import HealthCheck, Phase, given, settings
@@ -214,6 +215,9 @@ def test_files_are_as_reviewed(own: se.Database, project: Path, dialect: str) ->
     paths = own.write_dbt(plan, project, "prog", dialect=dialect.upper())
     text = "\n".join(f"-- {path.relative_to(project).as_posix()}\n{path.read_text()}" for path in paths)
     check_golden_file(GOLDEN / f"{dialect}.txt", text)
+    files = render_plain(project, "prog", dialect)
+    for query in (*files.models.values(), *files.tests.values()):
+        assert sqlglot.parse_one(query, read=dialect).sql(dialect) != ""
 
 
 class TestReferences:
