@@ -74,4 +74,4 @@ def _forms_groups(definition: Definition) -> bool:
 
 def _table_seconds(step: Step, model: CostModel) -> float:
     name, tiles = step.einsum.output.tensor, step.result.tiles
-    return _TABLE_SECONDS + model.tuples(name, tiles) * model.tuple_bytes(name, tiles) * _TABLE_SECONDS_PER_BYTE
+    return _TABLE_SECONDS + model.sizes.relation_bytes(name, tiles) * _TABLE_SECONDS_PER_BYTE

@@ -214,7 +214,8 @@ class _Placer:
     def _all_keys(self, schema: Schema, distribution: Distribution) -> Materialized:
         """All keys of a schema in a table that is distributed as relations of that schema."""
         all_keys = Materialized(AllKeys(schema), 0, 1, distribution)
-        size = self.model.tuples(schema.tensor.name, schema.decomposition.tiles) * keys_bytes(schema.decomposition)
+        tuples = self.model.sizes.tuples(schema.tensor.name, schema.decomposition.tiles)
+        size = tuples * keys_bytes(schema.decomposition)
         self.transferred[all_keys] = transfer_bytes(size, Central(), distribution, self.costs.cluster)
         return all_keys
 

@@ -175,7 +175,7 @@ def price_choices(
         for operand in einsum.operands:
             required = reference_tiles(einsum, operand, choice)
             current = tiles_of.get(operand.tensor, required)
-            repartition = model.repartition(operand.tensor, current, required, cost.reads)
+            repartition = model.repartitions.cheapest(operand.tensor, current, required, cost.reads)
             reading += repartition.work
             if repartition.passes is not None:
                 # It goes into a table, which every other reader of this decomposition shares.
@@ -187,7 +187,7 @@ def price_choices(
         steps.append(Step(einsum, choice, cost, *(work.seconds(model.constants) for work in works)))
     delivered = {name: layouts.get(name, Decomposition(tiles_of[name])) for name in model.graph.outputs}
     for name, layout in delivered.items():
-        repartitions.setdefault((name, layout), model.repartition(name, tiles_of[name], layout.tiles))
+        repartitions.setdefault((name, layout), model.repartitions.cheapest(name, tiles_of[name], layout.tiles))
     delivery = sum((repartitions[output].work for output in delivered.items()), Work())
     seconds = delivery.seconds(model.constants)
     work = total + delivery

@@ -69,7 +69,7 @@ def _later_seconds(plan: DecomposedGraph) -> dict[str, float]:
 
 def _table_seconds(step: Step, model: CostModel) -> float:
     name, tiles = step.einsum.output.tensor, step.result.tiles
-    return _TABLE_SECONDS + model.tuples(name, tiles) * model.tuple_bytes(name, tiles) * _TABLE_SECONDS_PER_BYTE
+    return _TABLE_SECONDS + model.sizes.relation_bytes(name, tiles) * _TABLE_SECONDS_PER_BYTE
 
 
 def possible_times(model: CostModel) -> dict[str, float]:

@@ -140,7 +140,7 @@ class SearchTask:
             return 0.0
         cost = self._moves.get((tensor, before, after, reads))
         if cost is None:
-            cost = self.model.repartition_cost(tensor, before, after, reads)
+            cost = self.model.repartitions.seconds(tensor, before, after, reads)
             self._moves[tensor, before, after, reads] = cost
         return cost
 
@@ -152,7 +152,7 @@ class SearchTask:
         def price(tiles: Choice, after: Choice, reads: int) -> float:
             return self.repartition_seconds(tensor, tiles, after, reads)
 
-        return repartition_table(before, required, partial(self.model.repartition_price_key, tensor), price)
+        return repartition_table(before, required, partial(self.model.repartitions.price_key, tensor), price)
 
 
 def task_of(

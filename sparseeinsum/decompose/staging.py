@@ -77,7 +77,7 @@ def _detects_nonfinite(name: str, model: CostModel) -> bool:
 def _fits_in_statement(step: Step, model: CostModel) -> bool:
     """Whether a statement may hold the whole result in memory."""
     name, tiles = step.einsum.output.tensor, step.result.tiles
-    return model.tuples(name, tiles) * model.tuple_bytes(name, tiles) <= model.memory.largest_relation_bytes
+    return model.sizes.relation_bytes(name, tiles) <= model.memory.largest_relation_bytes
 
 
 def _takes_much_memory(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:

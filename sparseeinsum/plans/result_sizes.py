@@ -28,7 +28,7 @@ class ResultSizes:
 def step_sizes(model: CostModel, step: Step) -> ResultSizes:
     """The expected sizes of the result of `step`."""
     name, tiles = step.einsum.output.tensor, step.result.tiles
-    return ResultSizes(model.tuples(name, tiles), model.tuple_bytes(name, tiles))
+    return ResultSizes(model.sizes.tuples(name, tiles), model.sizes.tuple_bytes(name, tiles))
 
 
 def result_sizes(plan: ProgramPlan, name: str) -> ResultSizes:
@@ -41,4 +41,4 @@ def result_sizes(plan: ProgramPlan, name: str) -> ResultSizes:
 def delivered_bytes(plan: ProgramPlan, name: str) -> float:
     """The expected bytes of the output `name` in the layout in which it is delivered."""
     model, tiles = plan.alternatives.model, plan.decomposed.layouts[name].tiles
-    return model.tuples(name, tiles) * model.tuple_bytes(name, tiles)
+    return model.sizes.relation_bytes(name, tiles)

@@ -301,18 +301,18 @@ class TestRepartition:
 
     def test_repartition_slices_and_stacks(self) -> None:
         """From rows by the first axis to rows by the second, through single entries: 155.37 tuples by equation 7."""
-        work = self.model(DISTRIBUTED).repartition_work("A", (1, 0, 0), (0, 1, 0))
+        work = self.model(DISTRIBUTED).repartitions.work("A", (1, 0, 0), (0, 1, 0))
         tuples = 2 * 155.373967970314 - 10 - 20
         assert work.tuples == pytest.approx(tuples, rel=1e-9)
         assert work.bytes_moved == pytest.approx(tuples * (16 + 8 * 30), rel=1e-9)
 
     def test_to_single_entries_only_slices(self) -> None:
-        assert self.model(DISTRIBUTED).repartition_work("A", (0, 0, 0), (1, 1, 1)) == Work(299, 299 * 32)
-        assert self.model(EMBEDDED).repartition_work("A", (0, 0, 0), (1, 1, 1)) == Work(6000, 300 * 32, operators=1)
+        assert self.model(DISTRIBUTED).repartitions.work("A", (0, 0, 0), (1, 1, 1)) == Work(299, 299 * 32)
+        assert self.model(EMBEDDED).repartitions.work("A", (0, 0, 0), (1, 1, 1)) == Work(6000, 300 * 32, operators=1)
 
     def test_to_one_array_only_stacks(self) -> None:
-        assert self.model(DISTRIBUTED).repartition_work("A", (1, 1, 1), (0, 0, 0)) == Work(299, 299 * 32)
-        assert self.model(EMBEDDED).repartition_work("A", (1, 1, 1), (0, 0, 0)) == Work(
+        assert self.model(DISTRIBUTED).repartitions.work("A", (1, 1, 1), (0, 0, 0)) == Work(299, 299 * 32)
+        assert self.model(EMBEDDED).repartitions.work("A", (1, 1, 1), (0, 0, 0)) == Work(
             300, 8 * 6000, hashed_tuples=300, operators=1
         )
 
@@ -320,7 +320,7 @@ class TestRepartition:
     def test_repartitions_cost_more_than_none(self, accounting: Accounting) -> None:
         model = self.model(accounting)
         for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
-            cost = model.repartition_cost("A", before, after)
+            cost = model.repartitions.seconds("A", before, after)
             assert cost == 0 if before == after else cost > 0
 
     def test_repartitions_of_estimated_results_cost_no_less_than_0(self) -> None:
@@ -329,4 +329,4 @@ class TestRepartition:
         text = "W[i, k, j] = A[i, k] * B[j]\nV[k, i] = sum(W[i, k, j] * B[j])\nX[i, k, j] = W[i, k, j] * V[k, i]"
         model = model_of(text, statistics)
         for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
-            assert model.repartition_cost("X", before, after) >= 0
+            assert model.repartitions.seconds("X", before, after) >= 0

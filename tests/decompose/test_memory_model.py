@@ -115,15 +115,15 @@ class TestMemory:
 
     def test_a_tensor_is_stacked_in_passes(self) -> None:
         model = model_of("B[i, j] = 2 * A[i, j]", {"A": dense_statistics((50_000, 300))})
-        at_once = model.repartition("A", (1, 1), (1, 0))
+        at_once = model.repartitions.cheapest("A", (1, 1), (1, 0))
         assert at_once.passes is None
-        assert at_once.work == model.repartition_work("A", (1, 1), (1, 0))
-        move = limited(model, 200_000_000).repartition("A", (1, 1), (1, 0))
+        assert at_once.work == model.repartitions.work("A", (1, 1), (1, 0))
+        move = limited(model, 200_000_000).repartitions.cheapest("A", (1, 1), (1, 0))
         assert move.passes is not None
         assert (move.passes.label, move.is_possible) == ("dim_0", True)
         states = ENGINE_MARGINS.states * move.states_bytes
         assert states <= 200_000_000 - move.vector_bytes < states * move.passes.count
-        assert not limited(model, 200_000_000).repartition("A", (1, 1), (0, 0)).is_possible
+        assert not limited(model, 200_000_000).repartitions.cheapest("A", (1, 1), (0, 0)).is_possible
 
     def test_error_names_the_smallest_sufficient_limit(self) -> None:
         model = model_of(PRODUCT, OPERANDS)

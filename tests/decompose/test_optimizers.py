@@ -264,10 +264,10 @@ def greedy_choices(problem: Problem) -> dict[str, Choice]:
         seconds = model.vertex_cost(einsum, choice).seconds
         for operand in einsum.operands:
             expected = reference_tiles(einsum, operand, choice)
-            seconds += model.repartition_cost(operand.tensor, produced.get(operand.tensor, expected), expected)
+            seconds += model.repartitions.seconds(operand.tensor, produced.get(operand.tensor, expected), expected)
         name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
         layout = problem.layouts.get(name)
-        return seconds + (0 if layout is None else model.repartition_cost(name, tiles, layout.tiles))
+        return seconds + (0 if layout is None else model.repartitions.seconds(name, tiles, layout.tiles))
 
     for einsum in model.graph.einsums:
         choices = itertools.product((DEMOTED, 1), repeat=len(einsum.labels))

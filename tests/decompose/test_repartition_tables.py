@@ -13,6 +13,7 @@ from random_runs import random_runs
 
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.repartition_costs import RepartitionCosts
 from sparseeinsum.decompose.search_tasks import SearchTask
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -35,18 +36,18 @@ def test_costs_in_a_table_equal_single_costs(data: st.DataObject) -> None:
     tiles = list(itertools.product((0, 1, 2, 4), repeat=len(shape)))[:: data.draw(st.integers(1, 5))]
     expected = [(tile, data.draw(st.integers(1, 3))) for tile in tiles]
     costs = task.repartition_costs("A", tiles, expected)
-    alone = [[task.model.repartition_cost("A", one, *other) for other in expected] for one in tiles]
+    alone = [[task.model.repartitions.seconds("A", one, *other) for other in expected] for one in tiles]
     np.testing.assert_array_equal(costs, alone)
 
 
 def test_changes_of_equal_sizes_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     priced = []
 
-    def counted(model: CostModel, tensor: str, *change: object) -> float:
+    def counted(costs: RepartitionCosts, tensor: str, *change: object) -> float:
         priced.append(change)
         return 1.0
 
-    monkeypatch.setattr(CostModel, "repartition_cost", counted)
+    monkeypatch.setattr(RepartitionCosts, "seconds", counted)
     tiles = list(itertools.product((0, 1), repeat=8))
     table = task_of((2,) * 8, 256, math.inf).repartition_costs("A", tiles, [(tile, 1) for tile in tiles])
     assert len(priced) < 1000 < table.size == 1 << 16

@@ -4,7 +4,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evaluated_programs import evaluations_of
 
@@ -15,6 +15,7 @@ from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise, search_space
+from sparseeinsum.decompose.repartition_costs import RepartitionCosts
 from sparseeinsum.decompose.search_tasks import Candidate, SearchTask
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.binding import bind
@@ -162,31 +163,46 @@ def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
 
 
 @dataclass(frozen=True)
-class PricedByHand(CostModel):
-    """Random costs, independent of sizes: of every choice, and of every change of tiles.
-
-    Attributes:
-        seed: Determines the costs.
-        endless: The share of the costs that are infinite.
-    """
+class RandomPrices:
+    """Numbers between 0 and 1, the same for the same arguments; a share of them is infinite."""
 
     seed: int = 0
     endless: float = 0
 
-    def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
-        seconds = 10 ** self._draw(einsum.output.tensor, choice)
-        return VertexCost(0, 0, Work(), Work(), Work(), seconds, Absence(JoinKind.INNER, ()), None)
-
-    def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
-        return 0.0 if before == after else self._draw(tensor, before, after)
-
-    def repartition_price_key(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
-        return tiles
-
-    def _draw(self, *of: object) -> float:
-        """A number between 0 and 1, or infinity; the same for the same arguments."""
+    def draw(self, *of: object) -> float:
         drawn = random.Random(f"{self.seed} {of}").random()
         return math.inf if drawn < self.endless else drawn
+
+
+@dataclass(frozen=True)
+class RepartitionsPricedByHand(RepartitionCosts):
+    """Random costs of every change of tiles, independent of sizes."""
+
+    prices: RandomPrices
+
+    def seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
+        return 0.0 if before == after else self.prices.draw(tensor, before, after)
+
+    def price_key(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
+        return tiles
+
+
+@dataclass(frozen=True)
+class PricedByHand(CostModel):
+    """Random costs, independent of sizes: of every choice, and of every change of tiles."""
+
+    prices: RandomPrices = field(default_factory=RandomPrices)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        costs = RepartitionsPricedByHand(
+            self.graph, self.sizes, self.constants, self.accounting, self.memory, self.prices
+        )
+        object.__setattr__(self, "repartitions", costs)
+
+    def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
+        seconds = 10 ** self.prices.draw(einsum.output.tensor, choice)
+        return VertexCost(0, 0, Work(), Work(), Work(), seconds, Absence(JoinKind.INNER, ()), None)
 
 
 TILES = (DEMOTED, 1, 4)
@@ -206,9 +222,9 @@ class Priced:
             seconds += model.vertex_cost(einsum, choice).seconds
             for operand in einsum.operands:
                 needed = reference_tiles(einsum, operand, choice)
-                seconds += model.repartition_cost(operand.tensor, tiles.get(operand.tensor, needed), needed)
+                seconds += model.repartitions.seconds(operand.tensor, tiles.get(operand.tensor, needed), needed)
             tiles[name] = result_tiles(einsum, choice)
-            seconds += model.repartition_cost(name, tiles[name], self.task.layouts.get(name, tiles[name]))
+            seconds += model.repartitions.seconds(name, tiles[name], self.task.layouts.get(name, tiles[name]))
         return seconds
 
     def all_plans(self) -> list[Candidate]:
@@ -234,7 +250,7 @@ def priced_by_hand(is_tree: bool, count: int, endless: float = 0) -> Iterator[Pr
         layouts = {name: tiles[name] for name in graph.outputs if rng.random() < 0.7}
         yield Priced(
             SearchTask(
-                PricedByHand(graph, {}, {}, CONSTANTS, seed=seed, endless=endless),
+                PricedByHand(graph, {}, {}, CONSTANTS, prices=RandomPrices(seed, endless)),
                 choices,
                 stored,
                 layouts,

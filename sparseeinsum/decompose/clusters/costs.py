@@ -133,5 +133,5 @@ class TransferCosts:
 
 def volume_of(model: CostModel, tensor: str, tiles: Choice) -> Volume:
     """Expected volume of all tuples of a tensor in a decomposition, given as the tiles of its axes."""
-    tuples = model.tuples(tensor, tiles)
+    tuples = model.sizes.tuples(tensor, tiles)
     return Volume(tuples, tuples * row_bytes(model.graph.tensors[tensor], Decomposition(tiles)))

@@ -56,7 +56,7 @@ def volume_of_partials(
 ) -> Volume:
     """Expected volume of the partial results that a strategy combines."""
     name, tiles = einsum.output.tensor, result_tiles(einsum, choice)
-    groups, joined = model.tuples(name, tiles), model.vertex_cost(einsum, choice).joined
+    groups, joined = model.sizes.tuples(name, tiles), model.vertex_cost(einsum, choice).joined
     if strategy.gathers:
         size_bytes = part_bytes(model.graph.tensors[name], Decomposition(tiles))
         partials = expected_partials(groups, joined, cluster.shards)

@@ -56,10 +56,10 @@ class WorkersCostModel(CostModel):
         read = 0.0
         moved = zip(operands, decomposed.operands, absence.dense, shares.operands, strict=True)
         for operand, tiles, dense, (_, share) in moved:
-            sizes = self._operand_sizes(operand, tiles, dense)
+            sizes = self.sizes.operand(operand, tiles, dense)
             read += share * sizes.tuples * sizes.tuple_bytes
         name, tiles = decomposed.name, decomposed.result
-        written = shares.result * self.tuples(name, tiles) * self.tuple_bytes(name, tiles)
+        written = shares.result * self.sizes.relation_bytes(name, tiles)
         join = cost.join.times(shares.busiest) + Work(bytes_moved=read)
         aggregation = cost.aggregation.times(shares.busiest) + Work(bytes_moved=written)
         filling = cost.filling.times(shares.busiest)

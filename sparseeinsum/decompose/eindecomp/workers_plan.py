@@ -122,7 +122,7 @@ def _plan_floats(model: CostModel, plan: DecomposedGraph) -> dict[str, float]:
 
 def _floats(model: CostModel, tensor: str, tiles: Choice) -> float:
     """The floats of all tuples of a tensor, including keys."""
-    return model.tuples(tensor, tiles) * model.tuple_bytes(tensor, tiles) / FLOAT_BYTES
+    return model.sizes.relation_bytes(tensor, tiles) / FLOAT_BYTES
 
 
 def _vectors(alternatives: Alternatives, einsum: EinSum, workers: int) -> tuple[Choice, ...]:

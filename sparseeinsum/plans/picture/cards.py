@@ -196,7 +196,7 @@ class Deck:
         stored = decomposed.inputs[operand.tensor] if producer is None else producer.result
         read = reference_tiles(step.einsum, operand, step.choice)
         tiles = promoted_tiles(step.einsum, step.choice)
-        work = model.repartition_work(operand.tensor, stored.tiles, read)
+        work = model.repartitions.work(operand.tensor, stored.tiles, read)
         if stored.tiles == read:
             self.links.append(Link(operand.tensor, name, weight))
             return
@@ -213,7 +213,7 @@ class Deck:
         step = decomposed.step_of(name)
         assert step is not None
         layout = decomposed.layouts[name]
-        work = model.repartition_work(name, step.result.tiles, layout.tiles)
+        work = model.repartitions.work(name, step.result.tiles, layout.tiles)
         schema = Schema(decomposed.graph.tensors[name], layout)
         lines = [Line((("result ", ""), (name, "name"))), plain(write_relation(schema))]
         if layout != step.result:

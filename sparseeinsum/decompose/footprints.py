@@ -1,0 +1,114 @@
+"""Decompose: the memory that the EinSums of a graph take for arrays, for states, and for operands kept in memory."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.compressed_access import CompressedSizes, RowOrder, count_indices
+from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, Kernel
+from sparseeinsum.decompose.graph_sizes import GraphSizes
+from sparseeinsum.decompose.indexed_access import ResidentSizes
+from sparseeinsum.decompose.memory_footprint import STATE_OVERHEAD_BYTES, Footprint, KernelArrays
+from sparseeinsum.decompose.vertex_costs import VertexCost
+from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.language.tensors import DEMOTED, count_keys
+from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
+from sparseeinsum.semantics.exactness import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Footprints:
+    """The memory of the EinSums of a graph.
+
+    Attributes:
+        graph: The EinSums.
+        sizes: The sizes of their tensors.
+        evaluations: The exact evaluations of every EinSum.
+    """
+
+    graph: EinGraph
+    sizes: GraphSizes
+    evaluations: Mapping[str, Evaluation]
+    _known_kernels: dict[str, Kernel] = field(default_factory=dict, init=False, repr=False)
+
+    def compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
+        """Sizes of the operands that are ordered by row, in the order of `cost`."""
+        einsum = decomposed.einsum
+        for index in cost.compressed:
+            order = RowOrder.of(einsum, decomposed.promoted, cost.compressed, index)
+            operand, dense = einsum.operands[index], cost.absence.dense[index]
+            sizes = self.sizes.operand(operand, decomposed.operands[index], dense)
+            yield CompressedSizes(count_indices(order.rows, einsum, self.graph), sizes.tuples)
+
+    def memory_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> int:
+        """Bytes of the operands of an EinSum that a statement keeps in memory."""
+        compressed = sum([sizes.size_bytes for sizes in self.compressed(decomposed, cost)])
+        resident = 0 if cost.indexed is None else self.resident(decomposed, cost.indexed).size_bytes
+        return resident + math.ceil(compressed)
+
+    def resident(self, decomposed: DecomposedEinSum, index: int) -> ResidentSizes:
+        """Sizes of an operand, by its number, if it is kept in memory with all its tuples."""
+        name, tiles = decomposed.einsum.operands[index].tensor, decomposed.operands[index]
+        tuples = math.prod(map(count_keys, tiles, self.graph.tensors[name].shape))
+        return ResidentSizes(self.sizes.tuples(name, tiles), tuples * self.sizes.tuple_bytes(name, tiles))
+
+    def kernel(self, einsum: EinSum) -> Kernel:
+        """What the costs of all choices of an EinSum need; cached."""
+        name = einsum.output.tensor
+        kernel = self._known_kernels.get(name)
+        if kernel is None:
+            kernel = Kernel.of(einsum, self.graph, self.evaluations[name].computed_in)
+            self._known_kernels[name] = kernel
+        return kernel
+
+    def footprint(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Footprint:
+        """The memory that an EinSum takes in one pass, with absent tuples treated as in `cost`."""
+        einsum = decomposed.einsum
+        bounds = zip(einsum.labels, decomposed.choice, self.kernel(einsum).bounds, strict=True)
+        keys = {label: count_keys(tile, bound) for label, tile, bound in bounds if tile != DEMOTED}
+        item_bytes = ITEM_BYTES[self.evaluations[decomposed.name].computed_in]
+        result_bytes = self._array_bytes(decomposed.name, decomposed.result, item_bytes)
+        # A sum of products adds to its groups in place, and has no result a row.
+        adds_in_place = self.kernel(einsum).is_multilinear and decomposed.is_grouped and not cost.compressed
+        read = tuple(
+            [
+                KernelArrays(
+                    {label: keys[label] for label in operand.labels if label in keys},
+                    self._array_bytes(operand.tensor, tiles, item_bytes),
+                )
+                for index, (operand, tiles) in enumerate(zip(einsum.operands, decomposed.operands, strict=True))
+                if index != cost.indexed  # that one is not copied into vectors
+            ]
+        )
+        read_labels = {label for operand in einsum.operands for label in operand.labels}
+        has_states = decomposed.is_grouped and not self._has_engine_states(decomposed) and not cost.compressed
+        return Footprint(
+            read,
+            returned=() if adds_in_place else (KernelArrays(keys, result_bytes),),
+            states=cost.tuples if cost.tuples < cost.joined / 2 else cost.joined,  # T_agg stops at half of the pairs
+            all_states=cost.joined,
+            state_bytes=result_bytes if has_states else 0,
+            resident_bytes=self.memory_bytes(decomposed, cost),
+            kept_bytes=self._kept_bytes(decomposed),
+            keys={label: keys[label] for label in einsum.output.labels if label in keys and label in read_labels},
+        )
+
+    def _array_bytes(self, tensor: str, tiles: Choice, computed_item_bytes: int) -> int:
+        """Bytes of the array in one tuple of a tensor, as stored or as computed with, if larger."""
+        item_bytes = max(ITEM_BYTES[self.graph.tensors[tensor].dtype], computed_item_bytes)
+        return self.sizes.of(tensor, tiles).elements * item_bytes
+
+    def _kept_bytes(self, decomposed: DecomposedEinSum) -> float:
+        """Bytes of the operands and the result of an EinSum, if all of them are in tables or hash tables."""
+        read = zip([operand.tensor for operand in decomposed.einsum.operands], decomposed.operands, strict=True)
+        relations = {*read, (decomposed.name, decomposed.result)}
+        sizes = [self.sizes.of(tensor, tiles) for tensor, tiles in relations]
+        return sum([size.tuples * (size.tuple_bytes + STATE_OVERHEAD_BYTES) for size in sizes])
+
+    def _has_engine_states(self, decomposed: DecomposedEinSum) -> bool:
+        """Whether a SQL aggregate of the engine computes the result, with states that the engine can spill."""
+        dtype, aggregate = self.evaluations[decomposed.name].computed_in, decomposed.einsum.base_aggregate
+        has_sql_aggregate = aggregate in AGGREGATES and bool(AGGREGATES[aggregate].sql)
+        return decomposed.has_number_result and not is_complex(dtype) and has_sql_aggregate

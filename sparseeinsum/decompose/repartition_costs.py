@@ -1,0 +1,89 @@
+"""Decompose: the cost of repartitions of the tensors of a graph."""
+
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.cost import Accounting, CostConstants, RepartitionSizes, Work
+from sparseeinsum.decompose.graph_sizes import GraphSizes
+from sparseeinsum.decompose.memory_footprint import RunMemory, vector_bytes
+from sparseeinsum.decompose.repartitions import Repartition, RepartitionOptions
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, array_bytes, common_tile, count_keys
+
+
+@dataclass(frozen=True, slots=True)
+class RepartitionCosts:
+    """Costs of repartitions on one engine.
+
+    Attributes:
+        graph: The EinSums.
+        sizes: The sizes of their tensors.
+        constants: Seconds of elementary work.
+        accounting: Counts the work that the engine does.
+        memory: The memory limit of a run; repartitions that would exceed it are priced in passes.
+    """
+
+    graph: EinGraph
+    sizes: GraphSizes
+    constants: CostConstants
+    accounting: Accounting
+    memory: RunMemory
+
+    def work(self, tensor: str, before: Choice, after: Choice) -> Work:
+        """Work of a repartition from the tiles `before` to the tiles `after`, without passes."""
+        if before == after:
+            return Work()
+        return self.accounting.repartition(self._change(tensor, before, after))
+
+    def cheapest(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> Repartition:
+        """The cheapest repartition of a tensor within the memory limit, if its result is read `reads` times."""
+        if before == after:
+            return Repartition(Work())
+        schema = self.graph.tensors[tensor]
+        keys = {
+            axis.name: count_keys(tile, axis.bound)
+            for axis, tile in zip(schema.axes, after, strict=True)
+            if tile != DEMOTED
+        }
+        change = self._change(tensor, before, after)
+        bytes_by_tiles = {
+            tiles: vector_bytes(
+                self.sizes.tuples(tensor, tiles), array_bytes(schema, Decomposition(tiles)), self.memory
+            )
+            for tiles in (before, tuple(map(common_tile, before, after)), after)
+            if any(tile != 1 for tile in tiles)  # vectors of numbers are small
+        }
+        total = sum(bytes_by_tiles.values())
+        work = self.accounting.repartition(change)
+        options = RepartitionOptions(change, work, keys, total, total - bytes_by_tiles.get(before, 0))
+        return options.cheapest(self.memory, self.constants, reads)
+
+    def _change(self, tensor: str, before: Choice, after: Choice) -> RepartitionSizes:
+        between = tuple(map(common_tile, before, after))
+        return RepartitionSizes(
+            before=self.sizes.tuples(tensor, before),
+            parts=self._cut_parts(tensor, before, between),
+            between=self.sizes.tuples(tensor, between),
+            after=self.sizes.tuples(tensor, after),
+            between_bytes=self.sizes.tuple_bytes(tensor, between),
+            after_bytes=self.sizes.tuple_bytes(tensor, after),
+            slices=between != before,
+            stacks=between != after,
+        )
+
+    def price_key(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
+        """What the cost of a repartition depends on, of the tiles before, between or afterwards."""
+        shape = self.graph.tensors[tensor].shape
+        keys = [count_keys(tile, bound) for tile, bound in zip(tiles, shape, strict=True) if tile != DEMOTED]
+        is_number = all(tile == 1 for tile in tiles)
+        sizes = self.sizes.of(tensor, tiles)
+        return sizes.tuples, sizes.tuple_bytes, self.sizes.mean_size(tensor, tiles), max(keys, default=0), is_number
+
+    def seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
+        """Seconds of a repartition whose result is read `reads` times; infinite if the memory limit is not enough."""
+        return self.cheapest(tensor, before, after, reads).seconds(self.constants)
+
+    def _cut_parts(self, tensor: str, before: Choice, between: Choice) -> float:
+        """Tuples that arrays are cut into, including those that hold only the fill; none if a bound is 0."""
+        size = self.sizes.mean_size(tensor, between)
+        return self.sizes.tuples(tensor, before) * self.sizes.mean_size(tensor, before) / size if size else 0.0
