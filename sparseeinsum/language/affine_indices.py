@@ -93,33 +93,54 @@ def labels_in(limits: tuple[Limit, ...]) -> Iterator[str]:
     yield from dict.fromkeys(label for limit in limits for label in limit.labels)
 
 
-def relevant_limits(labels: tuple[str, ...], limits: tuple[Limit, ...]) -> tuple[Limit, ...]:
-    """The limits on which the bounds of labels depend.
+def bounding_limits(limits: tuple[Limit, ...]) -> dict[str, tuple[Limit, ...]]:
+    """The limits that bound each label, by label; each label comes after those on which its bound depends.
 
     The bound of a label is that of the first limit of the label itself, or else the greatest with which all indices
-    exist. Those whose other labels have no bound themselves say nothing.
+    exist whose other labels are bounded. Labels that are bounded at the same time do not depend on each other: an index
+    of both of them must exist, but bounds neither. A label without such an index has no bound.
     """
-    own = {limit.index: limit for limit in reversed(limits) if isinstance(limit.index, str)}
-    relevant: list[Limit] = []
-    for label in labels:
-        if label in own:
-            relevant.append(own[label])
-            continue
+    bounding: dict[str, tuple[Limit, ...]] = {
+        limit.index: (limit,) for limit in reversed(limits) if isinstance(limit.index, str)
+    }
+    while True:
+        found: dict[str, list[Limit]] = {}
         for limit in limits:
-            others = [other for other in limit.labels if other != label]
-            if label in limit.labels and all(other in own for other in others):
-                relevant += [*(own[other] for other in others), limit]
-    return tuple(dict.fromkeys(relevant))
+            unbounded = [label for label in limit.labels if label not in bounding]
+            if len(unbounded) == 1:
+                found.setdefault(unbounded[0], []).append(limit)
+        if not found:
+            return bounding
+        bounding |= {label: tuple(own) for label, own in found.items()}
+
+
+def relevant_limits(
+    labels: tuple[str, ...], limits: tuple[Limit, ...], known: Mapping[str, Limit]
+) -> tuple[Limit, ...]:
+    """The limits on which the bounds of labels depend; none if they alone would give other bounds.
+
+    Args:
+        labels: The labels.
+        limits: The limits of a statement.
+        known: Limits of labels that have the bound already which `limits` give them.
+    """
+    bounding = bounding_limits(limits) | {label: (limit,) for label, limit in known.items()}
+    needed, relevant = set(labels), set[Limit]()
+    for label in reversed(bounding):
+        if label in needed:
+            relevant.update(bounding[label])
+            needed.update(labels_in(bounding[label]))
+    ordered = tuple(limit for limit in dict.fromkeys((*known.values(), *limits)) if limit in relevant)
+    alone = bounding_limits(ordered)
+    return ordered if all(set(alone[label]) == set(bounding[label]) for label in alone) else ()
 
 
 def label_bounds(limits: tuple[Limit, ...], bounds: Mapping[Limit, int]) -> dict[str, int]:
     """The bounds of all labels in `limits`, which are the relevant ones; `bounds` has those of their axes."""
-    own = {limit.index: bounds[limit] for limit in reversed(limits) if isinstance(limit.index, str)}
-    derived: dict[str, int] = {}
-    for limit in limits:
-        for label in limit.labels if isinstance(limit.index, AffineIndex) else ():
-            if label not in own:
-                assert isinstance(limit.index, AffineIndex)
-                most = limit.index.most_indices(label, own, bounds[limit])
-                derived[label] = min(derived.get(label, most), most)
-    return {**derived, **own}
+    known: dict[str, int] = {}
+    for label, bounding in bounding_limits(limits).items():
+        known[label] = min(
+            bounds[limit] if isinstance(limit.index, str) else limit.index.most_indices(label, known, bounds[limit])
+            for limit in bounding
+        )
+    return known

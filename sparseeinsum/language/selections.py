@@ -247,8 +247,8 @@ class _Selecting:
         present = {
             label: AxisBound(read.tensor, read.labels.index(label)) for label in index.labels if label in read.labels
         }
-        limits = (*(Limit(_scoped(label, scopes), bound) for label, bound in present.items()), *self.limits)
-        relevant = relevant_limits(tuple(names), limits)
+        known = {_scoped(label, scopes): Limit(_scoped(label, scopes), bound) for label, bound in present.items()}
+        relevant = relevant_limits(tuple(names), self.limits, known)
         for scoped in (label for limit in relevant for label in limit.labels):
             if scoped not in names:
                 names[scoped] = _new_label(scoped.split(_SCOPE)[0], names.values())
@@ -279,7 +279,7 @@ class _Selecting:
         return output
 
     def _unbounded(self, reference: TensorReference | IndexedReference, index: AffineIndex) -> ParseError:
-        """The error for an index of several labels, none of which has a bound of its own."""
+        """The error for an index of several labels, of which none has a bound, or which bound each other."""
         problem = f"nothing bounds the labels {' and '.join(index.labels)} in {write_expression(reference)}"
         example = f"for {index.labels[-1]} < 3"
         return self.names.error(

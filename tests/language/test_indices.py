@@ -19,6 +19,7 @@ Array = NDArray[Any]
 _RNG = np.random.default_rng(3)
 A = np.where(_RNG.random((5, 6)) < 0.6, _RNG.uniform(-2, 2, (5, 6)), 0)
 V = np.arange(7.0) ** 2
+CUBE = _RNG.uniform(-1, 1, (3, 4, 5))
 W = _RNG.uniform(-1, 1, (2, 3))
 
 STATEMENTS: list[tuple[str, Callable[[], Array]]] = [
@@ -30,6 +31,11 @@ STATEMENTS: list[tuple[str, Callable[[], Array]]] = [
     ("Y[i] = v[3 - i] * v[2*i]", lambda: V[3::-1] * V[::2]),
     ("Y[i] = v[2*i + 1] - v[2*i]", lambda: V[1::2] - V[:6:2]),
     ("Y[i] = A[i, i + 1]", lambda: np.diagonal(A, 1)),
+    (
+        "Y[i, k] = v[2*k] * A[i + k, -1 - k] for k < 2",
+        lambda: np.array([V[:4:2] * A[[i, i + 1], [-1, -2]] for i in range(4)]),
+    ),
+    ("Y[i, k] = A[i + k, k + 3]", lambda: np.array([[A[i + k, k + 3] for k in range(3)] for i in range(3)])),
     ("Y[j, i] = A[i, j + 2] for j < 3", lambda: A[:, 2:5].T),
     ("tensor Y[i: 5, j: 3]; Y[i, j] = A[i, j + 2]", lambda: A[:, 2:5]),
     ("Y[i] = sum[j](A[i, j]) * max[j](A[i, j + 1]) for j < 3", lambda: A[:, :3].sum(1) * A[:, 1:4].max(1)),
@@ -146,10 +152,22 @@ def test_channels_and_batches(shared_db: se.Database) -> None:
         ("Y[j] = A[-6, j]", r"there is no index -6 of axis 0 of A"),
         ("Y[i, k] = A[i, k + j] for j < 2", r"label j must be aggregated"),
         ("Y[i] = v[i + 1] + A[i, 0] for i < 9", r"with i < 9, the index i \+ 1 becomes 9"),
+        (
+            "Y[i, k] = sum[j](C[i, j, i]) * C[i + k, -1 - k, 1]",
+            r"with i < 3 and k < 4.*, the index i \+ k becomes 5 on .*; write `for k < 1` after the statement",
+        ),
+        (
+            "Y[i, k] = A[i + 1, i + k] * A[k, i]",
+            r"with i < 4.* and k < 5, the index i \+ k becomes 7 .*; write `for i < 2` after",
+        ),
+        (
+            "Y[i, k, p] = v[k + 1] * A[i + k, k + 1] * C[i + p, p + 1, 0]",
+            r"nothing bounds the labels i and [kp] .*bound all but one of them, as in `for [kp] < 3` after",
+        ),
     ],
 )
 def test_indices_that_do_not_exist_are_refused(shared_db: se.Database, text: str, problem: str) -> None:
-    for name, array in (("A", A), ("v", V), ("u", V)):
+    for name, array in (("A", A), ("v", V), ("u", V), ("C", CUBE)):
         shared_db.tensor(name, array)
     with pytest.raises(se.SparseEinsumError, match=problem):
         shared_db.run(text)
