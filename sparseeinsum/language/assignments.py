@@ -9,6 +9,7 @@ from sparseeinsum.language.joins import JoinLowering, check_name
 from sparseeinsum.language.label_bounds import resolve_bounds
 from sparseeinsum.language.macros import MACROS, MacroCall, one_hot
 from sparseeinsum.language.names import ProgramNames
+from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS, expand_random
 from sparseeinsum.language.selections import select_indices
 from sparseeinsum.language.syntax import (
     Assignment,
@@ -164,7 +165,13 @@ class _AssignmentLowering:
             return expression
         if _needs_labels(expression):
             return self._name_aggregate(expression, outside)
+        if expression.name in RANDOM_FUNCTIONS:
+            return self._expand_random(self._without_aggregates(expression, outside))
         check_name(expression, self.names)
+        return self._without_aggregates(expression, outside)
+
+    def _without_aggregates(self, expression: FunctionCall, outside: frozenset[str]) -> FunctionCall:
+        """The call with intermediates in place of aggregates in its arguments."""
         arguments = []
         for position, argument in enumerate(expression.arguments):
             others = (*expression.arguments[:position], *expression.arguments[position + 1 :])
@@ -254,6 +261,14 @@ class _AssignmentLowering:
             return self._name_value(suffix, labels, expression, aggregate, call.at)
 
         return macro.expand(MacroCall(body, in_order, call.arguments[1:], name_value))
+
+    def _expand_random(self, call: FunctionCall) -> Expression:
+        """The expression that a random number stands for; its intermediates are computed before."""
+
+        def name_value(labels: tuple[str, ...], expression: Expression) -> TensorReference:
+            return self._name_value("key", labels, expression, None, call.at)
+
+        return expand_random(call, name_value, self.names.error)
 
     def _name_value(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.linear_algebra import MATRIX_AGGREGATES
 from sparseeinsum.language.macros import MACROS
+from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS
 from sparseeinsum.language.syntax import is_name
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Array
@@ -21,7 +22,7 @@ from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 _WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
-RESERVED = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS, *MATRIX_AGGREGATES, *_WORDS))
+RESERVED = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS, *RANDOM_FUNCTIONS, *MATRIX_AGGREGATES, *_WORDS))
 _PROBES = (1.0, 0.0, 2.0, -1.0)  # arguments with which a function is tried, to see whether it returns truth values
 _MOST_OPERANDS = 3
 

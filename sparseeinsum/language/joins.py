@@ -3,6 +3,7 @@
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.names import ProgramNames
+from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS
 from sparseeinsum.language.syntax import (
     BoundExpression,
     Expression,
@@ -103,4 +104,5 @@ def check_name(call: FunctionCall, names: ProgramNames) -> None:
 
 def _function_names() -> list[str]:
     functions = (name for name, function in FUNCTIONS.items() if not function.symbol and name.isidentifier())
-    return list(dict.fromkeys((*AGGREGATES, *USER_AGGREGATES, *functions, *MACROS, *SCANS, *PICKS, "one_hot")))
+    macros = (*MACROS, *RANDOM_FUNCTIONS, "one_hot")
+    return list(dict.fromkeys((*AGGREGATES, *USER_AGGREGATES, *functions, *macros, *SCANS, *PICKS)))

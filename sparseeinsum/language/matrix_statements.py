@@ -23,6 +23,7 @@ from sparseeinsum.language.linear_algebra import (
 )
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.parse_trees import Report
+from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundExpression,
@@ -226,5 +227,7 @@ def _unknown_function(name: str) -> str:
         return f"{name} takes one matrix"
     if name in MACROS or name in SCANS or name in PICKS or name in USER_AGGREGATES or name == "one_hot":
         return f"{name} needs to know a label; write the statement with labels, as in Y[i, j] = {name}[j](X[i, j])"
+    if name in RANDOM_FUNCTIONS:
+        return f"{name} needs labels; write the statement with them, as in Y[i, j] = {RANDOM_FUNCTIONS[name].example}"
     names = [*MATRIX_AGGREGATES, "trace", *(function for function, record in FUNCTIONS.items() if not record.symbol)]
     return f"there is no function {name!r}; {did_you_mean(name, names)}"

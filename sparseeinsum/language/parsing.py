@@ -16,6 +16,7 @@ from sparseeinsum.language.expression_checks import check_labelled, with_limited
 from sparseeinsum.language.index_syntax import affine_index, limit
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_trees import Report, expression_tree, parse_tree
+from sparseeinsum.language.random_functions import with_labels_as_keys
 from sparseeinsum.language.scalar import complex_number, negated_number
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
@@ -314,6 +315,16 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
                 raise self._error(problem, self.position(meta))
         named = None if labels is None else tuple(label for label, _ in labels)
         return FunctionCall(str(name), named, tuple(arguments), self.position(meta))  # type: ignore[arg-type]  # by grammar
+
+    @v_args(meta=True)
+    def random(self, meta: Meta, children: list[Any]) -> FunctionCall:
+        name, *arguments = children
+        return with_labels_as_keys(FunctionCall(str(name), None, tuple(arguments), self.position(meta)))
+
+    @v_args(meta=True)
+    def counted(self, meta: Meta, children: list[Any]) -> RangeExpression:
+        label, bound = children
+        return RangeExpression("index", str(label), bound, self.position(meta))
 
     @v_args(meta=True)
     def name(self, meta: Meta, tokens: list[Token]) -> str:

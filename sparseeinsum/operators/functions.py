@@ -1,12 +1,13 @@
 """Operators: all scalar functions of programs by name; those with a symbol, such as `+`, come first."""
 
 from sparseeinsum.operators.elementary import ELEMENTARY, ROUNDING
+from sparseeinsum.operators.random_numbers import RANDOM_NUMBERS
 from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.symbolic import SYMBOLIC
 from sparseeinsum.operators.trigonometry import TRIGONOMETRY
 
 FUNCTIONS: dict[str, ScalarFunction] = {
-    function.name: function for function in (*SYMBOLIC, *ELEMENTARY, *ROUNDING, *TRIGONOMETRY)
+    function.name: function for function in (*SYMBOLIC, *ELEMENTARY, *ROUNDING, *TRIGONOMETRY, *RANDOM_NUMBERS)
 }
 
 

@@ -37,9 +37,10 @@ class ScalarFunction:
         description: What it computes, for the documentation.
         symbol: Its symbol, where it is written as an operator.
         precedence: The precedence of the symbol; 0 for functions that are written by name.
-        real: The code of kernels for float64 and float32; a name is one of udfs/reals.py.
+        real: The code of kernels for float64 and float32; a name is one of udfs/reals.py or
+            udfs/random_numbers.py.
         integer: The same for int64, which may return an error code besides its value; a name is one of
-            udfs/integers.py. None where int64 has no such function.
+            udfs/integers.py or udfs/random_numbers.py. None where int64 has no such function.
         complex: The same for complex numbers; a name is one of udfs/complexes.py. None where they have no such
             function.
         sql: SQL of the numbers u, v and w for servers that load no library; `@f` is a function of the folder

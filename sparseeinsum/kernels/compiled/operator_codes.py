@@ -20,13 +20,14 @@ from sparseeinsum.operators.semirings import SEMIRINGS
 complexes = load_kernels("complexes")
 evaluation = load_kernels("evaluation")
 integers = load_kernels("integers")
+random_numbers = load_kernels("random_numbers")
 reals = load_kernels("reals")
 vocabulary = load_kernels("vocabulary")
 
 Compiled = Callable[..., Any]
 
 _WIDE = {"math": np.float64, "cmath": np.complex128}  # the dtypes in which functions of these modules compute
-_BODIES = {"real": reals, "integer": integers, "complex": complexes}
+_BODIES = {"real": (reals, random_numbers), "integer": (integers, random_numbers), "complex": (complexes,)}
 
 VOCABULARY = vocabulary.vocabulary_of(
     [(function.name, function.operands) for function in built_in()],
@@ -99,7 +100,7 @@ def _body(kind: str, name: str) -> Compiled | None:
     if body is None:
         return None
     if isinstance(body, str):
-        compiled: Compiled = getattr(_BODIES[kind], body)
+        compiled: Compiled = next(getattr(module, body) for module in _BODIES[kind] if hasattr(module, body))
         return compiled
     wide = _WIDE.get(str(getattr(body, "__module__", "")))
     if wide is not None:

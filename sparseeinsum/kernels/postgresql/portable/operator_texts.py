@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from sparseeinsum.kernels.postgresql.templates import literal
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregates_without, has_aggregate
 from sparseeinsum.operators.dtypes import as_number
+from sparseeinsum.operators import normal_quantile, random_numbers
 from sparseeinsum.operators.functions import FUNCTIONS, built_in, functions_without
 from sparseeinsum.operators.records import ScalarFunction
 
@@ -30,7 +31,16 @@ def operators() -> Mapping[str, str]:
         "operators.IDENTITIES_OF_INTEGERS": _identities("int64", "bigint"),
         "operators.EVALUATIONS": "".join(map(_evaluation, built_in())),
         "operators.FOLDS": "".join(_fold(name) for name in AGGREGATES if name != "sum"),
+        "operators.LARGEST": str(random_numbers.LARGEST),
+        **{f"operators.{name}": _floats(value) for name, value in vars(normal_quantile).items() if name.isupper()},
     }
+
+
+def _floats(value: float | tuple[float, ...]) -> str:
+    """Return a number or an array of type float8 in SQL."""
+    if isinstance(value, float):
+        return f"{literal(repr(value))}::float8"
+    return f"{_array([literal(repr(number)) for number in value])}::float8[]"
 
 
 def _without(part: str) -> str:

@@ -46,6 +46,7 @@ _PARTS = (
     "arrays",
     "real",
     "integers",
+    "random_numbers",
     "expression",
     "elementwise",
     "aggregation",
@@ -55,7 +56,7 @@ _PARTS = (
 # The modules of udfs/ whose constants the SQL files use as placeholders.
 _MODULES = (
     *("aggregation", "contraction", "contraction_plan", "elementwise"),
-    *("expression", "integers", "layout", "tiles"),
+    *("expression", "integers", "layout", "random_numbers", "tiles"),
 )
 _NUMBERS = {"f64": "real", "f32": "real", "i64": "integer"}
 _ELEMENTS = {"real": "float8", "integer": "bigint"}
