@@ -26,7 +26,7 @@ from sparseeinsum.statistics.numbers import number
 
 _ARITHMETIC = {"add": exp.Add, "sub": exp.Sub, "mul": exp.Mul}
 _TIMES = Range(1, 1 << 62)  # how often a contribution is repeated
-_BY_FUNCTION = (*_ARITHMETIC, "div")  # each has a function of two floating-point numbers
+_BY_FUNCTION = (*_ARITHMETIC, "div", "threefry")  # each has a function of two numbers
 
 
 def number_expression(
@@ -68,7 +68,7 @@ def _own_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialec
             return exp.Abs(this=write(argument))
         case _ if (compared := comparison_expression(join, write, dtype)) is not None:
             return compared
-        case Call(name, arguments) if name in _BY_FUNCTION and dtype != "int64" and len(operands_of(join)) > 1:
+        case Call(name, arguments) if name in _BY_FUNCTION and len(operands_of(join)) > 1:
             return call(f"tensor_{name}", *map(write, arguments))
         case _:
             return _by_kernel(join, values, write)

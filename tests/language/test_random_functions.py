@@ -127,7 +127,9 @@ def test_seeds_and_steps_are_independent(shared_db: se.Database) -> None:
 def test_bernoulli_is_as_frequent_as_its_probability(shared_db: se.Database) -> None:
     share = shared_db.run("Y[] = mean(1.0 * bernoulli(0.3, 5, i: 20000))")["Y"].to_numpy()
     assert abs(share - 0.3) < 4 * np.sqrt(0.21 / 20000)
-    assert shared_db.run("Y[] = sum(bernoulli(0, 5, i: 500)); Z[] = sum(bernoulli(1, 5, i: 500))")["Z"].to_numpy() == 500
+    assert (
+        shared_db.run("Y[] = sum(bernoulli(0, 5, i: 500)); Z[] = sum(bernoulli(1, 5, i: 500))")["Z"].to_numpy() == 500
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,21 @@ PUBLISHED = [
     ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
     ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0)),
 ]
-WHOLES = [0, 1, -1, 2, 7, 1 << 31, 1 << 32, (1 << 32) - 1, (1 << 53) - 1, 1 << 53, (1 << 63) - 1, -(1 << 63), -(1 << 40)]
+WHOLES = [
+    0,
+    1,
+    -1,
+    2,
+    7,
+    1 << 31,
+    1 << 32,
+    (1 << 32) - 1,
+    (1 << 53) - 1,
+    1 << 53,
+    (1 << 63) - 1,
+    -(1 << 63),
+    -(1 << 40),
+]
 PROBABILITIES = np.concatenate([
     np.random.default_rng(0).random(400),
     2.0 ** -np.arange(1, 1074, 7),

@@ -100,7 +100,9 @@ def arithmetic_of(suffix: str) -> DtypeArithmetic:
 
 def _arithmetic(kind: str) -> Mapping[str, Compiled]:
     """Return the functions of two operands that are functions in SQL, as far as numbers of `kind` have them."""
-    names = [name for name in ("add", "sub", "mul", "div", "pow") if getattr(FUNCTIONS[name], kind) is not None]
+    names = [
+        name for name in ("add", "sub", "mul", "div", "pow", "threefry") if getattr(FUNCTIONS[name], kind) is not None
+    ]
     of_arrays = {name: function_of(kind, name, (1, 1)) for name in names}
     if kind == "complex":
         return of_arrays

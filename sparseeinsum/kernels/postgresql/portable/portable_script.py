@@ -66,6 +66,7 @@ _INLINED = (
     "mul_number",
     "div_number",
     "pow_number",
+    "threefry_number",
 )  # return NULL for NULL anyway; STRICT would prevent inlining
 _SINGLE = ("f32",)
 _INTEGERS = (ValueType.INTEGER, ValueType.INTEGERS)
