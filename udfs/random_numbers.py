@@ -1,5 +1,6 @@
-"""Counter-based random numbers: Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as
-easy as 1, 2, 3; SC 2011, section 4).
+"""Counter-based random numbers: Threefry-2x32 with 20 rounds.
+
+Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011, section 4.
 
 Self-contained: numba and numpy only, no allocation, the same source for every host.
 """

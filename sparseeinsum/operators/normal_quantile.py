@@ -48,9 +48,9 @@ def normal_quantile(u: float) -> float:
 
     Kernels compile this function, which is why it calls none.
     """
-    u = np.float64(u)
+    u = float(u)
     if not 0 < u < 1:
-        return -np.inf if u == 0 else np.inf if u == 1 else np.nan
+        return -math.inf if u == 0 else math.inf if u == 1 else math.nan
     distance = u - 0.5
     if abs(distance) <= CENTRAL:
         argument, factor, above, below = 0.180625 - distance * distance, distance, CENTRAL_ABOVE, CENTRAL_BELOW
@@ -64,7 +64,7 @@ def normal_quantile(u: float) -> float:
         square, series = ratio * ratio, 0.0
         for coefficient in LOGARITHM:
             series = series * square + coefficient
-        root = np.sqrt(-(exponent * LN_2 + 2 * ratio * series))
+        root = math.sqrt(-(exponent * LN_2 + 2 * ratio * series))
         argument, above, below = root - 1.6, TAIL_ABOVE, TAIL_BELOW
         if root > 5:
             argument, above, below = root - 5, FAR_TAIL_ABOVE, FAR_TAIL_BELOW

@@ -4,6 +4,7 @@ A random number is a function of a key and a counter, so that every plan, engine
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sparseeinsum.operators import range_rules as rules
 from sparseeinsum.operators.dtypes import Array
@@ -39,7 +40,7 @@ def encrypted(key: tuple[Array, Array], counter: tuple[Array, Array]) -> tuple[A
     return a, b
 
 
-def threefry(key: Array, counter: Array) -> Array:
+def threefry(key: ArrayLike, counter: ArrayLike) -> Array:
     """The upper 52 bits of what Threefry makes of two int64, of which the upper half is the first word.
 
     Of floats, NaN unless both are whole numbers up to 2^53.

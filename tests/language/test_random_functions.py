@@ -1,5 +1,8 @@
 """Random numbers in programs depend on their keys alone: every plan, engine and thread draws the same bits."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,14 +14,14 @@ import sparseeinsum as se
 from sparseeinsum.operators.normal_quantile import normal_quantiles
 from sparseeinsum.operators.random_numbers import threefry
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 DRAWS = """
 U[i, j] = uniform(7, 3, i: {m}, j: {n})
 N[i, j] = normal(7, step[], i: {m}, j: {n})
 B[i, j] = bernoulli(P[i, j], 7, i, j)
 """
-PLANS = [
+PLANS: list[dict[str, Any]] = [
     {"optimizer": "dp"},
     {"optimizer": "relational"},
     {"optimizer": "dense"},
@@ -30,7 +33,7 @@ PLANS = [
 
 def bits(*keys: int | Array) -> Array:
     """The random bits of keys, folded one after the other."""
-    folded = np.zeros((), np.int64)
+    folded: Array = np.zeros((), np.int64)
     for key in keys:
         folded = threefry(folded, np.asarray(key, np.int64))
     return folded
@@ -56,7 +59,7 @@ def draws(m: int, n: int, step: int, probability: Array) -> dict[str, Array]:
 
 @pytest.mark.engines("duckdb", "postgresql")
 @pytest.mark.parametrize("options", PLANS, ids=str)
-def test_every_plan_draws_the_same(shared_db: se.Database, options: dict[str, object]) -> None:
+def test_every_plan_draws_the_same(shared_db: se.Database, options: dict[str, Any]) -> None:
     m, n, step = 5, 7, 1 << 40
     probability = np.random.default_rng(0).random((m, n))
     shared_db.tensor("P", probability)
@@ -109,7 +112,9 @@ def test_a_key_of_sums_of_values(shared_db: se.Database) -> None:
         ("Y[i] = normal(11, 2, i: 20000)", stats.norm.cdf, 0, 1),
     ],
 )
-def test_distributions(shared_db: se.Database, text: str, cdf: object, mean: float, variance: float) -> None:
+def test_distributions(
+    shared_db: se.Database, text: str, cdf: Callable[..., float], mean: float, variance: float
+) -> None:
     sample = shared_db.run(text)["Y"].to_numpy()
     assert stats.kstest(sample, cdf).pvalue > 0.01
     assert abs(sample.mean() - mean) < 4 * np.sqrt(variance / sample.size)

@@ -1,4 +1,4 @@
-"""Threefry gives its published values, and the normal quantile that of scipy; kernels, SQL and numpy agree to the bit."""
+"""Threefry gives its published values, the normal quantile that of scipy; kernels, SQL and numpy agree to the bit."""
 
 import numpy as np
 import pyarrow as pa

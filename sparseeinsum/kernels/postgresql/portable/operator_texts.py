@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 
 from sparseeinsum.kernels.postgresql.templates import literal
+from sparseeinsum.operators import normal_quantile, random_numbers
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregates_without, has_aggregate
 from sparseeinsum.operators.dtypes import as_number
-from sparseeinsum.operators import normal_quantile, random_numbers
 from sparseeinsum.operators.functions import FUNCTIONS, built_in, functions_without
 from sparseeinsum.operators.records import ScalarFunction
 
