@@ -24,7 +24,7 @@ from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_trees import raise_error
 from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.scalar import write_number
-from sparseeinsum.language.syntax import Assignment, SourceText, Statement
+from sparseeinsum.language.syntax import Assignment, Definition, SourceText, Statement
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.plans.preview import rows_table
 
@@ -145,6 +145,7 @@ class ShellSession:
         self._database = database
         self._is_duckdb = isinstance(database.connection, duckdb.DuckDBPyConnection)
         self._programs: dict[str, _EnteredProgram] = {}  # by the names that they assign or declare
+        self._definitions: dict[str, Definition] = {}
         self._parameters: Mapping[str, Number] = {}
         self._rows = 20
         self._shows_time = False
@@ -216,6 +217,8 @@ class ShellSession:
         for statement in entered.statements:
             if isinstance(statement, Assignment):
                 self._programs[statement.target.tensor] = entered
+            elif isinstance(statement, Definition):
+                self._definitions[statement.name] = statement
             else:
                 self._programs[statement.tensor] = entered
                 if not entered.is_program:
@@ -223,7 +226,9 @@ class ShellSession:
         self._parameters = parameters.values
 
     def _parse(self, text: str, parameters: Parameters) -> _EnteredProgram:
-        return _EnteredProgram(text, read_statements(SourceText(text), Path(), parameters, raise_error))
+        """The program that the user entered, after the functions that earlier programs define."""
+        statements = read_statements(SourceText(text), Path(), parameters, raise_error)
+        return _EnteredProgram(text, (*self._definitions.values(), *statements))
 
     def _with_earlier_programs(self, entered: _EnteredProgram) -> se.Program:
         """The program together with the earlier programs that it reads, directly or indirectly."""

@@ -5,6 +5,7 @@ from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS
 from sparseeinsum.language.syntax import (
+    AppliedFunction,
     BoundExpression,
     Expression,
     FunctionCall,
@@ -60,7 +61,7 @@ class JoinLowering:
                 return Bound(label)
             case BoundExpression():
                 return self._axis_bound(expression)
-            case MatrixName(name) | IndexedReference(name):
+            case MatrixName(name) | IndexedReference(name) | AppliedFunction(name):
                 raise AssertionError(f"{name} should have labels alone by now")
             case FunctionCall(name, _, arguments):
                 self._check_function(expression)

@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from sparseeinsum.errors import ParseError, ShapeError
 from sparseeinsum.language.assignments import lower_assignment
+from sparseeinsum.language.definitions import without_definitions
 from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted
+from sparseeinsum.language.expression_checks import check_labelled
 from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.parameters import NO_PARAMETERS, Parameters
@@ -85,7 +87,8 @@ def lower(
     """
     states = [statement for statement in statements if isinstance(statement, StateDeclaration)]
     others = [statement for statement in statements if not isinstance(statement, StateDeclaration)]
-    labelled = with_labels(others, source, _with_step(shapes) if states else shapes, report)
+    computing = without_definitions(others, source, report)
+    labelled = with_labels(computing, source, _with_step(shapes) if states else shapes, report)
     assignments = [statement for statement in labelled if isinstance(statement, Assignment)]
     names = ProgramNames(source, labelled, parameters, report)
     if not assignments:
@@ -96,6 +99,7 @@ def lower(
     for statement in labelled:
         try:
             if isinstance(statement, Assignment):
+                check_labelled(statement.value, source)
                 einsums.extend(lower_assignment(statement, names))
             elif isinstance(statement, Declaration):
                 declared.append(_declare(statement, names))

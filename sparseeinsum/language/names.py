@@ -7,6 +7,7 @@ from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.syntax import (
+    AppliedFunction,
     Assignment,
     BoundExpression,
     Declaration,
@@ -145,6 +146,6 @@ def names_read(expression: Expression | int | None) -> Iterator[tuple[str, Posit
             yield name, at
         case RangeExpression(_, _, bound):
             yield from names_read(bound)
-        case FunctionCall(_, _, arguments):
+        case FunctionCall(_, _, arguments) | AppliedFunction(_, arguments):
             for argument in arguments:
                 yield from names_read(argument)

@@ -12,7 +12,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from sparseeinsum.errors import ParseError, SparseEinsumError
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
-from sparseeinsum.language.expression_checks import check_labelled, with_limited_depth, with_step
+from sparseeinsum.language.expression_checks import with_limited_depth, with_step
 from sparseeinsum.language.index_syntax import affine_index, limit
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.parse_trees import Report, expression_tree, parse_tree
@@ -20,10 +20,13 @@ from sparseeinsum.language.random_functions import with_labels_as_keys
 from sparseeinsum.language.scalar import complex_number, negated_number
 from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
+    STEP,
     TRANSPOSE,
+    AppliedFunction,
     Assignment,
     BoundExpression,
     Declaration,
+    Definition,
     Expression,
     FunctionCall,
     Import,
@@ -148,8 +151,10 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         operands: tuple[str, ...],
         parameters: Parameters | None = None,
         files: FileAccess | None = None,
+        hidden: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__()
+        self._hidden = hidden
         self._source = source
         self._operands = operands
         self._parameters = Parameters() if parameters is None else parameters
@@ -157,7 +162,11 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
 
     def statements(self, tree: Tree[Token]) -> Sequence[Statement]:
         """The syntax trees of a statement: none for a parameter, several for an include."""
-        statements = self._transformed(tree)
+        builder = self
+        if tree.data == "definition":  # the parameters of a function hide those of the program
+            hidden = frozenset(str(formal.children[0]) for formal in tree.find_data("formal"))
+            builder = _SyntaxBuilder(self._source, (), self._parameters, self._files, hidden)
+        statements = builder._transformed(tree)
         assert isinstance(statements, tuple | list)
         return statements
 
@@ -289,7 +298,7 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
             return TensorReference(name, (), at=at)
         if names[0].type == "PREVIOUS":
             raise self._error(f"{name} is a value of the step before, which only the condition of a loop knows", at)
-        value = self._parameters.value(name)
+        value = None if name in self._hidden else self._parameters.value(name)
         return MatrixName(name, at) if value is None else NumberLiteral(value, at)
 
     @v_args(meta=True)
@@ -317,9 +326,16 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         return FunctionCall(str(name), named, tuple(arguments), self.position(meta))  # type: ignore[arg-type]  # by grammar
 
     @v_args(meta=True)
+    def applied(self, meta: Meta, children: list[Any]) -> AppliedFunction:
+        name, *arguments, indices = children
+        reference = self._reference(name, indices, self.position(meta))
+        return AppliedFunction(str(name), tuple(arguments), reference.indices, reference.tiles, reference.at)
+
+    @v_args(meta=True)
     def random(self, meta: Meta, children: list[Any]) -> FunctionCall:
         name, *arguments = children
-        return with_labels_as_keys(FunctionCall(str(name), None, tuple(arguments), self.position(meta)))
+        call = FunctionCall(str(name), None, tuple(arguments), self.position(meta))
+        return with_labels_as_keys(call, self._hidden | {STEP})
 
     @v_args(meta=True)
     def counted(self, meta: Meta, children: list[Any]) -> RangeExpression:
@@ -380,9 +396,7 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
     def assignment(self, children: list[Any]) -> tuple[Statement]:
         target, value, limits = children
         assert isinstance(target, TensorReference)
-        value = with_step(with_limited_depth(value, self._source))
-        check_labelled(value, self._source)
-        return (Assignment(target, value, limits or ()),)
+        return (Assignment(target, with_step(with_limited_depth(value, self._source)), limits or ()),)
 
     def limits(self, limits: list[Limit]) -> tuple[Limit, ...]:
         return tuple(limits)
@@ -396,6 +410,29 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         name, value = children
         value = with_limited_depth(value, self._source)
         return (MatrixAssignment(TensorReference(str(name), (), at=self.position(meta)), value),)
+
+    @v_args(meta=True)
+    def definition(self, meta: Meta, children: list[Any]) -> tuple[Statement]:
+        name, parameters, labels, body = children
+        body = with_limited_depth(body, self._source)
+        return (Definition(str(name), tuple(parameters), labels, body, self.position(meta)),)
+
+    def formals(self, formals: list[Any]) -> list[Any]:
+        return formals
+
+    @v_args(meta=True)
+    def formal(self, meta: Meta, children: list[Any]) -> tuple[str, dtypes.Number | None]:
+        name, default = children
+        if not (default is None or isinstance(default, NumberLiteral)):
+            raise self._error(f"the default of {name} is not a number", self.position(meta))
+        return str(name), None if default is None else default.value
+
+    @v_args(meta=True)
+    def labels(self, meta: Meta, children: list[Any]) -> tuple[str, ...]:
+        reference = self._reference("", children[0], self.position(meta))
+        if isinstance(reference, IndexedReference) or reference.tiles:
+            raise self._error("the result of a function has labels, without tiles", reference.at)
+        return reference.labels
 
     @v_args(meta=True)
     def kinds(self, meta: Meta, tokens: list[Token]) -> tuple[Statement, ...]:

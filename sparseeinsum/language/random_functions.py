@@ -70,13 +70,21 @@ RANDOM_FUNCTIONS = {
 }
 
 
-def with_labels_as_keys(call: FunctionCall) -> FunctionCall:
-    """The call of a random function with index(i) in place of the labels among its keys, such as i."""
+def with_labels_as_keys(call: FunctionCall, parameters: frozenset[str]) -> FunctionCall:
+    """The call of a random function with index(i) in place of the labels among its keys, such as i.
+
+    Args:
+        call: The call.
+        parameters: The names that are no labels.
+    """
     count = RANDOM_FUNCTIONS[call.name].arguments
-    keys = (
-        RangeExpression("index", key.name, None, key.at) if isinstance(key, MatrixName) else key
-        for key in call.arguments[count:]
-    )
+
+    def as_key(argument: Expression) -> Expression:
+        if not isinstance(argument, MatrixName) or argument.name in parameters:
+            return argument
+        return RangeExpression("index", argument.name, None, argument.at)
+
+    keys = map(as_key, call.arguments[count:])
     return FunctionCall(call.name, call.labels, (*call.arguments[:count], *keys), call.at)
 
 

@@ -132,6 +132,25 @@ class FunctionCall:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedFunction:
+    """NAME(arguments)[indices]: an element of the tensor that a function of the program computes.
+
+    Attributes:
+        name: The function.
+        arguments: Its arguments, without labels.
+        indices: The index of every axis; a label or affine.
+        tiles: The tiles of several indices, by labels in lower case.
+        at: The place of the name.
+    """
+
+    name: str
+    arguments: tuple["Expression", ...]
+    indices: tuple[str | AffineIndex, ...]
+    tiles: tuple[tuple[str, int], ...] = ()
+    at: Position = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class MatrixName:
     """NAME without labels: a tensor in a statement of linear algebra."""
 
@@ -140,7 +159,14 @@ class MatrixName:
 
 
 Expression = (
-    NumberLiteral | TensorReference | IndexedReference | BoundExpression | RangeExpression | FunctionCall | MatrixName
+    NumberLiteral
+    | TensorReference
+    | IndexedReference
+    | BoundExpression
+    | RangeExpression
+    | FunctionCall
+    | AppliedFunction
+    | MatrixName
 )
 
 # Operators of linear algebra, as functions; no call in program text can have these names.
@@ -221,9 +247,28 @@ class Import:
     at: Position = field(default=NOWHERE, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """def NAME(parameters)[labels] = body, a function of tensors.
+
+    Attributes:
+        name: The name of the function.
+        parameters: The names of its parameters, with their default values; None where there is none.
+        labels: The labels of its result; None for a function of linear algebra, whose body has no labels.
+        body: The expression of the result.
+        at: The place of the statement.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, dtypes.Number | None], ...]
+    labels: tuple[str, ...] | None
+    body: Expression
+    at: Position = field(default=NOWHERE, compare=False)
+
+
 LabelledStatement = Assignment | Declaration | Import
 ComputingStatement = LabelledStatement | MatrixAssignment | MatrixDeclaration
-Statement = ComputingStatement | StateDeclaration
+Statement = ComputingStatement | StateDeclaration | Definition
 
 # Macros that aggregate the labels in their brackets, as in mean[j](...); others keep them, as in softmax[j](...).
 AGGREGATING_MACROS = frozenset({"mean", "var", "norm", "count", "sumsq", "argmax", "argmin"})
@@ -349,6 +394,9 @@ def _write_leaf(expression: Expression) -> str:
             return f"{name}{named}({', '.join(write_expression(argument) for argument in arguments)})"
         case NumberLiteral(value):
             return write_number(value)
+        case AppliedFunction(name, arguments, indices):
+            given = ", ".join(write_expression(argument) for argument in arguments)
+            return f"{name}({given})[{', '.join(map(str, indices))}]"
         case MatrixName(name):
             return name
 

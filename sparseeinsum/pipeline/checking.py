@@ -14,7 +14,16 @@ from sparseeinsum.language.names import names_read
 from sparseeinsum.language.parameters import Parameters
 from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.scalar import axis_bounds_of
-from sparseeinsum.language.syntax import NOWHERE, STEP, Assignment, Import, Position, SourceText, StateDeclaration
+from sparseeinsum.language.syntax import (
+    NOWHERE,
+    STEP,
+    Assignment,
+    Definition,
+    Import,
+    Position,
+    SourceText,
+    StateDeclaration,
+)
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.storage.program_inputs import shapes_in, stored_inputs
 
@@ -71,8 +80,9 @@ class _Check:
         self._declared = {
             statement.tensor: statement.at
             for statement in self._statements
-            if not isinstance(statement, Assignment | StateDeclaration)
+            if not isinstance(statement, Assignment | StateDeclaration | Definition)
         }
+        self._defines = any(isinstance(statement, Definition) for statement in self._statements)
         self._imported = {
             statement.tensor: statement.at for statement in self._statements if isinstance(statement, Import)
         }
@@ -86,7 +96,7 @@ class _Check:
             program = self._without_lost(self._lowered(engine))
             self._bind(program, _declared_tensors(program) if engine is None else self._stored(program, engine), engine)
             self._warn()
-        elif not (self._declared or self._parameters.declared or self._findings):
+        elif not (self._declared or self._defines or self._parameters.declared or self._findings):
             self._lowered(engine)
         return sorted(self._findings)
 

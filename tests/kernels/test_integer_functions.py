@@ -9,6 +9,7 @@ from sql_rows import ROWS, Connection, Oracle, Rows, create_table, flat_tiles, s
 
 import sparseeinsum as se
 from sparseeinsum.kernels.array_functions import array_functions
+from sparseeinsum.operators.random_numbers import threefry
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
 
@@ -23,6 +24,8 @@ SCALARS: dict[str, Oracle] = {
     "tensor_pow(u, tensor_map('abs', v))": lambda r: r.u ** np.abs(r.v),
     "tensor_pow(u, 3)": lambda r: r.u**3,
     "tensor_pow(-2, tensor_map('abs', u))": lambda r: (-2) ** np.abs(r.u),
+    "tensor_threefry(u, v)": lambda r: threefry(r.u, r.v),
+    "tensor_threefry(s, u)": lambda r: threefry(r.s[:, None], r.u),
     "tensor_add(u, s)": lambda r: r.u + r.s[:, None],
     "tensor_sub(s, u)": lambda r: r.s[:, None] - r.u,
     "tensor_mul(u, s)": lambda r: r.u * r.s[:, None],

@@ -22,6 +22,7 @@ from sql_rows import (
 )
 
 import sparseeinsum as se
+from sparseeinsum.operators.random_numbers import threefry
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_postgres_functions.py makes these calls in PostgreSQL")
 
@@ -33,6 +34,8 @@ SCALARS: dict[str, Oracle] = {
     "tensor_pow(tensor_map('abs', u), v)": lambda r: np.abs(r.u) ** r.v,
     "tensor_pow(u, 2)": lambda r: r.u**2,
     "tensor_pow(1.5, u)": lambda r: r.u.dtype.type(1.5) ** r.u,
+    "tensor_threefry(tensor_map('round', u), tensor_map('round', v))": lambda r: threefry(r.u.round(), r.v.round()),
+    "tensor_threefry(3, u)": lambda r: threefry(r.u.dtype.type(3), r.u),
     "tensor_add(u, s)": lambda r: r.u + r.s[:, None],
     "tensor_sub(s, u)": lambda r: r.s[:, None] - r.u,
     "tensor_mul(s, u)": lambda r: r.s[:, None] * r.u,
