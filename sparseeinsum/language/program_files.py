@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parse_trees import Report
+from sparseeinsum.language.parse_trees import Report, raise_error
 from sparseeinsum.language.parsing import parse
 from sparseeinsum.language.syntax import Position, SourceText, Statement
+
+_LIBRARY = Path(__file__).parent / "library"
+LIBRARIES = tuple(sorted(file.stem for file in _LIBRARY.glob("*.ein")))
+"""The names of the files that programs include without having them."""
 
 _DATA_ENDINGS = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _COMPRESSED_ENDINGS = (".gz", ".zst")
@@ -74,26 +79,41 @@ class _File:
         return tuple(parse(self.source, self.shared.parameters, self, self.shared.report))
 
     def include(self, name: str, at: Position) -> Sequence[Statement]:
-        """The statements of another file; none if it was read before."""
-        if self.folder is None:
+        """The statements of another file, or of one that this package brings; none if it was read before."""
+        own = None if self.folder is None else self.folder / name
+        if name in LIBRARIES:
+            if own is not None and own.is_file():
+                problem = f"{own} has the name of a file that this package brings; rename it, as in {name}.ein"
+                raise at.error(problem, self.source)
+            return self._read_once(_LIBRARY / name, lambda: _library(name))
+        if own is None:
             problem = "program text outside a file cannot include files; put it into a file for se.read_program"
-            raise at.error(problem, self.source)
-        path = self.folder / name
+            raise at.error(f"{problem}, or include one of {', '.join(LIBRARIES)}", self.source)
         try:
-            source = read_source(path)
+            source = read_source(own)
         except OSError as error:
-            raise at.error(f"cannot read {path}: {error.strerror}", self.source) from None
-        resolved = path.resolve()
+            raise at.error(f"cannot read {own}: {error.strerror}", self.source) from None
+        resolved = own.resolve()
         if resolved in self.open_files:
             cycle = " -> ".join(file.name for file in (*self.open_files[self.open_files.index(resolved) :], resolved))
             raise at.error(f"{name} includes itself: {cycle}", self.source)
-        if resolved in self.shared.files_read:
+        included = _File(source, own.parent, (*self.open_files, resolved), self.shared)
+        return self._read_once(resolved, included.statements)
+
+    def _read_once(self, file: Path, read: Callable[[], tuple[Statement, ...]]) -> tuple[Statement, ...]:
+        if file in self.shared.files_read:
             return ()
-        self.shared.files_read.add(resolved)
-        return _File(source, path.parent, (*self.open_files, resolved), self.shared).statements()
+        self.shared.files_read.add(file)
+        return read()
 
     def locate(self, relation: str) -> str:
         """The absolute path of a data file; the name of a table as it is."""
         if self.folder is None or "://" in relation or not is_data_file(relation):
             return relation
         return str(self.folder.resolve() / relation)
+
+
+@cache
+def _library(name: str) -> tuple[Statement, ...]:
+    """The functions that a file of this package defines."""
+    return read_statements(read_source(_LIBRARY / f"{name}.ein"), None, Parameters(), raise_error)

@@ -19,6 +19,8 @@ from sparseeinsum.language.syntax import (
     Position,
     RangeExpression,
     free_labels,
+    labels_of,
+    references,
 )
 from sparseeinsum.operators.random_numbers import RANDOM_BITS, threefry
 
@@ -107,7 +109,7 @@ def expand_random(call: FunctionCall, name_value: _NameValue, error: _Error) -> 
         raise error(f"{call.name} has no key; give it a seed and labels, as in {function.example}", call.at)
     bits: Expression = _FIRST_KEY
     for number, key in enumerate(keys):
-        if number and not isinstance(bits, NumberLiteral):
+        if number and (labels_of(bits) or any(references(bits))):  # no number without tensors
             bits = name_value(tuple(dict.fromkeys(free_labels(bits))), bits)
         bits = _folded(bits, key, call.name, error)
     return function.make(bits, *further)
