@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, overload
 import duckdb
 import pyarrow as pa
 
+from sparseeinsum.api.opening import open_engine
 from sparseeinsum.api.plans import DetachedPlan, Plan
 from sparseeinsum.api.prepared_programs import PreparedProgram
-from sparseeinsum.api.tensor_listing import TENSOR_COLUMNS, tensor_rows
-from sparseeinsum.engines.duckdb_opening import open_duckdb
+from sparseeinsum.api.tensor_listing import TENSOR_COLUMNS, listed_tensors, tensor_rows
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of, synchronized
-from sparseeinsum.engines.postgresql.quoted_names import is_postgresql
-from sparseeinsum.errors import EngineError, SemanticsError, SparseEinsumError
+from sparseeinsum.errors import SemanticsError
 from sparseeinsum.extras import imported, late
 from sparseeinsum.html_tables import html_table
 from sparseeinsum.language.aggregate_registration import aggregate
@@ -75,26 +74,10 @@ def connect(
     Raises:
         EngineError: The database cannot be opened, or lacks the functions of this package.
     """
-    if read_only and (is_postgresql(target) or not isinstance(target, str | Path)):
-        raise EngineError(
-            "read_only is for DuckDB files; a connection of yours is as you opened it, and on PostgreSQL roles have "
-            "rights to write, or none"
-        )
     if isinstance(target, str | Path | None):
-        return Database(_opened(target, read_only))
+        return Database(open_engine(target, read_only))
     with lock_of(target):
-        return Database(_opened(target, read_only))
-
-
-def _opened(
-    target: "str | Path | duckdb.DuckDBPyConnection | psycopg.Connection[Any] | None", read_only: bool
-) -> Engine:
-    if is_postgresql(target):
-        engine: Engine = late("sparseeinsum.engines.postgresql.opening").open_postgresql(target)
-        return engine
-    if isinstance(target, str) and "://" in target:
-        raise EngineError(f"{target.split('://')[0]} is not supported; this version runs on DuckDB and PostgreSQL")
-    return open_duckdb(target, read_only)
+        return Database(open_engine(target, read_only))
 
 
 class Database:
@@ -113,22 +96,8 @@ class Database:
         return f"<{self._engine.title} database {self._engine.place}>"  # asks the database nothing: it may be busy
 
     def _repr_html_(self) -> str:
-        tensors, note = self._listed()
+        tensors, note = listed_tensors(self._engine)
         return html_table(repr(self), TENSOR_COLUMNS, tensor_rows(tensors), note)
-
-    def _listed(self) -> tuple[Iterable[StoredTensor], str]:
-        """The tensors that are committed, and a remark if they cannot be listed now; waits for no other call."""
-        lock = lock_of(self.connection)
-        if not lock.acquire(blocking=False):
-            return (), "busy; its tensors cannot be listed now"
-        try:
-            with self._engine.another_connection() as engine, engine.protected():  # a stream may be open on this one
-                tensors = Catalogue(engine).all().values()
-        except SparseEinsumError as error:
-            return (), f"its tensors cannot be listed: {str(error).splitlines()[0]}"
-        finally:
-            lock.release()
-        return tensors, "" if tensors else "no tensors yet"
 
     @property
     def connection(self) -> Any:  # noqa: ANN401  # of the engine's driver, whose types are its own

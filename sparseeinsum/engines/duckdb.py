@@ -1,14 +1,14 @@
 """Engines: DuckDB, embedded in this process."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.engines.byte_sizes import parse_bytes, restorable_size
+from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.engines.duckdb_changes import (
     can_record_changes,
     change_tokens,
@@ -23,6 +23,7 @@ from sparseeinsum.engines.duckdb_prepared import (
     transaction_number,
 )
 from sparseeinsum.engines.duckdb_progress import measured_progress
+from sparseeinsum.engines.duckdb_settings import DuckDBSettings
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.interrupts import interruptible
 from sparseeinsum.engines.prepared import TransactionMark
@@ -30,7 +31,7 @@ from sparseeinsum.engines.reading_state import ReadingState
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
-from sparseeinsum.kernels.duckdb.library import single_threaded_products, stop_kernels
+from sparseeinsum.kernels.duckdb.library import stop_kernels
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
@@ -39,11 +40,6 @@ from sparseeinsum.statistics.scan_cache import Change, ScanCache
 
 _ROWS = temporary_name("rows")
 _INTERRUPTED = "Query interrupted"
-
-# DuckDB's allocator returns free memory to the system in pieces of this size, by default 512 MiB. Under a low memory
-# limit that is too much: a large allocation would fail although enough memory is free.
-_FLUSHED_BYTES = 4_000_000
-_FLUSHING = "allocator_bulk_deallocation_flush_threshold"
 
 
 class DuckDBEngine:
@@ -57,6 +53,7 @@ class DuckDBEngine:
         self.place = place
         self._is_owned = is_owned
         self.scans = ScanCache()
+        self._settings = DuckDBSettings(self.rows, self.another_connection)
         self._reading_state = ReadingState()
         self._numbers_before: Sequence[int] = ()  # of the transactions right before the open one, which looked for it
 
@@ -403,53 +400,23 @@ class DuckDBEngine:
 
     def memory_limit(self) -> int:
         """Return how many bytes the database may use."""
-        return parse_bytes(self._setting("memory_limit"))
+        return parse_bytes(self._settings.read("memory_limit"))
 
-    @contextmanager
-    def memory_limited_to(self, limit_bytes: float, threads: int) -> Iterator[Callable[[float], None]]:
+    def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
         """Limit the memory of the database in bytes, and the number of its threads, in the context.
 
         Yields:
             A function that sets another limit, on which DuckDB returns free memory to the system.
         """
-        threads = max(threads, int(self._setting("external_threads")))  # DuckDB refuses a smaller number
-        settings = {"memory_limit": f"{int(limit_bytes)}B", "threads": str(threads), _FLUSHING: f"{_FLUSHED_BYTES}B"}
-        with self._changed_settings(settings) as connection:
+        return self._settings.limited(limit_bytes, threads)
 
-            def set_limit(size: float) -> None:
-                connection.execute(f"SET memory_limit = '{int(size)}B'")
-
-            yield set_limit
-
-    @contextmanager
-    def single_threaded(self) -> Iterator[None]:
+    def single_threaded(self) -> AbstractContextManager[None]:
         """Run the statements of the context in one thread.
 
         Raises:
             EngineError: The process lends the database several threads (`external_threads`).
         """
-        external_threads = int(self._setting("external_threads"))
-        if external_threads > 1:
-            raise EngineError(
-                f"external_threads is {external_threads}, and no run in several threads is deterministic; set it to 1"
-            )
-        with self._changed_settings({"threads": "1"}), single_threaded_products():
-            yield
-
-    @contextmanager
-    def _changed_settings(self, settings: Mapping[str, str]) -> Iterator["DuckDBEngine"]:
-        """Change settings of the database in the context, and restore them at its end.
-
-        Yields:
-            The connection that changes them. It is another one, as this connection may have failed by the end.
-        """
-        before = {name: restorable_size(self._setting(name)) for name in settings}
-        with self.another_connection() as connection, ExitStack() as stack:
-            for name, value in before.items():
-                stack.callback(connection.execute, f"SET {name} = '{value}'")
-            for name, value in settings.items():
-                connection.execute(f"SET {name} = '{value}'")
-            yield connection
+        return self._settings.single_threaded()
 
     def memory_in_use(self) -> int:
         """Return how many bytes of this process the database uses now."""
@@ -462,11 +429,7 @@ class DuckDBEngine:
 
     def threads(self) -> int:
         """Return how many threads the database runs statements with."""
-        return int(self._setting("threads"))
-
-    def _setting(self, name: str) -> str:
-        ((value,),) = self.rows(f"SELECT current_setting('{name}')")
-        return str(value)
+        return int(self._settings.read("threads"))
 
     def close(self) -> None:
         """Close the connection if it was opened here."""

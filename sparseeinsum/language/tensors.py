@@ -187,11 +187,6 @@ def fully_promoted(rank: int) -> Decomposition:
     return Decomposition((1,) * rank)
 
 
-def fully_demoted(rank: int) -> Decomposition:
-    """The decomposition that demotes all of `rank` axes: the relation has a single tuple."""
-    return Decomposition((DEMOTED,) * rank)
-
-
 def tuple_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
     """The bytes of one tuple: its keys, and its number or largest array."""
     return KEY_BYTES * len(decomposition.promoted) + array_bytes(tensor, decomposition)

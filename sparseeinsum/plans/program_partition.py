@@ -28,7 +28,8 @@ from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 from sparseeinsum.tracebacks import one_frame
 
-BOUND, FLOATS = OBJECTIVES = ("bound", "floats")
+BOUND = "bound"
+OBJECTIVES = (BOUND, "floats")
 _ENGINE = "duckdb"  # whose cost constants price what rewriting compares
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from python_kernels import PythonKernel
 from random_relations import sum_of
 
 from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
@@ -16,7 +17,6 @@ from sparseeinsum.algebra.relational.kernels import (
     ADD,
     MATRIX_PRODUCT,
     SUBTRACT,
-    PythonKernel,
     commutes,
     einsum_kernel,
     elementwise,
