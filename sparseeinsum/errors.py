@@ -124,5 +124,17 @@ class EngineError(SparseEinsumError):
         super().__init__(shown if statement is None else f"{shown}\nin the statement:\n{_beginning_and_end(statement)}")
 
 
+class StepError(EngineError):
+    """A step of a loop that failed; the state is that of the last whole step.
+
+    Attributes:
+        step: The number of the step, from 0.
+    """
+
+    def __init__(self, step: int, error: EngineError) -> None:
+        self.step = step
+        super().__init__(f"step {step} failed, and the state is that of the last whole step: {error}")
+
+
 class OutdatedPlanError(EngineError):
     """A plan that cannot run on the data as they are now, or may not be exact for them; plan again."""

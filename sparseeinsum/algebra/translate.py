@@ -342,6 +342,15 @@ def delivered_relation(plan: DecomposedGraph, name: str) -> Relation:
     return Convert(delivered) if delivered.schema.tensor.dtype == "bool" else delivered
 
 
+def with_all_tuples(delivered: Relation) -> Relation:
+    """An output as `delivered_relation` returns it, with the tuples that hold the fill."""
+    match delivered:
+        case Convert(input=inner):
+            return replace(delivered, input=with_all_tuples(inner))
+        case _:
+            return Densify(delivered)
+
+
 def _in_decomposition(
     relation: Relation, target: Decomposition, planned: Repartition, keeps_fill: bool = False
 ) -> Relation:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, overload
 import duckdb
 import pyarrow as pa
 
+from sparseeinsum.api.iterations import IterationResult
 from sparseeinsum.api.opening import open_engine
 from sparseeinsum.api.plans import DetachedPlan, Plan
 from sparseeinsum.api.prepared_programs import PreparedProgram
@@ -631,6 +632,68 @@ class Database:
         choices = replace(plan_options(optimizer, **options), searches_all=True)
         prepared = prepared_programs.PreparedProgram(self._read(program, parameters), self._engine, choices, names)
         return PreparedProgram(prepared, self._engine)
+
+    @synchronized
+    def iterate(
+        self,
+        program: Program | str,
+        state: Mapping[str, str] | None = None,
+        steps: int = 100,
+        until: str | None = None,
+        into: Mapping[str, str] | None = None,
+        history: Sequence[str] = (),
+        optimizer: str = "dp",
+        *,
+        resume: bool = False,
+        commit: str = "step",
+        progress: bool | None = None,
+        parameters: Mapping[str, Number] | None = None,
+        **options: Unpack[PlanningOptions],
+    ) -> IterationResult:
+        """Run a program in steps, each of which replaces tensors, its state, by results of the program.
+
+        As in `db.iterate("next_R = 0.85 * P @ R + 0.15 / 1000", {"R": "next_R"}, steps=50)`. A step is planned once,
+        and planned again where the plan would not be exact for the state. The state stays in the database. If a step
+        fails, or on Ctrl-C, the tensors hold the state of the last whole step.
+
+        Args:
+            program: A program from `se.program`, or program text. It reads the number of the step, from 0, as `step`.
+            state: The names of the tensors that a step replaces, each with the result that replaces it, of the same
+                shape, dtype and fill. By default those that the program declares: `state W` is replaced by next_W.
+            steps: The most steps, with those before if `resume`.
+            until: Ends the loop after a step in which it holds. It reads results without axes, such as loss, their
+                values in the step before, such as previous.loss, `step`, and `changed`, the number of values of the
+                state that the step has changed: "changed == 0" ends at a fixpoint.
+            into: The tensors that keep the state, by the names of the state, which then stays as it is.
+            history: Results without axes, or `changed`, whose values in every step are returned. The table with the
+                name of the first kept tensor and `_history` has them, too.
+            optimizer: As for `plan`, like parameters and all further options.
+            resume: Whether to go on where an earlier loop over the same state ended, by its table of steps.
+            commit: `step` commits the state after every step; `end` is faster, and commits it when the loop ends, by an
+                error as well.
+            progress: Whether to show progress; by default if standard error is a terminal, or in a notebook.
+            parameters: Values that replace those that program text declares, as in `param eta = 0.1`.
+
+        Returns:
+            The number of steps, the reason why they ended, and the history.
+
+        Raises:
+            StepError: A step failed, as where a value became NaN or infinite; `nonfinite="allow"` goes on.
+            PlanError: There is no state or no next value of it, another loop replaces it, or there is nothing to
+                resume.
+            ShapeError: The next value of a state has another shape, dtype or fill.
+            ParseError: The condition names something unknown.
+            SemanticsError: The condition or the history names a result with axes.
+        """
+        read = self._read(program, parameters)
+        request = late("sparseeinsum.api.loop_requests")
+        result: IterationResult = request.iterate(
+            self._engine,
+            read,
+            request.LoopRequest(state or {}, steps, until, into or {}, history, resume, commit, progress),
+            plan_options(optimizer, **options),
+        )
+        return result
 
     @synchronized
     def stream(

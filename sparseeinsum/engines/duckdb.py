@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines.byte_sizes import parse_bytes
+from sparseeinsum.engines.claims import claimed_in_process
 from sparseeinsum.engines.duckdb_changes import (
     can_record_changes,
     change_tokens,
@@ -16,6 +17,7 @@ from sparseeinsum.engines.duckdb_changes import (
     start_recording,
 )
 from sparseeinsum.engines.duckdb_prepared import (
+    DuckDBPreparedInsert,
     DuckDBPreparedQuery,
     DuckDBSuppliedTable,
     mark_of_query,
@@ -32,6 +34,7 @@ from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import stop_kernels
+from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
@@ -166,6 +169,26 @@ class DuckDBEngine:
     def prepared_query(self, name: str, query: str) -> DuckDBPreparedQuery:
         """Prepare a query under a name that no other one of this connection has."""
         return DuckDBPreparedQuery(self.connection, self._translating_errors, name, query)
+
+    def prepared_insert(self, name: str, table: exp.Table, query: str) -> DuckDBPreparedInsert:
+        """Prepare to add the rows of a query to a table."""
+        insert = f"INSERT INTO {table.sql(self.dialect_name)} {query}"
+        return DuckDBPreparedInsert(self.connection, self._translating_errors, name, insert)
+
+    def empty_table(self, table: exp.Table) -> None:
+        """Replace a table by an empty one: a scan reads rows that DELETE has removed."""
+        no_rows = exp.select("*").from_(table.copy()).limit(0)
+        if table.db == self.dialect.temporary_schema:
+            create = create_table_as(table, no_rows)
+            create.set("replace", True)
+            self.execute(create)
+        else:
+            self.replace_table(table, no_rows, records_changes=True)
+
+    def claimed(self, purpose: str) -> AbstractContextManager[bool]:
+        """Claim a purpose in the context: all connections to a database that is written to are in this process."""
+        ((number,),) = self.rows(f'SELECT {REQUEST_FUNCTION}(\'{{"question": "number"}}\')')
+        return claimed_in_process((str(number), purpose))
 
     def transaction_mark(self) -> TransactionMark:
         """Return the mark of the open transaction."""

@@ -73,6 +73,32 @@ class DuckDBPreparedQuery:
             self._connection.execute(f"DEALLOCATE {self._name}")
 
 
+class DuckDBPreparedInsert:
+    """A prepared INSERT of a DuckDB connection."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation, name: str, insert: str
+    ) -> None:
+        self._connection = connection
+        self._translating_errors = translating_errors
+        self._name = name
+        self._insert = insert
+        with translating_errors(insert):
+            connection.execute(f"PREPARE {name} AS {insert}")
+
+    def run(self) -> int:
+        """Add the rows; return their number."""
+        with self._translating_errors(self._insert):
+            row = self._connection.execute(f"EXECUTE {self._name}").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def drop(self) -> None:
+        """Remove the prepared statement from the connection."""
+        with suppress(duckdb.Error):
+            self._connection.execute(f"DEALLOCATE {self._name}")
+
+
 def transaction_mark(rows: Rows, before: Sequence[int]) -> TransactionMark:
     """The mark of the open transaction: DuckDB numbers transactions as they begin, whatever they do.
 

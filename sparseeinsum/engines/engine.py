@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.decompose.clusters.distribution import Cluster
-from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
+from sparseeinsum.engines.prepared import PreparedInsert, PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.statements import SqlStatement
@@ -156,6 +156,19 @@ class Engine(Protocol):
 
     def prepared_query(self, name: str, query: str) -> PreparedQuery:
         """Prepare a query under a name that no other one of this connection has."""
+
+    def prepared_insert(self, name: str, table: exp.Table, query: str) -> PreparedInsert:
+        """Prepare to add the rows of a query to a table, under a name that no other query of this connection has."""
+
+    def empty_table(self, table: exp.Table) -> None:
+        """Remove all rows of a table, and the space that they and earlier rows take."""
+
+    def claimed(self, purpose: str) -> AbstractContextManager[bool]:
+        """Claim a purpose in the context, for this connection alone.
+
+        Yields:
+            Whether it is claimed; False if another connection to the same database has claimed it.
+        """
 
     def transaction_mark(self) -> TransactionMark:
         """Return the mark of the open transaction."""

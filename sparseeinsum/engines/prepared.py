@@ -31,6 +31,16 @@ class PreparedQuery(Protocol):
         """Remove the query from the connection."""
 
 
+class PreparedInsert(Protocol):
+    """A query whose rows go into a table, which the database has parsed once."""
+
+    def run(self) -> int:
+        """Add the rows; return their number."""
+
+    def drop(self) -> None:
+        """Remove the query from the connection."""
+
+
 @dataclass(frozen=True, slots=True)
 class TransactionMark:
     """What tells whether anybody may have changed permanent tables between two transactions of one connection.

@@ -47,6 +47,8 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import FUNCTIONS
 
+PREVIOUS = "previous."  # before the name of a number, in the condition of a loop: its value in the step before
+
 _COMPARISONS = {FUNCTIONS[name].symbol: name for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 
 
@@ -294,7 +296,8 @@ class _SyntaxBuilder(Transformer_NonRecursive[Token, object]):
         name, at = str(names[0]), self.position(meta)
         if self._operands:
             if name not in self._operands:
-                raise self._error(f"there is no operand {name}; there are {', '.join(self._operands)}", at)
+                known = [operand for operand in self._operands if not operand.startswith(PREVIOUS)]
+                raise self._error(f"there is no operand {name}; there are {', '.join(known)}", at)
             return TensorReference(name, (), at=at)
         if names[0].type == "PREVIOUS":
             raise self._error(f"{name} is a value of the step before, which only the condition of a loop knows", at)

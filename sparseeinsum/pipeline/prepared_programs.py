@@ -5,8 +5,7 @@ tensors cannot have changed if no other transaction has begun since the last run
 every run of a plan.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,42 +19,31 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.engines.retries import in_snapshot
 from sparseeinsum.engines.temporary_names import temporary_name
-from sparseeinsum.errors import EngineError, OutdatedPlanError, PlanError, SemanticsError
+from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.loading.supplied_rows import SuppliedRows, check_suppliable, present_rows, supplied_rows
-from sparseeinsum.operators.ranges import Range, finite_range
-from sparseeinsum.pipeline.planning import make_plans
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.pipeline.running import (
-    check_exactness,
     check_functions,
-    current_inputs,
     naming_missing_tables,
     within_memory,
 )
+from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.validity import with_valid_grouping
 from sparseeinsum.results.delivering import natural_keys
 from sparseeinsum.results.execution import execute, with_dictionaries
 from sparseeinsum.results.results import TensorResult, result_of
-from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.spelling import did_you_mean
-from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 from sparseeinsum.storage.program_inputs import stored_inputs
 from sparseeinsum.storage.tensor_tables import stored_tensor
 
 _NUMBERS = count(1)  # of the names of relations and statements in this process
-_GROWTH = float(1 << 20)  # of values beyond those that a plan was checked for
 
 
 class PreparedProgram:
-    """A plan, its prepared statements, and the relations that hold the supplied values.
-
-    Attributes:
-        plan: The plan. A run replaces it if it is not exact for the data of the run.
-    """
+    """A plan, its prepared statements, and the relations that hold the supplied values."""
 
     def __init__(self, program: Program, engine: Engine, options: PlanOptions, names: Sequence[str]) -> None:
         """Plan a program on the present data.
@@ -76,8 +64,9 @@ class PreparedProgram:
         self._options = options
         self._tables: dict[str, SuppliedTable] = {}
         self._stored: dict[str, StoredTensor] = {}
+        self._planned = SuppliedPlan(program, engine, options, self._stored)
+        self._prepared_plan: ProgramPlan | None = None  # whose queries are prepared
         self._queries: dict[str, PreparedQuery] = {}
-        self._facts: dict[str, ValueFacts] = {}  # of the supplied values that the plan is known to be exact for
         self._rows: dict[str, pa.Table] = {}  # that were supplied for the last run
         self._mark: TransactionMark | None = None  # of the last run
         self._has_failed = False
@@ -85,10 +74,16 @@ class PreparedProgram:
         try:
             with engine.protected():
                 self._supply_stored(names)
-            in_snapshot(engine, self._plan_anew)
+            in_snapshot(engine, self._planned.plan_anew)
+            self._prepare()
         except BaseException:
             self.close()
             raise
+
+    @property
+    def plan(self) -> ProgramPlan:
+        """The plan. A run replaces it if it is not exact for the data of the run."""
+        return self._planned.plan
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -157,14 +152,13 @@ class PreparedProgram:
     def _run_in_transaction(self, rows: Mapping[str, SuppliedRows], plan: ProgramPlan) -> Mapping[str, TensorResult]:
         """The results; `plan` is the present plan, or another one that takes less memory."""
         if plan is not self.plan:
-            self._adopt(plan)
-            check_exactness(plan, self._inputs(), tuple(self._stored))
+            self._planned.adopt(plan)
         with naming_missing_tables(plan, self._engine):
             return in_snapshot(self._engine, partial(self._run, rows))
 
     def _mark_without_transaction(self) -> TransactionMark | None:
         """The mark of a run that needs no transaction, because nothing has changed and nothing is left to check."""
-        if self._mark is None or not self._queries or self._has_dictionaries or not self._reads_own_tables:
+        if self._mark is None or not self._queries or self._has_dictionaries or not self._planned.reads_own_tables:
             return None
         mark = self._engine.mark_of_query()
         return mark if mark is not None and mark.follows(self._mark) else None
@@ -190,11 +184,12 @@ class PreparedProgram:
         self._mark = None
         self._supply(rows)
         is_exact = not self._has_failed and all(map(self._is_exact_for, rows.values()))
-        if is_exact and not (mark.follows(last) and self._reads_own_tables):
-            is_exact = self._adapts_to_stored()
+        if is_exact and not (mark.follows(last) and self._planned.reads_own_tables):
+            is_exact = self._planned.adapts_to_stored()
         check_functions(self.plan)
         if not is_exact:
-            self._plan_anew()
+            self._planned.plan_anew()
+        self._prepare()
         results = self._results()
         self._mark = mark
         return results
@@ -220,17 +215,11 @@ class PreparedProgram:
             self._tables[name] = table
             self._stored[name] = replace(stored_tensor(source.tensor, source.decomposition, text), is_owned=False)
 
-    def _plan_anew(self) -> None:
-        """Make the plan for the present data, in the open transaction."""
-        self._adopt(make_plans(self._program, self._engine, self._options, self._stored)[0])
-        self._facts = {name: self.plan.inputs[name].values for name in self._stored}
-
-    def _adopt(self, plan: ProgramPlan) -> None:
-        self.plan = plan
-        self._prepare()
-
     def _prepare(self) -> None:
-        """Prepare the statements of the plan if each of them returns an output, and the plan has no memory limit."""
+        """Prepare the statements of a new plan if each of them returns an output, and it has no memory limit."""
+        if self.plan is self._prepared_plan:
+            return
+        self._prepared_plan = self.plan
         for query in self._queries.values():
             query.drop()
         self._queries = {}
@@ -259,67 +248,7 @@ class PreparedProgram:
         """Whether the results have natural keys, which are read from the database."""
         return any(self._schema(name).has_dictionaries for name in self.plan.outputs)
 
-    @property
-    def _reads_own_tables(self) -> bool:
-        """Whether all stored inputs are tables of this package, which no statement changes outside of transactions."""
-        inputs = self.plan.inputs.items()
-        return all(
-            tensor.stored.is_owned or tensor.stored.is_index_range
-            for name, tensor in inputs
-            if name not in self._stored
-        )
-
-    def _adapts_to_stored(self) -> bool:
-        """Whether the plan is exact for the stored inputs as they are now, if need be with a GROUP BY everywhere."""
-        with suppress(OutdatedPlanError, SemanticsError):
-            valid = with_valid_grouping(self.plan, current_inputs(self.plan, self._engine, self._stored))
-            if valid is not self.plan:
-                self._adopt(valid)
-            return True
-        return False
-
     def _is_exact_for(self, rows: SuppliedRows) -> bool:
         """Whether the plan is exact for supplied rows."""
-        name = rows.stored.tensor.name
-        planned = self.plan.inputs[name]
-        if planned.is_complete and not rows.is_complete:
-            return False
-        if not all(rows.identifies(axis) for axis in planned.identifying_axes):
-            return False
-        facts = rows.facts()
-        united = self._facts[name].union(facts)
-        return united == self._facts[name] or any(
-            self._accepts(name, planned, ValueFacts(entries, united.has_fill))
-            for entries in _wider_ranges(united.entries, rows.stored.tensor.dtype)
-        )
-
-    def _inputs(self) -> dict[str, MeasuredTensor]:
-        """The inputs of the plan, with all supplied values that it is known to be exact for."""
-        return {
-            name: _with_values(tensor, self._facts.get(name, tensor.values))
-            for name, tensor in self.plan.inputs.items()
-        }
-
-    def _accepts(self, name: str, planned: MeasuredTensor, facts: ValueFacts) -> bool:
-        """Whether the plan is exact for values of an input as in `facts`, which are then kept for further runs."""
-        inputs = {**self._inputs(), name: _with_values(planned, facts)}
-        with suppress(OutdatedPlanError, SemanticsError):
-            check_exactness(self.plan, inputs, (name,))
-            self._facts[name] = facts
-            return True
-        return False
-
-
-def _wider_ranges(entries: Range, dtype: str) -> Iterator[Range]:
-    """Ranges that contain `entries`, of the same signs: the widest first, `entries` last."""
-    if entries.is_finite:
-        widest = finite_range(dtype)
-        for growth in (math.inf, _GROWTH):
-            low = entries.low if entries.low >= 0 else max(widest.low, entries.low * growth)
-            high = entries.high if entries.high <= 0 else min(widest.high, entries.high * growth)
-            yield Range(low, high)
-    yield entries
-
-
-def _with_values(tensor: MeasuredTensor, values: ValueFacts) -> MeasuredTensor:
-    return replace(tensor, measurement=replace(tensor.measurement, values=values))
+        facts = SuppliedFacts(rows.facts(), rows.is_complete, rows.identifies)
+        return self._planned.is_exact_for(rows.stored.tensor.name, facts)

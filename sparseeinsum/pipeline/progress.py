@@ -26,6 +26,7 @@ class RunState:
 
     Attributes:
         share: Returns the share of the running statement that is done, from 0 to 1; None if it is not known.
+        unit: What is counted: `statement`, or `step` of a loop.
         done: The number of finished statements.
         total: The number of all statements; None while the program is planned.
         name: The result that is computed; empty at the end.
@@ -34,6 +35,7 @@ class RunState:
     """
 
     share: Callable[[], float | None]
+    unit: str = "statement"
     done: int = 0
     total: int | None = None
     name: str = ""
@@ -51,6 +53,8 @@ class RunState:
             return 0, "planning"
         if not self.name:
             return self.done, "done"
+        if self.unit == "step":
+            return self.done, f"step {self.done} of {self.total}: {self.name}"
         place = f"computing {self.name}, statement {self.done + 1} of {self.total}"
         share = self.share()
         return (self.done, place) if share is None else (self.done + share, f"{place}, {share:.0%}")
@@ -61,14 +65,20 @@ class RunState:
 
 
 @contextmanager
-def shown_progress(is_shown: bool | None, engine: Engine) -> Iterator[execution.Progress]:
-    """Show the progress of a run on standard error or in a notebook; by default only if that is there or a terminal."""
+def shown_progress(is_shown: bool | None, engine: Engine, unit: str = "statement") -> Iterator[execution.Progress]:
+    """Show the progress of a run on standard error or in a notebook; by default only if that is there or a terminal.
+
+    Args:
+        is_shown: Whether to show it; None is the default.
+        engine: The database.
+        unit: As in `RunState`.
+    """
     in_notebook = _in_notebook()
     if not (in_notebook or sys.stderr.isatty() if is_shown is None else is_shown):
         yield no_progress
         return
     with engine.measured_progress() as share:
-        state = RunState(share)
+        state = RunState(share, unit)
         with _display(state, in_notebook):
             yield state.begin
 

@@ -26,6 +26,7 @@ class PlanOptions:
         top: The number of plans to return.
         indexes: Whether an operand may stay in memory to be read by index, where the engine supports that.
         workers: The number of workers that labels are cut for; None plans for one.
+        complete: Results that are returned with all their tuples, also those that hold the fill.
         searches_all: Whether the search looks at all choices even if that takes longer than a run: for plans that run
             often.
 
@@ -45,6 +46,7 @@ class PlanOptions:
     top: int = 1
     indexes: bool = True
     workers: int | None = None
+    complete: frozenset[str] = frozenset()
     searches_all: bool = False
 
     def __post_init__(self) -> None:

@@ -90,4 +90,5 @@ class ProgramPlan:
             self.threads,
             self.stage_of,
             self.reserved_names,
+            self.options.complete,
         )

@@ -6,9 +6,9 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Materialized
+from sparseeinsum.algebra.operators import Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
-from sparseeinsum.algebra.translate import Definition, delivered_relation, materialized_relations
+from sparseeinsum.algebra.translate import Definition, delivered_relation, materialized_relations, with_all_tuples
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.model import CostModel
@@ -36,6 +36,7 @@ class PlanStatements:
         threads: The threads of the engine, among which scans are split.
         stage_of: Returns the table that stores a result during a run, by the name of the result.
         reserved_names: Names that staged relations must not take.
+        complete: Outputs that are returned with all their tuples.
     """
 
     definitions: tuple[Definition, ...]
@@ -46,6 +47,7 @@ class PlanStatements:
     threads: int
     stage_of: Callable[[str], exp.Table]
     reserved_names: frozenset[str]
+    complete: frozenset[str] = frozenset()
 
     @cached_property
     def for_run(self) -> tuple[SqlStatement, ...]:
@@ -144,6 +146,10 @@ class PlanStatements:
     def _materialized_tables(self, table_of: Callable[[str], exp.Table]) -> dict[Materialized, exp.Table]:
         return {relation: table_of(name) for relation, name in self.materialized_names.items()}
 
+    def _delivery(self, name: str) -> Relation:
+        relation = delivered_relation(self.decomposed, name)
+        return with_all_tuples(relation) if name in self.complete else relation
+
     def _render(
         self,
         tables: Mapping[str, exp.Table],
@@ -155,7 +161,7 @@ class PlanStatements:
                 "on a Citus cluster every operator of a plan fills a table in its place, so that no single statement "
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
-        deliveries = {name: delivered_relation(self.decomposed, name) for name in self.decomposed.graph.outputs}
+        deliveries = {name: self._delivery(name) for name in self.decomposed.graph.outputs}
         return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, materialized_tables)
 
 

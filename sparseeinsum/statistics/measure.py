@@ -98,6 +98,19 @@ def value_range(lowest: object, highest: object) -> Range:
     return ANY_VALUE if math.isnan(high) else Range(low, high)
 
 
+def measured_values(stored: StoredTensor, executor: Executor) -> ValueFacts:
+    """The facts of the values of a tensor whose rows are sound, by a scan."""
+    ((entries, lowest, highest),) = executor.rows(_values_scan(stored, executor.dialect_name))
+    return ValueFacts(value_range(lowest, highest), has_fill=int(str(entries)) < stored.tensor.size)
+
+
+@lru_cache(maxsize=512)
+def _values_scan(stored: StoredTensor, dialect: str) -> str:
+    projections = {projection.alias: projection for projection in scan_projections(stored, dialect)}
+    columns = [projections[name] for name in ("entries", "lowest", "highest")]
+    return exp.select(*columns).from_(relation_of(stored, dialect)).sql(dialect)
+
+
 @dataclass(frozen=True, slots=True)
 class _ScanStatement:
     """A statement that measures a tensor, and the names of its columns."""

@@ -18,7 +18,7 @@ from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, PlanError, ShapeError
-from sparseeinsum.pipeline import planning, prepared_programs
+from sparseeinsum.pipeline import planning, supplied_plans
 from sparseeinsum.semantics.dense import evaluate_program
 
 STEP = "Y[i] = sum(A[i, j] * X[j])"
@@ -43,7 +43,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append("plan")
         return original(*arguments)
 
-    monkeypatch.setattr(prepared_programs, "make_plans", observed)
+    monkeypatch.setattr(supplied_plans, "make_plans", observed)
     return made
 
 

@@ -16,6 +16,7 @@ from sparseeinsum.engines.postgresql import casts, copy_format, rights
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
+    PostgreSQLInsert,
     PostgreSQLQuery,
     PostgreSQLSuppliedTable,
     state_token,
@@ -183,6 +184,25 @@ class PostgreSQLEngine:
     def prepared_query(self, name: str, query: str) -> PostgreSQLQuery:
         """Return the query as it is: COPY, which returns results, takes no prepared statement."""
         return PostgreSQLQuery(self._session, query)
+
+    def prepared_insert(self, name: str, table: exp.Table, query: str) -> PostgreSQLInsert:
+        """Return the statement as it is, which the server plans for the present sizes of tables."""
+        return PostgreSQLInsert(self._session, f"INSERT INTO {table.sql(self.dialect_name)} {query}")
+
+    def empty_table(self, table: exp.Table) -> None:
+        """Remove all rows of a table, and the space that they and earlier rows take."""
+        self.execute(f"TRUNCATE {table.sql(self.dialect_name)}")
+
+    @contextmanager
+    def claimed(self, purpose: str) -> Iterator[bool]:
+        """Claim a purpose in the context by an advisory lock, which ends with the session at the latest."""
+        key = "pg_catalog.hashtextextended($1, 0)"
+        ((is_free,),) = self._session.fetch(f"SELECT pg_catalog.pg_try_advisory_lock({key})", purpose)
+        try:
+            yield bool(is_free)
+        finally:
+            if is_free:
+                self._session.fetch(f"SELECT pg_catalog.pg_advisory_unlock({key})", purpose)
 
     def transaction_mark(self) -> TransactionMark:
         """Return the mark of the open transaction, which counts from now on as one that writes."""

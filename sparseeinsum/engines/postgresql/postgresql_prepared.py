@@ -64,6 +64,21 @@ class PostgreSQLQuery:
         """Do nothing: the server does not know the query."""
 
 
+class PostgreSQLInsert:
+    """An INSERT that is planned whenever it runs."""
+
+    def __init__(self, session: DatabaseSession, insert: str) -> None:
+        self._session = session
+        self._insert = insert
+
+    def run(self) -> int:
+        """Add the rows; return their number."""
+        return self._session.write(self._insert)
+
+    def drop(self) -> None:
+        """Do nothing: the server does not know the statement."""
+
+
 def temporary_table(table: exp.Table, columns: pa.Schema) -> exp.Create:
     """The statement that creates a temporary table for Arrow data."""
     definitions = [

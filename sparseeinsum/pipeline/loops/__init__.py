@@ -1,0 +1,1 @@
+"""Loops: steps of a program that replace its state, until a condition holds."""

@@ -1,0 +1,46 @@
+"""Loops: the tensors that keep the state of a loop."""
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.errors import CatalogueError
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.storage.catalogue import Catalogue
+from sparseeinsum.storage.ownership import claim_table, owned_tensor
+from sparseeinsum.storage.tensor_tables import stored_tensor
+
+
+def kept_tensor(engine: Engine, source: StoredTensor, name: str) -> StoredTensor:
+    """The tensor that keeps a state: `source` itself, or a copy of it under another name.
+
+    Args:
+        engine: The database.
+        source: The state before the loop.
+        name: The name of the tensor.
+
+    Raises:
+        CatalogueError: The rows of the tensor are in a table of the user, or there is a table of that name.
+    """
+    if name == source.tensor.name:
+        _check_own(engine, source)
+        return source
+    table = claim_table(engine, name)
+    columns = [exp.column(column, quoted=True) for column in (*source.keys, source.value) if column is not None]
+    rows = exp.select(*columns).from_(table_by_name(source, engine.dialect_name))
+    engine.replace_table(table, rows, records_changes=True)
+    kept = stored_tensor(replace(source.tensor, name=name), source.decomposition, table.sql(engine.dialect_name))
+    Catalogue(engine).add(kept)
+    return kept
+
+
+def _check_own(engine: Engine, stored: StoredTensor) -> None:
+    """Refuse to write into a table that was not made for the tensor, or whose keys are looked up."""
+    name = stored.tensor.name
+    if owned_tensor(engine, {name: stored}, name) is None or stored.holds_keys:
+        raise CatalogueError(
+            f"the state {name} is read from {stored.relation}, which is no table that this package loaded; keep it in "
+            f'another tensor, as in into={{"{name}": "{name}_2"}}'
+        )

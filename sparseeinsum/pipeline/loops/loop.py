@@ -1,0 +1,194 @@
+"""Loops: plans the steps of a program once, runs them, and keeps the state in the database."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.prepared import TransactionMark
+from sparseeinsum.engines.retries import in_snapshot
+from sparseeinsum.errors import EngineError, PlanError, StepError
+from sparseeinsum.language.syntax import STEP
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram
+from sparseeinsum.pipeline.loops.loop_setup import LoopParts, set_up
+from sparseeinsum.plans.options import PlanOptions
+
+_SHOWN_EVERY = 0.1  # seconds between two signs of progress
+
+Progress = Callable[[int, int, str], None]  # (steps done, most steps, what the last one returned)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """How a loop runs.
+
+    Attributes:
+        steps: The most steps, with those of earlier runs that it goes on with.
+        into: The tensors that keep the state, by the names of the state; by default those of the state.
+        commits_steps: Whether the tensors have the state of every step when it ends, rather than when the loop ends.
+        resumes: Whether the loop goes on where an earlier one ended.
+        progress: Called after steps.
+    """
+
+    steps: int
+    into: Mapping[str, str]
+    commits_steps: bool
+    resumes: bool
+    progress: Progress
+
+
+@dataclass(slots=True)
+class LoopOutcome:
+    """What a loop did.
+
+    Attributes:
+        records: What every step returned, in order, by name; with those of earlier runs that it went on with.
+        first: The number of steps before this run.
+        reason: Why it ended: `condition` or `steps`.
+        kept: The tensors that hold the state, by the names of the state.
+        seconds: How long this run took.
+    """
+
+    records: list[dict[str, Number]]
+    first: int
+    reason: str
+    kept: Mapping[str, str]
+    seconds: float
+
+
+def run_loop(steps: LoopProgram, engine: Engine, options: LoopOptions, plan_options: PlanOptions) -> LoopOutcome:
+    """Run the steps of a program until its condition holds.
+
+    Args:
+        steps: What a step computes.
+        engine: The database.
+        options: How the loop runs.
+        plan_options: The options of the plan of a step.
+
+    Raises:
+        PlanError: Another loop runs over the same state, or the loop cannot go on with earlier steps.
+        ShapeError: The next value of a state has another shape, dtype or fill.
+        StepError: A step failed; the state is that of the last whole step.
+    """
+    if engine.cluster() is not None:
+        raise PlanError("a loop runs on one machine, and this database is a cluster; run the steps with db.run")
+    start = time.perf_counter()
+    kept = {name: options.into.get(name, name) for name in steps.state}
+    with ExitStack() as stack:
+        _claim(kept, engine, stack)
+        parts = in_snapshot(engine, lambda: set_up(steps, engine, kept, options.resumes, plan_options))
+        stack.callback(parts.close)
+        loop = _Loop(steps, engine, options, parts)
+        try:
+            reason = loop.run()
+        except BaseException:
+            loop.keep()
+            raise
+        loop.keep()
+        return LoopOutcome(loop.records, parts.first, reason, kept, time.perf_counter() - start)
+
+
+def _claim(kept: Mapping[str, str], engine: Engine, stack: ExitStack) -> None:
+    """Refuse a second loop over the same state, until the stack is closed."""
+    with engine.protected():
+        _, schema = engine.location()
+    for name, tensor in kept.items():
+        if not stack.enter_context(engine.claimed(f"sparseeinsum loop {schema}.{tensor}")):
+            raise PlanError(
+                f"another loop replaces {tensor} at the moment; wait for its end, or keep the state of this one "
+                f'elsewhere, as in into={{"{name}": "{name}_2"}}'
+            )
+
+
+@dataclass(slots=True)
+class _Loop:
+    """A loop that runs.
+
+    Attributes:
+        steps: What a step computes.
+        engine: The database.
+        options: How the loop runs.
+        parts: Its tables and plans.
+        records: What the steps so far returned.
+    """
+
+    steps: LoopProgram
+    engine: Engine
+    options: LoopOptions
+    parts: LoopParts
+    records: list[dict[str, Number]] = field(init=False)
+    _rows: dict[str, int] = field(init=False)  # of the state, by name
+    _mark: TransactionMark | None = None  # of the last step
+    _kept: int = field(init=False)  # the number of steps whose state the tensors have
+    _shown: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.records = list(self.parts.earlier)
+        self._rows = dict(self.parts.rows)
+        self._kept = self.parts.first
+
+    def run(self) -> str:
+        """Run steps; return why they ended."""
+        while not self._has_ended():
+            if len(self.records) >= self.options.steps:
+                return "steps"
+            step = len(self.records)
+            try:
+                rows, numbers, mark = in_snapshot(self.engine, partial(self._step, step))
+            except EngineError as error:
+                raise StepError(step, error) from error.__cause__
+            self._rows, self._mark = rows, mark
+            self.records.append(numbers)
+            if self.options.commits_steps:
+                self._kept = step + 1
+            self._show()
+        return "condition"
+
+    def _has_ended(self) -> bool:
+        condition, done = self.steps.condition, len(self.records)
+        if condition is None or not done:
+            return False
+        before = None if done == 1 else {**self.records[-2], STEP: done - 2}
+        return condition.holds({**self.records[-1], STEP: done - 1}, before)
+
+    def _step(self, step: int) -> tuple[dict[str, int], dict[str, Number], TransactionMark]:
+        """Run a step in the open transaction; return the rows of the state, the numbers, and the transaction's mark."""
+        parts, turn = self.parts, (step - self.parts.first) % 2
+        mark = self.engine.transaction_mark()
+        may_differ = not (mark.follows(self._mark) and parts.plan.reads_own_tables)
+        parts.plan.make_exact(turn, {**self._rows, STEP: 1}, may_differ)
+        inserted, numbers = parts.plan.statements(turn).run()
+        rows = {name: inserted[following] for name, following in self.steps.state.items()}
+        if parts.changes is not None:
+            numbers[CHANGED] = parts.changes.count(turn, self._rows, rows)
+        recorded = {name: numbers[name] for name in self.steps.recorded}
+        if self.options.commits_steps:
+            for tables in parts.tables:
+                tables.keep(self.engine, 1 - turn, self._rows[tables.name])
+            parts.records.add([(step, recorded)])
+        for tables in parts.tables:
+            tables.in_turn[turn].empty(self._rows[tables.name])
+        parts.step.set(step + 1)
+        return rows, recorded, mark
+
+    def keep(self) -> None:
+        """Let the tensors have the state of the last whole step, if they have not."""
+        if self._kept == len(self.records):
+            return
+        in_snapshot(self.engine, self._keep_in_transaction)
+
+    def _keep_in_transaction(self) -> None:
+        done = self.parts.step.get()  # a signal may have come between the end of a step and the next line here
+        for tables in self.parts.tables:
+            tables.keep(self.engine, (done - self.parts.first) % 2, self._rows[tables.name])
+        self.parts.records.add(list(enumerate(self.records))[self._kept : done])
+
+    def _show(self) -> None:
+        done, now = len(self.records), time.monotonic()
+        if now - self._shown >= _SHOWN_EVERY:
+            self._shown = now
+            numbers = (f"{name} {value:.6g}" for name, value in self.records[-1].items())
+            self.options.progress(done, self.options.steps, ", ".join(numbers))

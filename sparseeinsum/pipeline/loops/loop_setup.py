@@ -1,0 +1,202 @@
+"""Loops: the tables and plans of a loop, before its first step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+from sqlglot import exp
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.temporary_names import temporary_name
+from sparseeinsum.errors import ShapeError
+from sparseeinsum.language.binding import bind
+from sparseeinsum.language.scalar import write_number
+from sparseeinsum.language.syntax import STEP
+from sparseeinsum.language.tensors import StoredTensor, Tensor, fully_promoted
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.operators.ranges import Range
+from sparseeinsum.pipeline.loops.change_counts import ChangeCounts
+from sparseeinsum.pipeline.loops.kept_state import kept_tensor
+from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
+from sparseeinsum.pipeline.loops.state_tables import StateTables, create_state_tables
+from sparseeinsum.pipeline.loops.step_plans import InsertedOutput, StepPlan, TurningInput
+from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
+from sparseeinsum.plans.options import PlanOptions
+from sparseeinsum.semantics.exactness import ValueFacts
+from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.storage.catalogue import require_tensors
+from sparseeinsum.storage.program_inputs import stored_inputs
+from sparseeinsum.storage.tensor_tables import stored_tensor
+
+_NUMBERS = count(1)  # of the loops of this process
+
+
+@dataclass(frozen=True, slots=True)
+class StepNumber:
+    """A temporary table with the number of steps done, which programs read as `step`."""
+
+    engine: Engine
+    stored: StoredTensor
+
+    def set(self, done: int) -> None:
+        """Change the number."""
+        self.engine.execute(f"UPDATE {self.stored.relation} SET val = {done}")
+
+    def get(self) -> int:
+        """Return the number."""
+        ((done,),) = self.engine.rows(f"SELECT val FROM {self.stored.relation}")
+        return int(str(done))
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParts:
+    """The tables and plans of a loop.
+
+    Attributes:
+        engine: The database.
+        tables: The tables of the state.
+        step: The number of steps done.
+        records: The table of the steps.
+        earlier: What the steps of earlier runs returned.
+        first: The number of steps of earlier runs.
+        rows: The number of rows of every state before the first step, by name.
+        plan: The plan of a step.
+        changes: Counts the changed values of the state; None if nothing reads that.
+    """
+
+    engine: Engine
+    tables: tuple[StateTables, ...]
+    step: StepNumber
+    records: StepRecords
+    earlier: list[dict[str, Number]]
+    first: int
+    rows: Mapping[str, int]
+    plan: StepPlan
+    changes: ChangeCounts | None
+
+    def close(self) -> None:
+        """Remove from the connection what the loop has there."""
+        self.plan.drop()
+        if self.changes is not None:
+            self.changes.drop()
+        relations = [self.step.stored.relation]
+        relations += [stored.relation for tables in self.tables for stored in tables.stored]
+        for relation in relations:
+            self.engine.execute(f"DROP TABLE IF EXISTS {relation}")
+
+
+def set_up(
+    steps: LoopProgram, engine: Engine, kept: Mapping[str, str], resumes: bool, options: PlanOptions
+) -> LoopParts:
+    """Create the tables and plans of a loop, in the open transaction.
+
+    Args:
+        steps: What a step computes.
+        engine: The database.
+        kept: The tensors that keep the state, by the names of the state.
+        resumes: Whether the loop goes on where an earlier one ended.
+        options: The options of the plan of a step.
+
+    Raises:
+        PlanError: There are no earlier steps to go on with, or no plan satisfies the options.
+        CatalogueError: A tensor does not exist, or may not be replaced.
+        ShapeError: The next value of a state has another shape, dtype or fill.
+    """
+    number = next(_NUMBERS)
+    stored = require_tensors(engine, [kept[name] if resumes else name for name in steps.state])
+    sources = {
+        name: replace(source, tensor=replace(source.tensor, name=name))
+        for name, source in zip(steps.state, stored.values(), strict=True)
+    }
+    step = _step_number(engine, number)
+    supplied = {**sources, STEP: step.stored}
+    inputs = {**sources, **stored_inputs(steps.program, engine, supplied=supplied).stored}
+    check_next_values(steps, inputs)
+    dtypes = _dtypes(steps, inputs)
+    records = records_of(engine, next(iter(kept.values())), dtypes)
+    earlier = records.read() if resumes else []
+    tables = tuple(
+        _state_tables(engine, name, source, kept[name], f"loop_{number}_state_{position}")
+        for position, (name, source) in enumerate(sources.items())
+    )
+    if not resumes:
+        records.create(tuple(steps.state))
+    step.set(len(earlier))
+    rows = {state.name: _count(engine, state.stored[0]) for state in tables}
+    laid_out = steps.with_layouts({name: source.decomposition for name, source in sources.items()})
+    plan = _plan(laid_out, engine, step, tables, rows, options)
+    changes = ChangeCounts.of(engine, tables) if steps.counts_changes else None
+    return LoopParts(engine, tables, step, records, earlier, len(earlier), rows, plan, changes)
+
+
+def _step_number(engine: Engine, number: int) -> StepNumber:
+    table = exp.table_(temporary_name(f"loop_{number}_step"), db=engine.dialect.temporary_schema)
+    zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint"), "val")
+    engine.create_temporary(table, exp.select(zero))
+    stored = stored_tensor(Tensor(STEP, (), "int64", 0), fully_promoted(0), table.sql(engine.dialect_name))
+    return StepNumber(engine, replace(stored, is_owned=False))
+
+
+def _state_tables(engine: Engine, name: str, source: StoredTensor, kept: str, base: str) -> StateTables:
+    keeping = kept_tensor(engine, source, kept)
+    return create_state_tables(engine, name, source, keeping, [temporary_name(f"{base}_{turn}") for turn in "ab"])
+
+
+def _count(engine: Engine, stored: StoredTensor) -> int:
+    ((rows,),) = engine.rows(exp.select("COUNT(*)").from_(table_by_name(stored, engine.dialect_name)))
+    return int(str(rows))
+
+
+def _dtypes(steps: LoopProgram, inputs: Mapping[str, StoredTensor]) -> dict[str, str]:
+    """The dtypes of the numbers that every step returns."""
+    graph = bind(steps.program, {name: stored.tensor for name, stored in inputs.items()})
+    return {name: "int64" if name == CHANGED else graph.tensors[name].dtype for name in steps.recorded}
+
+
+def _plan(
+    steps: LoopProgram,
+    engine: Engine,
+    step: StepNumber,
+    tables: tuple[StateTables, ...],
+    rows: Mapping[str, int],
+    options: PlanOptions,
+) -> StepPlan:
+    """The plan of a step; a dense state stays dense, whatever the fill of its next value is."""
+    inputs = {state.name: TurningInput(state.stored, steps.state[state.name]) for state in tables}
+    inputs[STEP] = TurningInput((step.stored, step.stored), values=_STEP_VALUES)
+    is_dense = {state.name: rows[state.name] == state.most_rows for state in tables}
+    inserted = {
+        steps.state[state.name]: InsertedOutput(
+            state.tables,
+            None if is_dense[state.name] or not state.stored[0].decomposition.is_scalar else state.fill,
+            state.stored[0].tensor.dtype,
+        )
+        for state in tables
+    }
+    plan = StepPlan(engine, steps.program, options, inputs, inserted)
+    plan.plan_anew(0)
+    complete = frozenset(
+        steps.state[state.name]
+        for state in tables
+        if _has_another_fill(plan, state, steps.state[state.name], is_dense[state.name])
+    )
+    if complete:
+        plan = StepPlan(engine, steps.program, replace(options, complete=complete), inputs, inserted)
+        plan.plan_anew(0)
+    return plan
+
+
+_STEP_VALUES = ValueFacts(Range(0, 1 << 53), has_fill=True)  # no loop has more steps
+
+
+def _has_another_fill(plan: StepPlan, state: StateTables, following: str, is_dense: bool) -> bool:
+    """Whether the next value of a dense state has another fill; that of a sparse one is refused."""
+    before, after = state.stored[0].tensor.fill, plan.plan.decomposed.graph.tensors[following].fill
+    if before == after:
+        return False
+    if not is_dense:
+        raise ShapeError(
+            f"the state {state.name} has the fill {write_number(before)}, and its next value {following} has "
+            f"{write_number(after)}; load {state.name} with fill={write_number(after)}, or with all its values stored"
+        )
+    return True

@@ -1,0 +1,112 @@
+"""Loops: the tables of a state: two temporary ones in turn, and that of the tensor which keeps it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.storage.tensor_tables import stored_tensor
+
+# A table with more removed rows than this is made anew: a scan still reads them, and to create one takes a millisecond.
+_MOST_REMOVED = 50_000
+
+
+class RefilledTable:
+    """A table whose rows are replaced again and again."""
+
+    def __init__(self, engine: Engine, table: exp.Table, may_be_replaced: bool) -> None:
+        """Take a table.
+
+        Args:
+            engine: The engine of the table.
+            table: The table.
+            may_be_replaced: Whether no other session reads the table, or may see it without rows for a moment.
+        """
+        self.table = table
+        self._engine = engine
+        self._may_be_replaced = may_be_replaced
+        self._removed = 0
+        self._delete = f"DELETE FROM {table.sql(engine.dialect_name)}"
+
+    def empty(self, rows: int) -> None:
+        """Remove all rows, which are about `rows` ones."""
+        self._removed += rows
+        if self._may_be_replaced and self._removed > _MOST_REMOVED:
+            self._engine.empty_table(self.table)
+            self._removed = 0
+        else:
+            self._engine.execute(self._delete)
+
+
+@dataclass(frozen=True, slots=True)
+class StateTables:
+    """Where a state is during a loop.
+
+    Attributes:
+        name: The name of the state.
+        in_turn: The tables that hold it before and after even steps, in this order; odd steps swap them.
+        stored: The state in these tables.
+        kept: The table of the tensor that keeps the state after the loop.
+        columns: The columns of all three tables, for SQL.
+    """
+
+    name: str
+    in_turn: tuple[RefilledTable, RefilledTable]
+    stored: tuple[StoredTensor, StoredTensor]
+    kept: RefilledTable
+    columns: str
+
+    @property
+    def fill(self) -> Number:
+        """The value of absent entries."""
+        return self.stored[0].tensor.fill
+
+    @property
+    def most_rows(self) -> int:
+        """The number of rows if there is one for every possible key."""
+        return self.stored[0].decomposition.max_tuples(self.stored[0].tensor.shape)
+
+    @property
+    def tables(self) -> tuple[exp.Table, exp.Table]:
+        """The tables in turn."""
+        first, second = self.in_turn
+        return first.table, second.table
+
+    def keep(self, engine: Engine, turn: int, rows: int) -> None:
+        """Copy the state from the table of a turn to where it is kept; it has about `rows` rows."""
+        self.kept.empty(rows)
+        source = self.in_turn[turn].table.sql(engine.dialect_name)
+        target = self.kept.table.sql(engine.dialect_name)
+        engine.execute(f"INSERT INTO {target} ({self.columns}) SELECT {self.columns} FROM {source}")
+
+
+def create_state_tables(
+    engine: Engine, name: str, source: StoredTensor, kept: StoredTensor, names: Sequence[str]
+) -> StateTables:
+    """Create the tables in turn of a state; the first one has its rows.
+
+    Args:
+        engine: The database.
+        name: The name of the state.
+        source: Holds the present rows.
+        kept: The tensor that keeps the state.
+        names: Names for the two tables.
+    """
+    dialect = engine.dialect_name
+    columns = [exp.column(column, quoted=True) for column in (*source.keys, source.value) if column is not None]
+    rows = exp.select(*columns).from_(table_by_name(source, dialect))
+    tables = [exp.table_(exp.to_identifier(table), db=engine.dialect.temporary_schema) for table in names]
+    engine.create_temporary(tables[0], rows)
+    engine.create_temporary(tables[1], rows.limit(0))
+    tensor = replace(source.tensor, name=name)
+    first, second = (
+        replace(stored_tensor(tensor, source.decomposition, table.sql(dialect)), is_owned=False) for table in tables
+    )
+    in_turn = RefilledTable(engine, tables[0], True), RefilledTable(engine, tables[1], True)
+    home = RefilledTable(engine, table_by_name(kept, dialect), not engine.dialect.has_workers)
+    listed = ", ".join(column.sql(dialect) for column in columns)
+    return StateTables(name, in_turn, (first, second), home, listed)

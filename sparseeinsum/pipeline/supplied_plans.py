@@ -1,0 +1,152 @@
+"""Pipeline: a plan for inputs whose values change from run to run; it is replaced where it is not exact for them."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.errors import OutdatedPlanError, SemanticsError
+from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.ranges import Range, finite_range
+from sparseeinsum.pipeline.planning import make_plans
+from sparseeinsum.pipeline.running import check_exactness, current_inputs
+from sparseeinsum.plans.options import PlanOptions
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.validity import with_valid_grouping
+from sparseeinsum.semantics.exactness import ValueFacts
+from sparseeinsum.statistics.measured_tensors import MeasuredTensor
+
+_GROWTH = float(1 << 20)  # of values beyond those that a plan was checked for
+
+
+@dataclass(frozen=True, slots=True)
+class SuppliedFacts:
+    """What is known of the present rows of a supplied input.
+
+    Attributes:
+        values: The range of the values that are not the fill, and whether some index holds the fill.
+        is_complete: Whether there is a row for every possible key.
+        identifies: Tells of an axis whether no two rows have the same key of it.
+    """
+
+    values: ValueFacts
+    is_complete: bool
+    identifies: Callable[[int], bool]
+
+
+class SuppliedPlan:
+    """A plan of a program, some of whose inputs are read from relations that the caller fills.
+
+    Attributes:
+        supplied: These relations, by the names of the inputs.
+        plan: The present plan; `plan_anew` makes the first one.
+    """
+
+    plan: ProgramPlan
+
+    def __init__(
+        self, program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor]
+    ) -> None:
+        self.supplied = supplied
+        self._program = program
+        self._engine = engine
+        self._options = options
+        self._facts: dict[str, ValueFacts] = {}  # of the supplied values that the plan is known to be exact for
+
+    def plan_anew(self) -> None:
+        """Make the plan for the present data, in the open transaction.
+
+        Raises:
+            PlanError: No plan satisfies the options.
+        """
+        self.plan = make_plans(self._program, self._engine, self._options, self.supplied)[0]
+        self._facts = {name: self.plan.inputs[name].values for name in self.supplied}
+
+    def adopt(self, plan: ProgramPlan) -> None:
+        """Take another plan of the same program.
+
+        Raises:
+            OutdatedPlanError: It may not be exact for the values that the present one is known to be exact for.
+        """
+        self.plan = plan
+        check_exactness(plan, self._inputs(), tuple(self.supplied))
+
+    @property
+    def reads_own_tables(self) -> bool:
+        """Whether all stored inputs are tables of this package, which no statement changes outside of transactions."""
+        return all(
+            tensor.stored.is_owned or tensor.stored.is_index_range
+            for name, tensor in self.plan.inputs.items()
+            if name not in self.supplied
+        )
+
+    def adapts_to_stored(self) -> bool:
+        """Whether the plan is exact for the stored inputs as they are now, if need be with a GROUP BY everywhere."""
+        with suppress(OutdatedPlanError, SemanticsError):
+            self.plan = with_valid_grouping(self.plan, current_inputs(self.plan, self._engine, self.supplied))
+            return True
+        return False
+
+    def assume_no_unique_keys(self, names: Iterable[str]) -> None:
+        """Let the plan group rows of supplied inputs even if their present keys are unique along some axis."""
+        inputs = dict(self.plan.inputs)
+        for name in names:
+            measured = inputs[name]
+            distinct = tuple(min(count, measured.measurement.tuples - 1) for count in measured.statistics.distinct)
+            statistics = replace(measured.statistics, distinct=distinct)
+            inputs[name] = replace(measured, measurement=replace(measured.measurement, statistics=statistics))
+        self.plan = replace(with_valid_grouping(self.plan, inputs), inputs=inputs)
+
+    def known_facts(self, name: str) -> ValueFacts:
+        """What may hold for the values of a supplied input, with the plan still known to be exact."""
+        return self._facts[name]
+
+    def is_exact_for(self, name: str, facts: SuppliedFacts) -> bool:
+        """Whether the plan is exact for a supplied input as it is now."""
+        planned = self.plan.inputs[name]
+        if planned.is_complete and not facts.is_complete:
+            return False
+        if not all(facts.identifies(axis) for axis in planned.identifying_axes):
+            return False
+        united = self._facts[name].union(facts.values)
+        dtype = planned.stored.tensor.dtype
+        return united == self._facts[name] or any(
+            self._accepts(name, planned, ValueFacts(entries, united.has_fill))
+            for entries in _wider_ranges(united.entries, dtype)
+        )
+
+    def accepts(self, name: str, facts: ValueFacts) -> bool:
+        """Whether the plan is also exact for values of an input as in `facts`, which are then kept for further runs."""
+        return self._accepts(name, self.plan.inputs[name], self._facts[name].union(facts))
+
+    def _inputs(self) -> dict[str, MeasuredTensor]:
+        """The inputs of the plan, with all supplied values that it is known to be exact for."""
+        return {
+            name: _with_values(tensor, self._facts.get(name, tensor.values))
+            for name, tensor in self.plan.inputs.items()
+        }
+
+    def _accepts(self, name: str, planned: MeasuredTensor, facts: ValueFacts) -> bool:
+        inputs = {**self._inputs(), name: _with_values(planned, facts)}
+        with suppress(OutdatedPlanError, SemanticsError):
+            check_exactness(self.plan, inputs, (name,))
+            self._facts[name] = facts
+            return True
+        return False
+
+
+def _wider_ranges(entries: Range, dtype: str) -> Iterator[Range]:
+    """Ranges that contain `entries`, of the same signs: the widest first, `entries` last."""
+    if entries.is_finite:
+        widest = finite_range(dtype)
+        for growth in (math.inf, _GROWTH):
+            low = entries.low if entries.low >= 0 else max(widest.low, entries.low * growth)
+            high = entries.high if entries.high <= 0 else min(widest.high, entries.high * growth)
+            yield Range(low, high)
+    yield entries
+
+
+def _with_values(tensor: MeasuredTensor, values: ValueFacts) -> MeasuredTensor:
+    return replace(tensor, measurement=replace(tensor.measurement, values=values))
