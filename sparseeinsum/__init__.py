@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
     from sparseeinsum.language.programs import function, program, read_program, tensor
     from sparseeinsum.language.python_expressions import NamedTensor, TensorExpression, bound, index, ones, where
+    from sparseeinsum.models.networks.model import Network, NetworkInput
+    from sparseeinsum.models.networks.onnx_files import read_onnx
     from sparseeinsum.plans.partitioned_program import PartitionedProgram
     from sparseeinsum.plans.program_partition import partition
     from sparseeinsum.results.output_targets import Table
@@ -70,6 +72,8 @@ _MODULES = {
     "language.python_expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
     "language.matrices": ("Matrix", "matrix", "scalar", "vector"),
     "language.aggregate_registration": ("aggregate",),
+    "models.networks.model": ("Network", "NetworkInput"),
+    "models.networks.onnx_files": ("read_onnx",),
     "plans.partitioned_program": ("PartitionedProgram",),
     "plans.program_partition": ("partition",),
     "api.plans": ("DetachedPlan", "Plan"),
@@ -97,6 +101,8 @@ __all__ = [
     "KernelsError",
     "Matrix",
     "NamedTensor",
+    "Network",
+    "NetworkInput",
     "OutdatedPlanError",
     "PackageError",
     "ParseError",
@@ -131,6 +137,7 @@ __all__ = [
     "ones",
     "partition",
     "program",
+    "read_onnx",
     "read_program",
     "read_qasm",
     "scalar",

@@ -1,0 +1,144 @@
+"""Runs the onnx package's own backend tests of nodes, and counts what is equal, refused and wrong.
+
+    python -m bench.onnx_suite [--engine duckdb|postgresql://...] [--only PART OF A NAME] [--list]
+
+A test is a model of one node, inputs, and outputs. Its outputs are equal within the tolerances that the test names.
+Tests whose inputs or outputs are no tensors of numbers (texts, sequences, optionals) are not counted.
+"""
+
+import argparse
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+import sparseeinsum as se
+
+_PLAIN = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16)  # dtypes of TensorProto: numbers and truth values
+
+
+_KNOWN = "equal with all inputs but the first known"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a test: `equal`, `refused`, `wrong` or `error`, and why."""
+
+    name: str
+    operator: str
+    kind: str
+    reason: str = ""
+
+
+def is_counted(case: Any) -> bool:  # noqa: ANN401  # onnx has no types for its tests
+    """Whether all inputs and outputs are tensors of numbers."""
+    graph = case.model.graph
+    types = [each.type for each in (*graph.input, *graph.output)]
+    return all(each.HasField("tensor_type") and each.tensor_type.elem_type in _PLAIN for each in types)
+
+
+def outcome_of(case: Any, target: str | None) -> Outcome:  # noqa: ANN401
+    """Run one test."""
+    operator = case.model.graph.node[-1].op_type
+    for data in case.data_sets:
+        inputs, outputs = ([_array(each) for each in part] for part in data)
+        kind, reason = _compare(case, inputs, outputs, target, 0)
+        if "depend on the data" in reason and len(inputs) > 1:
+            kind, reason = _compare(case, inputs, outputs, target, len(inputs) - 1)
+            kind = {"equal": _KNOWN}.get(kind, kind)
+        if kind not in ("equal", _KNOWN):
+            break
+    return Outcome(case.name, operator, kind, reason)
+
+
+def _compare(case: Any, inputs: Any, outputs: Any, target: str | None, known: int) -> tuple[str, str]:  # noqa: ANN401
+    """Compare results with outputs; as many of the last inputs as `known` says are arrays of the model."""
+    try:
+        network = se.read_onnx(_with_inputs(case.model, inputs, known))
+    except se.SemanticsError as error:
+        return "refused", str(error).partition(": ")[2] or str(error)
+    except Exception as error:  # whatever happens is counted
+        return "error", f"(reading) {type(error).__name__}: {error}"[:200]
+    try:
+        with se.connect(target) as db:
+            network.load(db)
+            network.load_inputs(db, dict(zip(network.inputs, map(_plain, inputs), strict=False)))
+            results = db.run(network.program, nonfinite="allow")
+            arrays = [results[name].to_numpy() for name in network.outputs.values()]
+    except se.SemanticsError as error:
+        return "refused", f"(at run) {str(error)[:100]}"
+    except Exception as error:  # whatever happens is counted
+        return "error", f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    for array, expected in zip(arrays, outputs, strict=True):
+        wanted = np.asarray(expected)
+        tolerance = 1e-2 if wanted.dtype.itemsize == 2 and wanted.dtype.kind not in "iu" else case.rtol
+        wanted = _plain(wanted)
+        if array.shape != wanted.shape:
+            return "wrong", f"shape {array.shape} instead of {wanted.shape}"
+        if not np.allclose(array, wanted, rtol=tolerance, atol=max(case.atol, 1e-6), equal_nan=True):
+            return "wrong", f"{array.reshape(-1)[:3]} instead of {wanted.reshape(-1)[:3]}"
+    return "equal", ""
+
+
+def _with_inputs(model: Any, inputs: Any, known: int) -> Any:  # noqa: ANN401
+    """The model with the shapes of the inputs; the last ones become arrays of the model."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for info, array in zip(copy.graph.input, inputs, strict=True):
+        info.type.tensor_type.shape.ClearField("dim")
+        for size in np.shape(array):
+            info.type.tensor_type.shape.dim.add().dim_value = size
+    for info, array in list(zip(copy.graph.input, inputs, strict=True))[len(inputs) - known :]:
+        copy.graph.initializer.append(numpy_helper.from_array(np.asarray(array), info.name))
+    return copy
+
+
+def _array(data: Any) -> Any:  # noqa: ANN401
+    return numpy_helper.to_array(data) if isinstance(data, onnx.TensorProto) else np.asarray(data)
+
+
+def _plain(data: Any) -> Any:  # noqa: ANN401
+    array = np.asarray(data)
+    return array.astype(np.float32) if array.dtype.itemsize <= 2 and array.dtype.kind not in "iub" else array
+
+
+def outcomes(only: str, target: str | None) -> Iterator[Outcome]:
+    """The outcomes of the tests that have `only` in their names."""
+    for case in collect_testcases(None):
+        if only in case.name and is_counted(case):
+            yield outcome_of(case, target)
+
+
+def main() -> None:
+    """Print the counts, and the reasons of refusals."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", default=None)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--list", action="store_true", help="print every test that is not equal")
+    arguments = parser.parse_args()
+    start = time.perf_counter()
+    found = list(outcomes(arguments.only, arguments.engine))
+    counts = Counter(outcome.kind for outcome in found)
+    print(f"onnx {onnx.__version__}: {len(found)} tests in {time.perf_counter() - start:.0f} s")
+    print(", ".join(f"{counts[kind]} {kind}" for kind in ("equal", _KNOWN, "refused", "wrong", "error")))
+    reasons: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for outcome in found:
+        if outcome.kind not in ("equal", _KNOWN):
+            reasons[outcome.kind, outcome.reason].append(outcome)
+    for (kind, reason), those in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        operators = ", ".join(sorted({outcome.operator for outcome in those}))
+        print(f"{len(those):4} {kind}: {reason} ({operators})")
+        if arguments.list:
+            print("".join(f"       {outcome.name}\n" for outcome in those), end="")
+    equal = sorted({outcome.operator for outcome in found if outcome.kind in ("equal", _KNOWN)})
+    print(f"{len(equal)} operators with equal results: {', '.join(equal)}")
+
+
+if __name__ == "__main__":
+    main()

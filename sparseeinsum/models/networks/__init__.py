@@ -1,0 +1,1 @@
+"""Models: networks of other packages, written as program text."""

@@ -1,0 +1,44 @@
+"""Models: gives an axis of several labels a single one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sparseeinsum.models.networks.selections import Selection, merging
+from sparseeinsum.models.networks.statements import Aggregation
+from sparseeinsum.models.networks.terms import Apply, Read
+from sparseeinsum.models.networks.values import Axis, Factor, Value, axis_size, new_axis
+from sparseeinsum.models.networks.writer import Writer, read
+from sparseeinsum.operators.dtypes import Array
+
+
+def merged(writer: Writer, value: Value, position: int) -> Value:
+    """The value with a single label for one of its axes."""
+    axis = value.axes[position]
+    if len(axis) < 2:
+        return value
+    (whole,) = new_axis(axis_size(axis))
+    axes = (*value.axes[:position], (whole,), *value.axes[position + 1 :])
+    if isinstance(value.term, Read) and isinstance(writer.tensors.get(value.term.tensor), np.ndarray):
+        array = writer.gathered(value.term, value.factors).reshape([axis_size(each) for each in axes if each])
+        return _regrouped_constant(writer, array, axes, value.term.tensor)
+    return selected(writer, value, axes, merging(tuple(factor.size for factor in axis)), whole, axis)
+
+
+def selected(
+    writer: Writer, value: Value, axes: Sequence[Axis], selection: Selection, new: Factor, old: Sequence[Factor]
+) -> Value:
+    """The value at the indices that a selection tells for a new label, in place of old ones."""
+    value = writer.stored(value)
+    name = writer.named("selection", selection.key, selection)
+    term = Apply("{0} and {1}" if value.kind == "bool" else "where({0}, {1}, 0)", (read(name, [new, *old]), value.term))
+    function = "any" if value.kind == "bool" else "sum"
+    return writer.computed(axes, term, value.kind, Aggregation(function, tuple(old)))
+
+
+def _regrouped_constant(writer: Writer, array: Array, axes: Sequence[Axis], name: str) -> Value:
+    """The value of an array in memory, which has the axes among `axes` of more than one index."""
+    constant = writer.constant(array, name)
+    own = iter(constant.axes)
+    return replace(constant, axes=tuple(next(own) if axis else () for axis in axes))

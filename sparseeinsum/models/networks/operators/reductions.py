@@ -1,0 +1,211 @@
+"""Models: operators of ONNX that reduce axes, or normalise and accumulate along them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sparseeinsum.errors import SemanticsError
+from sparseeinsum.models.networks.alignment import combined
+from sparseeinsum.models.networks.merging import merged
+from sparseeinsum.models.networks.movements import taken
+from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
+from sparseeinsum.models.networks.statements import Aggregation
+from sparseeinsum.models.networks.terms import Literal
+from sparseeinsum.models.networks.values import Value, axis_size
+from sparseeinsum.models.networks.writer import Writer
+
+
+def reduced(writer: Writer, value: Value, axes: Sequence[int], function: str, keeps: bool) -> Value:
+    """The value aggregated over some axes, which keep one index each or disappear."""
+    factors = tuple(factor for axis in axes for factor in value.axes[axis])
+    remaining = tuple(() if position in axes else axis for position, axis in enumerate(value.axes))
+    result = value
+    if factors:
+        result = writer.computed(remaining, value.term, value.kind, Aggregation(function, factors))
+    if keeps:
+        return replace(result, axes=remaining)
+    return replace(result, axes=tuple(axis for position, axis in enumerate(remaining) if position not in axes))
+
+
+def mean(writer: Writer, value: Value, axes: Sequence[int], keeps: bool = True) -> Value:
+    """The mean of the value over some axes."""
+    count = 1
+    for axis in axes:
+        count *= axis_size(value.axes[axis])
+    return combined(writer, f"{{0}} / {count}", [reduced(writer, value, axes, "sum", keeps)], "float")
+
+
+def centred_and_scaled(writer: Writer, value: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
+    """The value minus its mean, divided by its deviation; the mean; and one divided by the deviation."""
+    value = writer.stored(value)
+    average = mean(writer, value, axes)
+    centred = writer.stored(combined(writer, "{0} - {1}", [value, average], "float"))
+    variance = mean(writer, combined(writer, "{0} * {0}", [centred], "float"), axes)
+    inverse = writer.stored(combined(writer, f"1 / sqrt({{0}} + {epsilon!r})", [variance], "float"))
+    return combined(writer, "{0} * {1}", [centred, inverse], "float"), average, inverse
+
+
+_OF_TRUTH = {"max": "any", "min": "all"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reduction:
+    """Writes a reduction.
+
+    Attributes:
+        function: The aggregate of the language.
+        before: The formula whose values it aggregates.
+        after: The formula of the aggregate; {count} is the number of values.
+        is_float: Whether its values are never whole numbers.
+    """
+
+    function: str
+    before: str = "{0}"
+    after: str = "{0}"
+    is_float: bool = False
+
+    def __call__(self, call: NodeCall, writer: Writer) -> Value:
+        """The reduction of the first input of a call."""
+        value = call.input(0)
+        axes = _axes(call, len(value.axes))
+        if axes is None:
+            return value
+        kind = "float" if self.is_float else value.kind
+        function = _OF_TRUTH.get(self.function, self.function) if value.kind == "bool" else self.function
+        if self.before != "{0}":
+            value = combined(writer, self.before, [value], kind)
+        count = 1
+        for axis in axes:
+            count *= axis_size(value.axes[axis])
+        result = reduced(writer, replace(value, kind=kind), axes, function, bool(call.attributes.get("keepdims", 1)))
+        if self.after == "{0}":
+            return result
+        return combined(writer, self.after.replace("{count}", str(count)), [result], kind)
+
+
+def _axes(call: NodeCall, rank: int) -> list[int] | None:
+    """The axes that a call reduces, counted from 0; None if it reduces nothing."""
+    axes = call.numbers("axes", 1, "axes")
+    if not axes:
+        return None if call.attributes.get("noop_with_empty_axes") else list(range(rank))
+    return sorted({axis % rank for axis in axes})
+
+
+def _softmax(name: str) -> Callable[[NodeCall, Writer], Value]:
+    def write(call: NodeCall, writer: Writer) -> Value:
+        value = writer.stored(call.input(0))
+        rank = len(value.axes)
+        old = call.version < 13  # whose axis begins those that count as one
+        axis = call.axis(1 if old else -1, rank)
+        axes = range(axis, rank) if old else (axis,)
+        factors = tuple(factor for position in axes for factor in value.axes[position])
+        if not factors:
+            return combined(writer, "{0} * 0" if name == "log_softmax" else "{0} * 0 + 1", [value], "float")
+        return writer.computed(value.axes, value.term, "float", Aggregation(name, factors, keeps=True))
+
+    return write
+
+
+def _extreme_index(name: str) -> Callable[[NodeCall, Writer], Value]:
+    def write(call: NodeCall, writer: Writer) -> Value:
+        value = call.input(0)
+        axis = call.axis(0, len(value.axes))
+        size = axis_size(value.axes[axis])
+        is_last = bool(call.attributes.get("select_last_index"))
+        if is_last:
+            value = taken(writer, value, axis, list(reversed(range(size))))
+        value = writer.stored(merged(writer, value, axis))
+        factors = value.axes[axis]
+        remaining = tuple(() if position == axis else each for position, each in enumerate(value.axes))
+        result = Value(remaining, Literal(0), "int")
+        if factors:
+            result = writer.computed(remaining, value.term, "int", Aggregation(name, factors))
+        if is_last:
+            result = combined(writer, f"{size - 1} - {{0}}", [result], "int")
+        if not call.attributes.get("keepdims", 1):
+            result = replace(result, axes=tuple(each for position, each in enumerate(result.axes) if position != axis))
+        return result
+
+    return write
+
+
+def _cumulative_sum(call: NodeCall, writer: Writer) -> Value:
+    value = call.input(0)
+    axis = int(call.array(1, "axis").item()) % len(value.axes)
+    is_reverse, size = bool(call.attributes.get("reverse")), axis_size(value.axes[axis])
+    backwards = list(reversed(range(size)))
+    value = merged(writer, value, axis)
+    if is_reverse:
+        value = taken(writer, value, axis, backwards)
+    value = writer.stored(value)
+    if not value.axes[axis]:
+        return combined(writer, "{0} * 0", [value], value.kind) if call.attributes.get("exclusive") else value
+    result = writer.computed(value.axes, value.term, value.kind, Aggregation("cumsum", value.axes[axis], keeps=True))
+    if call.attributes.get("exclusive"):
+        result = taken(writer, result, axis, [-1, *range(size - 1)])
+    return taken(writer, result, axis, backwards) if is_reverse else result
+
+
+def _layer_normalization(call: NodeCall, writer: Writer) -> Sequence[Value]:
+    value = call.input(0)
+    rank = len(value.axes)
+    axes = range(call.axis(-1, rank), rank)
+    result, average, inverse = centred_and_scaled(writer, value, axes, float(call.attributes.get("epsilon", 1e-5)))
+    return _scaled(call, writer, result, 1), average, inverse
+
+
+def _scaled(call: NodeCall, writer: Writer, value: Value, position: int) -> Value:
+    """The value times an input, plus the next one, if they are there."""
+    value = combined(writer, "{0} * {1}", [value, call.input(position)], "float")
+    if call.has(position + 1):
+        value = combined(writer, "{0} + {1}", [value, call.input(position + 1)], "float")
+    return value
+
+
+def _batch_normalization(call: NodeCall, writer: Writer) -> Value:
+    if call.attributes.get("training_mode") or call.outputs > 1 or call.attributes.get("is_test") == 0:
+        raise SemanticsError("it normalises by the batch, as in training")
+    value = call.input(0)
+    scale, bias, average, variance = (by_channel(call.input(position), value) for position in range(1, 5))
+    epsilon = float(call.attributes.get("epsilon", 1e-5))
+    factor = combined(writer, f"{{0}} / sqrt({{1}} + {epsilon!r})", [scale, variance], "float")
+    centred = combined(writer, "{0} - {1}", [value, average], "float")
+    return combined(writer, "{0} + {1}", [combined(writer, "{0} * {1}", [centred, factor], "float"), bias], "float")
+
+
+def by_channel(vector: Value, like: Value) -> Value:
+    """A vector with a number for each channel, the second axis of another value, with as many axes as that."""
+    return replace(vector, axes=((), vector.axes[0], *[()] * (len(like.axes) - 2)))
+
+
+def _instance_normalization(call: NodeCall, writer: Writer) -> Value:
+    value = call.input(0)
+    epsilon = float(call.attributes.get("epsilon", 1e-5))
+    result, _, _ = centred_and_scaled(writer, value, range(2, len(value.axes)), epsilon)
+    scale, bias = (by_channel(call.input(position), value) for position in (1, 2))
+    return combined(writer, "{0} * {1} + {2}", [result, scale, bias], "float")
+
+
+_REDUCTIONS = {
+    "ReduceSum": _Reduction("sum"),
+    "ReduceMean": _Reduction("sum", after="{0} / {count}", is_float=True),
+    "ReduceMax": _Reduction("max"),
+    "ReduceMin": _Reduction("min"),
+    "ReduceProd": _Reduction("prod"),
+    "ReduceL1": _Reduction("sum", "abs({0})"),
+    "ReduceL2": _Reduction("sum", "{0} * {0}", "sqrt({0})", is_float=True),
+    "ReduceSumSquare": _Reduction("sum", "{0} * {0}"),
+    "ReduceLogSum": _Reduction("sum", after="log({0})", is_float=True),
+    "ReduceLogSumExp": _Reduction("logsumexp", is_float=True),
+}
+
+OPERATORS = (
+    *(NetworkOperator(name, reduction) for name, reduction in _REDUCTIONS.items()),
+    NetworkOperator("ArgMax", _extreme_index("argmax")),
+    NetworkOperator("ArgMin", _extreme_index("argmin")),
+    NetworkOperator("BatchNormalization", _batch_normalization),
+    NetworkOperator("CumSum", _cumulative_sum),
+    NetworkOperator("InstanceNormalization", _instance_normalization),
+    NetworkOperator("LayerNormalization", _layer_normalization),
+    NetworkOperator("LogSoftmax", _softmax("log_softmax")),
+    NetworkOperator("Softmax", _softmax("softmax")),
+)

@@ -1,0 +1,49 @@
+"""Models: sparse tensors of truth values that select elements where an index is no sum of labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)  # no slots: the key is cached
+class Selection:
+    """A tensor that is true at some coordinates and false elsewhere.
+
+    Attributes:
+        coordinates: The coordinates, of shape (rank, n).
+        shape: Its shape.
+    """
+
+    coordinates: NDArray[np.int64]
+    shape: tuple[int, ...]
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What equal selections have in common."""
+        return (self.shape, self.coordinates.tobytes())
+
+    @property
+    def values(self) -> NDArray[np.bool_]:
+        """True, once for each coordinate."""
+        return np.ones(self.coordinates.shape[1], bool)
+
+
+def merging(sizes: Sequence[int]) -> Selection:
+    """The selection that is true where the first index numbers the others, of these bounds, in row-major order.
+
+    >>> merging((2, 2)).coordinates.tolist()
+    [[0, 1, 2, 3], [0, 0, 1, 1], [0, 1, 0, 1]]
+    """
+    whole = np.arange(np.prod(sizes), dtype=np.int64)
+    return Selection(np.stack([whole, *np.unravel_index(whole, sizes)]), (len(whole), *sizes))
+
+
+def taking(indices: Sequence[int], bound: int) -> Selection:
+    """The selection that is true where the second index, of a bound, is the one at the first; nowhere if that is -1."""
+    chosen = np.asarray(indices, np.int64)
+    places = np.flatnonzero(chosen >= 0)
+    return Selection(np.stack([places, chosen[places]]), (len(chosen), bound))

@@ -1,0 +1,110 @@
+"""Models: scalar terms over labels, from which the statements of a network are written."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from sparseeinsum.language.affine_indices import AffineIndex
+from sparseeinsum.operators.dtypes import Number
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A tensor at an index for each axis; `shape` has the bounds of the axes."""
+
+    tensor: str
+    indices: tuple[AffineIndex, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexValue:
+    """An index as a number."""
+
+    index: AffineIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Ones:
+    """True at every index of the labels, which other terms may lack."""
+
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number."""
+
+    value: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A formula of arguments, which stand for {0}, {1}, ... in its text."""
+
+    formula: str
+    arguments: "tuple[Term, ...]"
+
+
+Term: TypeAlias = Read | IndexValue | Ones | Literal | Apply
+
+
+def plain(label: str) -> AffineIndex:
+    """The index that is a label."""
+    return AffineIndex(((label, 1),), 0)
+
+
+def composed(index: AffineIndex, replacements: Mapping[str, AffineIndex]) -> AffineIndex:
+    """The index with indices in place of some labels."""
+    coefficients: dict[str, int] = {}
+    offset = index.offset
+    for label, times in index.terms:
+        inner = replacements.get(label, plain(label))
+        offset += times * inner.offset
+        for other, coefficient in inner.terms:
+            coefficients[other] = coefficients.get(other, 0) + times * coefficient
+    return AffineIndex(tuple((label, times) for label, times in coefficients.items() if times), offset)
+
+
+def substituted(term: Term, replacements: Mapping[str, AffineIndex]) -> Term:
+    """The term with indices in place of some labels; those of Ones are replaced by labels or by nothing."""
+    match term:
+        case Read(_, indices):
+            return replace(term, indices=tuple(composed(index, replacements) for index in indices))
+        case IndexValue(index):
+            return IndexValue(composed(index, replacements))
+        case Ones(labels):
+            new = (composed(plain(label), replacements).labels for label in labels)
+            return Ones(tuple(dict.fromkeys(label for inner in new for label in inner)))
+        case Apply(_, arguments):
+            return replace(term, arguments=tuple(substituted(argument, replacements) for argument in arguments))
+        case _:
+            return term
+
+
+def leaves(term: Term) -> Iterator[Read | IndexValue | Ones | Literal]:
+    """The terms inside a term that have no arguments, in order."""
+    if isinstance(term, Apply):
+        for argument in term.arguments:
+            yield from leaves(argument)
+    else:
+        yield term
+
+
+def labels_of(term: Term) -> tuple[str, ...]:
+    """The labels of a term, in order."""
+    found: dict[str, None] = {}
+    for leaf in leaves(term):
+        match leaf:
+            case Read(_, indices):
+                found |= dict.fromkeys(label for index in indices for label in index.labels)
+            case IndexValue(index):
+                found |= dict.fromkeys(index.labels)
+            case Ones(labels):
+                found |= dict.fromkeys(labels)
+    return tuple(found)
+
+
+def tensors_of(term: Term) -> frozenset[str]:
+    """The tensors that a term reads."""
+    return frozenset(leaf.tensor for leaf in leaves(term) if isinstance(leaf, Read))

@@ -1,0 +1,146 @@
+"""Models: writes the statements of a network, and collects the tensors that they read."""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sparseeinsum.errors import SemanticsError
+from sparseeinsum.models.networks.selections import Selection
+from sparseeinsum.models.networks.statements import Aggregation, Statement, write_statement
+from sparseeinsum.models.networks.terms import Apply, Literal, Ones, Read, Term, labels_of, plain, tensors_of
+from sparseeinsum.models.networks.values import (
+    Axis,
+    Factor,
+    Value,
+    new_axis,
+)
+from sparseeinsum.operators.dtypes import Array
+
+_LARGEST_GROWTH = 4  # of a weight that is stored in the layout in which a statement reads it
+
+
+@dataclass
+class Writer:
+    """Writes statements.
+
+    Attributes:
+        statements: The statements so far.
+        tensors: The arrays and selections that statements may read, by name.
+        title: What the next statements compute; names of tensors begin with it.
+    """
+
+    statements: list[Statement] = field(default_factory=list)
+    tensors: dict[str, Array | Selection] = field(default_factory=dict)
+    title: str = "value"
+    _taken: set[str] = field(default_factory=set)
+    _known: dict[Hashable, str] = field(default_factory=dict)
+
+    def invent(self, base: str) -> str:
+        """A name that no tensor has yet: `base`, with a number if that is taken."""
+        name, number = base, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name.lower())
+        return name
+
+    def constant(self, array: Array, name: str) -> Value:
+        """The value of an array, which becomes a tensor unless it is one number; `name` is a suggestion.
+
+        Raises:
+            SemanticsError: Tensors have no such numbers.
+        """
+        numbers, kind = _numbers(array, name)
+        axes = [new_axis(size) for size in numbers.shape]
+        if numbers.size == 1 and numbers.reshape(()) == numbers.reshape(()):
+            return Value(tuple(axes), Literal(numbers.item()), kind)
+        squeezed = numbers.squeeze()
+        tensor = self.named(name, (squeezed.shape, squeezed.dtype.str, squeezed.tobytes()), squeezed)
+        return Value(tuple(axes), read(tensor, [factor for axis in axes for factor in axis]), kind)
+
+    def stored(self, value: Value) -> Value:
+        """The value as a tensor that a statement computes, with an axis for each label, unless it is one already."""
+        if isinstance(value.term, Literal):
+            return value
+        if isinstance(value.term, Read) and value.term.indices == tuple(plain(f.label) for f in value.factors):
+            return value
+        return self.computed(value.axes, value.term, value.kind, title=value.title)
+
+    def computed(
+        self, axes: Sequence[Axis], term: Term, kind: str, aggregation: Aggregation | None = None, title: str = ""
+    ) -> Value:
+        """The value that a new statement computes, with an axis of its tensor for each label of `axes`."""
+        factors = [factor for axis in axes for factor in axis]
+        name = self.invent(title or self.title)
+        self.write(name, factors, term, aggregation)
+        return Value(tuple(axes), read(name, factors), kind)
+
+    def write(self, name: str, factors: Sequence[Factor], term: Term, aggregation: Aggregation | None = None) -> None:
+        """Add the statement that computes the tensor of a name, which has an axis for every factor."""
+        aggregated = aggregation.factors if aggregation is not None else ()
+        missing = tuple(factor.label for factor in aggregated if factor.label not in labels_of(term))
+        if missing:
+            term = Apply("where({0}, {1}, 0)", (Ones(missing), term))
+        sizes = {factor.label: factor.size for factor in (*factors, *aggregated)}
+        term = self._with_layouts(term, sizes)
+        self.statements.append(write_statement(name, factors, term, tensors_of(term), aggregation))
+
+    def _with_layouts(self, term: Term, sizes: Mapping[str, int]) -> Term:
+        """The term with weights in the layout in which it reads them, so that no statement selects from a weight."""
+        match term:
+            case Apply(_, arguments):
+                return replace(term, arguments=tuple(self._with_layouts(each, sizes) for each in arguments))
+            case Read(tensor, indices, shape) if isinstance(self.tensors.get(tensor), np.ndarray):
+                labels = labels_of(term)
+                if indices == tuple(map(plain, labels)) and shape == tuple(sizes[label] for label in labels):
+                    return term
+                factors = [Factor(label, sizes[label]) for label in labels]
+                if math.prod(factor.size for factor in factors) > _LARGEST_GROWTH * math.prod(shape):
+                    return term
+                array = self.gathered(term, factors)
+                if not labels:
+                    return Literal(array.item())
+                name = self.named(tensor, (array.shape, array.dtype.str, array.tobytes()), array)
+                return read(name, factors)
+            case _:
+                return term
+
+    def gathered(self, read: Read, factors: Sequence[Factor]) -> Array:
+        """The elements of a weight that is read at some indices, with an axis for every factor."""
+        array = self.tensors[read.tensor]
+        assert isinstance(array, np.ndarray)
+        grid = dict(zip((f.label for f in factors), np.indices([f.size for f in factors], sparse=True), strict=True))
+        places = []
+        for index in read.indices:
+            place = np.full((1,) * len(factors), index.offset)
+            for label, times in index.terms:
+                place = place + times * grid[label]
+            places.append(place)
+        return np.broadcast_to(array[tuple(places)], [factor.size for factor in factors])
+
+    def named(self, base: str, content: Hashable, data: Array | Selection) -> str:
+        """The name of the tensor of some data, which is added unless an equal one is known."""
+        if content not in self._known:
+            self._known[content] = self.invent(base)
+            self.tensors[self._known[content]] = data
+        return self._known[content]
+
+
+def read(tensor: str, factors: Sequence[Factor]) -> Read:
+    """A tensor that is read at mere labels."""
+    return Read(tensor, tuple(plain(factor.label) for factor in factors), tuple(factor.size for factor in factors))
+
+
+def _numbers(array: Array, name: str) -> tuple[Array, str]:
+    """An array of a dtype that tensors have, and the kind of its numbers."""
+    if array.dtype == bool:
+        return array, "bool"
+    if array.dtype.kind in "iu" and not (array.size and array.max() > np.iinfo(np.int64).max):
+        return array.astype(np.int64), "int"
+    if array.dtype in (np.float64, np.float32):
+        return array, "float"
+    if array.dtype == np.float16 or array.dtype.name == "bfloat16":
+        return array.astype(np.float32), "float"
+    raise SemanticsError(f"{name} has numbers of dtype {array.dtype}, which programs lack")

@@ -1,0 +1,352 @@
+"""Networks in the ONNX format compute what the evaluator of the onnx package computes with numpy."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+import sparseeinsum as se
+from bench.onnx_networks import convolutional, model, node, perceptron, transformer_block
+from sparseeinsum.models.networks.operators.table import OPERATORS
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.standard_normal((2, 3, 4)).astype(np.float32)
+IMAGES = RANDOM.standard_normal((4, 4, 5, 6)).astype(np.float32)  # onnx computes LRN of as many channels as images
+SMALL = (np.abs(X) % 1).astype(np.float32)
+WEIGHTS: dict[str, Any] = {
+    "row": RANDOM.standard_normal(4).astype(np.float32),
+    "column": RANDOM.standard_normal((3, 1)).astype(np.float32),
+    "matrix": RANDOM.standard_normal((4, 5)).astype(np.float32),
+    "square": RANDOM.standard_normal((4, 4)).astype(np.float32),
+    "channels": np.abs(RANDOM.standard_normal(3)).astype(np.float32),
+    "kernel": RANDOM.standard_normal((6, 2, 3, 2)).astype(np.float32),
+    "turned": RANDOM.standard_normal((4, 3, 3, 2)).astype(np.float32),
+    "six": RANDOM.standard_normal(6).astype(np.float32),
+    "zero": np.array(0.25, np.float32),
+    "one": np.array(1.5, np.float32),
+    "two": np.array(2.0, np.float32),
+    "first": np.array(0),
+    "last": np.array(2),
+    "axes": np.array([0, 2]),
+    "axis1": np.array([1]),
+    "minus1": np.array([-1]),
+    "taken": np.array([[1, -1], [0, 2]]),
+    "places": np.array([[[0, 1, 2, 0]], [[2, 2, -3, 1]]]),
+    "depth": np.array(5),
+    "off_on": np.array([-1.0, 2.0], np.float32),
+    "new": np.array([2, -1, 2]),
+    "other": np.array([4, 0, 2]),
+    "wide": np.array([2, 1, 3, 4]),
+    "starts": np.array([-1, 3]),
+    "ends": np.array([-9, 0]),
+    "steps": np.array([-1, -2]),
+    "sliced": np.array([1, 2]),
+    "parts": np.array([1, 3]),
+    "pads": np.array([0, 1, 2, 1, 0, 1]),
+    "repeats": np.array([1, 2, 3]),
+    "int_like": np.array([3]),
+}
+# Nodes by group; each reads x, the other inputs of the group, or a weight.
+GROUPS: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "elements": (
+        {"x": X},
+        [
+            *(node(name, "x", name) for name in ("Abs", "Ceil", "Floor", "Neg", "Relu", "Round", "Sign", "Identity")),
+            *(node(name, "x", name) for name in ("Atan", "Cos", "Cosh", "Elu", "Erf", "Exp", "HardSigmoid")),
+            *(node(name, "x", name) for name in ("HardSwish", "Mish", "Reciprocal", "Selu", "Sigmoid", "Sin", "Sinh")),
+            *(node(name, "x", name) for name in ("Softplus", "Softsign", "Tan", "Tanh", "Asinh", "Gelu", "LeakyRelu")),
+            *(node(name, "x", name) for name in ("IsNaN", "IsInf", "ThresholdedRelu", "Celu", "Dropout")),
+            node("Shrink", "x", "Shrink", lambd=0.5, bias=0.1),
+            node("Gelu", "x", "tanh", approximate="tanh"),
+            node("PRelu", "x row", "PRelu"),
+        ],
+    ),
+    "small elements": (
+        {"x": SMALL},
+        [
+            *(node(name, "x", name) for name in ("Acos", "Asin", "Atanh", "Log", "Sqrt")),
+            node("Add", "x one", "more"),
+            node("Acosh", "more", "Acosh"),
+            node("Pow", "x two", "Pow"),
+        ],
+    ),
+    "pairs": (
+        {"x": X, "y": X[:, :1] * 2},
+        [
+            *(node(name, "x y", name) for name in ("Add", "Sub", "Mul", "Div", "Equal", "Greater", "GreaterOrEqual")),
+            *(node(name, "x y", name) for name in ("Less", "LessOrEqual")),
+            *(node(name, "x y column", name) for name in ("Max", "Min", "Sum", "Mean")),
+            node("Clip", "x zero one", "Clip"),
+            node("Clip", "x  one", "below"),
+            *(node(name, "Less Greater", name) for name in ("And", "Or", "Xor")),
+            node("Not", "Less", "Not"),
+            node("Where", "Less x y", "Where"),
+            node("Cast", "x", "Cast", to=TensorProto.INT64),
+            node("Cast", "Less", "number", to=TensorProto.FLOAT),
+            node("CastLike", "x int_like", "CastLike"),
+            node("Mod", "x y", "Mod", fmod=1),
+            node("Div", "Cast int_like", "whole"),
+            node("Mod", "Cast int_like", "rest"),
+        ],
+    ),
+    "reductions": (
+        {"x": X},
+        [
+            *(node(f"Reduce{name}", "x axes", f"Reduce{name}") for name in ("Sum", "Mean", "Max", "Min", "Prod", "L1")),
+            *(node(f"Reduce{name}", "x axis1", name, keepdims=0) for name in ("L2", "SumSquare", "LogSumExp")),
+            node("Exp", "x", "positive"),
+            node("ReduceLogSum", "positive", "ReduceLogSum"),
+            node("ReduceSum", "x", "nothing", noop_with_empty_axes=1),
+            node("ArgMax", "x", "ArgMax", axis=2, keepdims=0),
+            node("ArgMin", "x", "ArgMin", axis=1, select_last_index=1),
+            node("CumSum", "x last", "CumSum"),
+            node("CumSum", "x last", "reverse", reverse=1, exclusive=1),
+            node("Softmax", "x", "Softmax", axis=1),
+            node("LogSoftmax", "x", "LogSoftmax"),
+            node("LayerNormalization", "x row row", "LayerNormalization mean deviation"),
+            node("LayerNormalization", "x matrix_axes", "two_axes", axis=1),
+            node("BatchNormalization", "x channels channels channels channels", "BatchNormalization"),
+            node("InstanceNormalization", "x channels channels", "InstanceNormalization"),
+        ],
+    ),
+    "products": (
+        {"x": X, "y": RANDOM.standard_normal((3, 4)).astype(np.float32)},
+        [
+            node("MatMul", "x matrix", "MatMul"),
+            node("MatMul", "x row", "vector"),
+            node("Transpose", "x", "moved", perm=[0, 2, 1]),
+            node("MatMul", "x moved", "batch"),
+            node("Gemm", "y square row", "Gemm", alpha=0.5, beta=2.0, transB=1),
+            node("Einsum", "x y", "Einsum", equation="bij,kj->bik"),
+            node("Einsum", "x square", "further", equation="...i,ii->...i"),
+            node("Einsum", "y", "implicit", equation="ij"),
+        ],
+    ),
+    "shapes": (
+        {"x": X, "at": np.array([[2, -1, 0]])},
+        [
+            node("Reshape", "x new", "Reshape"),
+            node("Reshape", "x other", "zero_is_kept"),
+            node("Flatten", "x", "Flatten", axis=2),
+            node("Transpose", "x", "Transpose"),
+            node("Unsqueeze", "x axes", "Unsqueeze"),
+            node("Squeeze", "Unsqueeze", "Squeeze"),
+            node("Expand", "x wide", "Expand"),
+            node("Slice", "x starts ends sliced steps", "Slice"),
+            node("Split", "x parts", "one_index rest", axis=2),
+            node("Split", "x", "half other_half", axis=2, num_outputs=2),
+            node("Concat", "x half x", "Concat", axis=2),
+            node("Pad", "x pads one", "Pad"),
+            node("Pad", "x pads", "reflected", mode="reflect"),
+            node("Pad", "x pads", "edges", mode="edge"),
+            node("Tile", "x repeats", "Tile"),
+            node("Gather", "x taken", "Gather", axis=1),
+            node("Gather", "x at", "looked_up", axis=1),
+            node("GatherElements", "x places", "GatherElements", axis=1),
+            node("OneHot", "at depth off_on", "OneHot"),
+            node("Trilu", "x minus_one", "Trilu", upper=0),
+            node("Shape", "x", "extents"),
+            node("ReduceProd", "extents", "elements"),
+        ],
+    ),
+    "windows": (
+        {"x": IMAGES},
+        [
+            node("Conv", "x kernel six", "Conv", group=2, strides=[2, 1], pads=[1, 0, 2, 1], dilations=[1, 2]),
+            node("Conv", "x kernel", "same", group=2, auto_pad="SAME_LOWER"),
+            node(
+                "ConvTranspose", "x turned", "ConvTranspose", strides=[2, 3], pads=[1, 0, 0, 1], output_padding=[1, 0]
+            ),
+            node("ConvTranspose", "x turned", "dilated", dilations=[1, 2]),
+            node("MaxPool", "x", "MaxPool", kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 1]),
+            node("MaxPool", "x", "up", kernel_shape=[2, 2], strides=[2, 3], ceil_mode=1),
+            node("AveragePool", "x", "AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+            node("AveragePool", "x", "padding", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
+            node("GlobalAveragePool", "x", "GlobalAveragePool"),
+            node("GlobalMaxPool", "x", "GlobalMaxPool"),
+            node("LpPool", "x", "LpPool", kernel_shape=[2, 2]),
+            node("LRN", "x", "LRN", size=3),
+            node("DepthToSpace", "x", "DepthToSpace", blocksize=2),
+            node("DepthToSpace", "x", "columns", blocksize=2, mode="CRD"),
+            node("SpaceToDepth", "DepthToSpace", "SpaceToDepth", blocksize=2),
+        ],
+    ),
+}
+WEIGHTS["matrix_axes"] = RANDOM.standard_normal((3, 4)).astype(np.float32)
+WEIGHTS["minus_one"] = np.array(-1)
+
+
+def check(db: se.Database, network_model: onnx.ModelProto, inputs: dict[str, Any], **sizes: int) -> se.Network:
+    """Compare the outputs of a model with those of the evaluator."""
+    network = se.read_onnx(network_model, **sizes)
+    network.load(db)
+    network.load_inputs(db, inputs)
+    results = db.run(network.program, nonfinite="allow")
+    expected = ReferenceEvaluator(network_model).run(None, inputs)
+    for (name, tensor), array in zip(network.outputs.items(), expected, strict=True):
+        computed = results[tensor].to_numpy()
+        assert computed.shape == np.shape(array), name
+        np.testing.assert_allclose(computed, array, rtol=1e-4, atol=1e-5, err_msg=name)
+    return network
+
+
+def model_of(nodes: Sequence[Any], inputs: dict[str, Any]) -> onnx.ModelProto:
+    """A model of nodes and of the weights that they read; all results are outputs."""
+    read = {name for each in nodes for name in each.input}
+    weights = {name: array for name, array in WEIGHTS.items() if name in read}
+    whole = [name for name, array in inputs.items() if array.dtype == np.int64]
+    outputs = [name for each in nodes for name in each.output]
+    return model(nodes, {name: array.shape for name, array in inputs.items()}, outputs, weights, whole)
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+@pytest.mark.parametrize("group", GROUPS)
+def test_operators(db: se.Database, group: str) -> None:
+    inputs, nodes = GROUPS[group]
+    check(db, model_of(nodes, inputs), inputs)
+
+
+def test_every_operator_is_tested() -> None:
+    tested = {each.op_type for _, nodes in GROUPS.values() for each in nodes}
+    assert set(OPERATORS) <= tested
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+@pytest.mark.parametrize("kind", ["perceptron", "convolutional", "transformer"])
+def test_networks(db: se.Database, kind: str) -> None:
+    if kind == "perceptron":
+        check(db, perceptron(RANDOM, (6, 5, 3)), {"x": RANDOM.standard_normal((4, 6), np.float32)}, batch=4)
+    elif kind == "convolutional":
+        images = RANDOM.standard_normal((2, 3, 8, 8), np.float32)
+        check(db, convolutional(RANDOM, 8, 4, 3), {"x": images}, batch=2)
+    else:
+        check(db, transformer_block(RANDOM, 6, 8, 2, 20), {"tokens": RANDOM.integers(0, 20, (1, 6))})
+
+
+def test_the_program_of_a_network() -> None:
+    network = se.read_onnx(perceptron(RANDOM, (6, 5, 3)), batch=4)
+    assert network.text == (
+        "tensor x[axis0: 4, axis1: 6] dtype float32\n"
+        "gemm[i, j] = sum(x[i, k] * layer_0_weight[j, k])\n"
+        "relu[i, j] = relu(gemm[i, j] + layer_0_bias[j])\n"
+        "gemm_2[i, j] = sum(relu[i, k] * layer_1_weight[j, k])\n"
+        "gemm_3[i, j] = gemm_2[i, j] + layer_1_bias[j]\n"
+        "softmax[i, j] = softmax[j](gemm_3[i, j])\n"
+        "y[i, j] = softmax[i, j]\n"
+    )
+    assert list(network.inputs) == ["x"]
+    assert network.outputs == {"y": "y"}
+    assert list(network.weights) == ["layer_0_weight", "layer_0_bias", "layer_1_weight", "layer_1_bias"]
+
+
+shapes = st.sampled_from([(24,), (2, 12), (4, 6), (3, 8), (2, 3, 4), (4, 3, 2), (2, 2, 6), (1, 8, 3), (2, 3, 2, 2)])
+
+
+@settings(max_examples=12)
+@given(start=shapes, steps=st.lists(st.tuples(st.booleans(), shapes, st.randoms(use_true_random=False)), max_size=4))
+def test_any_reshapes_and_transposes(start: tuple[int, ...], steps: list[tuple[bool, tuple[int, ...], Any]]) -> None:
+    array = np.arange(math.prod(start), dtype=np.float32).reshape(start)
+    shape, nodes, weights, name = start, [], {}, "x"
+    for number, (reshapes, wanted, random) in enumerate(steps):
+        if reshapes:
+            weights[f"shape{number}"], shape = np.array(wanted), wanted
+            nodes.append(node("Reshape", f"{name} shape{number}", f"v{number}"))
+        else:
+            order = random.sample(range(len(shape)), len(shape))
+            shape = tuple(shape[axis] for axis in order)
+            nodes.append(node("Transpose", name, f"v{number}", perm=order))
+        name = f"v{number}"
+    nodes.append(node("Mul", f"{name} {name}", "y"))
+    with se.connect() as db:
+        check(db, model(nodes, {"x": start}, ["y"], weights), {"x": array})
+
+
+def test_functions_of_a_model_and_known_values(db: se.Database) -> None:
+    """A function of the model is inlined; the shape of an input is known, and so is what follows from it."""
+    twice = helper.make_function(
+        "own", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], [helper.make_opsetid("", 20)]
+    )
+    nodes = [
+        node("Shape", "x", "shape", start=1),
+        node("Cast", "shape", "count", to=TensorProto.FLOAT),
+        helper.make_node("Twice", ["x"], ["double"], domain="own"),
+        node("Div", "double count", "y"),
+        node("Neg", "count", "unused"),
+    ]
+    made = model(nodes, {"x": [2, 4]}, ["y", "count"], {})
+    made.functions.append(twice)
+    made.opset_import.append(helper.make_opsetid("own", 1))
+    network = check(db, made, {"x": X[0, :2]})
+    assert list(network.outputs) == ["y", "count"]
+
+
+def test_pads_below_zero_cut_off(db: se.Database) -> None:
+    """The evaluator of the onnx package lacks them."""
+    network = se.read_onnx(model([node("Pad", "x cut", "y")], {"x": [3, 4]}, ["y"], {"cut": np.array([-1, 1, 1, -2])}))
+    network.load(db)
+    network.load_inputs(db, {"x": X[0]})
+    expected = np.pad(X[0, 1:, :2], ((0, 1), (1, 0)))
+    np.testing.assert_array_equal(db.run(network.program)["y"].to_numpy(), expected)
+
+
+def test_outputs_that_are_inputs_or_weights(db: se.Database) -> None:
+    nodes = [node("Identity", "x", "copy"), node("Identity", "w", "weight"), node("Transpose", "x", "turned")]
+    check(db, model(nodes, {"x": [1, 3]}, ["copy", "weight", "turned"], {"w": np.ones(2)}), {"x": X[0, :1, :3]})
+
+
+def test_files(db: se.Database, tmp_path: Path) -> None:
+    made = perceptron(RANDOM, (4, 3), batch=2)
+    onnx.save(made, tmp_path / "model.onnx")
+    network = se.read_onnx(tmp_path / "model.onnx")
+    assert network.text == se.read_onnx(made.SerializeToString()).text
+    assert repr(network) == f"<network of {len(network.program.einsums)} EinSums: x -> y>"
+    (tmp_path / "text.onnx").write_text("no model")
+    with pytest.raises(se.DataError, match=r"text.onnx is no model of ONNX"):
+        se.read_onnx(tmp_path / "text.onnx")
+    with pytest.raises(FileNotFoundError):
+        se.read_onnx(tmp_path / "missing.onnx")
+
+
+def test_refused_sizes_and_inputs(db: se.Database) -> None:
+    made = perceptron(RANDOM, (4, 3))
+    with pytest.raises(se.SemanticsError, match="axis 0 of the input x has no fixed size; give one, as in batch=1"):
+        se.read_onnx(made)
+    with pytest.raises(se.SemanticsError, match="no axis of an input has the name rows"):
+        se.read_onnx(made, batch=2, rows=3)
+    network = se.read_onnx(made, batch=2)
+    with pytest.raises(se.ShapeError, match=r"the input x has the shape \(2, 4\), not \(3, 4\)"):
+        network.load_inputs(db, {"x": np.ones((3, 4))})
+    with pytest.raises(se.DataError, match="the network has no input y; it has x"):
+        network.load_inputs(db, {"y": 1})
+    network.load(db)
+    db.tensor("x", np.ones((3, 4), np.float32))
+    with pytest.raises(se.ShapeError):
+        db.run(network.program)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([node("NonZero", "x", "y")], r"the node NonZero y cannot .*: the operator is not supported"),
+        ([node("Reshape", "x s", "y")], "the node Reshape y .*: its new shape depend on the data"),
+        ([node("Dropout", "x half yes", "y")], "drops values at random"),
+        ([node("MaxPool", "x", "z y", kernel_shape=[2])], "the indices of its greatest values"),
+        ([node("Cast", "x", "y", to=TensorProto.INT8)], "it casts to dtype 3 of ONNX"),
+        ([node("Add", "x three", "y")], "axes of 3 and 4 indices do not fit together"),
+        ([node("Unknown", "x", "y")], "ONNX does not define the operator Unknown"),
+        ([node("RandomNormal", "", "y", shape=[2])], "it is random"),
+    ],
+)
+def test_refused_nodes(nodes: Sequence[Any], message: str) -> None:
+    weights = {"half": np.array(0.5, np.float32), "yes": np.array(True), "three": np.ones(3, np.float32)}
+    made = model(nodes, {"x": [2, 3, 4], "s": [3]}, ["y"], weights, whole=["s"])
+    with pytest.raises(se.SemanticsError, match=message):
+        se.read_onnx(made)
