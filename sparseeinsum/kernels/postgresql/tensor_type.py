@@ -71,7 +71,7 @@ def _arithmetic(version: str) -> Iterator[_Operator]:
     """Yield the operators of array functions that apply a function with a symbol element by element."""
     for function in scalar_functions():
         scalar = function.function.elementwise_function
-        if scalar and set(function.declared_types) == {FLOAT8}:
+        if scalar and FUNCTIONS[scalar].symbol and set(function.declared_types) == {FLOAT8}:
             yield _operator_of(function, scalar, version)
 
 
