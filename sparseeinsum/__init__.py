@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         StatisticsError,
     )
     from sparseeinsum.language.aggregate_registration import aggregate
+    from sparseeinsum.language.derivatives.programs import gradient, jvp
     from sparseeinsum.language.eingraph import Program
     from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
     from sparseeinsum.language.programs import function, program, read_program, tensor
@@ -69,6 +70,7 @@ _MODULES = {
     ),
     "language.programs": ("function", "program", "read_program", "tensor"),
     "language.eingraph": ("Program",),
+    "language.derivatives.programs": ("gradient", "jvp"),
     "language.python_expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
     "language.matrices": ("Matrix", "matrix", "scalar", "vector"),
     "language.aggregate_registration": ("aggregate",),
@@ -132,7 +134,9 @@ __all__ = [
     "einsum",
     "equivalent",
     "function",
+    "gradient",
     "index",
+    "jvp",
     "matrix",
     "ones",
     "partition",

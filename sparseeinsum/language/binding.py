@@ -13,7 +13,7 @@ from sparseeinsum.language.inference import bounds_of, dtype_of, result_tensor, 
 from sparseeinsum.language.scalar import count_function, evaluated_dtype
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
-from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.operators.dtypes import is_complex, is_float
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
@@ -46,7 +46,17 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
     einsums = tuple(bind_einsum(written, tensors, program.generated) for written in program.einsums)
     for name in declared.keys() & (tensors.keys() - inputs.keys()):
         check_declared(declared[name], tensors[name], "computes")
+    _check_differentiated(program.differentiated, tensors)
     return EinGraph(MappingProxyType(tensors), einsums, program.outputs)
+
+
+def _check_differentiated(names: Iterable[str], tensors: Mapping[str, Tensor]) -> None:
+    """Refuse derivatives by or through tensors of other than real numbers in floating point."""
+    for name in names:
+        dtype = tensors[name].dtype if name in tensors else "float64"
+        if not is_float(dtype):
+            hint = "derivatives are taken by and through float64 and float32"
+            raise SemanticsError(f"{name} has the dtype {dtype}, which has no derivatives; {hint}")
 
 
 def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable[GeneratedTensor | IndexMap]) -> EinSum:

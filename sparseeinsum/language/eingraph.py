@@ -157,6 +157,7 @@ class Program:
         generated: Generated tensors, which statements read and no database stores.
         imported: Tensors that the program reads from tables; they hide stored tensors of the same names.
         state: Tensors that a step of a loop replaces, each with the name of the result that replaces it.
+        differentiated: Tensors along which derivatives were taken, so that binding refuses other than real numbers.
     """
 
     einsums: tuple[EinSum, ...]
@@ -166,6 +167,7 @@ class Program:
     generated: tuple[GeneratedTensor | IndexMap, ...] = ()
     imported: tuple[Import, ...] = ()
     state: tuple[tuple[str, str], ...] = ()
+    differentiated: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -1,11 +1,13 @@
 """Language: the names of a program: checks that each is assigned once and read later, and invents further names."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
+from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
+from sparseeinsum.language.parse_trees import raise_error
 from sparseeinsum.language.syntax import (
     AppliedFunction,
     Assignment,
@@ -114,6 +116,19 @@ class ProgramNames:
         self._spellings[name.lower()] = name
         return name
 
+    def take(self, names: Iterable[str]) -> None:
+        """Make names known, so that no intermediate gets one of them."""
+        self._spellings.update((name.lower(), name) for name in names)
+
+    def is_taken(self, name: str) -> bool:
+        """Whether a tensor has the name, in upper or in lower case."""
+        return name.lower() in self._spellings
+
+    @property
+    def generated_by_name(self) -> dict[str, GeneratedTensor | IndexMap]:
+        """The generated tensors by name."""
+        return {tensor.name: tensor for tensor in self.generated.values()}
+
     def generate(self, kind: str, label: str, bound: int | AxisBound) -> GeneratedTensor:
         """The generated tensor of a kind, label and bound; the same one for the same arguments."""
         key = (kind, label, bound)
@@ -135,6 +150,23 @@ class ProgramNames:
     def is_parameter(self, name: str) -> bool:
         """Whether a parameter has that name, in upper or in lower case."""
         return name.lower() in self._parameters
+
+
+def names_of_program(program: Program, further: Iterable[str] = ()) -> ProgramNames:
+    """The names of a program that was lowered before, and further ones."""
+    names = ProgramNames(SourceText(""), (), {}, raise_error)
+    results = (einsum.output.tensor for einsum in program.einsums)
+    declared = (declaration.tensor.name for declaration in program.declared)
+    imported = (statement.tensor for statement in program.imported)
+    names.take((*results, *program.inputs, *declared, *imported, *further))
+    for tensor in program.generated:
+        names.take((tensor.name,))
+        match tensor:
+            case GeneratedTensor(_, kind, label, bound):
+                names.generated[kind, label, bound] = tensor
+            case IndexMap(_, index, axis, label, limits):
+                names.generated[index, axis, label, limits] = tensor
+    return names
 
 
 def names_read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]:

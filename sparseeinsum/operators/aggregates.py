@@ -49,6 +49,22 @@ def _product_range(terms: Range, times: int) -> Range:
     return Range(-most, most)
 
 
+# Equal extremes share the change; sign(abs(u) + 1) is 1 in the dtype of u.
+_AMONG_TIES = "where(u == v, g / ties, 0)"
+_TIES = (("ties", "sum", "where(u == v, sign(abs(u) + 1), 0)"),)
+
+# The product of the other factors, without a division by 0. `zero` is the sum of the factors that are 0: its value is
+# 0, but its change is theirs, so that second derivatives are right where one or two factors are 0.
+_FACTORS = (
+    ("zeros", "sum", "u == 0"),
+    ("zero", "sum", "where(u == 0, u, 0)"),
+    ("others", "prod", "where(u == 0, 1, u)"),
+)
+_OTHER_FACTORS = (
+    "where(u == 0, where(zeros == 1, g * others, where(zeros == 2, g * (zero - u) * others, 0)), "
+    "where(zeros == 0, g * (others / u), where(zeros == 1, g * (zero * others / u), 0)))"
+)
+
 _RECORDS = (
     AggregateFunction(
         name="sum",
@@ -59,6 +75,7 @@ _RECORDS = (
         repeat=lambda value, times: value * times,
         repeat_expression=Call("mul", (V, U)),
         range=lambda terms, times: Range(min(terms.low, terms.low * times), max(terms.high, terms.high * times)),
+        derivative="g",
         sql="SUM",
         distributes_over=frozenset({"mul"}),
         sums_in_lanes=True,
@@ -72,6 +89,8 @@ _RECORDS = (
         repeat=_integer_power,
         repeat_expression=Call("pow", (U, V)),
         range=_product_range,
+        derivative=_OTHER_FACTORS,
+        counts=_FACTORS,
     ),
     AggregateFunction(
         name="max",
@@ -82,6 +101,8 @@ _RECORDS = (
         repeat=_same_value,
         repeat_expression=U,
         range=_same_range,
+        derivative=_AMONG_TIES,
+        counts=_TIES,
         sql="MAX",
         distributes_over=frozenset({"add", "and", "min"}),
     ),
@@ -94,6 +115,8 @@ _RECORDS = (
         repeat=_same_value,
         repeat_expression=U,
         range=_same_range,
+        derivative=_AMONG_TIES,
+        counts=_TIES,
         sql="MIN",
         distributes_over=frozenset({"add", "or", "max"}),
     ),
@@ -106,6 +129,7 @@ _RECORDS = (
         repeat=_same_value,
         repeat_expression=U,
         range=lambda terms, times: BOOL_RANGE,
+        derivative="",
         sql="MAX",  # bools are 0 or 1
         returns_bool=True,
         distributes_over=frozenset({"and"}),
@@ -119,6 +143,7 @@ _RECORDS = (
         repeat=_same_value,
         repeat_expression=U,
         range=lambda terms, times: BOOL_RANGE,
+        derivative="",
         sql="MIN",
         returns_bool=True,
         distributes_over=frozenset({"or"}),
@@ -132,6 +157,7 @@ _RECORDS = (
         repeat=lambda value, times: value + np.log(np.float64(times)),
         repeat_expression=Call("add", (U, Call("log", (V,)))),
         range=lambda terms, times: Range(terms.low, terms.high + math.log(times)),
+        derivative="where(u == -inf, 0, g * exp(u - v))",
         returns_float=True,
         distributes_over=frozenset({"add"}),
         keeps_single_value=False,

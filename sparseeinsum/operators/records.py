@@ -43,6 +43,9 @@ class ScalarFunction:
             udfs/integers.py or udfs/random_numbers.py. None where int64 has no such function.
         complex: The same for complex numbers; a name is one of udfs/complexes.py. None where they have no such
             function.
+        derivatives: For every argument, what a small change g of it adds to the value, as program text of g and the
+            arguments u, v and w; at a kink, and where the value does not change, by torch's conventions. It is linear
+            in g. None if it has no derivatives; functions that return bools change nowhere.
         sql: SQL of the numbers u, v and w for servers that load no library; `@f` is a function of the folder
             sql/postgresql/portable. None where only the library has the function.
         range: The range of values for given ranges of real arguments; without it, they may be anything.
@@ -71,6 +74,7 @@ class ScalarFunction:
     real: Body | None = None
     integer: Body | None = None
     complex: Body | None = None
+    derivatives: tuple[str, ...] | None = None
     sql: str | None = None
     range: Callable[..., Range] | None = None
     complex_range: Callable[..., Range] | None = None
@@ -88,6 +92,10 @@ class ScalarFunction:
     source: Hashable = None
 
     def __post_init__(self) -> None:
+        if self.returns_bool and self.derivatives is None:
+            object.__setattr__(self, "derivatives", ("0",) * self.operands)
+        if self.derivatives is not None and len(self.derivatives) != self.operands:
+            raise ValueError(f"the function {self.name} needs as many derivatives as it has operands, {self.operands}")
         if self.python is not None:
             return
         _require(f"the function {self.name}", description=self.description, real=self.real, range=self.range)
@@ -123,6 +131,10 @@ class AggregateFunction:
             far beyond int64.
         repeat_expression: The same as an expression of the value, u, and the number of times, v.
         range: The range of results, for the range of finite terms and their greatest number, which is at least 1.
+        derivative: What a small change g of one term adds to the result, as program text of g, the term u, the result v
+            and the `counts`. It is linear in g. Empty if the aggregate has no derivative.
+        counts: Further aggregates of the same terms that the derivative reads: the name there, the aggregate, and what
+            it aggregates, as program text of u and v.
         sql: The aggregate of the engines that computes the same; empty where none does what numpy does.
         returns_bool: Whether results are true or false, whatever the values are.
         returns_float: Whether results are of floating point, whatever the values are.
@@ -140,6 +152,8 @@ class AggregateFunction:
     repeat: Callable[[Any, int], Any]
     repeat_expression: Scalar
     range: Callable[[Range, int], Range]
+    derivative: str
+    counts: tuple[tuple[str, str, str], ...] = ()
     sql: str = ""
     returns_bool: bool = False
     returns_float: bool = False

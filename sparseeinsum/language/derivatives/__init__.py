@@ -1,0 +1,1 @@
+"""Derivatives of programs, which are programs again: rules, local derivatives, reverse mode and forward mode."""

@@ -1,0 +1,179 @@
+"""Derivatives: reverse mode, which computes the gradient of a scalar, and forward mode, which computes tangents."""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.derivatives.changes import Change, ChangeEinSums
+from sparseeinsum.language.derivatives.forms import Form, form_of
+from sparseeinsum.language.derivatives.linear_scans import is_linear_scan, scan_of_cotangent, scan_of_tangent
+from sparseeinsum.language.derivatives.local_changes import cotangent_of_operand, tangent_of_result
+from sparseeinsum.language.derivatives.rules import matters
+from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
+from sparseeinsum.language.names import ProgramNames
+from sparseeinsum.operators.expressions import Literal, Operand
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives:
+    """EinSums that compute derivatives.
+
+    Attributes:
+        einsums: The EinSums, to be appended to those of the program.
+        differentiated: The tensors along which derivatives were taken, which must be of floating point.
+    """
+
+    einsums: tuple[EinSum, ...]
+    differentiated: tuple[str, ...]
+
+
+def reverse_mode(einsums: Sequence[EinSum], of: str, by: Mapping[str, str], names: ProgramNames) -> Derivatives:
+    """The gradient of a scalar by some tensors.
+
+    Args:
+        einsums: The EinSums of the program, in topological order.
+        of: The scalar, a result.
+        by: The names of gradients, by the tensors that they are by.
+        names: The names of the program; those of EinSums and generated tensors are added.
+
+    Raises:
+        SemanticsError: The result is no scalar, does not depend on a tensor, or an operation has no derivative.
+    """
+    _check_scalar(einsums, of)
+    path = _between(einsums, frozenset(by), of)
+    added = ChangeEinSums(names, set(path))
+    parts: dict[str, list[Change]] = {of: [Change(of, (), Literal(1.0))]}
+    for einsum in reversed(einsums):
+        result = einsum.output.tensor
+        if result not in parts or result not in path:
+            continue
+        cotangent = added.total(parts[result], by.get(result))
+        for position in _positions(einsum, path):
+            part = _of_operand(einsum, position, cotangent, added)
+            parts.setdefault(part.tensor, []).append(part)
+    results = {einsum.output.tensor for einsum in einsums}
+    for tensor, name in by.items():
+        if tensor not in parts:
+            raise SemanticsError(_independent(of, tensor))
+        if tensor not in results:
+            added.total(parts[tensor], name)
+    return Derivatives(tuple(added.einsums), tuple(sorted(path)))
+
+
+def forward_mode(
+    einsums: Sequence[EinSum], of: Mapping[str, str], by: Mapping[str, str], names: ProgramNames
+) -> Derivatives:
+    """What small changes of tensors add to results: a Jacobian times a vector.
+
+    Args:
+        einsums: The EinSums of the program, in topological order.
+        of: The names of tangents, by the results that they are of.
+        by: Tensors with the changes, by the tensors that change.
+        names: The names of the program; those of EinSums and generated tensors are added.
+
+    Raises:
+        SemanticsError: A result does not depend on any of the tensors, or an operation has no derivative.
+    """
+    path = frozenset().union(*(_between(einsums, frozenset(by), result) for result in of))
+    added = ChangeEinSums(names, {*path, *by.values()})
+    tangents: dict[str, Change] = {}
+    for einsum in einsums:
+        for operand in einsum.operands:
+            if operand.tensor in by:
+                tangents.setdefault(operand.tensor, _given(operand, by[operand.tensor]))
+        result = einsum.output.tensor
+        if result not in path or result in by:
+            continue
+        parts = [_of_result(einsum, position, tangents, added) for position in _positions(einsum, path)]
+        tangents[result] = added.total(parts, of.get(result))
+    for result in of:
+        if result not in tangents:
+            raise SemanticsError(_independent(result, ", ".join(by)))
+    return Derivatives(tuple(added.einsums), tuple(sorted(path)))
+
+
+def _given(operand: Reference, change: str) -> Change:
+    """The change of a tensor that is read at some labels, as the tensor `change` has it."""
+    labels = tuple(f"axis{axis}" for axis in range(len(operand.labels)))
+    return Change(operand.tensor, labels, Operand(0), (Reference(change, labels),))
+
+
+def _of_operand(einsum: EinSum, position: int, cotangent: Change, added: ChangeEinSums) -> Change:
+    """What the operand at a position gets of the cotangent of a result."""
+    if is_linear_scan(einsum):
+        return scan_of_cotangent(einsum, cotangent, added)
+    with _naming(einsum, added.names):
+        form = form_of(einsum, added.names)
+        return cotangent_of_operand(form, _in_form(form, einsum, position), cotangent, added)
+
+
+def _of_result(einsum: EinSum, position: int, tangents: Mapping[str, Change], added: ChangeEinSums) -> Change:
+    """What the tangent of the operand at a position adds to that of the result."""
+    tangent = tangents[einsum.operands[position].tensor]
+    if is_linear_scan(einsum):
+        return scan_of_tangent(einsum, tangent, added)
+    with _naming(einsum, added.names):
+        form = form_of(einsum, added.names)
+        return tangent_of_result(form, _in_form(form, einsum, position), tangent, added)
+
+
+def _in_form(form: Form, einsum: EinSum, position: int) -> int:
+    """The position that an operand has in the form of an EinSum, where generated tensors come first."""
+    return position + len(form.operands) - len(einsum.operands)
+
+
+@contextmanager
+def _naming(einsum: EinSum, names: ProgramNames) -> Iterator[None]:
+    """Adds the statement to errors."""
+    try:
+        yield
+    except SemanticsError as error:
+        statement = write_einsum(einsum, generated=names.generated_by_name)
+        raise SemanticsError(f"{error}; it stands in {statement}") from None
+
+
+def _positions(einsum: EinSum, path: Set[str]) -> list[int]:
+    """The positions of the operands on the path whose changes change the result."""
+    return [
+        position
+        for position, operand in enumerate(einsum.operands)
+        if operand.tensor in path and _depends(einsum, position)
+    ]
+
+
+def _depends(einsum: EinSum, position: int) -> bool:
+    return einsum.aggregate in USER_AGGREGATES or matters(einsum.join, position)
+
+
+def _between(einsums: Sequence[EinSum], by: Set[str], of: str) -> frozenset[str]:
+    """The tensors that depend on those in `by`, themselves included, and on which `of` depends."""
+    changing = set(by)
+    for einsum in einsums:
+        if _positions(einsum, changing):
+            changing.add(einsum.output.tensor)
+    path = {of} & changing
+    for einsum in reversed(einsums):
+        if einsum.output.tensor in path:
+            path.update(einsum.operands[position].tensor for position in _positions(einsum, changing))
+    return frozenset(path)
+
+
+def _check_scalar(einsums: Sequence[EinSum], of: str) -> None:
+    """Refuse a gradient of what is no scalar result."""
+    producer = next((einsum for einsum in einsums if einsum.output.tensor == of), None)
+    if producer is None:
+        raise SemanticsError(
+            f"{of} is no result of the program, so it has no gradient; write a statement that assigns it"
+        )
+    if producer.output.labels:
+        labels = ", ".join(producer.output.labels)
+        hint = f"aggregate it, as in loss[] = sum({of}[{labels}]), or use se.jvp"
+        raise SemanticsError(f"{of}[{labels}] is no scalar, so it has no gradient; {hint}")
+
+
+def _independent(of: str, by: str) -> str:
+    """The error for a derivative that is 0 everywhere."""
+    problem = f"{of} does not depend on {by}"
+    return f"{problem}, or only through what has no derivative but 0, such as comparisons, floor and stop_gradient"
