@@ -1,7 +1,7 @@
 """Language: expands functions that programs define, as in `def layer(X, W)[i, j] = relu(sum(X[i, k] * W[k, j]))`.
 
 Every call becomes a statement of its own, whose target has an invented name, so that the labels of a function meet no
-others. Equal calls share one statement.
+others. Equal calls share one statement. The function gradient(loss, W) is defined already.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +13,14 @@ from sparseeinsum.language.names import names_read
 from sparseeinsum.language.parse_trees import Report
 from sparseeinsum.language.relabelling import relabelled
 from sparseeinsum.language.syntax import (
+    GRADIENT,
     AppliedFunction,
     Assignment,
     BoundExpression,
     ComputingStatement,
     Declaration,
     Definition,
+    Differentiation,
     Expression,
     FunctionCall,
     Import,
@@ -120,13 +122,14 @@ class _Expansion:
                 problem = f"the function {name} reads {tensor}, which is none of its parameters"
                 raise self.error(f"{problem}; add it to {name}({', '.join(names)})", at)
         for called in _applied(definition.body):
-            self._definition_of(called)
+            if called.name != GRADIENT:
+                self._definition_of(called)
         self.definitions[name] = definition
 
     def _assignment(self, statement: Assignment) -> Assignment:
         """The statement without calls of defined functions; a call that is the whole value assigns its target."""
         call = self._as_applied(statement.value)
-        if call is not None and not statement.limits:
+        if call is not None and call.name != GRADIENT and not statement.limits:
             definition, target = self._definition_of(call), statement.target
             if isinstance(statement, MatrixAssignment):
                 return self._assigned(target, call, definition)
@@ -170,10 +173,14 @@ class _Expansion:
     def _expand(self, expression: Expression) -> Expression:
         """The expression with references to results in place of calls."""
         match expression:
+            case AppliedFunction(name, _, indices, tiles, at) if name == GRADIENT:
+                return _reference(self._gradient(expression), indices, tiles, at)
             case AppliedFunction(_, _, indices, tiles, at):
                 definition = self._definition_of(expression)
                 self._check_rank(expression, definition)
                 return _reference(self._result(expression), indices, tiles, at)
+            case FunctionCall(name, None, arguments, at) if name == GRADIENT:
+                return MatrixName(self._gradient(AppliedFunction(name, arguments, (), at=at)), at)
             case FunctionCall(name, None, _, at) if name in self.definitions:
                 call = self._as_applied(expression)
                 assert call is not None
@@ -193,6 +200,18 @@ class _Expansion:
             self.added.append(self._assigned(TensorReference(name, (), at=call.at), call, definition))
             self.results[key] = name
         return self.results[key]
+
+    def _gradient(self, call: AppliedFunction) -> str:
+        """The name of the gradient that a call computes; its statement is added, unless there is one already."""
+        if len(call.arguments) != 2:
+            problem = f"{GRADIENT} takes a scalar and a tensor, not {len(call.arguments)} arguments"
+            raise self.error(f"{problem}; write {GRADIENT}(loss, W)[i, j]", call.at)
+        of, by = (self.tensor_of(self._expand(argument), call) for argument in call.arguments)
+        if (GRADIENT, of, by) not in self.results:
+            name = self._invent(f"d_{of}_d_{by}")
+            self.added.append(Differentiation(name, of, by, call.at))
+            self.results[GRADIENT, of, by] = name
+        return self.results[GRADIENT, of, by]
 
     def _arguments(self, call: AppliedFunction, definition: Definition) -> dict[str, Expression]:
         """The arguments of a call by the names of parameters, without calls of defined functions."""

@@ -21,7 +21,7 @@ from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
-_WORDS = ("trace", "one_hot", "bound", "index", "ones", "true", "false", "inf", "infj")
+_WORDS = ("trace", "one_hot", "gradient", "bound", "index", "ones", "true", "false", "inf", "infj")
 RESERVED = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS, *RANDOM_FUNCTIONS, *MATRIX_AGGREGATES, *_WORDS))
 _PROBES = (1.0, 0.0, 2.0, -1.0)  # arguments with which a function is tried, to see whether it returns truth values
 _MOST_OPERANDS = 3

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from sparseeinsum.errors import ParseError, ShapeError
+from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
 from sparseeinsum.language.assignments import lower_assignment
 from sparseeinsum.language.definitions import without_definitions
+from sparseeinsum.language.derivatives.modes import Derivatives, reverse_mode
 from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted
 from sparseeinsum.language.expression_checks import check_labelled
 from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
@@ -20,6 +21,7 @@ from sparseeinsum.language.syntax import (
     STEP,
     Assignment,
     Declaration,
+    Differentiation,
     Position,
     SourceText,
     StateDeclaration,
@@ -96,24 +98,45 @@ def lower(
         report(NOWHERE.error(problem, source))
     einsums: list[EinSum] = []
     declared: list[DeclaredTensor] = []
+    derivatives: list[Derivatives] = []
     for statement in labelled:
         try:
             if isinstance(statement, Assignment):
                 check_labelled(statement.value, source)
                 einsums.extend(lower_assignment(statement, names))
+            elif isinstance(statement, Differentiation):
+                derivatives.append(_differentiate(statement, einsums, names))
+                einsums.extend(derivatives[-1].einsums)
             elif isinstance(statement, Declaration):
                 declared.append(_declare(statement, names))
         except ParseError as error:
             report(error)
         if isinstance(statement, Assignment):
             names.assigned.add(statement.target.tensor)
-    read = {operand.tensor for einsum in einsums for operand in einsum.operands}
+    added = {einsum.output.tensor for derivative in derivatives for einsum in derivative.einsums}
+    read = {operand.tensor for einsum in einsums if einsum.output.tensor not in added for operand in einsum.operands}
     state = tuple(_states(states, names, report))
     kept = {following for _, following in state}
     outputs = tuple(name for name in (a.target.tensor for a in assignments) if name not in read or name in kept)
     layouts = tuple(_layouts(assignments, outputs))
     imported = tuple(names.imported.values())
-    return Program(tuple(einsums), tuple(declared), outputs, layouts, tuple(names.generated.values()), imported, state)
+    generated = tuple(names.generated.values())
+    differentiated = tuple(dict.fromkeys(name for derivative in derivatives for name in derivative.differentiated))
+    return Program(
+        tuple(einsums), tuple(declared), outputs, layouts, generated, imported, state, differentiated=differentiated
+    )
+
+
+def _differentiate(statement: Differentiation, einsums: list[EinSum], names: ProgramNames) -> Derivatives:
+    """The EinSums of a gradient that a statement reads; errors point to the call."""
+    names.check_read(statement.of, statement.at, statement.tensor)
+    names.check_read(statement.by, statement.at, statement.tensor)
+    try:
+        derivatives = reverse_mode(einsums, statement.of, {statement.by: statement.tensor}, names)
+    except SemanticsError as error:
+        raise names.error(str(error), statement.at) from None
+    names.assigned.add(statement.tensor)
+    return derivatives
 
 
 def _with_step(shapes: Shapes) -> Shapes:

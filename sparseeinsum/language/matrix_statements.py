@@ -29,6 +29,7 @@ from sparseeinsum.language.syntax import (
     BoundExpression,
     ComputingStatement,
     Declaration,
+    Differentiation,
     Expression,
     FunctionCall,
     Import,
@@ -62,7 +63,7 @@ def no_shapes(_: str) -> None:
 
 def with_labels(
     statements: Sequence[ComputingStatement], source: SourceText, shapes: Shapes, report: Report
-) -> tuple[LabelledStatement, ...]:
+) -> tuple[LabelledStatement | Differentiation, ...]:
     """The statements, with labels for every tensor.
 
     Args:
@@ -89,15 +90,18 @@ class _Labelling:
         self._declared: dict[str, Sequence[int | None]] = {}
         self._dimensions: dict[str, tuple[Dimension | None, Dimension | None]] = {}  # of results of linear algebra
         self._ranks: dict[str, int] = {}  # of tensors that have labels in some statement
+        self._gradients: dict[str, str] = {}  # the tensors that they are by
         for statement in statements:
             match statement:
+                case Differentiation(name, _, by):
+                    self._gradients[name] = by
                 case Declaration(name, axes) | Import(name, axes):
                     self._declared[name] = [bound for _, bound in axes]
                 case Assignment(target, value) if not isinstance(statement, MatrixAssignment):
                     for reference in (*references(value), target):
                         self._ranks.setdefault(reference.tensor, reference.rank)
 
-    def labelled(self, report: Report) -> Iterator[LabelledStatement]:
+    def labelled(self, report: Report) -> Iterator[LabelledStatement | Differentiation]:
         """The statements with labels; statements with errors are reported and left out."""
         for statement in self._statements:
             if isinstance(statement, MatrixDeclaration):
@@ -189,6 +193,8 @@ class _Labelling:
         """The rows and the columns of a tensor without labels."""
         if name in self._dimensions:
             return self._dimensions[name]
+        if name in self._gradients:
+            return self._dimensions_of(self._gradients[name], at)
         shape = self._shape_of(name)
         if len(shape) not in _NAME_OF_RANK:
             problem = f"{name} has {len(shape)} axes, but linear algebra is for matrices, vectors and scalars"

@@ -13,6 +13,7 @@ from sparseeinsum.language.syntax import (
     Assignment,
     BoundExpression,
     Declaration,
+    Differentiation,
     Expression,
     FunctionCall,
     Import,
@@ -41,7 +42,7 @@ class ProgramNames:
     def __init__(
         self,
         source: SourceText,
-        statements: Sequence[LabelledStatement],
+        statements: Sequence[LabelledStatement | Differentiation],
         parameters: Mapping[str, Position],
         report: Callable[[ParseError], None],
     ) -> None:
@@ -68,16 +69,23 @@ class ProgramNames:
         """A parse error that points to a place in the text."""
         return at.error(problem, self._source)
 
-    def _add(self, statement: LabelledStatement) -> None:
+    def _add(self, statement: LabelledStatement | Differentiation) -> None:
+        if isinstance(statement, Differentiation):
+            self._add_target(TensorReference(statement.tensor, (), at=statement.at))
+            return
         if not isinstance(statement, Assignment):
             self._declare(statement)
             return
         target = statement.target
         axes = ((limit.bound.tensor, target.at) for limit in statement.limits if isinstance(limit.bound, AxisBound))
-        for name, at in ((target.tensor, target.at), *names_read(statement.value), *axes):
+        for name, at in (*names_read(statement.value), *axes):
             self._check_spelling(name, at)
+        self._add_target(target)
+
+    def _add_target(self, target: TensorReference) -> None:
         if self._targets.setdefault(target.tensor, target) is not target:
             raise self.error(f"{target.tensor} is assigned twice; give each result a name of its own", target.at)
+        self._check_spelling(target.tensor, target.at)
 
     def _declare(self, statement: Declaration | Import) -> None:
         self._check_spelling(statement.tensor, statement.at)

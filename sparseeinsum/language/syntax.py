@@ -169,6 +169,8 @@ Expression = (
     | MatrixName
 )
 
+GRADIENT = "gradient"  # the function of a scalar and a tensor that programs need not define
+
 # Operators of linear algebra, as functions; no call in program text can have these names.
 MATRIX_PRODUCT, TRANSPOSE = "@", ".T"
 
@@ -209,6 +211,23 @@ class StateDeclaration:
     def next_value(self) -> str:
         """The name of the tensor with the values of the next step."""
         return f"next_{self.tensor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiation:
+    """The tensor of the partial derivatives of a scalar by the elements of a tensor, for gradient(of, by).
+
+    Attributes:
+        tensor: The name of the result.
+        of: The scalar.
+        by: The tensor.
+        at: The place of the call.
+    """
+
+    tensor: str
+    of: str
+    by: str
+    at: Position = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +286,7 @@ class Definition:
 
 
 LabelledStatement = Assignment | Declaration | Import
-ComputingStatement = LabelledStatement | MatrixAssignment | MatrixDeclaration
+ComputingStatement = LabelledStatement | MatrixAssignment | MatrixDeclaration | Differentiation
 Statement = ComputingStatement | StateDeclaration | Definition
 
 # Macros that aggregate the labels in their brackets, as in mean[j](...); others keep them, as in softmax[j](...).
