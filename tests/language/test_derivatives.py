@@ -36,12 +36,13 @@ def check(text: str, by: str, inputs: dict[str, Array], tolerance: float = 1e-6)
     program = se.program(text)
     gradient = se.gradient(program, of="loss", by=by)
     expected = numeric_gradient(program, "loss", by, inputs)
-    close = {"rtol": tolerance, "atol": tolerance}
-    np.testing.assert_allclose(evaluate_program(gradient, inputs)[f"d_{by}"], expected, **close)
+    np.testing.assert_allclose(evaluate_program(gradient, inputs)[f"d_{by}"], expected, rtol=tolerance, atol=tolerance)
     change = np.random.default_rng(5).uniform(-1, 1, inputs[by].shape)
     tangent = se.jvp(program, of="loss", by={by: "change_of_it"})
     given = {**inputs, "change_of_it": change}
-    np.testing.assert_allclose(evaluate_program(tangent, given)["d_loss"], (expected * change).sum(), **close)
+    np.testing.assert_allclose(
+        evaluate_program(tangent, given)["d_loss"], (expected * change).sum(), rtol=tolerance, atol=tolerance
+    )
     try:
         second = se.jvp(gradient, of={f"d_{by}": "second"}, by={by: "change_of_it"})
     except se.SemanticsError as error:
