@@ -20,6 +20,7 @@ def model(
     outputs: Iterable[str],
     weights: dict[str, NDArray[Any]],
     whole: Sequence[str] = (),
+    version: int = _OPSET,
 ) -> onnx.ModelProto:
     """A model of some nodes.
 
@@ -29,6 +30,7 @@ def model(
         outputs: The names of the outputs.
         weights: The arrays of the model.
         whole: The inputs that are of int64, and not of float32.
+        version: The version of the operator set.
     """
     graph = helper.make_graph(
         list(nodes),
@@ -40,7 +42,7 @@ def model(
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_FORMAT)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)], ir_version=_FORMAT)
 
 
 def node(operator: str, inputs: str, outputs: str, **attributes: Any) -> onnx.NodeProto:  # noqa: ANN401  # as onnx takes them

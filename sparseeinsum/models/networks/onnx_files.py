@@ -21,6 +21,7 @@ from sparseeinsum.models.tensor_names import tensor_name
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.tracebacks import one_frame
 
+_FIRST_VERSION = 7  # of the operator sets whose arrays are broadcast as in numpy
 # The dtypes and kinds of inputs, by the numbers of their dtypes in TensorProto.
 _WHOLE = dict.fromkeys((2, 3, 4, 5, 6, 7, 12, 13), ("int64", "int"))
 _FLOAT = {1: ("float32", "float"), 10: ("float32", "float"), 16: ("float32", "float"), 11: ("float64", "float")}
@@ -50,6 +51,9 @@ def read_onnx(source: "str | Path | bytes | Any", /, **sizes: int) -> Network:  
     model = _inlined(_loaded(source))
     writer = Writer()
     reading = GraphReading({each.domain: each.version for each in model.opset_import}, writer)
+    if reading.versions.get("", _FIRST_VERSION) < _FIRST_VERSION:
+        problem = f"the model is of operator set {reading.versions['']}, and sets before {_FIRST_VERSION} differ"
+        raise SemanticsError(f"{problem}; convert it with onnx.version_converter")
     graph = model.graph
     if graph.sparse_initializer:
         raise SemanticsError("the model has sparse weights, which are not supported")

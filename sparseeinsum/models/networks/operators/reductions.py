@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.alignment import combined
 from sparseeinsum.models.networks.merging import merged
-from sparseeinsum.models.networks.movements import taken
+from sparseeinsum.models.networks.movements import padded, taken
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.statements import Aggregation
-from sparseeinsum.models.networks.terms import Literal
+from sparseeinsum.models.networks.terms import Apply, IndexValue, Literal, plain
 from sparseeinsum.models.networks.values import Value, axis_size
 from sparseeinsum.models.networks.writer import Writer
 
@@ -128,7 +128,16 @@ def _extreme_index(name: str) -> Callable[[NodeCall, Writer], Value]:
     return write
 
 
-def _cumulative_sum(call: NodeCall, writer: Writer) -> Value:
+def _cumulative(scan: str, first: int) -> Callable[[NodeCall, Writer], Value]:
+    """A scan; `first` is the value of no elements."""
+
+    def write(call: NodeCall, writer: Writer) -> Value:
+        return _scanned(call, writer, scan, first)
+
+    return write
+
+
+def _scanned(call: NodeCall, writer: Writer, scan: str, first: int) -> Value:
     value = call.input(0)
     axis = int(call.array(1, "axis").item()) % len(value.axes)
     is_reverse, size = bool(call.attributes.get("reverse")), axis_size(value.axes[axis])
@@ -138,11 +147,40 @@ def _cumulative_sum(call: NodeCall, writer: Writer) -> Value:
         value = taken(writer, value, axis, backwards)
     value = writer.stored(value)
     if not value.axes[axis]:
-        return combined(writer, "{0} * 0", [value], value.kind) if call.attributes.get("exclusive") else value
-    result = writer.computed(value.axes, value.term, value.kind, Aggregation("cumsum", value.axes[axis], keeps=True))
+        exclusive = call.attributes.get("exclusive")
+        return combined(writer, f"{{0}} * 0 + {first}", [value], value.kind) if exclusive else value
+    result = writer.computed(value.axes, value.term, value.kind, Aggregation(scan, value.axes[axis], keeps=True))
     if call.attributes.get("exclusive"):
-        result = taken(writer, result, axis, [-1, *range(size - 1)])
+        result = padded(writer, taken(writer, result, axis, range(size - 1)), axis, 1, 0, Literal(first))
     return taken(writer, result, axis, backwards) if is_reverse else result
+
+
+def _hardmax(call: NodeCall, writer: Writer) -> Value:
+    """1 at the first greatest element along an axis, else 0."""
+    value = call.input(0)
+    rank = len(value.axes)
+    place = call.axis(1 if call.version < 13 else -1, rank)
+    if call.version < 13 and place != rank - 1:
+        raise SemanticsError("it is of several axes, which is not supported")
+    value = writer.stored(merged(writer, value, place))
+    if not value.axes[place]:
+        return combined(writer, "{0} * 0 + 1", [value], "float")
+    remaining = tuple(() if position == place else axis for position, axis in enumerate(value.axes))
+    greatest = writer.computed(remaining, value.term, "int", Aggregation("argmax", value.axes[place]))
+    index = IndexValue(plain(value.axes[place][0].label))
+    return Value(value.axes, Apply("({0} == {1}) * 1.0", (index, greatest.term)), "float", writer.title)
+
+
+def _power_normalization(call: NodeCall, writer: Writer) -> Value:
+    value = writer.stored(call.input(0))
+    axis = call.axis(-1, len(value.axes))
+    if call.attributes.get("p", 2) == 1:
+        size = reduced(writer, combined(writer, "abs({0})", [value], "float"), [axis], "sum", keeps=True)
+    else:
+        squares = combined(writer, "{0} * {0}", [value], "float")
+        size = combined(writer, "sqrt({0})", [reduced(writer, squares, [axis], "sum", keeps=True)], "float")
+    size = writer.stored(size)
+    return combined(writer, "where({1} == 0, 0, {0} / {1})", [value, size], "float")
 
 
 def _layer_normalization(call: NodeCall, writer: Writer) -> Sequence[Value]:
@@ -162,6 +200,7 @@ def _scaled(call: NodeCall, writer: Writer, value: Value, position: int) -> Valu
 
 
 def _batch_normalization(call: NodeCall, writer: Writer) -> Value:
+    call.refuse("spatial", 1)
     if call.attributes.get("training_mode") or call.outputs > 1 or call.attributes.get("is_test") == 0:
         raise SemanticsError("it normalises by the batch, as in training")
     value = call.input(0)
@@ -203,9 +242,12 @@ OPERATORS = (
     NetworkOperator("ArgMax", _extreme_index("argmax")),
     NetworkOperator("ArgMin", _extreme_index("argmin")),
     NetworkOperator("BatchNormalization", _batch_normalization),
-    NetworkOperator("CumSum", _cumulative_sum),
+    NetworkOperator("CumProd", _cumulative("cumprod", 1)),
+    NetworkOperator("CumSum", _cumulative("cumsum", 0)),
+    NetworkOperator("Hardmax", _hardmax),
     NetworkOperator("InstanceNormalization", _instance_normalization),
     NetworkOperator("LayerNormalization", _layer_normalization),
+    NetworkOperator("LpNormalization", _power_normalization),
     NetworkOperator("LogSoftmax", _softmax("log_softmax")),
     NetworkOperator("Softmax", _softmax("softmax")),
 )

@@ -216,6 +216,13 @@ def _power_pool(call: NodeCall, writer: Writer) -> Value:
     return combined(writer, f"{{0}} ^ {1 / power!r}", [total], "float")
 
 
+def _global_power_pool(call: NodeCall, writer: Writer) -> Value:
+    power, value = float(call.attributes.get("p", 2)), call.input(0)
+    raised = combined(writer, f"abs({{0}}) ^ {power}", [value], "float")
+    total = reduced(writer, raised, range(2, len(value.axes)), "sum", keeps=True)
+    return combined(writer, f"{{0}} ^ {1 / power!r}", [total], "float")
+
+
 def _global_pool(function: str) -> NetworkOperator:
     def write(call: NodeCall, writer: Writer) -> Value:
         value = call.input(0)
@@ -248,6 +255,7 @@ OPERATORS = (
     NetworkOperator("AveragePool", _average_pool),
     NetworkOperator("Conv", _convolution),
     NetworkOperator("ConvTranspose", _transposed_convolution),
+    NetworkOperator("GlobalLpPool", _global_power_pool),
     NetworkOperator("LRN", _local_response),
     NetworkOperator("LpPool", _power_pool),
     NetworkOperator("MaxPool", _max_pool),
