@@ -38,6 +38,8 @@ import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.engines.postgresql import installed_functions
 from sparseeinsum.kernels.array_functions import ArrayFunction, array_functions_of_postgresql
+from sparseeinsum.operators.normal_quantile import normal_quantiles
+from sparseeinsum.operators.random_numbers import threefry
 
 ROWS = 12  # few, since functions are slow, but enough to meet 0
 IN_PARTS = ("float32",)  # dtypes of aggregates that are also computed in parallel
@@ -269,6 +271,24 @@ def test_programs_give_numpys_results(installed: str, family: str) -> None:
 
         run()
         database.connection.execute("SET client_min_messages = error; DROP SCHEMA programs, sparseeinsum CASCADE")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_random_bits_are_those_of_numpy(connection: psycopg.Connection, dtype: str) -> None:
+    rng, kind = np.random.default_rng(0), {"int64": "bigint", "float64": "float8"}[dtype]
+    most = (1 << 53) if dtype == "float64" else (1 << 63) - 1
+    key, counter = rng.integers(-most, most, (2, 50)).astype(dtype)
+    query = f"SELECT tensor_threefry(%s::{kind}[], %s::{kind}[])"
+    ((result,),) = connection.execute(query, [key.tolist(), counter.tolist()]).fetchall()
+    np.testing.assert_array_equal(np.array(result, dtype), threefry(key, counter))
+
+
+def test_normal_quantiles_are_those_of_numpy(connection: psycopg.Connection) -> None:
+    powers = 2.0 ** -np.arange(2, 54, 7)
+    chances = np.concatenate([np.random.default_rng(0).random(50), powers, 1 - powers])
+    query = "SELECT tensor_map('normal_quantile', %s::float8[])"
+    ((result,),) = connection.execute(query, [[*chances.tolist(), 0.0, 1.0, -1.0]]).fetchall()
+    np.testing.assert_array_equal(result, [*normal_quantiles(chances), -np.inf, np.inf, np.nan])
 
 
 def test_arrays_of_any_form_are_flat(connection: psycopg.Connection) -> None:

@@ -14,7 +14,7 @@ BEGIN
     FOR step IN 0..19 LOOP
         rotation := rotations[step % 8 + 1];
         x := x + y & mask;
-        y := ((y << rotation | y >> 32 - rotation) & mask) # x;
+        y := (((y << rotation) | (y >> (32 - rotation))) & mask) # x;
         IF step % 4 = 3 THEN
             x := x + keys[(step / 4 + 1) % 3 + 1] & mask;
             y := y + keys[(step / 4 + 2) % 3 + 1] + step / 4 + 1 & mask;
@@ -27,6 +27,7 @@ $$;
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_threefry(a float8, b float8) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
+    WHEN a IS NULL OR b IS NULL THEN NULL
     WHEN abs(a) <= @operators.LARGEST@ AND abs(b) <= @operators.LARGEST@ AND floor(a) = a AND floor(b) = b
     THEN @extschema@.sparseeinsum_threefry(a::bigint, b::bigint)::float8
     ELSE 'nan'::float8
