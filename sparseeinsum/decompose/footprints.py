@@ -79,11 +79,12 @@ class Footprints:
                     self._array_bytes(operand.tensor, tiles, item_bytes),
                 )
                 for index, (operand, tiles) in enumerate(zip(einsum.operands, decomposed.operands, strict=True))
-                if index != cost.indexed  # that one is not copied into vectors
+                if index != cost.indexed and not (cost.copied and index == 0)  # these are not copied into vectors
             ]
         )
         read_labels = {label for operand in einsum.operands for label in operand.labels}
-        has_states = decomposed.is_grouped and not self._has_engine_states(decomposed) and not cost.compressed
+        has_states = decomposed.is_grouped and not self._has_engine_states(decomposed)
+        has_states = has_states and not cost.compressed and cost.copied is None
         return Footprint(
             read,
             returned=() if adds_in_place else (KernelArrays(keys, result_bytes),),

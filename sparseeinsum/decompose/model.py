@@ -12,6 +12,7 @@ from sparseeinsum.decompose.compressed_access import (
     in_rows,
     row_products,
 )
+from sparseeinsum.decompose.copied_parts import CopiedPart, copied_part
 from sparseeinsum.decompose.cost import (
     Accounting,
     ContractionSizes,
@@ -40,6 +41,7 @@ from sparseeinsum.decompose.memory_footprint import (
 )
 from sparseeinsum.decompose.repartition_costs import RepartitionCosts
 from sparseeinsum.decompose.vertex_costs import VertexCost
+from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import (
     mean_extent,
@@ -48,6 +50,7 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 
 _EMBEDDED = EmbeddedAccounting()
+_POSITION_BYTES = 8  # where in an array a window starts
 
 # Operands for which a join fills in values where tuples are missing; the engine copies these operands for every row.
 _FILLED_IN = {JoinKind.INNER: (), JoinKind.LEFT: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}
@@ -66,6 +69,7 @@ class CostModel:
         memory: The memory limit of a run; EinSums that would exceed it are priced in passes.
         resident_bytes: The largest size of an operand that may be kept in memory and read by index.
         orders: The order of the tuples of stored tensors, where it is known.
+        index_maps: The indices that index maps stand for, by the names of the maps.
         sizes: The sizes of the tensors in every decomposition.
         repartitions: The costs of repartitions between EinSums.
         footprints: The memory that EinSums take.
@@ -79,6 +83,7 @@ class CostModel:
     memory: RunMemory = UNLIMITED
     resident_bytes: float = 0.0
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
+    index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
     sizes: GraphSizes = field(init=False, repr=False, compare=False)
     repartitions: RepartitionCosts = field(init=False, repr=False, compare=False)
     footprints: Footprints = field(init=False, repr=False, compare=False)
@@ -163,7 +168,13 @@ class CostModel:
                 zip(einsum.operands, decomposed.operands, absence.dense, strict=True)
             )
         ]
+        copied = self._copied_part(decomposed, absence) if index is None else None
+        if copied is not None:
+            operands[0] = replace(operands[0], tuples=operands[0].present, tuple_bytes=_POSITION_BYTES)
         sizes = self._contraction_sizes(decomposed, operands, absence, index)
+        if copied is not None:
+            operations = 0 if copied.label is None else sizes.result_size
+            sizes = replace(sizes, operations=operations, is_expression=False, is_grouped=False)
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
         added = [
             0.0 if position == index else operand.tuples - operand.present for position, operand in enumerate(operands)
@@ -176,7 +187,17 @@ class CostModel:
             join = indexed(join, sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0)
             filling += self.footprints.resident(decomposed, index).keeping()
         seconds = sum([work.seconds(self.constants) for work in (join, aggregation, filling)])
-        return VertexCost(sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index)
+        return VertexCost(
+            sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index, copied=copied
+        )
+
+    def _copied_part(self, decomposed: DecomposedEinSum, absence: Absence) -> CopiedPart | None:
+        """The part of every array that an EinSum copies; None if it computes values."""
+        einsum = decomposed.einsum
+        index = self.index_maps.get(einsum.operands[0].tensor)
+        if index is None or absence.join != JoinKind.INNER:
+            return None
+        return copied_part(einsum, dict(zip(einsum.labels, decomposed.choice, strict=True)), index)
 
     def _contraction_sizes(
         self, decomposed: DecomposedEinSum, operands: list[OperandSizes], absence: Absence, index: int | None

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.copied_parts import CopiedPart
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.memory_footprint import Passes
 from sparseeinsum.semantics.exactness import Absence
@@ -27,6 +28,7 @@ class VertexCost:
         passes: The passes that keep the EinSum within the memory limit; None if one is enough, or if none are.
         rereading: Work to read operands again for every pass after the first, and to keep the result in a table.
         is_within_memory: Whether the memory limit is enough.
+        copied: The part of every array that is copied, and not computed; None if values are computed.
     """
 
     joined: float
@@ -41,6 +43,7 @@ class VertexCost:
     rereading: Work = _NOTHING
     is_within_memory: bool = True
     compressed: tuple[int, ...] = ()
+    copied: CopiedPart | None = None
 
     @property
     def reads(self) -> int:

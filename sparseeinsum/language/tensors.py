@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import SemanticsError, ShapeError
+from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, as_number
 
 VALUE_COLUMN = "val"
@@ -221,6 +222,8 @@ class StoredTensor:
         holds_keys: Whether the key columns of axes with a dictionary hold natural keys, which are looked up when rows
             are read, rather than indices.
         owner: The database role that added it to the catalogue; None if there is none or it is unknown.
+        index: The index that an index map stands for, of the labels of all its axes but the last, in order; None for
+            other tensors.
     """
 
     tensor: Tensor
@@ -234,6 +237,7 @@ class StoredTensor:
     row_count: int | None = None
     holds_keys: bool = False
     owner: str | None = field(default=None, compare=False)
+    index: AffineIndex | None = None
 
     @property
     def is_query(self) -> bool:

@@ -142,7 +142,7 @@ def _rewritten(bound: EinGraph, data: ProgramData, engine: Engine, options: Plan
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
     price = partial(least_seconds, constants=constants_for(engine.constants_name))
     cost = CostPredictor(price, 0.0 if options.searches_all else LEAST_SECONDS)
-    rewriting = RewritingOptions(options.rewrite, options.pin, data.successors, data.index_maps)
+    rewriting = RewritingOptions(options.rewrite, options.pin, data.successors, frozenset(data.index_maps))
     return rewrite_graph(bound, annotator, cost, rewriting)
 
 
@@ -166,6 +166,7 @@ def _alternatives(
         memory=memory,
         resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_keep and options.indexes else 0,
         orders=data.orders,
+        index_maps={} if engine.dialect.distributes else data.index_maps,
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine)

@@ -9,6 +9,7 @@ from sparseeinsum.decompose.memory_footprint import RunMemory, scan_needed_bytes
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.errors import PlanError
+from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.generated import GeneratedTensor
@@ -53,9 +54,10 @@ class ProgramData:
         return stored_of(self.inputs)
 
     @property
-    def index_maps(self) -> frozenset[str]:
-        """The names of the index maps."""
-        return frozenset(name for name, tensor in self.inputs.items() if tensor.stored.is_index_map)
+    def index_maps(self) -> dict[str, AffineIndex]:
+        """The indices that index maps stand for, by the names of the maps."""
+        indices = {name: tensor.stored.index for name, tensor in self.inputs.items()}
+        return {name: index for name, index in indices.items() if index is not None}
 
     @property
     def statistics(self) -> dict[str, Statistics]:

@@ -15,6 +15,7 @@ from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.ranges import ANY_VALUE
 from sparseeinsum.render.array_positions import fill_value
+from sparseeinsum.render.copied_arrays import CopiedArrays
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, resident_row
 from sparseeinsum.render.sources import (
@@ -40,13 +41,17 @@ _MISSING_SIDES = {
 _MIN_PROBE_ARRAY = 16  # shorter arrays are copied as fast as they are referred to
 
 
-def contract_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
+def contract_select(
+    relation: Contract, sources: Sequence[SelectSource], dialect: Dialect, copied: CopiedArrays | None = None
+) -> exp.Select:
     """The SELECT of one EinSum.
 
     Args:
         relation: The EinSum and the relations of its operands.
         sources: Where its operands are read.
         dialect: The dialect of the engine.
+        copied: The arrays that it copies, of which the first of the sources may have positions; None if it computes
+            values.
     """
     filtered = [
         _diagonal(operand.labels, source) for operand, source in zip(relation.einsum.operands, sources, strict=True)
@@ -60,7 +65,7 @@ def contract_select(relation: Contract, sources: Sequence[SelectSource], dialect
     is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(filtered) == 2
     if dialect.probe_hint is not None and is_equality_join:
         filtered = _with_probe_hint(relation, filtered, dialect.probe_hint)
-    return _SelectBuilder(relation, tuple(filtered), dialect).select()
+    return _SelectBuilder(relation, tuple(filtered), dialect, copied).select()
 
 
 def promoted_labels(relation: Contract, index: int) -> list[str]:
@@ -91,6 +96,7 @@ class _SelectBuilder:
     relation: Contract
     sources: tuple[SelectSource, ...]
     dialect: Dialect
+    copied: CopiedArrays | None
 
     @cached_property
     def keys(self) -> list[dict[str, exp.Expr]]:
@@ -156,6 +162,12 @@ class _SelectBuilder:
             terms.append(OperandValue(self._operand_value(index), inside, source.schema.tensor.dtype))
         output_labels = tuple(self.relation.labels[position] for position in output.decomposition.array_axes)
         relation = self.relation
+        ranges = relation.ranges or (ANY_VALUE,) * len(terms)
+        times = math.prod(self._bounds[label] for label in einsum.aggregated)
+        if self.copied is not None:
+            start, read = terms
+            terms = [self.copied.read_from(read, start.value, extents)]
+            einsum, ranges = self.copied.einsum, ranges[1:]
         return ResultValue(
             einsum,
             terms,
@@ -167,8 +179,8 @@ class _SelectBuilder:
             relation.computed_in,
             relation.compensation,
             relation.detects_nonfinite,
-            relation.ranges or (ANY_VALUE,) * len(terms),
-            math.prod(self._bounds[label] for label in einsum.aggregated),
+            ranges,
+            times,
             self.dialect,
         ).write()
 

@@ -26,6 +26,7 @@ from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.compressed_rows import compress_select, gather_select, row_product_select
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
+from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import (
     all_keys_select,
@@ -109,7 +110,15 @@ class Renderer:
 
     def _contracted(self, name: str, relation: Contract, comment: str) -> SelectSource:
         """The block of an EinSum over relations."""
-        sources = [self.source(operand) for operand in relation.inputs]
+        copied = None if self.dialect.distributes else copied_arrays(relation)
+        if copied is not None:  # indices determine the position that the map gives them
+            relation = replace(relation, has_single_pairs=True)
+        sources = [
+            window_source(copied, self.dialect)
+            if number == 0 and copied is not None and copied.label is not None
+            else self.source(operand)
+            for number, operand in enumerate(relation.inputs)
+        ]
         if relation.compressed:
             first, second = sources if relation.compressed[0] == 0 else reversed(sources)
             write = gather_select if relation.indexed is not None else row_product_select
@@ -117,7 +126,7 @@ class Renderer:
             return self._add_block(block, relation.schema, is_joined=False)
         if is_cross_join(relation):
             sources = [self._separated_from_joins(source) for source in sources]
-        select = contract_select(relation, sources, self.dialect)
+        select = contract_select(relation, sources, self.dialect, copied)
         for source, alias in zip(sources, ALIASES, strict=False):
             if len(sources) == 2 or _uses_of_value(select, alias) > 1:
                 self._compute_once(source)

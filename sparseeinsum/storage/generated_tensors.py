@@ -1,6 +1,7 @@
 """Storage: tensors that are not stored: the database generates their rows when they are read."""
 
 import math
+from dataclasses import replace
 from functools import reduce
 
 from sqlglot import exp
@@ -50,7 +51,8 @@ def index_map_source(tensor: Tensor, index: AffineIndex) -> StoredTensor:
         )
         query = query.join(rows, join_type="CROSS") if query.args.get("from_") else query.from_(rows)
     keys = (*names, indexed.name)
-    return _generated(tensor, query.sql("duckdb"), keys, math.prod(axis.bound for axis in axes))
+    source = _generated(tensor, query.sql("duckdb"), keys, math.prod(axis.bound for axis in axes))
+    return replace(source, index=index)
 
 
 def _generated(
