@@ -1,9 +1,11 @@
-"""Runs the onnx package's own backend tests of nodes, and counts what is equal, refused and wrong.
+"""Runs the backend tests that the onnx package brings, and counts what is equal, refused and wrong.
 
-    python -m bench.onnx_suite [--engine duckdb|postgresql://...] [--only PART OF A NAME] [--list]
+    python -m bench.onnx_suite [--engine postgresql://...] [--only PART OF A NAME] [--list]
 
-A test is a model of one node, inputs, and outputs. Its outputs are equal within the tolerances that the test names.
-Tests whose inputs or outputs are no tensors of numbers (texts, sequences, optionals) are not counted.
+A test is a model, inputs, and outputs: of one node (node), of what torch exported (pytorch-converted and
+pytorch-operator), or of several nodes (simple). Outputs are equal within the tolerances that the test names. Tests
+whose inputs or outputs are no tensors of numbers (texts, sequences, optionals) are not counted. Models of operator sets
+before 7 are converted first.
 """
 
 import argparse
@@ -11,11 +13,13 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import numpy_helper, version_converter
+from onnx.backend import test
 from onnx.backend.test.case.node import collect_testcases
 
 import sparseeinsum as se
@@ -23,6 +27,8 @@ import sparseeinsum as se
 _PLAIN = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16)  # dtypes of TensorProto: numbers and truth values
 
 
+_KINDS = ("node", "pytorch-converted", "pytorch-operator", "simple")
+_FIRST, _CONVERTED = 7, 13  # the first operator set that is read, and the one that earlier ones are converted to
 _KNOWN = "equal with all inputs but the first known"
 
 
@@ -36,9 +42,9 @@ class Outcome:
     reason: str = ""
 
 
-def is_counted(case: Any) -> bool:  # noqa: ANN401  # onnx has no types for its tests
+def is_counted(model: onnx.ModelProto) -> bool:
     """Whether all inputs and outputs are tensors of numbers."""
-    graph = case.model.graph
+    graph = model.graph
     types = [each.type for each in (*graph.input, *graph.output)]
     return all(each.HasField("tensor_type") and each.tensor_type.elem_type in _PLAIN for each in types)
 
@@ -90,11 +96,13 @@ def _with_inputs(model: Any, inputs: Any, known: int) -> Any:  # noqa: ANN401
     """The model with the shapes of the inputs; the last ones become arrays of the model."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    for info, array in zip(copy.graph.input, inputs, strict=True):
+    stored = {each.name for each in copy.graph.initializer}
+    given = list(zip((each for each in copy.graph.input if each.name not in stored), inputs, strict=True))
+    for info, array in given:
         info.type.tensor_type.shape.ClearField("dim")
         for size in np.shape(array):
             info.type.tensor_type.shape.dim.add().dim_value = size
-    for info, array in list(zip(copy.graph.input, inputs, strict=True))[len(inputs) - known :]:
+    for info, array in given[len(given) - known :]:
         copy.graph.initializer.append(numpy_helper.from_array(np.asarray(array), info.name))
     return copy
 
@@ -108,10 +116,41 @@ def _plain(data: Any) -> Any:  # noqa: ANN401
     return array.astype(np.float32) if array.dtype.itemsize <= 2 and array.dtype.kind not in "iub" else array
 
 
-def outcomes(only: str, target: str | None) -> Iterator[Outcome]:
-    """The outcomes of the tests that have `only` in their names."""
-    for case in collect_testcases(None):
-        if only in case.name and is_counted(case):
+@dataclass(frozen=True, slots=True)
+class StoredCase:
+    """A test in files."""
+
+    name: str
+    model: onnx.ModelProto
+    data_sets: list[tuple[list[Any], list[Any]]]
+    rtol: float = 1e-3
+    atol: float = 1e-7
+
+
+def stored_cases(kind: str, only: str) -> Iterator[StoredCase]:
+    """The tests of a kind that have `only` in their names."""
+    for folder in sorted((Path(test.__path__[0]) / "data" / kind).iterdir()):
+        if only in folder.name:
+            model = onnx.load(folder / "model.onnx")
+            if not is_counted(model):
+                continue
+            if any(each.domain in ("", "ai.onnx") and each.version < _FIRST for each in model.opset_import):
+                model = version_converter.convert_version(model, _CONVERTED)
+            sets = [(_files(each, "input"), _files(each, "output")) for each in sorted(folder.glob("test_data_set_*"))]
+            yield StoredCase(folder.name, model, sets)
+
+
+def _files(folder: Path, kind: str) -> list[Any]:
+    """The tensors in the files of a data set."""
+    paths = sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: int(path.stem.split("_")[1]))
+    return [onnx.load_tensor(path) for path in paths]
+
+
+def outcomes(kind: str, only: str, target: str | None) -> Iterator[Outcome]:
+    """The outcomes of the tests of a kind that have `only` in their names."""
+    found = collect_testcases(None) if kind == "node" else stored_cases(kind, only)
+    for case in found:
+        if only in case.name and case.model is not None and is_counted(case.model):
             yield outcome_of(case, target)
 
 
@@ -122,18 +161,25 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true", help="print every test that is not equal")
     arguments = parser.parse_args()
+    print(f"onnx {onnx.__version__}")
+    for kind in _KINDS:
+        report(kind, arguments)
+
+
+def report(kind: str, arguments: argparse.Namespace) -> None:
+    """Run the tests of a kind, and print the counts and the reasons of refusals."""
     start = time.perf_counter()
-    found = list(outcomes(arguments.only, arguments.engine))
+    found = list(outcomes(kind, arguments.only, arguments.engine))
     counts = Counter(outcome.kind for outcome in found)
-    print(f"onnx {onnx.__version__}: {len(found)} tests in {time.perf_counter() - start:.0f} s")
+    print(f"\n{kind}: {len(found)} tests in {time.perf_counter() - start:.0f} s")
     print(", ".join(f"{counts[kind]} {kind}" for kind in ("equal", _KNOWN, "refused", "wrong", "error")))
     reasons: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
     for outcome in found:
         if outcome.kind not in ("equal", _KNOWN):
             reasons[outcome.kind, outcome.reason].append(outcome)
-    for (kind, reason), those in sorted(reasons.items(), key=lambda item: -len(item[1])):
+    for (kind_of_outcome, reason), those in sorted(reasons.items(), key=lambda item: -len(item[1])):
         operators = ", ".join(sorted({outcome.operator for outcome in those}))
-        print(f"{len(those):4} {kind}: {reason} ({operators})")
+        print(f"{len(those):4} {kind_of_outcome}: {reason} ({operators})")
         if arguments.list:
             print("".join(f"       {outcome.name}\n" for outcome in those), end="")
     equal = sorted({outcome.operator for outcome in found if outcome.kind in ("equal", _KNOWN)})

@@ -18,7 +18,7 @@ from sparseeinsum.models.tensor_names import tensor_name
 from sparseeinsum.operators.dtypes import Array
 
 _MAIN_DOMAINS = ("", "ai.onnx")  # of ONNX's own operators
-_OF_TYPES = ("Shape", "Size", "EyeLike", "CastLike")  # whose outputs depend on shapes and dtypes alone
+OF_TYPES = ("Shape", "Size", "EyeLike", "CastLike")  # whose outputs depend on shapes and dtypes alone
 _DTYPE_OF_KIND = {"float": np.float32, "int": np.int64, "bool": np.bool_}
 
 _Node = Any  # an onnx.NodeProto
@@ -74,7 +74,7 @@ class GraphReading:
         return self.writer.constant(self.known[name], tensor_name(name))
 
     def _read_node(self, node: _Node, wanted: int) -> None:
-        if node.op_type in _OF_TYPES and self._is_of_type(node):
+        if node.op_type in OF_TYPES and self._is_of_type(node):
             self.known[node.output[0]] = self._of_type(node)
             return
         if all(not name or name in self.known for name in inputs_of(node)):

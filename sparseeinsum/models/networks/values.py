@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.language.affine_indices import AffineIndex
-from sparseeinsum.models.networks.terms import Literal, Read, Term, plain, substituted
+from sparseeinsum.models.networks.terms import Read, Term, plain, substituted, tensors_of
 
 KINDS = ("bool", "int", "float")  # of numbers, from narrow to wide
 
@@ -62,8 +62,8 @@ class Value:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the term is only read, and not computed."""
-        return isinstance(self.term, Read | Literal)
+        """Whether the term is only read, or has no tensor, so that it need not be computed before."""
+        return isinstance(self.term, Read) or not tensors_of(self.term)
 
     def replaced(self, labels: Mapping[str, AffineIndex], axes: Sequence[Axis]) -> "Value":
         """The value with other axes, and with indices in place of labels."""

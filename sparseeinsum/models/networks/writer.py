@@ -62,7 +62,7 @@ class Writer:
 
     def stored(self, value: Value) -> Value:
         """The value as a tensor that a statement computes, with an axis for each label, unless it is one already."""
-        if isinstance(value.term, Literal):
+        if not tensors_of(value.term):
             return value
         if isinstance(value.term, Read) and value.term.indices == tuple(plain(f.label) for f in value.factors):
             return value
