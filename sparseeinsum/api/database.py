@@ -645,7 +645,7 @@ class Database:
         optimizer: str = "dp",
         *,
         resume: bool = False,
-        commit: str = "step",
+        commit_seconds: float = 1.0,
         progress: bool | None = None,
         parameters: Mapping[str, Number] | None = None,
         **options: Unpack[PlanningOptions],
@@ -669,8 +669,8 @@ class Database:
                 name of the first kept tensor and `_history` has them, too.
             optimizer: As for `plan`, like parameters and all further options.
             resume: Whether to go on where an earlier loop over the same state ended, by its table of steps.
-            commit: `step` commits the state after every step; `end` is faster, and commits it when the loop ends, by an
-                error as well.
+            commit_seconds: After so many seconds, the tensors get the state again when a step ends, so that a crash
+                loses no more; 0 for every step. They also get it when the loop ends, be it by an error.
             progress: Whether to show progress; by default if standard error is a terminal, or in a notebook.
             parameters: Values that replace those that program text declares, as in `param eta = 0.1`.
 
@@ -690,7 +690,7 @@ class Database:
         result: IterationResult = request.iterate(
             self._engine,
             read,
-            request.LoopRequest(state or {}, steps, until, into or {}, history, resume, commit, progress),
+            request.LoopRequest(state or {}, steps, until, into or {}, history, resume, commit_seconds, progress),
             plan_options(optimizer, **options),
         )
         return result

@@ -17,8 +17,6 @@ from sparseeinsum.pipeline.progress import shown_progress
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.spelling import did_you_mean
 
-_COMMITS = ("step", "end")
-
 
 @dataclass(frozen=True, slots=True)
 class LoopRequest:
@@ -34,12 +32,12 @@ class LoopRequest:
     into: Mapping[str, str]
     history: Sequence[str]
     resume: bool
-    commit: str
+    commit_seconds: float
     progress: bool | None
 
     def __post_init__(self) -> None:
-        if self.commit not in _COMMITS:
-            raise PlanError(f"commit {self.commit!r} is neither 'step' nor 'end'")
+        if not self.commit_seconds >= 0:
+            raise PlanError(f"commit_seconds is {self.commit_seconds!r}; give 0 or more, or inf to commit at the end")
         if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 0:
             raise PlanError(f"steps is {self.steps!r}; give a whole number, 0 or more")
 
@@ -61,7 +59,7 @@ def iterate(engine: Engine, program: Program, request: LoopRequest, options: Pla
     if options.memory_limit is not None:
         raise PlanError("a loop takes the memory limit of the database; set that, and leave out memory_limit")
     with shown_progress(request.progress, engine, "step") as show:
-        loop_options = LoopOptions(request.steps, request.into, request.commit == "step", request.resume, show)
+        loop_options = LoopOptions(request.steps, request.into, request.commit_seconds, request.resume, show)
         outcome = run_loop(steps, engine, loop_options, replace(options, searches_all=True))
     return IterationResult(
         len(outcome.records), outcome.reason, _history(outcome, steps.history), outcome.kept, outcome.seconds

@@ -17,8 +17,8 @@ from sparseeinsum.engines.duckdb_changes import (
     start_recording,
 )
 from sparseeinsum.engines.duckdb_prepared import (
-    DuckDBPreparedInsert,
     DuckDBPreparedQuery,
+    DuckDBPreparedWrite,
     DuckDBSuppliedTable,
     mark_of_query,
     transaction_mark,
@@ -170,10 +170,9 @@ class DuckDBEngine:
         """Prepare a query under a name that no other one of this connection has."""
         return DuckDBPreparedQuery(self.connection, self._translating_errors, name, query)
 
-    def prepared_insert(self, name: str, table: exp.Table, query: str) -> DuckDBPreparedInsert:
-        """Prepare to add the rows of a query to a table."""
-        insert = f"INSERT INTO {table.sql(self.dialect_name)} {query}"
-        return DuckDBPreparedInsert(self.connection, self._translating_errors, name, insert)
+    def prepared_write(self, name: str, statement: str) -> DuckDBPreparedWrite:
+        """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
+        return DuckDBPreparedWrite(self.connection, self._translating_errors, name, statement)
 
     def empty_table(self, table: exp.Table) -> None:
         """Replace a table by an empty one: a scan reads rows that DELETE has removed."""
@@ -376,6 +375,13 @@ class DuckDBEngine:
                 return
             with self._reading_state.reading(self.transaction_mark()):
                 yield
+
+    @contextmanager
+    def own_snapshot(self) -> Iterator[None]:
+        """Open a transaction without finding out whether one is open."""
+        self._numbers_before = ()
+        with self._new_transaction():
+            yield
 
     @contextmanager
     def reading(self) -> Iterator[None]:

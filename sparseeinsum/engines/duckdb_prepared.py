@@ -73,22 +73,22 @@ class DuckDBPreparedQuery:
             self._connection.execute(f"DEALLOCATE {self._name}")
 
 
-class DuckDBPreparedInsert:
-    """A prepared INSERT of a DuckDB connection."""
+class DuckDBPreparedWrite:
+    """A prepared INSERT, UPDATE or DELETE of a DuckDB connection."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation, name: str, insert: str
+        self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation, name: str, statement: str
     ) -> None:
         self._connection = connection
         self._translating_errors = translating_errors
         self._name = name
-        self._insert = insert
-        with translating_errors(insert):
-            connection.execute(f"PREPARE {name} AS {insert}")
+        self._statement = statement
+        with translating_errors(statement):
+            connection.execute(f"PREPARE {name} AS {statement}")
 
     def run(self) -> int:
-        """Add the rows; return their number."""
-        with self._translating_errors(self._insert):
+        """Run the statement; return how many rows it wrote."""
+        with self._translating_errors(self._statement):
             row = self._connection.execute(f"EXECUTE {self._name}").fetchone()
         assert row is not None
         return int(row[0])

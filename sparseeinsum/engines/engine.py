@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.decompose.clusters.distribution import Cluster
-from sparseeinsum.engines.prepared import PreparedInsert, PreparedQuery, SuppliedTable, TransactionMark
+from sparseeinsum.engines.prepared import PreparedQuery, PreparedWrite, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.statements import SqlStatement
@@ -157,8 +157,8 @@ class Engine(Protocol):
     def prepared_query(self, name: str, query: str) -> PreparedQuery:
         """Prepare a query under a name that no other one of this connection has."""
 
-    def prepared_insert(self, name: str, table: exp.Table, query: str) -> PreparedInsert:
-        """Prepare to add the rows of a query to a table, under a name that no other query of this connection has."""
+    def prepared_write(self, name: str, statement: str) -> PreparedWrite:
+        """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
 
     def empty_table(self, table: exp.Table) -> None:
         """Remove all rows of a table, and the space that they and earlier rows take."""
@@ -222,6 +222,12 @@ class Engine(Protocol):
 
         Args:
             is_reading: Whether the statements change no permanent table; then `state_token` may tell more.
+        """
+
+    def own_snapshot(self) -> AbstractContextManager[None]:
+        """Open a snapshot where it is known that this connection has no transaction, or one that had a snapshot before.
+
+        It takes fewer statements than `snapshot` where an engine must find that out.
         """
 
     def reading(self) -> AbstractContextManager[None]:

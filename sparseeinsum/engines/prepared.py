@@ -31,14 +31,14 @@ class PreparedQuery(Protocol):
         """Remove the query from the connection."""
 
 
-class PreparedInsert(Protocol):
-    """A query whose rows go into a table, which the database has parsed once."""
+class PreparedWrite(Protocol):
+    """An INSERT, UPDATE or DELETE that the database has parsed once."""
 
     def run(self) -> int:
-        """Add the rows; return their number."""
+        """Run the statement; return how many rows it wrote."""
 
     def drop(self) -> None:
-        """Remove the query from the connection."""
+        """Remove the statement from the connection."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,16 @@ def in_snapshot(engine: Engine, work: Callable[[], Value], is_reading: bool = Fa
     return with_retries(engine, work_in_snapshot)
 
 
+def in_own_snapshot(engine: Engine, work: Callable[[], Value]) -> Value:
+    """As `in_snapshot`, where it is known that this connection has no transaction; see `Engine.own_snapshot`."""
+
+    def work_in_snapshot() -> Value:
+        with engine.own_snapshot():
+            return work()
+
+    return with_retries(engine, work_in_snapshot)
+
+
 @contextmanager
 def retried_context(engine: Engine, make: Callable[[], AbstractContextManager[Value]]) -> Iterator[Value]:
     """Enter the context that `make` returns, with retries; the body of the `with` statement is not retried."""

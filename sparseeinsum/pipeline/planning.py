@@ -29,7 +29,7 @@ from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, 
 from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.logs import timed
 from sparseeinsum.operators.user_aggregates import UserAggregate
-from sparseeinsum.pipeline.program_data import ProgramData, read_data
+from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED, ProgramData, read_data
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
@@ -42,7 +42,7 @@ from sparseeinsum.rewrite.einsum_parts import parts_of
 from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
-from sparseeinsum.semantics.exactness import ExactGraph, decide_evaluations
+from sparseeinsum.semantics.exactness import ExactGraph, ValueFacts, decide_evaluations
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.program_inputs import NOTHING_SUPPLIED
 from sparseeinsum.storage.tensor_placement import machines_of
@@ -55,7 +55,11 @@ _RESIDENT_SHARE = 0.25
 
 
 def make_plans(
-    program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor] = NOTHING_SUPPLIED
+    program: Program,
+    engine: Engine,
+    options: PlanOptions,
+    supplied: Mapping[str, StoredTensor] = NOTHING_SUPPLIED,
+    assumed: Mapping[str, ValueFacts] = NOTHING_ASSUMED,
 ) -> list[ProgramPlan]:
     """Plans of a program on the tensors of a database, the best one first; arguments are as for `read_data`.
 
@@ -65,7 +69,7 @@ def make_plans(
         PlanError: No plan satisfies the options.
     """
     with engine.reading():
-        plans = _plans(program, engine, options, supplied)
+        plans = _plans(program, engine, options, supplied, assumed)
     _log_plan(plans[0])
     return plans
 
@@ -81,11 +85,15 @@ def _log_plan(plan: ProgramPlan) -> None:
 
 
 def _plans(
-    program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor]
+    program: Program,
+    engine: Engine,
+    options: PlanOptions,
+    supplied: Mapping[str, StoredTensor],
+    assumed: Mapping[str, ValueFacts],
 ) -> list[ProgramPlan]:
     clock = _Clock()
     with clock.stage("statistics"), timed(_LOGGER, "measure"):
-        data = read_data(program, engine, options, supplied)
+        data = read_data(program, engine, options, supplied, assumed)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         with timed(_LOGGER, "bind"):
             bound = _bind(program, data.stored, options, engine)
@@ -123,7 +131,7 @@ def load_plan(saved: SavedPlan, engine: Engine) -> ProgramPlan:
 def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     clock, options = _Clock(), saved.options
     with clock.stage("statistics"):
-        data = read_data(saved.program, engine, options, NOTHING_SUPPLIED)
+        data = read_data(saved.program, engine, options, NOTHING_SUPPLIED, NOTHING_ASSUMED)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bind(saved.program, data.stored, options, engine)
         binary = rebuilt(saved, bound)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from sparseeinsum.decompose.indexed_access import StoredOrder
 from sparseeinsum.decompose.memory_footprint import RunMemory, scan_needed_bytes, scanning_bytes, threads_within
@@ -28,6 +29,8 @@ from sparseeinsum.statistics.scan_cache import stored_in
 from sparseeinsum.storage.generated_tensors import generated_source, index_map_source, successor_source
 from sparseeinsum.storage.measuring import count_changed, measure_all
 from sparseeinsum.storage.program_inputs import stored_inputs
+
+NOTHING_ASSUMED: Mapping[str, ValueFacts] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,11 @@ class ProgramData:
 
 
 def read_data(
-    program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor]
+    program: Program,
+    engine: Engine,
+    options: PlanOptions,
+    supplied: Mapping[str, StoredTensor],
+    assumed: Mapping[str, ValueFacts],
 ) -> ProgramData:
     """Measure the tensors that a program reads, as they are now.
 
@@ -80,6 +87,7 @@ def read_data(
         engine: The database.
         options: The options of the plan.
         supplied: The relations to read in place of stored tensors, by their names.
+        assumed: What may hold for the values of tensors besides what holds now, by their names.
 
     Raises:
         CatalogueError: A tensor does not exist.
@@ -94,7 +102,7 @@ def read_data(
     _check_scans(stored, memory)
     with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
         inputs = {
-            name: _with_blocks(tensor, options.tiles, engine)
+            name: _with_blocks(tensor.with_possible(assumed.get(name)), options.tiles, engine)
             for name, tensor in measure_all(stored, engine, found.column_types).items()
         }
 

@@ -11,6 +11,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range, finite_range
 from sparseeinsum.pipeline.planning import make_plans
+from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.pipeline.running import check_exactness, current_inputs
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
@@ -55,13 +56,16 @@ class SuppliedPlan:
         self._options = options
         self._facts: dict[str, ValueFacts] = {}  # of the supplied values that the plan is known to be exact for
 
-    def plan_anew(self) -> None:
+    def plan_anew(self, assumed: Mapping[str, ValueFacts] = NOTHING_ASSUMED) -> None:
         """Make the plan for the present data, in the open transaction.
+
+        Args:
+            assumed: What may also hold for the values of supplied inputs, by their names.
 
         Raises:
             PlanError: No plan satisfies the options.
         """
-        self.plan = make_plans(self._program, self._engine, self._options, self.supplied)[0]
+        self.plan = make_plans(self._program, self._engine, self._options, self.supplied, assumed)[0]
         self._facts = {name: self.plan.inputs[name].values for name in self.supplied}
 
     def adopt(self, plan: ProgramPlan) -> None:

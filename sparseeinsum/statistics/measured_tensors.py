@@ -1,7 +1,7 @@
 """Statistics: a stored tensor together with what a scan of it found."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparseeinsum.language.tensors import Decomposition, StoredTensor
 from sparseeinsum.semantics.exactness import ValueFacts
@@ -36,6 +36,12 @@ class MeasuredTensor:
     def values(self) -> ValueFacts:
         """The range of its values, and whether some index holds the fill."""
         return self.measurement.values
+
+    def with_possible(self, values: ValueFacts | None) -> "MeasuredTensor":
+        """The same, with values that it may have besides its own; None for no others."""
+        if values is None:
+            return self
+        return replace(self, measurement=replace(self.measurement, values=self.values.union(values)))
 
     @property
     def row_version(self) -> RowVersion:

@@ -16,9 +16,9 @@ from sparseeinsum.engines.postgresql import casts, copy_format, rights
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
-    PostgreSQLInsert,
     PostgreSQLQuery,
     PostgreSQLSuppliedTable,
+    PostgreSQLWrite,
     state_token,
     temporary_table,
     transaction_mark,
@@ -185,9 +185,9 @@ class PostgreSQLEngine:
         """Return the query as it is: COPY, which returns results, takes no prepared statement."""
         return PostgreSQLQuery(self._session, query)
 
-    def prepared_insert(self, name: str, table: exp.Table, query: str) -> PostgreSQLInsert:
+    def prepared_write(self, name: str, statement: str) -> PostgreSQLWrite:
         """Return the statement as it is, which the server plans for the present sizes of tables."""
-        return PostgreSQLInsert(self._session, f"INSERT INTO {table.sql(self.dialect_name)} {query}")
+        return PostgreSQLWrite(self._session, statement)
 
     def empty_table(self, table: exp.Table) -> None:
         """Remove all rows of a table, and the space that they and earlier rows take."""
@@ -270,6 +270,10 @@ class PostgreSQLEngine:
                 yield
             finally:
                 self._consistency = before
+
+    def own_snapshot(self) -> AbstractContextManager[None]:
+        """Open a snapshot; the driver knows whether a transaction is open."""
+        return self.snapshot()
 
     def _required_consistency(self, is_nested: bool) -> ReadConsistency:
         """Return how relations are kept unchanged in the open transaction, which the user opened if `is_nested`."""

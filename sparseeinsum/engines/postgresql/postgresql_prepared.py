@@ -64,16 +64,16 @@ class PostgreSQLQuery:
         """Do nothing: the server does not know the query."""
 
 
-class PostgreSQLInsert:
-    """An INSERT that is planned whenever it runs."""
+class PostgreSQLWrite:
+    """An INSERT, UPDATE or DELETE that is planned whenever it runs."""
 
-    def __init__(self, session: DatabaseSession, insert: str) -> None:
+    def __init__(self, session: DatabaseSession, statement: str) -> None:
         self._session = session
-        self._insert = insert
+        self._statement = statement
 
     def run(self) -> int:
-        """Add the rows; return their number."""
-        return self._session.write(self._insert)
+        """Run the statement; return how many rows it wrote."""
+        return self._session.write(self._statement)
 
     def drop(self) -> None:
         """Do nothing: the server does not know the statement."""

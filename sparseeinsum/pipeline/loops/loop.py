@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.prepared import TransactionMark
-from sparseeinsum.engines.retries import in_snapshot
+from sparseeinsum.engines.retries import in_own_snapshot, in_snapshot
 from sparseeinsum.errors import EngineError, PlanError, StepError
 from sparseeinsum.language.syntax import STEP
 from sparseeinsum.operators.dtypes import Number
@@ -28,14 +28,14 @@ class LoopOptions:
     Attributes:
         steps: The most steps, with those of earlier runs that it goes on with.
         into: The tensors that keep the state, by the names of the state; by default those of the state.
-        commits_steps: Whether the tensors have the state of every step when it ends, rather than when the loop ends.
+        commit_seconds: After how many seconds the tensors get the state again when a step ends.
         resumes: Whether the loop goes on where an earlier one ended.
         progress: Called after steps.
     """
 
     steps: int
     into: Mapping[str, str]
-    commits_steps: bool
+    commit_seconds: float
     resumes: bool
     progress: Progress
 
@@ -79,13 +79,14 @@ def run_loop(steps: LoopProgram, engine: Engine, options: LoopOptions, plan_opti
     kept = {name: options.into.get(name, name) for name in steps.state}
     with ExitStack() as stack:
         _claim(kept, engine, stack)
-        parts = in_snapshot(engine, lambda: set_up(steps, engine, kept, options.resumes, plan_options))
+        parts = in_snapshot(engine, lambda: set_up(steps, engine, kept, options.steps, options.resumes, plan_options))
         stack.callback(parts.close)
         loop = _Loop(steps, engine, options, parts)
         try:
             reason = loop.run()
         except BaseException:
-            loop.keep()
+            with suppress(EngineError):  # of a connection that is lost; the first error says more
+                loop.keep()
             raise
         loop.keep()
         return LoopOutcome(loop.records, parts.first, reason, kept, time.perf_counter() - start)
@@ -122,13 +123,12 @@ class _Loop:
     records: list[dict[str, Number]] = field(init=False)
     _rows: dict[str, int] = field(init=False)  # of the state, by name
     _mark: TransactionMark | None = None  # of the last step
-    _kept: int = field(init=False)  # the number of steps whose state the tensors have
     _shown: float = 0.0
+    _kept_at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.records = list(self.parts.earlier)
         self._rows = dict(self.parts.rows)
-        self._kept = self.parts.first
 
     def run(self) -> str:
         """Run steps; return why they ended."""
@@ -137,13 +137,9 @@ class _Loop:
                 return "steps"
             step = len(self.records)
             try:
-                rows, numbers, mark = in_snapshot(self.engine, partial(self._step, step))
+                self._rows, self._mark = in_own_snapshot(self.engine, partial(self._step, step))
             except EngineError as error:
                 raise StepError(step, error) from error.__cause__
-            self._rows, self._mark = rows, mark
-            self.records.append(numbers)
-            if self.options.commits_steps:
-                self._kept = step + 1
             self._show()
         return "condition"
 
@@ -154,8 +150,8 @@ class _Loop:
         before = None if done == 1 else {**self.records[-2], STEP: done - 2}
         return condition.holds({**self.records[-1], STEP: done - 1}, before)
 
-    def _step(self, step: int) -> tuple[dict[str, int], dict[str, Number], TransactionMark]:
-        """Run a step in the open transaction; return the rows of the state, the numbers, and the transaction's mark."""
+    def _step(self, step: int) -> tuple[dict[str, int], TransactionMark]:
+        """Run a step in the open transaction; return the numbers of rows of the state, and the transaction's mark."""
         parts, turn = self.parts, (step - self.parts.first) % 2
         mark = self.engine.transaction_mark()
         may_differ = not (mark.follows(self._mark) and parts.plan.reads_own_tables)
@@ -165,26 +161,26 @@ class _Loop:
         if parts.changes is not None:
             numbers[CHANGED] = parts.changes.count(turn, self._rows, rows)
         recorded = {name: numbers[name] for name in self.steps.recorded}
-        if self.options.commits_steps:
-            for tables in parts.tables:
-                tables.keep(self.engine, 1 - turn, self._rows[tables.name])
-            parts.records.add([(step, recorded)])
         for tables in parts.tables:
             tables.in_turn[turn].empty(self._rows[tables.name])
-        parts.step.set(step + 1)
-        return rows, recorded, mark
+        parts.step.increase()
+        # Before the transaction ends: a signal may come between its end and the next line that runs here.
+        self.records[step:] = [recorded]
+        if time.monotonic() - self._kept_at >= self.options.commit_seconds:
+            self._keep()
+        return rows, mark
 
     def keep(self) -> None:
-        """Let the tensors have the state of the last whole step, if they have not."""
-        if self._kept == len(self.records):
-            return
-        in_snapshot(self.engine, self._keep_in_transaction)
+        """Let the tensors have the state of the last whole step, if they have not yet."""
+        in_own_snapshot(self.engine, self._keep)
 
-    def _keep_in_transaction(self) -> None:
-        done = self.parts.step.get()  # a signal may have come between the end of a step and the next line here
-        for tables in self.parts.tables:
-            tables.keep(self.engine, (done - self.parts.first) % 2, self._rows[tables.name])
-        self.parts.records.add(list(enumerate(self.records))[self._kept : done])
+    def _keep(self) -> None:
+        first, done, kept = self.parts.first, self.parts.step.get(), self.parts.records.count()
+        if done > kept:
+            for tables in self.parts.tables:
+                tables.keep(self.engine, (done - first) % 2, self._rows[tables.name])
+            self.parts.records.add(list(enumerate(self.records))[kept:done])
+        self._kept_at = time.monotonic()
 
     def _show(self) -> None:
         done, now = len(self.records), time.monotonic()

@@ -7,20 +7,23 @@ from itertools import count
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.prepared import PreparedWrite
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import STEP
-from sparseeinsum.language.tensors import StoredTensor, Tensor, fully_promoted
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, Tensor, fully_promoted
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.pipeline.loops.change_counts import ChangeCounts
 from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
+from sparseeinsum.pipeline.loops.refilled_tables import prepared_name
 from sparseeinsum.pipeline.loops.state_tables import StateTables, create_state_tables
-from sparseeinsum.pipeline.loops.step_plans import InsertedOutput, StepPlan, TurningInput
+from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
+from sparseeinsum.pipeline.loops.step_statements import InsertedOutput
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
@@ -31,21 +34,34 @@ from sparseeinsum.storage.tensor_tables import stored_tensor
 _NUMBERS = count(1)  # of the loops of this process
 
 
-@dataclass(frozen=True, slots=True)
 class StepNumber:
     """A temporary table with the number of steps done, which programs read as `step`."""
 
-    engine: Engine
-    stored: StoredTensor
+    def __init__(self, engine: Engine, stored: StoredTensor) -> None:
+        self.stored = stored
+        self._engine = engine
+        self._increment: PreparedWrite | None = None
 
     def set(self, done: int) -> None:
         """Change the number."""
-        self.engine.execute(f"UPDATE {self.stored.relation} SET val = {done}")
+        self._engine.execute(f"UPDATE {self.stored.relation} SET {VALUE_COLUMN} = {done}")
+
+    def increase(self) -> None:
+        """Add one to the number."""
+        if self._increment is None:
+            statement = f"UPDATE {self.stored.relation} SET {VALUE_COLUMN} = {VALUE_COLUMN} + 1"
+            self._increment = self._engine.prepared_write(prepared_name(), statement)
+        self._increment.run()
 
     def get(self) -> int:
         """Return the number."""
-        ((done,),) = self.engine.rows(f"SELECT val FROM {self.stored.relation}")
+        ((done,),) = self._engine.rows(f"SELECT {VALUE_COLUMN} FROM {self.stored.relation}")
         return int(str(done))
+
+    def forget(self) -> None:
+        """Remove what is prepared for the table from the connection."""
+        if self._increment is not None:
+            self._increment.drop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +95,9 @@ class LoopParts:
         self.plan.drop()
         if self.changes is not None:
             self.changes.drop()
+        self.step.forget()
+        for tables in self.tables:
+            tables.forget()
         relations = [self.step.stored.relation]
         relations += [stored.relation for tables in self.tables for stored in tables.stored]
         for relation in relations:
@@ -86,7 +105,12 @@ class LoopParts:
 
 
 def set_up(
-    steps: LoopProgram, engine: Engine, kept: Mapping[str, str], resumes: bool, options: PlanOptions
+    steps: LoopProgram,
+    engine: Engine,
+    kept: Mapping[str, str],
+    most_steps: int,
+    resumes: bool,
+    options: PlanOptions,
 ) -> LoopParts:
     """Create the tables and plans of a loop, in the open transaction.
 
@@ -94,6 +118,7 @@ def set_up(
         steps: What a step computes.
         engine: The database.
         kept: The tensors that keep the state, by the names of the state.
+        most_steps: The number of steps at most.
         resumes: Whether the loop goes on where an earlier one ended.
         options: The options of the plan of a step.
 
@@ -104,10 +129,8 @@ def set_up(
     """
     number = next(_NUMBERS)
     stored = require_tensors(engine, [kept[name] if resumes else name for name in steps.state])
-    sources = {
-        name: replace(source, tensor=replace(source.tensor, name=name))
-        for name, source in zip(steps.state, stored.values(), strict=True)
-    }
+    present = dict(zip(steps.state, stored.values(), strict=True))
+    sources = {name: replace(source, tensor=replace(source.tensor, name=name)) for name, source in present.items()}
     step = _step_number(engine, number)
     supplied = {**sources, STEP: step.stored}
     inputs = {**sources, **stored_inputs(steps.program, engine, supplied=supplied).stored}
@@ -117,21 +140,21 @@ def set_up(
     earlier = records.read() if resumes else []
     tables = tuple(
         _state_tables(engine, name, source, kept[name], f"loop_{number}_state_{position}")
-        for position, (name, source) in enumerate(sources.items())
+        for position, (name, source) in enumerate(present.items())
     )
     if not resumes:
         records.create(tuple(steps.state))
     step.set(len(earlier))
     rows = {state.name: _count(engine, state.stored[0]) for state in tables}
     laid_out = steps.with_layouts({name: source.decomposition for name, source in sources.items()})
-    plan = _plan(laid_out, engine, step, tables, rows, options)
+    plan = _plan(laid_out, engine, step, tables, rows, most_steps, options)
     changes = ChangeCounts.of(engine, tables) if steps.counts_changes else None
     return LoopParts(engine, tables, step, records, earlier, len(earlier), rows, plan, changes)
 
 
 def _step_number(engine: Engine, number: int) -> StepNumber:
     table = exp.table_(temporary_name(f"loop_{number}_step"), db=engine.dialect.temporary_schema)
-    zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint"), "val")
+    zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint"), VALUE_COLUMN)
     engine.create_temporary(table, exp.select(zero))
     stored = stored_tensor(Tensor(STEP, (), "int64", 0), fully_promoted(0), table.sql(engine.dialect_name))
     return StepNumber(engine, replace(stored, is_owned=False))
@@ -159,11 +182,12 @@ def _plan(
     step: StepNumber,
     tables: tuple[StateTables, ...],
     rows: Mapping[str, int],
+    most_steps: int,
     options: PlanOptions,
 ) -> StepPlan:
     """The plan of a step; a dense state stays dense, whatever the fill of its next value is."""
     inputs = {state.name: TurningInput(state.stored, steps.state[state.name]) for state in tables}
-    inputs[STEP] = TurningInput((step.stored, step.stored), values=_STEP_VALUES)
+    inputs[STEP] = TurningInput((step.stored, step.stored), values=ValueFacts(Range(0, most_steps), has_fill=True))
     is_dense = {state.name: rows[state.name] == state.most_rows for state in tables}
     inserted = {
         steps.state[state.name]: InsertedOutput(
@@ -184,9 +208,6 @@ def _plan(
         plan = StepPlan(engine, steps.program, replace(options, complete=complete), inputs, inserted)
         plan.plan_anew(0)
     return plan
-
-
-_STEP_VALUES = ValueFacts(Range(0, 1 << 53), has_fill=True)  # no loop has more steps
 
 
 def _has_another_fill(plan: StepPlan, state: StateTables, following: str, is_dense: bool) -> bool:

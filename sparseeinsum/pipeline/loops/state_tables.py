@@ -8,38 +8,9 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.storage.tensor_tables import stored_tensor
-
-# A table with more removed rows than this is made anew: a scan still reads them, and to create one takes a millisecond.
-_MOST_REMOVED = 50_000
-
-
-class RefilledTable:
-    """A table whose rows are replaced again and again."""
-
-    def __init__(self, engine: Engine, table: exp.Table, may_be_replaced: bool) -> None:
-        """Take a table.
-
-        Args:
-            engine: The engine of the table.
-            table: The table.
-            may_be_replaced: Whether no other session reads the table, or may see it without rows for a moment.
-        """
-        self.table = table
-        self._engine = engine
-        self._may_be_replaced = may_be_replaced
-        self._removed = 0
-        self._delete = f"DELETE FROM {table.sql(engine.dialect_name)}"
-
-    def empty(self, rows: int) -> None:
-        """Remove all rows, which are about `rows` ones."""
-        self._removed += rows
-        if self._may_be_replaced and self._removed > _MOST_REMOVED:
-            self._engine.empty_table(self.table)
-            self._removed = 0
-        else:
-            self._engine.execute(self._delete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +51,13 @@ class StateTables:
         """Copy the state from the table of a turn to where it is kept; it has about `rows` rows."""
         self.kept.empty(rows)
         source = self.in_turn[turn].table.sql(engine.dialect_name)
-        target = self.kept.table.sql(engine.dialect_name)
-        engine.execute(f"INSERT INTO {target} ({self.columns}) SELECT {self.columns} FROM {source}")
+        columns = self.columns
+        engine.execute(insert_into(self.kept.table, f"({columns}) SELECT {columns} FROM {source}", engine.dialect))
+
+    def forget(self) -> None:
+        """Remove what is prepared for the tables from the connection."""
+        for table in (*self.in_turn, self.kept):
+            table.forget()
 
 
 def create_state_tables(

@@ -1,145 +1,31 @@
 """Loops: the plan of a step, which stays exact as the state changes, and its statements."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.prepared import PreparedInsert, PreparedQuery
-from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.language.eingraph import Program
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
-from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import ANY_VALUE, finite_range
+from sparseeinsum.pipeline.loops.step_statements import InsertedOutput, StageTables, StepStatements
 from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.render.dialects import write_sql
-from sparseeinsum.render.statements import SqlStatement
-from sparseeinsum.results.results import result_of
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.measure import measured_values
-from sparseeinsum.statistics.numbers import number
 
 _NUMBERS = count(1)  # of the prepared statements in this process
+_SCAN_SECONDS = 3e-4  # of a small table, to find out what holds for its values
+_MOST_SLOWDOWN = 1.1  # of a plan that needs no such scans
 _DRIFT = 4  # times more or fewer tuples than when the plan was made: another plan may be better
 _LITTLE = 1000  # tuples, of which any plan is fast
 
 _ALWAYS_FINITE = ("int64", "bool")
 _COMPUTED_AS_STORED = ("float64", "complex128")  # rounding to other dtypes can give infinity
-
-
-@dataclass(frozen=True, slots=True)
-class InsertedOutput:
-    """A table that takes an output of every step.
-
-    Attributes:
-        tables: The table in each of the two turns.
-        fill: Rows with this value are left out; None keeps all rows.
-        dtype: The dtype of the values.
-    """
-
-    tables: tuple[exp.Table, exp.Table]
-    fill: Number | None
-    dtype: str
-
-    def rows_of(self, query: exp.Select) -> exp.Select:
-        """The rows of the output that the table takes."""
-        if self.fill is None:
-            return query
-        value = exp.column(VALUE_COLUMN)
-        is_entry = value.neq(exp.convert(bool(self.fill)) if self.dtype == "bool" else number(self.fill, self.dtype))
-        return exp.select("*").from_(query.subquery("rows")).where(is_entry)
-
-
-class StepStatements:
-    """The statements of a plan in one of two turns, which differ in the tables that they read and fill."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        plan: ProgramPlan,
-        turn: int,
-        swapped: Mapping[str, exp.Table],
-        inserted: Mapping[str, InsertedOutput],
-    ) -> None:
-        """Prepare the statements.
-
-        Args:
-            engine: The database.
-            plan: The plan, which reads the tables of one turn.
-            turn: The tables that are filled.
-            swapped: For the names of tables that the plan reads, those to read in place of them.
-            inserted: The outputs that go into tables; all others are numbers.
-        """
-        self._engine = engine
-        self._plan = plan
-        self._statements = [_reading(statement, swapped) for statement in plan.statements.for_run]
-        self._is_staged = any(statement.stage is not None for statement in self._statements)
-        self._inserts: dict[str, PreparedInsert] = {}
-        self._queries: dict[str, PreparedQuery] = {}
-        self._tables = {name: output.tables[turn] for name, output in inserted.items()}
-        self._texts = {
-            statement.name: write_sql(inserted[statement.name].rows_of(statement.query), engine.dialect)
-            for statement in self._statements
-            if statement.stage is None and statement.name in inserted
-        }
-
-    def run(self) -> tuple[dict[str, int], dict[str, Number]]:
-        """Run all statements; return the numbers of rows in tables, and the numbers, by output."""
-        rows: dict[str, int] = {}
-        numbers: dict[str, Number] = {}
-        for statement in self._statements:
-            name = statement.name
-            if statement.stage is not None:
-                self._engine.stage(statement)
-            elif name in self._tables:
-                rows[name] = self._insert(name).run()
-            else:
-                schema = delivered_relation(self._plan.decomposed, name).schema
-                numbers[name] = result_of(schema, self._query(statement).arrow()).to_numpy().item()
-        if self._is_staged:
-            self.drop()  # statements cannot stay prepared without the tables that they read
-            for statement in self._statements:
-                if statement.stage is not None:
-                    self._engine.execute(exp.Drop(tables=[statement.stage.copy()], kind="TABLE"))
-        return rows, numbers
-
-    def _insert(self, name: str) -> PreparedInsert:
-        if name not in self._inserts:
-            prepared = temporary_name(f"step_{next(_NUMBERS)}")
-            self._inserts[name] = self._engine.prepared_insert(prepared, self._tables[name], self._texts[name])
-        return self._inserts[name]
-
-    def _query(self, statement: SqlStatement) -> PreparedQuery:
-        if statement.name not in self._queries:
-            prepared = temporary_name(f"step_{next(_NUMBERS)}")
-            self._queries[statement.name] = self._engine.prepared_query(prepared, statement.text)
-        return self._queries[statement.name]
-
-    def drop(self) -> None:
-        """Remove the prepared statements from the connection."""
-        for insert in self._inserts.values():
-            insert.drop()
-        for query in self._queries.values():
-            query.drop()
-        self._inserts, self._queries = {}, {}
-
-
-def _reading(statement: SqlStatement, tables: Mapping[str, exp.Table]) -> SqlStatement:
-    """The statement, with `tables` in place of those of these names."""
-    if not tables:
-        return statement
-    query, *passes = (part.copy() for part in (statement.query, *statement.passes))
-    for part in (query, *passes):
-        for node in list(part.find_all(exp.Table)):
-            if node.name in tables:
-                node.set("this", tables[node.name].this.copy())
-    return replace(statement, query=query, passes=tuple(passes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +81,7 @@ class StepPlan:
         self._prepared: ProgramPlan | None = None
         self._turn = 0  # whose tables the plan itself reads
         self._statements: dict[int, StepStatements] = {}
+        self._stages = StageTables(engine)
 
     @property
     def plan(self) -> ProgramPlan:
@@ -202,14 +89,29 @@ class StepPlan:
         return self._planned.plan
 
     def plan_anew(self, turn: int) -> None:
-        """Make a plan for the present data, which the tables of a turn hold, in the open transaction."""
+        """Make a plan for the present data, which the tables of a turn hold, in the open transaction.
+
+        A plan that is exact for all later values takes no scan of them in every step; but it may take longer itself.
+        """
         self._turn = turn
         self._planned.supplied = {name: turning.stored[turn] for name, turning in self._inputs.items()}
         self._planned.plan_anew()
+        later = {name: self._later_values(name) for name in self._inputs}
+        if not self._accepts(later):
+            seconds = self.plan.decomposed.seconds
+            self._planned.plan_anew(later)
+            if self.plan.decomposed.seconds > _MOST_SLOWDOWN * seconds + _SCAN_SECONDS:
+                self._planned.plan_anew()
+                self._accepts(later)
+            else:
+                self._unmeasured = frozenset(later)
         repeated = [name for name, turning in self._inputs.items() if not turning.has_unique_axis]
         self._planned.assume_no_unique_keys(repeated)
-        accepted = [name for name in self._inputs if self._planned.accepts(name, self._later_values(name))]
-        self._unmeasured = frozenset(accepted)
+
+    def _accepts(self, later: Mapping[str, ValueFacts]) -> bool:
+        """Whether the plan is exact for all later values of all inputs; keeps for which inputs it is."""
+        self._unmeasured = frozenset(name for name, facts in later.items() if self._planned.accepts(name, facts))
+        return len(self._unmeasured) == len(later)
 
     def _later_values(self, name: str) -> ValueFacts:
         """What holds for the values of an input in all turns."""
@@ -259,7 +161,9 @@ class StepPlan:
             self._prepared = self.plan
         if turn not in self._statements:
             swapped = {} if turn == self._turn else self._swapped()
-            self._statements[turn] = StepStatements(self._engine, self.plan, 1 - turn, swapped, self._inserted)
+            self._statements[turn] = StepStatements(
+                self._engine, self.plan, 1 - turn, swapped, self._inserted, self._stages
+            )
         return self._statements[turn]
 
     def _swapped(self) -> dict[str, exp.Table]:
@@ -268,7 +172,8 @@ class StepPlan:
         return {read.name: other for pair in tables for read, other in (pair, reversed(pair))}
 
     def drop(self) -> None:
-        """Remove prepared statements from the connection."""
+        """Remove prepared statements and tables of intermediates from the connection."""
         for statements in self._statements.values():
             statements.drop()
         self._statements = {}
+        self._stages.drop()

@@ -55,6 +55,11 @@ class StepRecords:
         returned = (number(numbers[name], dtype).sql(dialect) for name, dtype in self.dtypes.items())
         return [str(step), *returned]
 
+    def count(self) -> int:
+        """The number of steps in the table."""
+        ((rows,),) = self.engine.rows(f"SELECT COUNT(*) FROM {self.table.sql(self.engine.dialect_name)}")
+        return int(str(rows))
+
     def read(self) -> list[dict[str, Number]]:
         """What the steps so far returned, in order.
 
