@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sparseeinsum.api.contraction_expressions import ContractionExpression, contract, contract_expression
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
     from sparseeinsum.api.database import Database, connect
+    from sparseeinsum.api.iterations import IterationResult
     from sparseeinsum.api.plans import DetachedPlan, Plan
     from sparseeinsum.api.prepared_programs import PreparedProgram
     from sparseeinsum.errors import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         ShapeError,
         SparseEinsumError,
         StatisticsError,
+        StepError,
     )
     from sparseeinsum.language.aggregate_registration import aggregate
     from sparseeinsum.language.derivatives.programs import gradient, jvp
@@ -66,7 +68,7 @@ _MODULES = {
         *("AlgebraError", "ArgumentError", "CatalogueError", "DataError", "EngineError", "KernelsError"),
         *("OutdatedPlanError", "PackageError", "ParseError", "PlanError", "ResultSizeError", "RightsError"),
         *("SemanticsError", "ShapeError"),
-        *("SparseEinsumError", "StatisticsError"),
+        *("SparseEinsumError", "StatisticsError", "StepError"),
     ),
     "language.programs": ("function", "program", "read_program", "tensor"),
     "language.eingraph": ("Program",),
@@ -78,6 +80,7 @@ _MODULES = {
     "models.networks.onnx_files": ("read_onnx",),
     "plans.partitioned_program": ("PartitionedProgram",),
     "plans.program_partition": ("partition",),
+    "api.iterations": ("IterationResult",),
     "api.plans": ("DetachedPlan", "Plan"),
     "api.prepared_programs": ("PreparedProgram",),
     "results.results": ("TensorResult",),
@@ -100,6 +103,7 @@ __all__ = [
     "DetachedPlan",
     "EngineError",
     "Equivalence",
+    "IterationResult",
     "KernelsError",
     "Matrix",
     "NamedTensor",
@@ -120,6 +124,7 @@ __all__ = [
     "ShapeError",
     "SparseEinsumError",
     "StatisticsError",
+    "StepError",
     "Table",
     "TensorExpression",
     "TensorRelation",

@@ -7,6 +7,7 @@ name.
 import json
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
+from math import inf
 from typing import Any
 
 from sqlglot import exp
@@ -188,6 +189,17 @@ def _einsum_into(engine: Engine, program: str, replace: bool = False, **options:
     ]
 
 
+def _iterate(
+    engine: Engine,
+    program: str,
+    into_tensors: dict[str, str] | None = None,
+    **options: Any,  # noqa: ANN401
+) -> dict[str, object]:
+    """Run a loop in the transaction of the caller; describe its end."""
+    result = Database(engine).iterate(program, into=into_tensors, progress=False, commit_seconds=inf, **options)
+    return {"steps": result.steps, "reason": result.reason, "history": result.table}
+
+
 def _einsum_sql(engine: Engine, program: str, style: str = "cte", **options: Any) -> str:  # noqa: ANN401
     return _make_plan(engine, program, options).sql(style)
 
@@ -230,6 +242,7 @@ _FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "einsum_into": _einsum_into,
     "einsum_sql": _einsum_sql,
     "explain": _explain,
+    "iterate": _iterate,
     "tensor_from_table": _tensor_from_table,
 }
 

@@ -27,6 +27,7 @@ class IterationResult:
         reason: Why it ended: `condition`, or `steps` if the condition did not hold within the steps.
         history: A row for every step: its number, from 0, and what the history names.
         kept: The tensors that hold the state, by the names of the state.
+        table: The table with a row for every step, from which a later call can go on.
         seconds: How long this run took.
     """
 
@@ -34,6 +35,7 @@ class IterationResult:
     reason: str
     history: pa.Table
     kept: Mapping[str, str]
+    table: str
     seconds: float
 
     def df(self) -> "pd.DataFrame":

@@ -62,7 +62,12 @@ def iterate(engine: Engine, program: Program, request: LoopRequest, options: Pla
         loop_options = LoopOptions(request.steps, request.into, request.commit_seconds, request.resume, show)
         outcome = run_loop(steps, engine, loop_options, replace(options, searches_all=True))
     return IterationResult(
-        len(outcome.records), outcome.reason, _history(outcome, steps.history), outcome.kept, outcome.seconds
+        len(outcome.records),
+        outcome.reason,
+        _history(outcome, steps.history),
+        outcome.kept,
+        outcome.table,
+        outcome.seconds,
     )
 
 

@@ -102,10 +102,31 @@ def _tensor_from_table(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> st
     return write_declaration(stored.tensor)
 
 
+def _iterate(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
+    """Run a loop; returns the number of steps, why they ended, and the table of the steps."""
+    if arguments["program"] is None:
+        raise PlanError("the program is NULL; give its text, as in 'state x; next_x[i] = x[i] / 2'")
+    result = Database(engine).iterate(
+        arguments["program"],
+        arguments["state"],
+        arguments["steps"],
+        arguments["until"],
+        arguments["into_tensors"],
+        arguments["history"] or (),
+        arguments["optimizer"],
+        resume=arguments["resume"],
+        commit_seconds=arguments["commit_seconds"],
+        progress=False,
+        nonfinite=arguments["nonfinite"],
+    )
+    return f"{result.steps} {result.reason} {result.table}"
+
+
 _ANSWERS: Mapping[str, Callable[[DuckDBEngine, Mapping[str, Any]], str]] = {
     "einsum": _einsum,
     "einsum_sql": _sql,
     "einsum_explain": _explain,
+    "iterate": _iterate,
     "tensor_from_table": _tensor_from_table,
 }
 

@@ -10,7 +10,7 @@ from sparseeinsum.cli.parsers.installation import (
     add_install,
     add_remove,
 )
-from sparseeinsum.cli.parsers.programs import add_check, add_compile, add_explain, add_run, add_shell
+from sparseeinsum.cli.parsers.programs import add_check, add_compile, add_explain, add_iterate, add_run, add_shell
 from sparseeinsum.cli.parsers.tensors import add_drop, add_grant, add_load, add_stats
 from sparseeinsum.cli.parsers.weights import add_load_weights, add_save_weights
 from sparseeinsum.version import __version__
@@ -18,6 +18,7 @@ from sparseeinsum.version import __version__
 _COMMANDS = (
     add_load,
     add_run,
+    add_iterate,
     add_explain,
     add_compile,
     add_check,

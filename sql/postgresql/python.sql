@@ -149,6 +149,28 @@ $$body$$;
 COMMENT ON FUNCTION sparseeinsum.einsum_into(text, boolean, text, text, text[], text, text, text, text, jsonb, boolean) IS
     'Plans and runs a program in the transaction of its caller, and stores its results as tensors in tables of the same names. Example: SELECT * FROM sparseeinsum.einsum_into(''C[i, k] = sum(A[i, j] * B[j, k])'', replace => true).';
 
+CREATE OR REPLACE FUNCTION sparseeinsum.iterate(
+    program text,
+    steps bigint DEFAULT NULL,
+    until text DEFAULT NULL,
+    state jsonb DEFAULT NULL,
+    into_tensors jsonb DEFAULT NULL,
+    history text[] DEFAULT NULL,
+    resume boolean DEFAULT NULL,
+    optimizer text DEFAULT NULL,
+    nonfinite text DEFAULT NULL
+) RETURNS TABLE (steps bigint, reason text, history regclass)
+    LANGUAGE sql AS
+$$body$$
+SELECT ended.*
+FROM pg_catalog.jsonb_to_record(sparseeinsum.python_result('iterate', pg_catalog.jsonb_build_object(
+    'program', $$1, 'steps', $$2, 'until', $$3, 'state', $$4, 'into_tensors', $$5, 'history', $$6, 'resume', $$7,
+    'optimizer', $$8, 'nonfinite', $$9
+))) AS ended (steps bigint, reason text, history regclass)
+$$body$$;
+COMMENT ON FUNCTION sparseeinsum.iterate(text, bigint, text, jsonb, jsonb, text[], boolean, text, text) IS
+    'Runs a program in steps, each of which replaces its state, in the transaction of its caller. Returns the number of steps, why they ended (condition or steps), and the table with what every step returned. Example: SELECT * FROM sparseeinsum.iterate(''state x; next_x[i] = sum(A[i, j] * x[j])'', steps => 50).';
+
 CREATE OR REPLACE FUNCTION sparseeinsum.einsum_sql(
     program text,
     style text DEFAULT NULL,

@@ -105,6 +105,46 @@ def add_run(subparsers: Commands) -> None:
     parser.set_defaults(command=LateFunction(_PROGRAM_COMMANDS, "run"))
 
 
+def add_iterate(subparsers: Commands) -> None:
+    """Add the command `iterate`, with its options and help text, to the commands of the parser."""
+    parser = add_command(
+        subparsers,
+        "iterate",
+        "run a program in steps that replace its state, until a condition holds",
+        "sparseeinsum iterate --database graph.duckdb --until 'change < 1e-9' --history change pagerank.ein",
+    )
+    _add_program(parser)
+    parser.add_argument("-n", "--steps", type=int, default=100, help="the most steps (default 100)")
+    parser.add_argument("-u", "--until", metavar="CONDITION", help="ends the steps, as in 'loss < 0.1'")
+    parser.add_argument(
+        "--state",
+        action="append",
+        default=[],
+        metavar="TENSOR=RESULT",
+        help="a tensor that a step replaces, and the result that replaces it; by default what `state` lines declare",
+    )
+    parser.add_argument(
+        "--into",
+        action="append",
+        default=[],
+        metavar="TENSOR=NAME",
+        help="keep the state of a tensor under another name; the tensor stays as it is",
+    )
+    parser.add_argument(
+        "--history", action="append", default=[], metavar="RESULT", help="show this number of every step, such as loss"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on where an earlier call ended")
+    parser.add_argument(
+        "--commit-seconds",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="store the state so often during the steps, so that a crash loses no more (default 1; 0: after every one)",
+    )
+    parser.add_argument("--rows", type=int, help="number of rows of the history to show (default 10)")
+    parser.set_defaults(command=LateFunction("sparseeinsum.cli.loops", "iterate"))
+
+
 def _add_result_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what to print of results, and how."""
     parser.add_argument("--rows", type=int, help="number of rows of every table to show (default 10)")

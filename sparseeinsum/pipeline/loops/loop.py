@@ -49,6 +49,7 @@ class LoopOutcome:
         first: The number of steps before this run.
         reason: Why it ended: `condition` or `steps`.
         kept: The tensors that hold the state, by the names of the state.
+        table: The table of the steps.
         seconds: How long this run took.
     """
 
@@ -56,6 +57,7 @@ class LoopOutcome:
     first: int
     reason: str
     kept: Mapping[str, str]
+    table: str
     seconds: float
 
 
@@ -89,7 +91,8 @@ def run_loop(steps: LoopProgram, engine: Engine, options: LoopOptions, plan_opti
                 loop.keep()
             raise
         loop.keep()
-        return LoopOutcome(loop.records, parts.first, reason, kept, time.perf_counter() - start)
+        table = parts.records.table.sql(engine.dialect_name)
+        return LoopOutcome(loop.records, parts.first, reason, kept, table, time.perf_counter() - start)
 
 
 def _claim(kept: Mapping[str, str], engine: Engine, stack: ExitStack) -> None:
