@@ -61,14 +61,9 @@ def iterate(engine: Engine, program: Program, request: LoopRequest, options: Pla
     with shown_progress(request.progress, engine, "step") as show:
         loop_options = LoopOptions(request.steps, request.into, request.commit_seconds, request.resume, show)
         outcome = run_loop(steps, engine, loop_options, replace(options, searches_all=True))
-    return IterationResult(
-        len(outcome.records),
-        outcome.reason,
-        _history(outcome, steps.history),
-        outcome.kept,
-        outcome.table,
-        outcome.seconds,
-    )
+    history = _history(outcome, steps.history)
+    done = len(outcome.records)
+    return IterationResult(done, outcome.reason, history, outcome.kept, outcome.table, outcome.seconds)
 
 
 def _history(outcome: LoopOutcome, names: Sequence[str]) -> pa.Table:

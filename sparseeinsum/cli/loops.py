@@ -50,7 +50,7 @@ def _pairs(option: str, pairs: Sequence[str]) -> dict[str, str]:
 def _history(result: se.IterationResult, rows: int) -> Table:
     """The last rows of the history."""
     shown = result.history.slice(max(result.history.num_rows - rows, 0))
-    table = Table(title=f"History, {shown.num_rows} of {result.steps:,} steps", title_justify="left")
+    table = Table()
     for name in shown.column_names:
         table.add_column(name, justify="right")
     for row in shown.to_pylist():

@@ -67,7 +67,7 @@ def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table
     """
     if layout.sum_duplicates:
         _check_sums(engine, source)
-    query = _summed(engine, source) if layout.sum_duplicates else _entries(engine, source, _value(source))
+    query = _summed(engine, source) if layout.sum_duplicates else rows_as_stored(engine, source)
     if layout.decomposition == source.decomposition:
         engine.replace_table(
             table, _ordered(query, layout.order), distribution=layout.distribution, records_changes=True
@@ -80,6 +80,11 @@ def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table
     select = relation_query(Convert(repartitioned) if source.tensor.dtype == "bool" else repartitioned, engine.dialect)
     engine.replace_table(table, _ordered(select, layout.order), distribution=layout.distribution, records_changes=True)
     engine.execute(exp.Drop(tables=[temporary], kind="TABLE"))
+
+
+def rows_as_stored(engine: Engine, source: StoredTensor) -> exp.Select:
+    """Return a query of the rows of any tensor, with the columns that a table of its own has in the same layout."""
+    return _entries(engine, source, _value(source))
 
 
 def stored_tensor(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:

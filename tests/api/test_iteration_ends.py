@@ -245,3 +245,15 @@ def test_other_records_are_refused(db: se.Database) -> None:
     db.iterate(HALVING, steps=1, history=["loss"])
     with pytest.raises(PlanError, match="has the columns step, loss, but this loop records step, changed"):
         db.iterate(HALVING, steps=2, history=["changed"], resume=True)
+
+
+def test_a_state_from_a_table_of_the_user(db: se.Database) -> None:
+    """Its columns may have other names and types, and rows may count as 1."""
+    columns = "CAST(1 AS SMALLINT) AS who, CAST(2.5 AS DECIMAL(3, 1)) AS score"
+    db.connection.execute(f"CREATE TABLE scores AS SELECT {columns}")
+    db.tensor_from_table("s", "scores", ["who"], "score", shape=(3,))
+    db.iterate("state s\nnext_s[i] = s[i] * 3", steps=2, into={"s": "tripled"})
+    assert value(db, "tripled") == [0, 22.5, 0]
+    db.tensor_from_table("t", "scores", ["who"], shape=(3,))
+    db.iterate("state t\nnext_t[i] = t[i] * 3", steps=2, into={"t": "counted"})
+    assert value(db, "counted") == [0, 9, 0]

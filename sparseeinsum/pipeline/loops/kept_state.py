@@ -2,15 +2,12 @@
 
 from dataclasses import replace
 
-from sqlglot import exp
-
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.storage.catalogue import Catalogue
 from sparseeinsum.storage.ownership import claim_table, owned_tensor
-from sparseeinsum.storage.tensor_tables import stored_tensor
+from sparseeinsum.storage.tensor_tables import rows_as_stored, stored_tensor
 
 
 def kept_tensor(engine: Engine, source: StoredTensor, name: str) -> StoredTensor:
@@ -28,9 +25,7 @@ def kept_tensor(engine: Engine, source: StoredTensor, name: str) -> StoredTensor
         _check_own(engine, source)
         return source
     table = claim_table(engine, name)
-    columns = [exp.column(column, quoted=True) for column in (*source.keys, source.value) if column is not None]
-    rows = exp.select(*columns).from_(table_by_name(source, engine.dialect_name))
-    engine.replace_table(table, rows, records_changes=True)
+    engine.replace_table(table, rows_as_stored(engine, source), records_changes=True)
     kept = stored_tensor(replace(source.tensor, name=name), source.decomposition, table.sql(engine.dialect_name))
     Catalogue(engine).add(kept)
     return kept

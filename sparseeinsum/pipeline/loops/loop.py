@@ -98,9 +98,9 @@ def run_loop(steps: LoopProgram, engine: Engine, options: LoopOptions, plan_opti
 def _claim(kept: Mapping[str, str], engine: Engine, stack: ExitStack) -> None:
     """Refuse a second loop over the same state, until the stack is closed."""
     with engine.protected():
-        _, schema = engine.location()
+        database, _ = engine.location()
     for name, tensor in kept.items():
-        if not stack.enter_context(engine.claimed(f"sparseeinsum loop {schema}.{tensor}")):
+        if not stack.enter_context(engine.claimed(f"sparseeinsum loop {database}.{tensor}")):
             raise PlanError(
                 f"another loop replaces {tensor} at the moment; wait for its end, or keep the state of this one "
                 f'elsewhere, as in into={{"{name}": "{name}_2"}}'

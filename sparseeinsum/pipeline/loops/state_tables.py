@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.storage.tensor_tables import stored_tensor
+from sparseeinsum.storage.tensor_tables import rows_as_stored, stored_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,7 @@ def create_state_tables(
         names: Names for the two tables.
     """
     dialect = engine.dialect_name
-    columns = [exp.column(column, quoted=True) for column in (*source.keys, source.value) if column is not None]
-    rows = exp.select(*columns).from_(table_by_name(source, dialect))
+    rows = rows_as_stored(engine, source)
     tables = [exp.table_(exp.to_identifier(table), db=engine.dialect.temporary_schema) for table in names]
     engine.create_temporary(tables[0], rows)
     engine.create_temporary(tables[1], rows.limit(0))
@@ -84,5 +83,6 @@ def create_state_tables(
     )
     in_turn = RefilledTable(engine, tables[0], True), RefilledTable(engine, tables[1], True)
     home = RefilledTable(engine, table_by_name(kept, dialect), not engine.dialect.has_workers)
+    columns = [exp.to_identifier(column, quoted=True) for column in (*first.keys, VALUE_COLUMN)]
     listed = ", ".join(column.sql(dialect) for column in columns)
     return StateTables(name, in_turn, (first, second), home, listed)
