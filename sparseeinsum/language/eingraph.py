@@ -15,7 +15,7 @@ from sparseeinsum.language.syntax import Declaration, Import, write_limits, writ
 from sparseeinsum.language.tensors import Tensor, write_label
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import as_number
-from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.expressions import AxisBound, Call, Operand, Scalar
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
@@ -287,10 +287,26 @@ def _write_selection(einsum: EinSum, tiles: Mapping[str, int], index_map: Genera
 
 
 def _write_generated(generated: GeneratedTensor | IndexMap, tiles: Mapping[str, int]) -> str:
-    assert isinstance(generated, GeneratedTensor)
+    if isinstance(generated, IndexMap):
+        return _write_comparison(generated, tiles)
     label = generated.label.upper() if generated.label in tiles else generated.label
     bound = generated.bound if isinstance(generated.bound, int) else write(generated.bound)
     return write_range(generated.kind, label, bound)
+
+
+def _write_comparison(index_map: IndexMap, tiles: Mapping[str, int]) -> str:
+    """An index map as a comparison of indices, such as (index(j: bound(A, 0)) == index(i) + 1)."""
+    own = {limit.index: limit.bound for limit in reversed(index_map.limits)}
+    end = write(index_map.axis)
+
+    def spelled(label: str, bound: int | AxisBound | None) -> str:
+        shown = write(bound) if isinstance(bound, AxisBound) else bound
+        return write_range("index", label.upper() if label in tiles else label, shown)
+
+    index = index_map.index
+    terms = [f"{times} * {spelled(label, own.get(label))}" for label, times in index.terms]
+    parts = [*terms, str(index.offset), *([end] if index.counts_from_end else [])]
+    return f"({spelled(index_map.label, index_map.axis)} == {' + '.join(parts)})"
 
 
 def _write_declaration(declared: DeclaredTensor) -> str:

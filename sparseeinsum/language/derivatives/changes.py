@@ -77,6 +77,18 @@ class ChangeEinSums:
         added = Change(parts[0].tensor, labels, join, operands, (), any(part.is_masked for part in parts))
         return self.stored(added, name)
 
+    def tensor_of(self, change: Change) -> Reference:
+        """The tensor, with every label, that holds a change; an EinSum computes it unless there is one."""
+        if change.join == Operand(0) and not change.summed and set(change.operands[0].labels) == set(change.labels):
+            return change.operands[0]
+        (stored,) = self.stored(change, every_label=True).operands
+        return stored
+
+    def whole(self, change: Change) -> Change:
+        """A change that reads every label of the tensor: itself, or as a tensor that an EinSum computes."""
+        read = {label for operand in change.operands for label in operand.labels}
+        return change if read >= set(change.labels) else self.stored(change, every_label=True)
+
     def stored(self, change: Change, name: str | None = None, every_label: bool = False) -> Change:
         """A change as a tensor that an EinSum computes.
 

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.derivatives.changes import Change, ChangeEinSums
 from sparseeinsum.language.derivatives.forms import Form, form_of
-from sparseeinsum.language.derivatives.linear_scans import is_linear_scan, scan_of_cotangent, scan_of_tangent
+from sparseeinsum.language.derivatives.linear_einsums import (
+    is_cumulative_sum,
+    moves_values,
+    same_of_tangent,
+    scan_of_cotangent,
+)
 from sparseeinsum.language.derivatives.local_changes import cotangent_of_operand, tangent_of_result
 from sparseeinsum.language.derivatives.rules import matters
-from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
+from sparseeinsum.language.eingraph import SELECT, EinSum, Reference, write_einsum
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.operators.expressions import Literal, Operand
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
@@ -42,6 +47,7 @@ def reverse_mode(einsums: Sequence[EinSum], of: str, by: Mapping[str, str], name
         SemanticsError: The result is no scalar, does not depend on a tensor, or an operation has no derivative.
     """
     _check_scalar(einsums, of)
+    names.take(by.values())
     path = _between(einsums, frozenset(by), of)
     added = ChangeEinSums(names, set(path))
     parts: dict[str, list[Change]] = {of: [Change(of, (), Literal(1.0))]}
@@ -50,6 +56,8 @@ def reverse_mode(einsums: Sequence[EinSum], of: str, by: Mapping[str, str], name
         if result not in parts or result not in path:
             continue
         cotangent = added.total(parts[result], by.get(result))
+        if einsum.aggregate == SELECT:  # whose index map does not bound the labels of the result by itself
+            cotangent = added.whole(cotangent)
         for position in _positions(einsum, path):
             part = _of_operand(einsum, position, cotangent, added)
             parts.setdefault(part.tensor, []).append(part)
@@ -76,6 +84,7 @@ def forward_mode(
     Raises:
         SemanticsError: A result does not depend on any of the tensors, or an operation has no derivative.
     """
+    names.take(of.values())
     path = frozenset().union(*(_between(einsums, frozenset(by), result) for result in of))
     added = ChangeEinSums(names, {*path, *by.values()})
     tangents: dict[str, Change] = {}
@@ -102,7 +111,7 @@ def _given(operand: Reference, change: str) -> Change:
 
 def _of_operand(einsum: EinSum, position: int, cotangent: Change, added: ChangeEinSums) -> Change:
     """What the operand at a position gets of the cotangent of a result."""
-    if is_linear_scan(einsum):
+    if is_cumulative_sum(einsum):
         return scan_of_cotangent(einsum, cotangent, added)
     with _naming(einsum, added.names):
         form = form_of(einsum, added.names)
@@ -112,8 +121,8 @@ def _of_operand(einsum: EinSum, position: int, cotangent: Change, added: ChangeE
 def _of_result(einsum: EinSum, position: int, tangents: Mapping[str, Change], added: ChangeEinSums) -> Change:
     """What the tangent of the operand at a position adds to that of the result."""
     tangent = tangents[einsum.operands[position].tensor]
-    if is_linear_scan(einsum):
-        return scan_of_tangent(einsum, tangent, added)
+    if moves_values(einsum):
+        return same_of_tangent(einsum, tangent, added)
     with _naming(einsum, added.names):
         form = form_of(einsum, added.names)
         return tangent_of_result(form, _in_form(form, einsum, position), tangent, added)

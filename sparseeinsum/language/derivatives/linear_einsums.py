@@ -1,4 +1,8 @@
-"""Derivatives: those of cumulative sums, which are cumulative sums again, in reverse mode from the last index on."""
+"""Derivatives: those of EinSums that move or accumulate values: selections, picks and cumulative sums.
+
+The tangent of the result is the same EinSum of the tangent of the operand. The cotangent of the operand of a cumulative
+sum is the cumulative sum from the last index on.
+"""
 
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.derivatives.changes import Change, ChangeEinSums
@@ -6,10 +10,16 @@ from sparseeinsum.language.derivatives.forms import new_label
 from sparseeinsum.language.eingraph import SELECT, EinSum, Reference
 from sparseeinsum.language.selections import SELECTED
 from sparseeinsum.operators.expressions import AxisBound, Operand
+from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 
 
-def is_linear_scan(einsum: EinSum) -> bool:
+def moves_values(einsum: EinSum) -> bool:
+    """Whether an EinSum selects, picks or sums up the values of its last operand, and is linear in it."""
+    return einsum.aggregate in (SELECT, *PICKS) or is_cumulative_sum(einsum)
+
+
+def is_cumulative_sum(einsum: EinSum) -> bool:
     """Whether an EinSum is a cumulative sum, of an operand without a label twice."""
     if einsum.aggregate not in SCANS or SCANS[einsum.aggregate].aggregate != "sum":
         return False
@@ -17,19 +27,24 @@ def is_linear_scan(einsum: EinSum) -> bool:
     return len(set(operand.labels)) == len(operand.labels)
 
 
-def scan_of_tangent(einsum: EinSum, tangent: Change, einsums: ChangeEinSums) -> Change:
-    """The tangent of a cumulative sum."""
-    (operand,) = einsum.operands
-    (read,) = einsums.stored(tangent.renamed(operand.labels), every_label=True).operands
-    output = _scanned(einsum, read, einsum.output.labels, einsums)
-    return Change(einsum.output.tensor, einsum.output.labels, Operand(0), (output,), (), tangent.is_masked)
+def same_of_tangent(einsum: EinSum, tangent: Change, einsums: ChangeEinSums) -> Change:
+    """The tangent of the result of an EinSum that moves values."""
+    *maps, operand = einsum.operands
+    label_of = dict(zip(tangent.labels, operand.labels, strict=True))
+    held = einsums.tensor_of(tangent)
+    whole = Reference(held.tensor, tuple(label_of[label] for label in held.labels))
+    output = einsum.output
+    read = einsums.add(
+        f"d_{output.tensor}", output.labels, (*maps, whole), einsum.join, einsum.aggregate, along=einsum.along
+    )
+    return Change(output.tensor, output.labels, Operand(0), (read,), (), tangent.is_masked)
 
 
 def scan_of_cotangent(einsum: EinSum, cotangent: Change, einsums: ChangeEinSums) -> Change:
     """The cotangent of the operand of a cumulative sum."""
     assert einsum.along is not None
     (operand,) = einsum.operands
-    (read,) = einsums.stored(cotangent.renamed(einsum.output.labels), every_label=True).operands
+    read = einsums.tensor_of(cotangent.renamed(einsum.output.labels))
     backward = _reversed(read, einsum.along, einsums)
     scanned = _scanned(einsum, backward, backward.labels, einsums)
     result = _reversed(scanned, einsum.along, einsums)
