@@ -58,24 +58,26 @@ class ChangeEinSums:
     floating: set[str]
     einsums: list[EinSum] = field(default_factory=list)
 
-    def total(self, parts: Sequence[Change], name: str | None = None) -> Change:
+    def total(self, parts: Sequence[Change], name: str | None = None, most_operands: int = 1) -> Change:
         """The sum of changes of one tensor; it sums over no label.
 
         Args:
             parts: One change or more, with any labels.
             name: The result that is to have the sum, for every index of the tensor; None if an expression will do.
+            most_operands: The greatest number of operands of such an expression; beyond, an EinSum computes it.
         """
-        if len(parts) == 1:
-            (only,) = parts
-            is_simple = not only.summed and len(set(only.operands)) <= 1
-            return only if is_simple and name is None else self.stored(only, name)
+        total = parts[0] if len(parts) == 1 else self._added(parts)
+        is_simple = not total.summed and len(set(total.operands)) <= most_operands
+        return total if is_simple and name is None else self.stored(total, name)
+
+    def _added(self, parts: Sequence[Change]) -> Change:
+        """The sum of several changes of one tensor."""
         labels = parts[0].labels
         plain = [(self.stored(part) if part.summed else part).renamed(labels) for part in parts]
         operands = tuple(dict.fromkeys(operand for part in plain for operand in part.operands))
         joins = [moved(part.join, part.operands, operands) for part in plain]
         join = joined_in_halves(joins, lambda first, second: simplified(Call("add", (first, second))))
-        added = Change(parts[0].tensor, labels, join, operands, (), any(part.is_masked for part in parts))
-        return self.stored(added, name)
+        return Change(parts[0].tensor, labels, join, operands, (), any(part.is_masked for part in parts))
 
     def tensor_of(self, change: Change) -> Reference:
         """The tensor, with every label, that holds a change; an EinSum computes it unless there is one."""

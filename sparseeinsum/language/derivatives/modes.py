@@ -55,10 +55,12 @@ def reverse_mode(einsums: Sequence[EinSum], of: str, by: Mapping[str, str], name
         result = einsum.output.tensor
         if result not in parts or result not in path:
             continue
-        cotangent = added.total(parts[result], by.get(result))
+        positions = _positions(einsum, path)
+        is_read_once = einsum.aggregate is None and len(positions) == 1
+        cotangent = added.total(parts[result], by.get(result), most_operands=2 if is_read_once else 1)
         if einsum.aggregate == SELECT:  # whose index map does not bound the labels of the result by itself
             cotangent = added.whole(cotangent)
-        for position in _positions(einsum, path):
+        for position in positions:
             part = _of_operand(einsum, position, cotangent, added)
             parts.setdefault(part.tensor, []).append(part)
     results = {einsum.output.tensor for einsum in einsums}
