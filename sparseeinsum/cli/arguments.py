@@ -10,9 +10,9 @@ from sparseeinsum.cli.parsers.installation import (
     add_install,
     add_remove,
 )
+from sparseeinsum.cli.parsers.models import add_load_network, add_load_weights, add_save_weights
 from sparseeinsum.cli.parsers.programs import add_check, add_compile, add_explain, add_iterate, add_run, add_shell
 from sparseeinsum.cli.parsers.tensors import add_drop, add_grant, add_load, add_stats
-from sparseeinsum.cli.parsers.weights import add_load_weights, add_save_weights
 from sparseeinsum.version import __version__
 
 _COMMANDS = (
@@ -28,6 +28,7 @@ _COMMANDS = (
     add_grant,
     add_load_weights,
     add_save_weights,
+    add_load_network,
     add_calibrate,
     add_demo,
     add_compile_kernels,

@@ -16,6 +16,7 @@ from onnx.reference import ReferenceEvaluator
 
 import sparseeinsum as se
 from bench.onnx_networks import convolutional, model, node, perceptron, transformer_block
+from sparseeinsum import cli
 from sparseeinsum.models.networks.onnx_graphs import OF_TYPES
 from sparseeinsum.models.networks.operators.table import OPERATORS
 
@@ -389,6 +390,25 @@ def test_files(db: se.Database, tmp_path: Path) -> None:
         se.read_onnx(tmp_path / "text.onnx")
     with pytest.raises(FileNotFoundError):
         se.read_onnx(tmp_path / "missing.onnx")
+
+
+def test_at_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = perceptron(RANDOM, (4, 3))
+    onnx.save(made, tmp_path / "model.onnx")
+    arguments = ["load-network", str(tmp_path / "model.onnx"), "--database", str(tmp_path / "models.duckdb")]
+    assert cli.main([*arguments, "--sizes", "batch=2"]) == 0
+    assert capsys.readouterr().out == se.read_onnx(made, batch=2).text
+    program = tmp_path / "model.ein"
+    assert cli.main([*arguments, "--sizes", "batch=2", "--output", str(program)]) == 0
+    x = RANDOM.standard_normal((2, 4), np.float32)
+    with se.connect(tmp_path / "models.duckdb") as db:
+        db.tensor("x", x)
+        computed = db.run(se.read_program(program))["y"].to_numpy()
+    (expected,) = ReferenceEvaluator(made).run(None, {"x": x})
+    np.testing.assert_allclose(computed, np.asarray(expected), rtol=1e-5)
+    assert cli.main(arguments) == 1
+    with pytest.raises(SystemExit):
+        cli.main([*arguments, "--sizes", "batch=two"])
 
 
 def test_refused_sizes_and_inputs(db: se.Database) -> None:

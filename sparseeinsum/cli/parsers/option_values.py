@@ -25,6 +25,15 @@ def new_names(text: str) -> dict[str, str]:
     return _pairs(text, "NAME=TENSOR,..., as in 0.weight=W,0.bias=b")
 
 
+def sizes(text: str) -> dict[str, int]:
+    """Parse sizes of axes, such as batch=1,length=8."""
+    form = "AXIS=SIZE,... with whole numbers, as in batch=1"
+    try:
+        return {axis: int(size) for axis, size in _pairs(text, form).items()}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not {form}") from None
+
+
 def _pairs(text: str, form: str) -> dict[str, str]:
     """Parse a list of names with a value each; `form` is for the error."""
     pairs = [pair.partition("=") for pair in names(text)]

@@ -1,9 +1,9 @@
-"""The command line: parsers of the commands that load and save weights of models."""
+"""The command line: parsers of the commands that load and save models."""
 
 from sparseeinsum.cli.parsers.command import TENSORS, Commands, LateFunction, add_command
-from sparseeinsum.cli.parsers.option_values import new_names
+from sparseeinsum.cli.parsers.option_values import new_names, sizes
 
-_WEIGHTS = "sparseeinsum.cli.weights"
+_MODELS = "sparseeinsum.cli.models"
 
 
 def add_load_weights(subparsers: Commands) -> None:
@@ -25,7 +25,7 @@ def add_load_weights(subparsers: Commands) -> None:
         metavar="NAME=TENSOR,...",
         help="the weights to load, and the names of their tensors (default: all, with _ in place of dots)",
     )
-    parser.set_defaults(command=LateFunction(_WEIGHTS, "load_weights"))
+    parser.set_defaults(command=LateFunction(_MODELS, "load_weights"))
 
 
 def add_save_weights(subparsers: Commands) -> None:
@@ -39,4 +39,27 @@ def add_save_weights(subparsers: Commands) -> None:
     parser.add_argument("file", help="the file, whose suffix gives the format: .safetensors, .npz or .pt")
     parser.add_argument("tensors", nargs="*", help="names of tensors; all by default")
     parser.add_argument("-d", "--database", required=True, help=TENSORS)
-    parser.set_defaults(command=LateFunction(_WEIGHTS, "save_weights"))
+    parser.set_defaults(command=LateFunction(_MODELS, "save_weights"))
+
+
+def add_load_network(subparsers: Commands) -> None:
+    """Add the command `load-network`, with its options and help text, to the commands of the parser."""
+    parser = add_command(
+        subparsers,
+        "load-network",
+        "load the weights of a network in the ONNX format, and write its program",
+        "sparseeinsum load-network model.onnx --database models.duckdb --sizes batch=1 --output model.ein",
+    )
+    parser.add_argument("source", help="the file, such as model.onnx")
+    parser.add_argument(
+        "-d", "--database", required=True, help="where to: a DuckDB file, created if missing, or postgresql://..."
+    )
+    parser.add_argument(
+        "--sizes",
+        type=sizes,
+        default={},
+        metavar="AXIS=SIZE,...",
+        help="the sizes of axes that have a name in the file, as in batch=1",
+    )
+    parser.add_argument("-o", "--output", help="where to write the program (default: standard output)")
+    parser.set_defaults(command=LateFunction(_MODELS, "load_network"))
