@@ -97,8 +97,9 @@ class Network:
             if name not in self.inputs:
                 raise DataError(f"the network has no input {name}; it has {', '.join(self.inputs)}")
             given = self.inputs[name]
-            shape = getattr(data, "shape", given.shape)
-            if tuple(shape) != given.shape:
-                wanted = f"the input {name} has the shape {given.shape}, not {tuple(shape)}"
-                raise ShapeError(f"{wanted}; read the network with the sizes of your data")
-            database.tensor(given.tensor, data, shape=given.shape, dtype=given.dtype)
+            try:
+                database.tensor(given.tensor, data, shape=given.shape, dtype=given.dtype)
+            except ShapeError as error:
+                raise ShapeError(
+                    f"{error}; give it that shape, or read the network with the sizes of your data"
+                ) from None
