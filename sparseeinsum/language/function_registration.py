@@ -11,6 +11,7 @@ import numpy as np
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.linear_algebra import MATRIX_AGGREGATES
 from sparseeinsum.language.macros import MACROS
+from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS
 from sparseeinsum.language.syntax import is_name
 from sparseeinsum.operators.aggregates import AGGREGATES
@@ -27,11 +28,17 @@ _PROBES = (1.0, 0.0, 2.0, -1.0)  # arguments with which a function is tried, to 
 _MOST_OPERANDS = 3
 
 
-def register(python: Callable[..., Any]) -> str:
+def register(python: Callable[..., Any], derivatives: Sequence[str] | None = None) -> str:
     """Add a Python function to FUNCTIONS under its own name, which is returned; it replaces an earlier one.
 
+    Args:
+        python: The function.
+        derivatives: Its derivatives, see `ScalarFunction`; None if it has none.
+
     Raises:
-        SemanticsError: The name is taken or not a name, or the parameters of the function are not 1 to 3 plain ones.
+        SemanticsError: The name is taken or not a name, the parameters of the function are not 1 to 3 plain ones, or
+            there are more or fewer derivatives than parameters.
+        ParseError: A derivative has a syntax error, or reads something else than g and the arguments.
     """
     name = getattr(python, "__name__", repr(python))
     if not is_name(name):
@@ -40,16 +47,29 @@ def register(python: Callable[..., Any]) -> str:
     if name in RESERVED or name in USER_AGGREGATES or (earlier is not None and earlier.python is None):
         raise SemanticsError(f"{name} has a meaning in programs already; give the function another name")
     source = computation_key(python)
-    if earlier is not None and earlier.source == source:
+    rules = None if derivatives is None else tuple(derivatives)
+    if earlier is not None and (earlier.source, earlier.derivatives) == (source, rules):
         return name
+    operands = _count_operands(name, python)
+    _check_derivatives(name, operands, rules)
     FUNCTIONS[name] = ScalarFunction(
         name=name,
-        operands=_count_operands(name, python),
+        operands=operands,
+        derivatives=rules,
         numpy=_by_numpy(name, python),
         python=python,
         source=source,
     )
     return name
+
+
+def _check_derivatives(name: str, operands: int, derivatives: tuple[str, ...] | None) -> None:
+    """Refuse derivatives that are too many, too few or no expressions of g, u, v and w."""
+    if derivatives is not None and len(derivatives) != operands:
+        problem = f"{name} has {operands} parameters, but {len(derivatives)} derivatives"
+        raise SemanticsError(f"{problem}; give one for each, such as '2 * g * u' for u^2")
+    for text in derivatives or ():
+        parse_join(text, (*"uvw"[:operands], "g"))
 
 
 def computation_key(python: Callable[..., Any], callers: tuple[object, ...] = ()) -> Hashable:

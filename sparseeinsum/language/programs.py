@@ -10,9 +10,9 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import Program
@@ -176,15 +176,33 @@ def _in_topological_order(results: tuple[NamedTensor, ...]) -> Iterator[NamedTen
         waiting.extend(tensor for tensor in reversed(read) if tensor not in begun)
 
 
-def function(python: Callable[..., Any]) -> Callable[..., Any]:
+@overload
+def function(python: Callable[..., Any], /) -> Callable[..., Any]: ...
+
+
+@overload
+def function(*, derivatives: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+
+
+def function(
+    python: Callable[..., Any] | None = None, /, *, derivatives: Sequence[str] | None = None
+) -> Callable[..., Any]:
     """Register a Python function of numbers as a scalar function of programs, under its own name; a decorator.
 
     The function takes one to three real numbers and computes in float64. numba compiles it when a program that calls it
     is planned; for values that planning needs, Python calls it with numpy's numbers. Called with expressions, it
     returns an expression.
 
+    Args:
+        python: The function.
+        derivatives: For every parameter, what a small change g of it adds to the value, as program text of g and the
+            arguments u, v and w: `@se.function(derivatives=["2 * g * u"])` for a square. Without them, derivatives
+            through the function are refused.
+
     Raises:
-        SemanticsError: The name is taken, or the function has other parameters than one to three plain ones.
+        SemanticsError: The name is taken, the function has other parameters than one to three plain ones, or there
+            are more or fewer derivatives than parameters.
+        ParseError: A derivative is no expression of g and the arguments.
 
     >>> @function
     ... def clip(x, low):
@@ -192,7 +210,14 @@ def function(python: Callable[..., Any]) -> Callable[..., Any]:
     >>> clip(tensor("A")["i"], 0) * 2
     clip(A[i], 0) * 2
     """
-    name = register(python)
+    if python is None:
+        return functools.partial(_registered, derivatives=derivatives)
+    return _registered(python, derivatives)
+
+
+def _registered(python: Callable[..., Any], derivatives: Sequence[str] | None) -> Callable[..., Any]:
+    """The function, which takes expressions, too."""
+    name = register(python, derivatives)
 
     @functools.wraps(python)
     def apply(*operands: Operand) -> Any:  # noqa: ANN401  # what the function returns, or an expression

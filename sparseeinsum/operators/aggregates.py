@@ -62,7 +62,7 @@ _FACTORS = (
 )
 _OTHER_FACTORS = (
     "where(u == 0, where(zeros == 1, g * others, where(zeros == 2, g * (zero - u) * others, 0)), "
-    "where(zeros == 0, g * (others / u), where(zeros == 1, g * (zero * others / u), 0)))"
+    "where(zeros <= 1, g * (where(zeros == 0, others, zero * others) / where(u == 0, 1, u)), 0))"
 )
 
 _RECORDS = (

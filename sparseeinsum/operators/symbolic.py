@@ -234,7 +234,10 @@ SYMBOLIC = (
         operands=2,
         numpy=np.power,
         description="power; int64 has none with a negative exponent",
-        derivatives=("where(v == 0, 0, g * (v * u ^ (v - 1)))", "where(u == 0 and v >= 0, 0, g * (u ^ v * log(u)))"),
+        derivatives=(
+            "where(v == 0, 0, g * (v * u ^ (v - 1)))",
+            "where(u == 0 and v >= 0, 0, g * (u ^ v * log(where(u == 0, 1, u))))",
+        ),
         symbol="^",
         precedence=8,
         real="power",

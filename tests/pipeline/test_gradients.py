@@ -118,6 +118,32 @@ def test_refused_texts(text: str, message: str | None) -> None:
         se.program(text)
 
 
+def test_functions_of_users(db: se.Database) -> None:
+    @se.function
+    def without_derivative(x: float) -> float:
+        return x * x
+
+    @se.function(derivatives=["g * v * exp(u)", "g * exp(u)"])
+    def scaled_exp(x: float, y: float) -> float:
+        return float(np.exp(x) * y)
+
+    with pytest.raises(se.SemanticsError, match="the function without_derivative has no derivative; register it with"):
+        se.gradient("loss[] = sum(without_derivative(X[i]))", of="loss", by="X")
+    text = "loss[] = sum(scaled_exp(X[i], 2 * X[i]))"
+    array = np.array([0.5, -1.0])
+    db.tensor("X", array)
+    expected = numeric_gradient(se.program(text), "loss", "X", {"X": array})
+    np.testing.assert_allclose(db.run(se.gradient(text, of="loss", by="X"))["d_X"].to_numpy(), expected, rtol=1e-6)
+    with pytest.raises(se.SemanticsError, match="has 1 parameters, but 2 derivatives"):
+        se.function(derivatives=["g", "g"])(of_one_number)
+    with pytest.raises(se.ParseError, match="there is no operand w"):
+        se.function(derivatives=["g * w"])(of_one_number)
+
+
+def of_one_number(x: float) -> float:
+    return x
+
+
 def test_refused_names() -> None:
     program = se.gradient("loss[] = sum(X[i] ^ 3)", of="loss", by="X")
     with pytest.raises(se.SemanticsError, match="the program has d_X already; name the derivative"):

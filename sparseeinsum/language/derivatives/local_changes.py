@@ -84,6 +84,9 @@ def _change(form: Form, position: int, change: Change, einsums: ChangeEinSums) -
     given = _shifted(einsums.as_floating(change.join, change.operands), len(form.operands) + 1)
     term = change_of(form.join, position, given)
     assert term is not None, "only operands that matter are asked for"
+    if change.is_masked and not isinstance(given, Literal) and _may_be_infinite(term):
+        is_undefined = Call("and", (Call("eq", (given, Literal(0))), Call("ne", (term, term))))
+        term = Call("where", (is_undefined, Literal(0), term))
     if form.aggregate is None:
         join = _reusing(term, form.join, result)
     else:
@@ -96,9 +99,6 @@ def _change(form: Form, position: int, change: Change, einsums: ChangeEinSums) -
         names = ("u", "v", *(name for name, _, _ in record.counts), CHANGE)
         join = substituted(read_rule(record.derivative, names), values)
         operands += counts
-    if change.is_masked and not isinstance(given, Literal) and _may_be_infinite(join):
-        is_undefined = Call("and", (Call("eq", (given, Literal(0))), Call("ne", (join, join))))
-        join = Call("where", (is_undefined, Literal(0), join))
     return operands, join
 
 
@@ -130,12 +130,21 @@ def _reusing(expression: Scalar, computed: Scalar, result: Scalar) -> Scalar:
 
 
 def _may_be_infinite(expression: Scalar) -> bool:
-    """Whether a function in an expression may give infinity or NaN for finite numbers, such as 1 / 0."""
-    return any(_has_pole(name) for name in functions_of(expression))
+    """Whether a function in an expression may give infinity or NaN for small numbers, as 1 / u does, but u / 2 not."""
+    if not isinstance(expression, Call):
+        return False
+    record = FUNCTIONS[expression.function]
+    ranges = [_range_of(argument) for argument in expression.arguments]
+    has_pole = record.range is None or not record.range(*ranges).is_finite
+    return has_pole or any(map(_may_be_infinite, expression.arguments))
 
 
-def _has_pole(function: str) -> bool:
-    record = FUNCTIONS[function]
-    if record.range is None:
-        return True
-    return not record.range(*[Range(-1.0, 1.0)] * record.operands).is_finite
+def _range_of(argument: Scalar) -> Range:
+    """The range of a number or a bound; of anything else, that of small numbers."""
+    match argument:
+        case Literal(value) if not isinstance(value, complex):
+            return Range(float(value), float(value))
+        case AxisBound():
+            return Range(1.0, 2.0)
+        case _:
+            return Range(-1.0, 1.0)
