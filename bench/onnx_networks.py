@@ -1,7 +1,7 @@
 """Makes small networks in the ONNX format: a perceptron, a convolutional network, and a block of a transformer."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 _OPSET, _FORMAT = 20, 10
 
-Shapes = dict[str, Sequence[int | str]]
+Shapes = Mapping[str, Sequence[int | str | None]]  # by name; None for an axis without a size and a name
 
 
 def model(

@@ -429,6 +429,10 @@ def test_refused_sizes_and_inputs(db: se.Database) -> None:
         se.read_onnx(made)
     with pytest.raises(se.SemanticsError, match="no axis of an input has the name rows"):
         se.read_onnx(made, batch=2, rows=3)
+    unnamed = model([node("Relu", "first.x", "y")], {"first.x": [None, 3]}, ["y"], {})
+    with pytest.raises(se.SemanticsError, match="give one, as in first_x_0=1"):
+        se.read_onnx(unnamed)
+    assert se.read_onnx(unnamed, first_x_0=2).inputs["first.x"] == se.NetworkInput("first_x", (2, 3), "float32")
     network = se.read_onnx(made, batch=2)
     with pytest.raises(se.ShapeError, match=r"shape \(3, 4\); give it that shape, or read the network with the sizes"):
         network.load_inputs(db, {"x": np.ones((3, 4))})

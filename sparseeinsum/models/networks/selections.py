@@ -1,5 +1,6 @@
 """Models: sparse tensors of truth values that select elements where an index is no sum of labels."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,6 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+def content_of(array: NDArray[Any]) -> tuple[object, ...]:
+    """What arrays of the same shape, dtype and numbers have in common, in a few bytes."""
+    return (array.shape, array.dtype.str, hashlib.blake2b(array.tobytes()).digest())
 
 
 @dataclass(frozen=True, eq=False)  # no slots: the key is cached
@@ -22,9 +28,9 @@ class Selection:
     shape: tuple[int, ...]
 
     @cached_property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[object, ...]:
         """What equal selections have in common."""
-        return (self.shape, self.coordinates.tobytes())
+        return (self.shape, content_of(self.coordinates))
 
     @property
     def values(self) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.models.networks.selections import Selection
+from sparseeinsum.models.networks.selections import Selection, content_of
 from sparseeinsum.models.networks.statements import Aggregation, Statement, write_statement
 from sparseeinsum.models.networks.terms import Apply, Literal, Ones, Read, Term, labels_of, plain, tensors_of
 from sparseeinsum.models.networks.values import (
@@ -57,7 +57,7 @@ class Writer:
         if numbers.size == 1 and numbers.reshape(()) == numbers.reshape(()):
             return Value(tuple(axes), Literal(numbers.item()), kind)
         squeezed = numbers.squeeze()
-        tensor = self.named(name, (squeezed.shape, squeezed.dtype.str, squeezed.tobytes()), squeezed)
+        tensor = self.named(name, content_of(squeezed), squeezed)
         return Value(tuple(axes), read(tensor, [factor for axis in axes for factor in axis]), kind)
 
     def stored(self, value: Value) -> Value:
@@ -102,7 +102,7 @@ class Writer:
                 array = self.gathered(term, factors)
                 if not labels:
                     return Literal(array.item())
-                name = self.named(tensor, (array.shape, array.dtype.str, array.tobytes()), array)
+                name = self.named(tensor, content_of(array), array)
                 return read(name, factors)
             case _:
                 return term
