@@ -37,6 +37,12 @@ class CoordinateMatrix:
     values: NDArray[np.float64]
     shape: tuple[int, int]
 
+    def to_dense(self) -> NDArray[np.float64]:
+        """The matrix as an array, 0 where it has no entry."""
+        array = np.zeros(self.shape)
+        array[tuple(self.coordinates)] = self.values
+        return array
+
 
 @dataclass(frozen=True, slots=True)
 class FeaturedGraph:
@@ -147,7 +153,7 @@ def gcn_tensors(
 def gcn_by_numpy(tensors: Mapping[str, CoordinateMatrix | NDArray[np.float64]]) -> NDArray[np.float64]:
     """GCN on dense arrays of numpy; it multiplies by the weights before it aggregates neighbours."""
     dense = {
-        name: _dense(tensor) if isinstance(tensor, CoordinateMatrix) else tensor for name, tensor in tensors.items()
+        name: tensor.to_dense() if isinstance(tensor, CoordinateMatrix) else tensor for name, tensor in tensors.items()
     }
     scale = np.diagonal(dense["D"])
     normalised = scale[:, None] * dense["A"] * scale
@@ -158,9 +164,3 @@ def gcn_by_numpy(tensors: Mapping[str, CoordinateMatrix | NDArray[np.float64]]) 
 def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 / (1 + exp(-x))."""
     return np.asarray(1 / (1 + np.exp(-x)))
-
-
-def _dense(entries: CoordinateMatrix) -> NDArray[np.float64]:
-    array = np.zeros(entries.shape)
-    array[tuple(entries.coordinates)] = entries.values
-    return array

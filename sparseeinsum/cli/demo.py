@@ -22,6 +22,8 @@ from sparseeinsum.api.graphs import (
     read_graph,
 )
 from sparseeinsum.cli.output import print_table, status_console
+from sparseeinsum.cli.training_demo import train
+from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.errors import PackageError
 from sparseeinsum.extras import imported
 
@@ -32,7 +34,15 @@ _TOLERANCE = 1e-9
 
 
 def demo(arguments: argparse.Namespace) -> None:
-    """Load a graph, run a two-layer GCN in the database, check it, and compare its plan with the two extreme plans."""
+    """Load a graph, run a two-layer GCN in the database, check it, and compare its plan with the two extreme plans.
+
+    With `--train`, train one instead.
+    """
+    if arguments.train:
+        train(arguments)
+        return
+    if arguments.html is not None:
+        raise UsageError("--html is for the curves of --train; leave it out, or give --train")
     graph = read_graph(Path(arguments.data)) if arguments.data else citation_graph(name="generated citation network")
     print("A graph convolutional network inside DuckDB")
     print(graph.summary)

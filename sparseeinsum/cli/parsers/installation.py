@@ -37,6 +37,9 @@ def add_demo(subparsers: Commands) -> None:
     )
     parser.add_argument("--data", help="graph to run on, an .npz file; by default a generated citation network")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each plan; the median is shown (default 3)")
+    parser.add_argument("--train", action="store_true", help="train a graph network instead, and plot its loss")
+    parser.add_argument("--steps", type=int, default=60, help="steps of --train (default 60)")
+    parser.add_argument("--html", metavar="FILE", help="with --train: write an HTML page with the curves, too")
     parser.set_defaults(command=LateFunction(_DEMO, "demo"))
 
 

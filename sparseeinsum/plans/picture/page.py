@@ -23,6 +23,11 @@ def write_page(explanation: Explanation) -> str:
     """An HTML document with the drawing, the tables and the SQL of a plan, which needs no other files."""
     title = f"Plan of {', '.join(explanation.plan.decomposed.graph.outputs)}"
     body = "\n".join(_sections(explanation, title))
+    return html_document(title, body)
+
+
+def html_document(title: str, body: str) -> str:
+    """An HTML document in the style of these pages; the title is text, and the body is HTML."""
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
