@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
     from sparseeinsum.language.programs import function, program, read_program, tensor
     from sparseeinsum.language.python_expressions import NamedTensor, TensorExpression, bound, index, ones, where
+    from sparseeinsum.language.python_random_numbers import bernoulli, normal, uniform
     from sparseeinsum.models.networks.model import Network, NetworkInput
     from sparseeinsum.models.networks.onnx_files import read_onnx
     from sparseeinsum.plans.partitioned_program import PartitionedProgram
@@ -74,6 +75,7 @@ _MODULES = {
     "language.eingraph": ("Program",),
     "language.derivatives.programs": ("gradient", "jvp"),
     "language.python_expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
+    "language.python_random_numbers": ("bernoulli", "normal", "uniform"),
     "language.matrices": ("Matrix", "matrix", "scalar", "vector"),
     "language.aggregate_registration": ("aggregate",),
     "models.networks.model": ("Network", "NetworkInput"),
@@ -131,6 +133,7 @@ __all__ = [
     "TensorResult",
     "__version__",
     "aggregate",
+    "bernoulli",
     "bound",
     "connect",
     "contract",
@@ -143,6 +146,7 @@ __all__ = [
     "index",
     "jvp",
     "matrix",
+    "normal",
     "ones",
     "partition",
     "program",
@@ -153,6 +157,7 @@ __all__ = [
     "tensor",
     "tensordot",
     "transpose",
+    "uniform",
     "vector",
     "where",
 ]

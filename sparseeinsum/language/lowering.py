@@ -93,7 +93,7 @@ def lower(
     labelled = with_labels(computing, source, _with_step(shapes) if states else shapes, report)
     assignments = [statement for statement in labelled if isinstance(statement, Assignment)]
     names = ProgramNames(source, labelled, parameters, report)
-    if not assignments:
+    if not any(isinstance(statement, Assignment) for statement in others):
         problem = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
         report(NOWHERE.error(problem, source))
     einsums: list[EinSum] = []

@@ -88,6 +88,7 @@ MAPS = {
         "atan({u})",
         "asin({u} / (abs({u}) + 1))",
         "sinh({u} / 4)",
+        "normal_quantile(sigmoid({u}) / 2 + 0.25)",
         "erf({u})",
     ),
     "i": (
@@ -103,6 +104,8 @@ MAPS = {
         "cos({u})",
         "{u} >= 1",
         "1.5 * {u}",
+        "uniform(3, {u}, 4)",
+        "threefry({u}, 5)",
     ),
     "b": ("{u}", "not {u}", "{u} or false", "where({u}, 2, 3)", "{u} * 2.5"),
     "c": ("{u}", "-{u}", "conj({u})", "abs({u})", "{u} * 2 + 1", "{u} ^ 2", "{u} != 0", "relu(abs({u}) - 0.5)"),

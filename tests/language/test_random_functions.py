@@ -98,6 +98,23 @@ def test_keys_may_be_parameters_and_values_of_tensors(shared_db: se.Database) ->
     assert result[0] == result[2]
 
 
+def test_python_expressions_draw_the_same(shared_db: se.Database) -> None:
+    shared_db.tensor("P", np.random.default_rng(0).random((3, 2)))
+    program = se.program({
+        "U": se.uniform(7, se.index("i", 3))["i"],
+        "N": (se.tensor("P")["i", "j"] + se.normal(7, "i", "j"))["i", "j"],
+        "B": se.bernoulli(se.tensor("P")["i", "j"], 7, "j", "i")["j", "i"],
+    })  # fmt: skip
+    text = """
+        U[i] = uniform(7, i: 3)
+        N[i, j] = P[i, j] + normal(7, i, j)
+        B[j, i] = bernoulli(P[i, j], 7, j, i)
+    """
+    drawn, expected = shared_db.run(program), shared_db.run(text)
+    for name in ("U", "N", "B"):
+        np.testing.assert_array_equal(drawn[name].to_numpy(), expected[name].to_numpy())
+
+
 def test_a_key_of_sums_of_values(shared_db: se.Database) -> None:
     shared_db.tensor("M", np.array([[1, 2], [3, 4]]))
     result = shared_db.run("Y[i] = uniform(1, sum[j](M[i, j])) + max[k](uniform(2, i, k: 3))")["Y"].to_numpy()
