@@ -1,11 +1,16 @@
 """Derivatives of programs are those of finite differences; at kinks they are torch's."""
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from finite_differences import numeric_gradient, numeric_tangent
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
+from program_cases import Case
+from random_programs import cases
 
 import sparseeinsum as se
 from sparseeinsum.language.scalar import write
@@ -150,3 +155,38 @@ PROGRAMS = [
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_programs(text: str) -> None:
     check(text, "X", {"X": random(3, 3), "Y": random(4, 4)[:3, :3]})
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@given(cases("float64", "dp"), st.integers(0, 2**31))
+def test_modes_agree(case: Case, seed: int) -> None:
+    """The gradient of a random program times a vector is its tangent along the vector, also at kinks."""
+    inputs = {name: np.where(np.isfinite(array), array, 0.7) for name, array in case.inputs.items()}
+    program = se.program(case.text)
+    values = evaluate_program(program, inputs)
+    last = program.einsums[-1].output
+    assume(values[last.tensor].dtype == np.float64 and np.isfinite(values[last.tensor]).all())
+    rng = np.random.default_rng(seed)
+    inputs |= {"Weights": rng.uniform(-1, 1, values[last.tensor].shape), "V": rng.uniform(-1, 1, inputs["A"].shape)}
+    product = f"{last.tensor}[{', '.join(last.labels)}] * Weights[{', '.join(last.labels)}]"
+    loss = f"{case.text}\nloss[] = {f'sum({product})' if last.labels else product}"
+    try:
+        gradient = evaluate_program(se.gradient(loss, of="loss", by="A"), inputs)["d_A"]
+        tangent = evaluate_program(se.jvp(loss, of="loss", by={"A": "V"}), inputs)["d_loss"]
+    except se.SemanticsError as error:
+        assert re.search("no derivative|does not depend", str(error))
+        return
+    assume(np.isfinite(gradient).all() and np.abs(gradient).max(initial=0) < 1e6)
+    np.testing.assert_allclose((gradient * inputs["V"]).sum(), tangent, rtol=1e-7, atol=1e-7)
+
+
+def test_gradients_of_gradients() -> None:
+    text = """
+        loss[] = sum(exp(X[i] * Y[i]) * X[j])
+        slope[] = sum(gradient(loss, X)[i] ^ 2)
+        G[i] = gradient(slope, X)[i]
+    """
+    inputs = {"X": random(4), "Y": random(5)[:4]}
+    program = se.program(text)
+    expected = numeric_gradient(program, "slope", "X", inputs)
+    np.testing.assert_allclose(evaluate_program(program, inputs)["G"], expected, rtol=1e-6)
