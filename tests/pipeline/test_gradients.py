@@ -140,6 +140,19 @@ def test_functions_of_users(db: se.Database) -> None:
         se.function(derivatives=["g * w"])(of_one_number)
 
 
+def test_gradients_at_entries(db: se.Database) -> None:
+    arrays = tensors(40)
+    for name, array in arrays.items():
+        db.tensor(name, array)
+    everywhere = numeric_gradient(se.program(GCN), "loss", "A", arrays)
+    program = se.gradient(GCN, of="loss", by=["A", "W1"], entries=["A"])
+    results = db.run(program)
+    np.testing.assert_allclose(results["d_A"].to_numpy(), everywhere * (arrays["A"] != 0), rtol=1e-6, atol=1e-9)
+    for entries in (["X"], ["H"]):
+        with pytest.raises(se.SemanticsError, match="the gradient"):
+            se.gradient(GCN, of="loss", by=["A", *entries][: 1 + (entries == ["H"])], entries=entries)
+
+
 def of_one_number(x: float) -> float:
     return x
 

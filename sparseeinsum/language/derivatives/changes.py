@@ -168,6 +168,13 @@ class ChangeEinSums:
                 return False
 
 
+def at_entries(change: Change) -> Change:
+    """The change where its tensor is not 0; elsewhere 0."""
+    operands = (*change.operands, Reference(change.tensor, change.labels))
+    has_entry = Call("ne", (Operand(len(operands) - 1), Literal(0)))
+    return replace(change, join=Call("mul", (change.join, has_entry)), operands=operands)
+
+
 def moved(join: Scalar, operands: Sequence[Reference], to: Sequence[Reference]) -> Scalar:
     """An expression of `operands` as one of the operands `to`, among which they are."""
     match join:

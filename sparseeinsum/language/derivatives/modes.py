@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.derivatives.changes import Change, ChangeEinSums
+from sparseeinsum.language.derivatives.changes import Change, ChangeEinSums, at_entries
 from sparseeinsum.language.derivatives.forms import Form, form_of
 from sparseeinsum.language.derivatives.linear_einsums import (
     is_cumulative_sum,
@@ -34,7 +34,13 @@ class Derivatives:
     differentiated: tuple[str, ...]
 
 
-def reverse_mode(einsums: Sequence[EinSum], of: str, by: Mapping[str, str], names: ProgramNames) -> Derivatives:
+def reverse_mode(
+    einsums: Sequence[EinSum],
+    of: str,
+    by: Mapping[str, str],
+    names: ProgramNames,
+    entries: Set[str] = frozenset(),
+) -> Derivatives:
     """The gradient of a scalar by some tensors.
 
     Args:
@@ -42,11 +48,13 @@ def reverse_mode(einsums: Sequence[EinSum], of: str, by: Mapping[str, str], name
         of: The scalar, a result.
         by: The names of gradients, by the tensors that they are by.
         names: The names of the program; those of EinSums and generated tensors are added.
+        entries: Inputs among `by` whose gradients are wanted only where they are not 0.
 
     Raises:
         SemanticsError: The result is no scalar, does not depend on a tensor, or an operation has no derivative.
     """
     _check_scalar(einsums, of)
+    _check_entries(einsums, by, entries)
     names.take(by.values())
     path = _between(einsums, frozenset(by), of)
     added = ChangeEinSums(names, set(path))
@@ -68,7 +76,8 @@ def reverse_mode(einsums: Sequence[EinSum], of: str, by: Mapping[str, str], name
         if tensor not in parts:
             raise SemanticsError(_independent(of, tensor))
         if tensor not in results:
-            added.total(parts[tensor], name)
+            wanted = map(at_entries, parts[tensor]) if tensor in entries else parts[tensor]
+            added.total(list(wanted), name)
     return Derivatives(tuple(added.einsums), tuple(sorted(path)))
 
 
@@ -182,6 +191,18 @@ def _check_scalar(einsums: Sequence[EinSum], of: str) -> None:
         labels = ", ".join(producer.output.labels)
         hint = f"aggregate it, as in loss[] = sum({of}[{labels}]), or use se.jvp"
         raise SemanticsError(f"{of}[{labels}] is no scalar, so it has no gradient; {hint}")
+
+
+def _check_entries(einsums: Sequence[EinSum], by: Mapping[str, str], entries: Set[str]) -> None:
+    """Refuse entries of tensors that are no inputs or by which no gradient is taken."""
+    for tensor in sorted(entries - by.keys()):
+        raise SemanticsError(
+            f"the gradient is asked for at the entries of {tensor}, but not by {tensor}; add it to `by`"
+        )
+    for einsum in einsums:
+        if einsum.output.tensor in entries:
+            problem = f"the gradient by {einsum.output.tensor} is asked for at its entries alone, but it is a result"
+            raise SemanticsError(f"{problem}; only inputs can be asked for so")
 
 
 def _independent(of: str, by: str) -> str:

@@ -12,7 +12,13 @@ from sparseeinsum.tracebacks import one_frame
 
 
 @one_frame
-def gradient(program: Program | str, /, of: str, by: str | Iterable[str] | Mapping[str, str]) -> Program:
+def gradient(
+    program: Program | str,
+    /,
+    of: str,
+    by: str | Iterable[str] | Mapping[str, str],
+    entries: Iterable[str] = (),
+) -> Program:
     """The program with the gradient of a scalar result, by reverse mode.
 
     It computes the outputs of the program, the scalar, and for every tensor in `by` the tensor of partial derivatives:
@@ -27,6 +33,8 @@ def gradient(program: Program | str, /, of: str, by: str | Iterable[str] | Mappi
         program: The program, or its text.
         of: The name of the scalar.
         by: The names of tensors: inputs or results, of floating point; or a mapping from them to the names of results.
+        entries: Names of inputs in `by` whose gradients are wanted only where they are not 0, and are 0 elsewhere. So
+            the gradient by a sparse tensor is as sparse, and only its entries are computed.
 
     Raises:
         SemanticsError: The result is no scalar, does not depend on a tensor, an operation has no derivative, or a name
@@ -35,7 +43,8 @@ def gradient(program: Program | str, /, of: str, by: str | Iterable[str] | Mappi
     before = lower_text(program) if isinstance(program, str) else program
     named = _named(before, by)
     names = names_of_program(before)
-    return _with_derivatives(before, reverse_mode(before.einsums, of, named, names), (of, *named.values()), names)
+    derivatives = reverse_mode(before.einsums, of, named, names, frozenset(entries))
+    return _with_derivatives(before, derivatives, (of, *named.values()), names)
 
 
 @one_frame
