@@ -172,11 +172,11 @@ class _AssignmentLowering:
 
     def _without_aggregates(self, expression: FunctionCall, outside: frozenset[str]) -> FunctionCall:
         """The call with intermediates in place of aggregates in its arguments."""
-        arguments = []
-        for position, argument in enumerate(expression.arguments):
-            others = (*expression.arguments[:position], *expression.arguments[position + 1 :])
-            around = outside.union(*map(labels_of, others))
-            arguments.append(self._replace_aggregates(argument, around))
+        arguments = list(expression.arguments)
+        for position, argument in enumerate(arguments):
+            if isinstance(argument, FunctionCall):
+                others = (*expression.arguments[:position], *expression.arguments[position + 1 :])
+                arguments[position] = self._replace_aggregates(argument, outside.union(*map(labels_of, others)))
         return replace(expression, arguments=tuple(arguments))
 
     def _name_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> TensorReference:

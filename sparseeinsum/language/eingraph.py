@@ -73,7 +73,8 @@ class EinSum:
             assert (self.state is None) == (USER_AGGREGATES[self.aggregate].numbers == 1)
             assert self.state in (None, *self.output.labels[-1:])
         elif self.along is None:
-            assert self.aggregate in {*AGGREGATES, SELECT} if self.aggregated else self.aggregate is None
+            is_known = self.aggregate == SELECT or self.aggregate in AGGREGATES
+            assert is_known if self.aggregated else self.aggregate is None
         else:
             assert self.join == Operand(0)
             assert self.aggregated == (() if self.aggregate in SCANS else (self.along,))
@@ -87,7 +88,7 @@ class EinSum:
     @property
     def aggregated(self) -> tuple[str, ...]:
         """The labels that the output lacks, which the aggregate removes."""
-        return tuple(label for label in self.labels if label not in self.output.labels)
+        return tuple([label for label in self.labels if label not in self.output.labels])
 
     @property
     def base_aggregate(self) -> str | None:
@@ -99,7 +100,7 @@ class EinSum:
     @property
     def is_rewritable(self) -> bool:
         """Whether rewrites may apply: scans, picks and users' aggregates are computed as they are written."""
-        return self.along is None and self.aggregate not in {*USER_AGGREGATES, SELECT}
+        return self.along is None and self.aggregate != SELECT and self.aggregate not in USER_AGGREGATES
 
     @property
     def demoted_labels(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Language: parses program text to trees of lark, whose nodes are the rules of grammar.lark."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from lark import Lark, Token, Tree, UnexpectedInput
 
@@ -22,7 +22,7 @@ def parse_tree(source: SourceText, report: Report) -> Tree[Token]:
     text = source.text
     while True:
         try:
-            return _parser().parse(text, start="start")
+            return _tree(text)
         except UnexpectedInput as unexpected:
             error = explain_syntax_error(unexpected, source)
             report(error)
@@ -30,6 +30,12 @@ def parse_tree(source: SourceText, report: Report) -> Tree[Token]:
             if remaining == text:
                 return Tree("start", [])
             text = remaining
+
+
+@lru_cache(maxsize=32)  # loops run the same text many times
+def _tree(text: str) -> Tree[Token]:
+    """The parse tree of a program, which nobody changes."""
+    return _parser().parse(text, start="start")
 
 
 def expression_tree(source: SourceText) -> Tree[Token]:

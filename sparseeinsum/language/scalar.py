@@ -160,6 +160,7 @@ def _is_negative(value: float) -> bool:
     return math.copysign(1, value) < 0
 
 
+@lru_cache(maxsize=4096)  # as `_evaluated_dtype`
 def operands_of(expression: Scalar) -> frozenset[int]:
     """The positions of the operands that an expression uses."""
     match expression:
@@ -193,6 +194,7 @@ def gives_infinity(expression: Scalar) -> bool:
             return False
 
 
+@lru_cache(maxsize=4096)
 def functions_of(expression: Scalar) -> frozenset[str]:
     """The names of the functions and operators that an expression calls."""
     if not isinstance(expression, Call):

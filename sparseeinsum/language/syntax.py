@@ -304,7 +304,7 @@ def is_aggregate(call: FunctionCall) -> bool:
 
 def lowercase_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     """The labels in lower case."""
-    return tuple(label.lower() for label in labels)
+    return tuple([label.lower() for label in labels])
 
 
 def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:

@@ -80,7 +80,7 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """The bounds of all axes, in order."""
-        return tuple(axis.bound for axis in self.axes)
+        return tuple([axis.bound for axis in self.axes])
 
     @property
     def axes_text(self) -> str:

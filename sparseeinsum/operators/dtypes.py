@@ -44,6 +44,8 @@ def as_number(value: object, dtype: str) -> Number:
     Raises:
         SemanticsError: `value` is no number, or the dtype has no such number.
     """
+    if dtype == "float64" and type(value) is float:
+        return value
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise SemanticsError(f"{value!r} is no number")
     python_value = value.item() if isinstance(value, np.generic) else value
@@ -64,4 +66,5 @@ def as_number(value: object, dtype: str) -> Number:
 
 def result_dtype(dtypes: Sequence[str]) -> str:
     """The dtype of an operation on values of all of these dtypes, by numpy's rules."""
-    return str(np.result_type(*dict.fromkeys(dtypes)))
+    distinct = tuple(dict.fromkeys(dtypes))
+    return distinct[0] if len(distinct) == 1 else str(np.result_type(*distinct))

@@ -1,7 +1,7 @@
 """Operators: scalar expressions: functions, by name, of operands and numbers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sparseeinsum.operators.dtypes import Number
@@ -51,6 +51,17 @@ class Call:
 
     function: str
     arguments: tuple["Scalar", ...]
+    _hash: int = field(init=False, repr=False, compare=False)  # of the whole expression, which caches ask for often
+
+    def __post_init__(self) -> None:
+        """Hash the expression once."""
+        object.__setattr__(self, "_hash", hash((self.function, self.arguments)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type["Call"], tuple[object, ...]]:
+        return Call, (self.function, self.arguments)  # hashes of texts differ from process to process
 
 
 Scalar = Operand | Literal | Bound | AxisBound | Call

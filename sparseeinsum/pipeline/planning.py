@@ -148,8 +148,10 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
 def _rewritten(bound: EinGraph, data: ProgramData, engine: Engine, options: PlanOptions) -> RewrittenGraph:
     """EinSums of one or two operands in a cheap order on this engine."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    price = partial(least_seconds, constants=constants_for(engine.constants_name))
-    cost = CostPredictor(price, 0.0 if options.searches_all else LEAST_SECONDS)
+    constants = constants_for(engine.constants_name)
+    price = partial(least_seconds, constants=constants)
+    least = 0.0 if options.searches_all else LEAST_SECONDS
+    cost = CostPredictor(price, least, constants.fixed_seconds_per_operator)
     rewriting = RewritingOptions(options.rewrite, options.pin, data.successors, frozenset(data.index_maps))
     return rewrite_graph(bound, annotator, cost, rewriting)
 

@@ -120,7 +120,9 @@ class _Sources:
     def rewritten(self, rewrite: bool) -> RewrittenGraph:
         """EinSums of one or two operands; if `rewrite`, equal formulas and other orders may compute several at once."""
         annotator = GraphAnnotator.for_inputs(self.bound.tensors, self.statistics, self.values)
-        cost = CostPredictor(partial(least_seconds, constants=constants_for(_ENGINE)))
+        constants = constants_for(_ENGINE)
+        price = partial(least_seconds, constants=constants)
+        cost = CostPredictor(price, seconds_to_start=constants.fixed_seconds_per_operator)
         rewritten = rewrite_graph(self.bound, annotator, cost, RewritingOptions(rewrite))
         return replace(rewritten, graph=merge_common_subexpressions(rewritten.graph, {}))
 

@@ -33,10 +33,12 @@ class CostPredictor:
     Attributes:
         price: Predicts the seconds of EinSums.
         least_seconds: For EinSums that are predicted to take less together, no cheaper ones are looked for.
+        seconds_to_start: The predicted seconds of an EinSum however little it computes.
     """
 
     price: PriceFunction
     least_seconds: float = LEAST_SECONDS
+    seconds_to_start: float = 0.0
     # By the identity of the annotations, which the items keep alive, and by whether the result is read once.
     _prices: dict[tuple[int, bool], tuple[AnnotatedEinSum, float]] = field(default_factory=dict, init=False, repr=False)
 
@@ -59,9 +61,14 @@ class CostPredictor:
                 self._prices[keys[name]] = annotated.annotated[name], einsum_seconds
         return {name: self._prices[key][1] for name, key in keys.items()}
 
-    def is_worth_replacing(self, annotated: AnnotatedGraph) -> bool:
-        """Whether EinSums are predicted to take so long that it pays to look for cheaper ones."""
-        return self.seconds(annotated) >= self.least_seconds
+    def is_worth_replacing(self, annotated: AnnotatedGraph, remaining: int = 0) -> bool:
+        """Whether EinSums are predicted to take so long that it pays to look for cheaper ones.
+
+        Args:
+            annotated: The EinSums.
+            remaining: How many EinSums there are at least in their place, which take time to start.
+        """
+        return self.seconds(annotated) - remaining * self.seconds_to_start >= self.least_seconds
 
 
 def annotated_subgraph(einsums: Iterable[EinSum], annotated: GraphAnnotator | AnnotatedGraph) -> AnnotatedGraph:

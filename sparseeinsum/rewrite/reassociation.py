@@ -128,7 +128,7 @@ def _is_cheaper(product: EinSum, written: Sequence[EinSum], binary: AnnotatedGra
     """Whether `product`, split anew, is joined in another order than `written` and is predicted to be cheaper."""
     graph = EinGraph(binary.graph.tensors, (product,), (product.output.tensor,))
     before = annotated_subgraph(written, binary)
-    if not cost.is_worth_replacing(before):
+    if not cost.is_worth_replacing(before, remaining=len(product.operands) - 1):
         return False
     reassociated = binarise(graph, binary.annotator_for({operand.tensor for operand in product.operands}))
     if _join_order(reassociated.graph.einsums) == _join_order(written):
