@@ -90,7 +90,8 @@ def _load_columns(
     is_final = not layout.sum_duplicates and not order_columns and columns.stored_decomposition == columns.decomposition
     registering = nullcontext() if is_final else engine.registered(columns.table, _INCOMING)
     with registering as incoming:
-        table = claim_table(engine, columns.tensor.name)
+        catalogue = Catalogue(engine)
+        table = claim_table(engine, catalogue, columns.tensor.name)
         stored = stored_tensor(columns.tensor, columns.stored_decomposition, table.sql(engine.dialect_name))
         if is_final:
             change = engine.load_table(table, columns.table, distribution)
@@ -103,7 +104,7 @@ def _load_columns(
             check_duplicates(engine, source)
         if not is_final:
             write_table(engine, source, layout, table)
-        Catalogue(engine).add(stored)
+        catalogue.add(stored)
     return stored
 
 
@@ -129,7 +130,8 @@ def _load_stream(
 ) -> StoredTensor:
     """Copy batches into a temporary table first: how they are stored is known only after all of them were read."""
     with engine.transaction():
-        table = claim_table(engine, stream.name)
+        catalogue = Catalogue(engine)
+        table = claim_table(engine, catalogue, stream.name)
         with _incoming(engine, stream) as incoming:
             dictionaries = Dictionaries(engine).for_columns(stream.name, incoming, stream.columns)
             tensor = stream.tensor(dictionaries)
@@ -138,7 +140,9 @@ def _load_stream(
             layout = _layout(tensor, promoted, sum_duplicates, order, stream.ascends)
             distribution = choose_distribution(tensor, layout.decomposition, distribute, None, engine)
             layout = replace(layout, distribution=distribution)
-            return _store_entries(engine, source, layout, table, may_have_duplicates=not stream.ascends)
+            stored = _store_entries(engine, source, layout, table, may_have_duplicates=not stream.ascends)
+        catalogue.add(stored)
+    return stored
 
 
 @contextmanager
@@ -177,11 +181,14 @@ def _load_rows(
         if value is not None:
             check_values(engine, rows, described.column_types[-1])
         check_entries(rows, engine)
-        table = claim_table(engine, name)  # after the copy, because it may drop the table that the rows come from
+        catalogue = Catalogue(engine)
+        # After the copy, because it may drop the table that the rows come from.
+        table = claim_table(engine, catalogue, name)
         layout = _layout(rows.tensor, promoted, sum_duplicates, order, ascends=False)
         distribution = choose_distribution(rows.tensor, layout.decomposition, distribute, None, engine)
         layout = replace(layout, distribution=distribution)
         stored = _store_entries(engine, rows, layout, table, may_have_duplicates=True)
+        catalogue.add(stored)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
     return stored
 
@@ -200,7 +207,7 @@ def _layout(
 def _store_entries(
     engine: Engine, source: StoredTensor, layout: TableLayout, table: exp.Table, may_have_duplicates: bool
 ) -> StoredTensor:
-    """Write the table of entries and record it; check for repeated coordinates where that takes least time."""
+    """Write the table of entries; check for repeated coordinates where that takes least time."""
     must_check = may_have_duplicates and not layout.sum_duplicates
     stored = stored_tensor(source.tensor, layout.decomposition, table.sql(engine.dialect_name))
     if must_check and stored.decomposition != source.decomposition:  # no arrays can be made of repeated coordinates
@@ -208,7 +215,6 @@ def _store_entries(
     write_table(engine, source, layout, table)
     if must_check and stored.decomposition == source.decomposition and not is_ascending(stored, engine):
         check_duplicates(engine, source)
-    Catalogue(engine).add(stored)
     return stored
 
 

@@ -19,6 +19,7 @@ from sparseeinsum.storage.catalogue_tables import (
     COLUMNS_OF_DICTIONARIES,
     DICTIONARIES,
     TABLE,
+    is_present,
     prepare_catalogue,
     tensor_columns,
 )
@@ -45,11 +46,12 @@ class StoredDictionary:
 
 
 class Catalogue:
-    """The catalogue of one database."""
+    """The catalogue of one database, for the length of a transaction: what was found or done in it is not repeated."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._is_prepared = False
+        self._removed: set[str] = set()  # tensors that were removed and not added again
 
     def all(self) -> Mapping[str, StoredTensor]:
         """Return all tensors by name, sorted.
@@ -65,6 +67,7 @@ class Catalogue:
             columns = tensor_columns(self._engine)
             if columns is None:
                 return {}
+            self._is_prepared = is_present(columns)
             selected = ", ".join(name if name in columns else f"{_DEFAULTS[name]} AS {name}" for name in COLUMNS)
             rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{TABLE} ORDER BY name")
         by_column = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
@@ -90,11 +93,13 @@ class Catalogue:
             RightsError: A tensor of that name belongs to another role, or the user may not add tensors.
         """
         self.prepare()
-        self.remove(stored.tensor.name)
+        if stored.tensor.name not in self._removed:
+            self.remove(stored.tensor.name)
         values = _values(stored, self._engine.dialect_name)
         source = exp.values([tuple(_literal(value) for value in values.values())])
         with explaining_missing_rights(self._engine):
             self._engine.execute(exp.insert(source, _table(TABLE), columns=list(values)))
+        self._removed.discard(stored.tensor.name)
 
     def prepare(self) -> None:
         """Create the tables of the catalogue, or upgrade those of an earlier version."""
@@ -111,6 +116,7 @@ class Catalogue:
             RightsError: It belongs to another role, or the user may not remove tensors.
         """
         self.remove_row(TABLE, name, "tensor")
+        self._removed.add(name)
 
     def remove_row(self, table: str, name: str, kind: str) -> None:
         """Remove a row from a table of the catalogue.

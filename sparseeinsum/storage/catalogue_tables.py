@@ -48,12 +48,17 @@ def tensor_columns(engine: Engine) -> Mapping[str, str] | None:
     return columns
 
 
+def is_present(columns: Mapping[str, str]) -> bool:
+    """Whether the table of tensors has all its columns; those of earlier versions lack some."""
+    return "owner" in columns
+
+
 def prepare_catalogue(engine: Engine) -> None:
     """Create the tables of the catalogue, or upgrade those of an earlier version."""
     columns = tensor_columns(engine)
     if columns is None:
         engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    elif "owner" in columns:
+    elif is_present(columns):
         return
     else:
         _migrate(engine, columns)

@@ -13,15 +13,19 @@ from sparseeinsum.storage.catalogue import Catalogue, check_name, find_tensor
 from sparseeinsum.storage.table_names import folds_case, parse_table_name, table_in
 
 
-def claim_table(engine: Engine, name: str) -> exp.Table:
+def claim_table(engine: Engine, catalogue: Catalogue, name: str) -> exp.Table:
     """Return the table for a new tensor of a name; a table of an earlier tensor of that name elsewhere is dropped.
 
     The table itself may still exist, so that the rows of the new tensor can be read from it.
 
+    Args:
+        engine: The engine of the table.
+        catalogue: The catalogue in the open transaction, from which an earlier tensor of that name is removed.
+        name: The name of the tensor.
+
     Raises:
         CatalogueError: A table or view of that name exists that was not created by loading, or the name is invalid.
     """
-    catalogue = Catalogue(engine)
     tensors = catalogue.all()
     catalogue.prepare()  # a cluster cannot create a schema in a transaction that has filled a table
     check_name(name, tensors, engine)

@@ -7,6 +7,7 @@ import pytest
 
 import sparseeinsum as se
 from sparseeinsum.rewrite import reassociation
+from sparseeinsum.rewrite.binarise import binarise
 
 CHAIN = "T[i, k] = sum(A[i, j] * B[j, k])\nY[i, l] = sum(T[i, k] * C[k, l])"
 
@@ -15,7 +16,6 @@ CHAIN = "T[i, k] = sum(A[i, j] * B[j, k])\nY[i, l] = sum(T[i, k] * C[k, l])"
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The results of products that are split in another order."""
     results: list[str] = []
-    binarise = reassociation.binarise
 
     def observed(graph: Any, *arguments: Any) -> Any:  # noqa: ANN401  # of the observed function
         results.extend(graph.outputs)

@@ -24,10 +24,11 @@ def kept_tensor(engine: Engine, source: StoredTensor, name: str) -> StoredTensor
     if name == source.tensor.name:
         _check_own(engine, source)
         return source
-    table = claim_table(engine, name)
+    catalogue = Catalogue(engine)
+    table = claim_table(engine, catalogue, name)
     engine.replace_table(table, rows_as_stored(engine, source), records_changes=True)
     kept = stored_tensor(replace(source.tensor, name=name), source.decomposition, table.sql(engine.dialect_name))
-    Catalogue(engine).add(kept)
+    catalogue.add(kept)
     return kept
 
 
