@@ -13,7 +13,11 @@ from sparseeinsum.api.examples import citation_graph, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.kernels.array_functions import array_functions
 
-_NOTEBOOKS = {"index.md": "tour.ipynb", "tutorials/python.md": "tutorials/python.ipynb"}
+_NOTEBOOKS = {
+    "index.md": "tour.ipynb",
+    "tutorials/python.md": "tutorials/python.ipynb",
+    "recipes/learning.md": "recipes/learning.ipynb",
+}
 _TABLE = "<!-- table of functions -->"
 
 
