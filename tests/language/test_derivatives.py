@@ -190,3 +190,13 @@ def test_gradients_of_gradients() -> None:
     program = se.program(text)
     expected = numeric_gradient(program, "slope", "X", inputs)
     np.testing.assert_allclose(evaluate_program(program, inputs)["G"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("factor", "has_guard"),
+    [("(Y[i] < 0.5) / 0.5", False), ("(1 / Y[i] < 0.5)", False), ("1 / Y[i]", True), ("(Y[i] < 0.5) / (2 - 2)", True)],
+)
+def test_zeros_are_kept_only_where_something_may_be_infinite(factor: str, has_guard: bool) -> None:
+    text = f"P[i] = X[i] * {factor}\nloss[] = sum(where(P[i] > 0, P[i], 0))"
+    gradient = str(se.gradient(text, of="loss", by="X")).split("d_X[i] = ")[1]
+    assert ("!=" in gradient) == has_guard, gradient

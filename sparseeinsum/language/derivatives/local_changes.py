@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.derivatives.changes import Change, ChangeEinSums, moved
@@ -9,7 +11,7 @@ from sparseeinsum.language.derivatives.forms import Form, new_label
 from sparseeinsum.language.derivatives.rules import CHANGE, change_of, read_rule, substituted
 from sparseeinsum.language.derivatives.simplification import simplified
 from sparseeinsum.language.eingraph import Reference
-from sparseeinsum.language.scalar import functions_of, operands_of
+from sparseeinsum.language.scalar import axis_bounds_of, evaluate, functions_of, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -134,17 +136,20 @@ def _may_be_infinite(expression: Scalar) -> bool:
     if not isinstance(expression, Call):
         return False
     record = FUNCTIONS[expression.function]
+    if record.returns_bool:
+        return False
     ranges = [_range_of(argument) for argument in expression.arguments]
     has_pole = record.range is None or not record.range(*ranges).is_finite
     return has_pole or any(map(_may_be_infinite, expression.arguments))
 
 
 def _range_of(argument: Scalar) -> Range:
-    """The range of a number or a bound; of anything else, that of small numbers."""
+    """The range of a constant or a bound; of anything else, that of small numbers."""
     match argument:
-        case Literal(value) if not isinstance(value, complex):
-            return Range(float(value), float(value))
         case AxisBound():
             return Range(1.0, 2.0)
+        case _ if not operands_of(argument) and not any(axis_bounds_of(argument)):
+            value = evaluate(argument, ())
+            return Range(float(value), float(value)) if np.isrealobj(value) else Range(-1.0, 1.0)
         case _:
             return Range(-1.0, 1.0)
