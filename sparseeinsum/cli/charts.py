@@ -12,7 +12,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 10, 14, 26  # margins of it
 
 
 def column_chart(values: Sequence[float], height: int = 8, width: int = 60, *, is_plain: bool = False) -> Iterator[str]:
-    """Lines of text with a column for every value, from 0 to the greatest value, which is beside the first line.
+    """Lines of text with a column for every value, from 0 to the greatest one, or to 1 if all are 0.
 
     Args:
         values: Numbers, 0 or more, in order; at most `width` of them are shown, at even distances.

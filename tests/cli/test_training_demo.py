@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sparseeinsum.cli import main
+from sparseeinsum.cli.charts import column_chart
 
 
 def test_the_loss_falls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,3 +39,9 @@ def test_the_loss_falls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_options_that_do_not_fit(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_columns_are_drawn_in_eighths() -> None:
+    assert list(column_chart([2, 1, 0.125, 0], height=2)) == ["2 │█", "  │██▁", "0 └────"]
+    assert list(column_chart([0, 0], height=1, is_plain=True)) == ["1 |", "0 +--"]
+    assert list(column_chart(range(101), height=1, width=3)) == ["100 │ ▄█", "  0 └───"]  # 0, 50 and 100
