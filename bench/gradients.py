@@ -74,6 +74,7 @@ class TorchPrograms:
             "neg": torch.neg,
             "pow": torch.pow,
             "mod": torch.remainder,
+            "normal_quantile": torch.special.ndtri,
             "min": torch.minimum,
             "max": torch.maximum,
             "where": lambda a, b, c: torch.where(a != 0, b, c),
