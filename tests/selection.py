@@ -89,7 +89,7 @@ SECONDS = (
     r"test_saturation.py::test_(load_of|expressions_that)",
     # Many calls, large data, processes.
     r"test_catalogue.py::test_(connection_opened_before|plan_runs_only)",
-    r"test_cli.py::test_demo",
+    r"test_(cli|training_demo).py::test_(demo|the_loss_falls)",
     r"test_contraction_paths.py::test_hundreds",
     r"test_deterministic_runs.py::test_programs_and_plans",
     r"test_dtypes.py::test_arrays_of_every_dtype",
