@@ -135,6 +135,7 @@ class AggregateFunction:
             and the `counts`. It is linear in g. Empty if the aggregate has no derivative.
         counts: Further aggregates of the same terms that the derivative reads: the name there, the aggregate, and what
             it aggregates, as program text of u and v.
+        most_derivatives: How often in a row it can be differentiated with that rule; 0 for any number of times.
         sql: The aggregate of the engines that computes the same; empty where none does what numpy does.
         returns_bool: Whether results are true or false, whatever the values are.
         returns_float: Whether results are of floating point, whatever the values are.
@@ -154,6 +155,7 @@ class AggregateFunction:
     range: Callable[[Range, int], Range]
     derivative: str
     counts: tuple[tuple[str, str, str], ...] = ()
+    most_derivatives: int = 0
     sql: str = ""
     returns_bool: bool = False
     returns_float: bool = False

@@ -200,3 +200,11 @@ def test_zeros_are_kept_only_where_something_may_be_infinite(factor: str, has_gu
     text = f"P[i] = X[i] * {factor}\nloss[] = sum(where(P[i] > 0, P[i], 0))"
     gradient = str(se.gradient(text, of="loss", by="X")).split("d_X[i] = ")[1]
     assert ("!=" in gradient) == has_guard, gradient
+
+
+def test_third_derivatives_of_products_are_refused() -> None:
+    second = "loss[] = prod(X[i])\nfirst[] = sum(gradient(loss, X)[i])\nsecond[] = sum(gradient(first, X)[i])\n"
+    value = evaluate_program(se.program(second), {"X": np.array([0.0, 0.0, 3.0, 2.0])})["second"]
+    assert value == 2 * 3 * 2  # of both factors that are 0, in both orders
+    with pytest.raises(se.ParseError, match="the aggregate prod has no more than 2 derivatives; it stands in"):
+        se.program(f"{second}G[i] = gradient(second, X)[i]")

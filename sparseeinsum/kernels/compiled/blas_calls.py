@@ -44,7 +44,7 @@ declare i64 @{own}(i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64)
 # A large product runs on all threads of the BLAS while no other thread calls it. Where several threads call it, the
 # statement is parallel already, and each call runs on one. OpenBLAS has one number of threads for the whole process:
 # the first call keeps the old number, and the last one restores it.
-_WORTH_THREADS = 1 << 22  # multiply-adds, about 0.1 ms on one thread
+_WORTH_THREADS = 1 << 24  # multiply-adds, about half a millisecond: threads that wait for smaller products cost more
 _THREADS = f"""
 @{BLAS} = external global [{BLAS_WORDS} x ptr]
 @blas_lock = internal global i32 0

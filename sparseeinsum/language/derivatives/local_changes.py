@@ -16,6 +16,7 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.ranges import Range
+from sparseeinsum.operators.records import AggregateFunction
 
 
 def cotangent_of_operand(form: Form, position: int, cotangent: Change, einsums: ChangeEinSums) -> Change:
@@ -96,6 +97,8 @@ def _change(form: Form, position: int, change: Change, einsums: ChangeEinSums) -
         if not record.derivative:
             hint = "stop_gradient(...) around it makes it a constant"
             raise SemanticsError(f"the aggregate {record.name} has no derivative; {hint}")
+        if record.most_derivatives and _times_differentiated(form.join, record) >= record.most_derivatives:
+            raise SemanticsError(f"the aggregate {record.name} has no more than {record.most_derivatives} derivatives")
         counts = [_count(form, name, aggregate, text, einsums) for name, aggregate, text in record.counts]
         values = [form.join, result, *(Operand(len(operands) + index) for index in range(len(counts))), term]
         names = ("u", "v", *(name for name, _, _ in record.counts), CHANGE)
@@ -109,6 +112,14 @@ def _count(form: Form, name: str, aggregate: str, text: str, einsums: ChangeEinS
     join = substituted(read_rule(text, ("u", "v")), (form.join, Operand(len(form.operands))))
     base = f"{form.output.tensor}_{name}"
     return einsums.add(base, form.output.labels, (*form.operands, form.output), join, aggregate)
+
+
+def _times_differentiated(join: Scalar, record: AggregateFunction) -> int:
+    """How often an aggregate of `join` was differentiated already: its terms are those of a count of the same kind."""
+    rules = [read_rule(text, ("u", "v")) for _, aggregate, text in record.counts if aggregate == record.name]
+    arguments = join.arguments if isinstance(join, Call) else ()
+    is_count = [argument for argument in arguments for rule in rules if substituted(rule, (argument,)) == join]
+    return 1 + max(_times_differentiated(argument, record) for argument in is_count) if is_count else 0
 
 
 def _shifted(expression: Scalar, by: int) -> Scalar:
