@@ -8,6 +8,7 @@ from typing import Protocol
 from sparseeinsum.engines.byte_sizes import restorable_size
 from sparseeinsum.engines.duckdb_changes import Rows
 from sparseeinsum.errors import EngineError
+from sparseeinsum.kernels.duckdb.library import single_threaded_products
 
 # DuckDB's allocator returns free memory to the system in pieces of this size, by default 512 MiB. Under a low memory
 # limit that is too much: a large allocation would fail although enough memory is free.
@@ -59,7 +60,7 @@ class DuckDBSettings:
             raise EngineError(
                 f"external_threads is {external_threads}, and no run in several threads is deterministic; set it to 1"
             )
-        with self._changed({"threads": "1"}):
+        with self._changed({"threads": "1"}), single_threaded_products():
             yield
 
     @contextmanager

@@ -54,8 +54,8 @@ _AMONG_TIES = "where(u == v, g / ties, 0)"
 _TIES = (("ties", "sum", "where(u == v, sign(abs(u) + 1), 0)"),)
 
 # The product of the other factors, without a division by 0. `zero` is the sum of the factors that are 0: its value is
-# 0, but its change is theirs, so that second derivatives are right where one or two factors are 0. Third ones would lack
-# what three factors that are 0 add to them.
+# 0, but its change is theirs, so that second derivatives are right where one or two factors are 0. Third ones would
+# lack what three factors that are 0 add to them.
 _FACTORS = (
     ("zeros", "sum", "u == 0"),
     ("zero", "sum", "where(u == 0, u, 0)"),
