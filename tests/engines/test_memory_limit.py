@@ -239,7 +239,7 @@ class TestSettingsOfOthers:
     ) -> None:
         engine = open_duckdb(product.connection)
         before = TestSettings.of(product)
-        monkeypatch.setattr("sparseeinsum.engines.duckdb._FLUSHED_BYTES", "no size in ")
+        monkeypatch.setattr("sparseeinsum.engines.duckdb_settings._FLUSHED_BYTES", "no size in ")
         with pytest.raises(se.EngineError, match="no size"), engine.memory_limited_to(50_000_000, threads=1):
             pass
         assert TestSettings.of(product) == before

@@ -35,8 +35,8 @@ def make_terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 def run_long(db: se.Database) -> None:
-    """Run a statement that takes several tenths of a second."""
-    db.connection.execute("CREATE TABLE a AS SELECT i, i * 7 % 1000 AS j, 1.0 * i AS w FROM range(3000000) AS t(i)")
+    """Run a statement that takes longer than progress takes to be shown, a quarter of a second, on any machine."""
+    db.connection.execute("CREATE TABLE a AS SELECT i, i * 7 % 1000 AS j, 1.0 * i AS w FROM range(12000000) AS t(i)")
     db.tensor_from_table("A", "a", ["i", "j"], "w")
     db.run("T[j] = sum(sin(A[i, j]) * cos(A[i, j]))", optimizer="relational")
 
