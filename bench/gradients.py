@@ -176,12 +176,12 @@ def compared(torch: Any, text: str, inputs: Mapping[str, np.ndarray[Any, Any]], 
     if not torch.isfinite(loss):
         return "infinite loss"
     try:
-        made = se.gradient(program, of="loss", by="A")
+        derivative = se.gradient(program, of="loss", by="A")
         if is_second:
-            made = se.jvp(made, of={"d_A": "second"}, by={"A": "V"})
+            derivative = se.jvp(derivative, of={"d_A": "second"}, by={"A": "V"})
     except se.SemanticsError:
         return "refused"
-    ours = evaluate_program(made, inputs)["second" if is_second else "d_A"]
+    ours = evaluate_program(derivative, inputs)["second" if is_second else "d_A"]
     (first,) = torch.autograd.grad(loss, leaves["A"], create_graph=is_second, allow_unused=True)
     theirs = first
     if is_second and first is not None:

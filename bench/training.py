@@ -203,13 +203,15 @@ def main() -> None:
     results = []
     for seed, training in enumerate(trainings):
         results.append(training)
-        each = training.seconds / chosen.steps * 1000
-        CONSOLE.print(f"seed {seed}: accuracy {training.accuracy:.3f}, loss {training.loss:.4f}, {each:.0f} ms a step")
+        milliseconds = training.seconds / chosen.steps * 1000
+        CONSOLE.print(
+            f"seed {seed}: accuracy {training.accuracy:.3f}, loss {training.loss:.4f}, {milliseconds:.0f} ms a step"
+        )
     table = Table("", "accuracy", "standard deviation", "ms a step", title=chosen.graph)
     accuracies = [result.accuracy for result in results]
-    each = float(np.mean([result.seconds for result in results])) / chosen.steps * 1000
+    milliseconds = float(np.mean([result.seconds for result in results])) / chosen.steps * 1000
     where = "torch" if chosen.torch else chosen.database or "DuckDB"
-    table.add_row(where, f"{np.mean(accuracies):.4f}", f"{np.std(accuracies):.4f}", f"{each:.0f}")
+    table.add_row(where, f"{np.mean(accuracies):.4f}", f"{np.std(accuracies):.4f}", f"{milliseconds:.0f}")
     CONSOLE.print(table)
 
 

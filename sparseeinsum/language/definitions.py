@@ -35,6 +35,7 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     write_expression,
 )
+from sparseeinsum.language.unused_names import unused_name
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.spelling import did_you_mean
 
@@ -224,8 +225,8 @@ class _Expansion:
             raise self.error(problem, call.at)
         defaults = [NumberLiteral(value, call.at) for _, value in parameters if value is not None]
         missing = len(parameters) - len(call.arguments)
-        given = (*map(self._expand, call.arguments), *(defaults[-missing:] if missing else ()))
-        return {name: argument for (name, _), argument in zip(parameters, given, strict=True)}
+        values = (*map(self._expand, call.arguments), *(defaults[-missing:] if missing else ()))
+        return {name: argument for (name, _), argument in zip(parameters, values, strict=True)}
 
     def _body(self, definition: Definition, call: AppliedFunction) -> Expression:
         """The body of a function with the arguments of a call, without calls of defined functions."""
@@ -251,10 +252,7 @@ class _Expansion:
         return self.results[argument]
 
     def _invent(self, base: str) -> str:
-        name, number = base, 1
-        while name.lower() in self.taken:
-            number += 1
-            name = f"{base}{number}"
+        name = unused_name(base, lambda name: name.lower() in self.taken)
         self.taken.add(name.lower())
         return name
 

@@ -25,6 +25,7 @@ from sparseeinsum.language.syntax import (
     SourceText,
     TensorReference,
 )
+from sparseeinsum.language.unused_names import unused_name
 from sparseeinsum.operators.expressions import AxisBound
 
 
@@ -117,10 +118,7 @@ class ProgramNames:
 
     def invent(self, base: str) -> str:
         """A new name for an intermediate: `base`, with a number if that is taken."""
-        name, number = base, 1
-        while name.lower() in self._spellings:
-            number += 1
-            name = f"{base}{number}"
+        name = unused_name(base, self.is_taken)
         self._spellings[name.lower()] = name
         return name
 

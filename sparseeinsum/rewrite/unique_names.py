@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
+from sparseeinsum.language.unused_names import unused_name
+
 
 class UniqueNames:
     """Invents names that differ from all names in use; case does not distinguish names."""
@@ -30,8 +32,4 @@ class UniqueNames:
 
 def unused_label(label: str, used: Collection[str]) -> str:
     """The label itself, or the label with the least number from 2 on, so that it is none of `used`."""
-    number, name = 1, label
-    while name in used:
-        number += 1
-        name = f"{label}{number}"
-    return name
+    return unused_name(label, used.__contains__)

@@ -84,11 +84,11 @@ def _change(form: Form, position: int, change: Change, einsums: ChangeEinSums) -
     """
     operands = [*form.operands, form.output, *change.operands]
     result = Operand(len(form.operands))
-    given = _shifted(einsums.as_floating(change.join, change.operands), len(form.operands) + 1)
-    term = change_of(form.join, position, given)
+    changed = _shifted(einsums.as_floating(change.join, change.operands), len(form.operands) + 1)
+    term = change_of(form.join, position, changed)
     assert term is not None, "only operands that matter are asked for"
-    if change.is_masked and not isinstance(given, Literal) and _may_be_infinite(term):
-        is_undefined = Call("and", (Call("eq", (given, Literal(0))), Call("ne", (term, term))))
+    if change.is_masked and not isinstance(changed, Literal) and _may_be_infinite(term):
+        is_undefined = Call("and", (Call("eq", (changed, Literal(0))), Call("ne", (term, term))))
         term = Call("where", (is_undefined, Literal(0), term))
     if form.aggregate is None:
         join = _reusing(term, form.join, result)

@@ -76,8 +76,8 @@ def reverse_mode(
         if tensor not in parts:
             raise SemanticsError(_independent(of, tensor))
         if tensor not in results:
-            wanted = map(at_entries, parts[tensor]) if tensor in entries else parts[tensor]
-            added.total(list(wanted), name)
+            changes = map(at_entries, parts[tensor]) if tensor in entries else parts[tensor]
+            added.total(list(changes), name)
     return Derivatives(tuple(added.einsums), tuple(sorted(path)))
 
 

@@ -72,7 +72,7 @@ class Network:
 
     @cached_property
     def program(self) -> Program:
-        """The program."""
+        """The statements of the network, parsed; its inputs are declared with shapes and dtypes."""
         return lower_text(self.text)
 
     def load(self, database: TensorStore) -> None:

@@ -33,7 +33,7 @@ class Ones:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number."""
+    """A term that is the same number at every index."""
 
     value: Number
 

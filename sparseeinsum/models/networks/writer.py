@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.unused_names import unused_name
 from sparseeinsum.models.networks.selections import Selection, content_of
 from sparseeinsum.models.networks.statements import Aggregation, Statement, write_statement
 from sparseeinsum.models.networks.terms import Apply, Literal, Ones, Read, Term, labels_of, plain, tensors_of
@@ -39,10 +40,7 @@ class Writer:
 
     def invent(self, base: str) -> str:
         """A name that no tensor has yet: `base`, with a number if that is taken."""
-        name, number = base, 1
-        while name.lower() in self._taken:
-            number += 1
-            name = f"{base}_{number}"
+        name = unused_name(base, lambda name: name.lower() in self._taken, "_")
         self._taken.add(name.lower())
         return name
 

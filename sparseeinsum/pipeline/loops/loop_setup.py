@@ -43,7 +43,7 @@ class StepNumber:
         self._increment: PreparedWrite | None = None
 
     def set(self, done: int) -> None:
-        """Change the number."""
+        """Store the number of steps done; the next step reads it."""
         self._engine.execute(f"UPDATE {self.stored.relation} SET {VALUE_COLUMN} = {done}")
 
     def increase(self) -> None:
@@ -54,7 +54,7 @@ class StepNumber:
         self._increment.run()
 
     def get(self) -> int:
-        """Return the number."""
+        """Return the stored number of steps done."""
         ((done,),) = self._engine.rows(f"SELECT {VALUE_COLUMN} FROM {self.stored.relation}")
         return int(str(done))
 
