@@ -14,221 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from onnx_nodes import GROUPS, IMAGES, RANDOM, WEIGHTS, X
 
 import sparseeinsum as se
 from bench.onnx_networks import convolutional, model, node, perceptron, transformer_block
 from sparseeinsum import cli
 from sparseeinsum.models.networks.onnx_graphs import OF_TYPES
 from sparseeinsum.models.networks.operators.table import OPERATORS
-
-RANDOM = np.random.default_rng(0)
-X = RANDOM.standard_normal((2, 3, 4)).astype(np.float32)
-IMAGES = RANDOM.standard_normal((4, 4, 5, 6)).astype(np.float32)  # onnx computes LRN of as many channels as images
-SMALL = (np.abs(X) % 1).astype(np.float32)
-WEIGHTS: dict[str, Any] = {
-    "row": RANDOM.standard_normal(4).astype(np.float32),
-    "column": RANDOM.standard_normal((3, 1)).astype(np.float32),
-    "matrix": RANDOM.standard_normal((4, 5)).astype(np.float32),
-    "square": RANDOM.standard_normal((4, 4)).astype(np.float32),
-    "channels": np.abs(RANDOM.standard_normal(3)).astype(np.float32),
-    "kernel": RANDOM.standard_normal((6, 2, 3, 2)).astype(np.float32),
-    "turned": RANDOM.standard_normal((4, 3, 3, 2)).astype(np.float32),
-    "six": RANDOM.standard_normal(6).astype(np.float32),
-    "zero": np.array(0.25, np.float32),
-    "one": np.array(1.5, np.float32),
-    "two": np.array(2.0, np.float32),
-    "first": np.array(0),
-    "last": np.array(2),
-    "axes": np.array([0, 2]),
-    "axis1": np.array([1]),
-    "minus1": np.array([-1]),
-    "taken": np.array([[1, -1], [0, 2]]),
-    "places": np.array([[[0, 1, 2, 0]], [[2, 2, -3, 1]]]),
-    "depth": np.array(5),
-    "off_on": np.array([-1.0, 2.0], np.float32),
-    "new": np.array([2, -1, 2]),
-    "other": np.array([4, 0, 2]),
-    "wide": np.array([2, 1, 3, 4]),
-    "starts": np.array([-1, 3]),
-    "ends": np.array([-9, 0]),
-    "steps": np.array([-1, -2]),
-    "sliced": np.array([1, 2]),
-    "parts": np.array([1, 3]),
-    "pads": np.array([0, 1, 2, 1, 0, 1]),
-    "repeats": np.array([1, 2, 3]),
-    "int_like": np.array([3]),
-    "scale": np.array([0.5, 0.1, 2], np.float32),
-    "level": np.array([100, 128, 200], np.uint8),
-    "small": np.array(0.02, np.float32),
-    "signed": np.array(-3, np.int8),
-    "weight": np.array([[3, -7], [100, 2], [-128, 127], [0, 1]], np.int8),
-    "factor": np.array([1, 2.5, 0.6], np.float32),
-    "extent": np.array([4, 3, 9]),
-    "target": np.array([[[0, 2, -1, 1]]]),
-    "added": np.ones((1, 1, 4), np.float32),
-    "block": np.array([[1, 0], [0, -1], [1, 0]]),
-    "rows": RANDOM.standard_normal((3, 4)).astype(np.float32),
-}
-# Nodes by group; each reads x, the other inputs of the group, or a weight.
-GROUPS: dict[str, tuple[dict[str, Any], list[Any]]] = {
-    "elements": (
-        {"x": X},
-        [
-            *(node(name, "x", name) for name in ("Abs", "Ceil", "Floor", "Neg", "Relu", "Round", "Sign", "Identity")),
-            *(node(name, "x", name) for name in ("Atan", "Cos", "Cosh", "Elu", "Erf", "Exp", "HardSigmoid")),
-            *(node(name, "x", name) for name in ("HardSwish", "Mish", "Reciprocal", "Selu", "Sigmoid", "Sin", "Sinh")),
-            *(node(name, "x", name) for name in ("Softplus", "Softsign", "Tan", "Tanh", "Asinh", "Gelu", "LeakyRelu")),
-            *(node(name, "x", name) for name in ("IsNaN", "IsInf", "ThresholdedRelu", "Celu", "Dropout")),
-            node("Shrink", "x", "Shrink", lambd=0.5, bias=0.1),
-            node("Gelu", "x", "tanh", approximate="tanh"),
-            node("PRelu", "x row", "PRelu"),
-        ],
-    ),
-    "small elements": (
-        {"x": SMALL},
-        [
-            *(node(name, "x", name) for name in ("Acos", "Asin", "Atanh", "Log", "Sqrt")),
-            node("Add", "x one", "more"),
-            node("Acosh", "more", "Acosh"),
-            node("Pow", "x two", "Pow"),
-            node("LpNormalization", "x", "LpNormalization", axis=1, p=1),  # the evaluator takes no magnitudes
-        ],
-    ),
-    "pairs": (
-        {"x": X, "y": X[:, :1] * 2},
-        [
-            *(node(name, "x y", name) for name in ("Add", "Sub", "Mul", "Div", "Equal", "Greater", "GreaterOrEqual")),
-            *(node(name, "x y", name) for name in ("Less", "LessOrEqual")),
-            *(node(name, "x y column", name) for name in ("Max", "Min", "Sum", "Mean")),
-            node("Clip", "x zero one", "Clip"),
-            node("Clip", "x  one", "below"),
-            *(node(name, "Less Greater", name) for name in ("And", "Or", "Xor")),
-            node("Not", "Less", "Not"),
-            node("Where", "Less x y", "Where"),
-            node("Cast", "x", "Cast", to=TensorProto.INT64),
-            node("Cast", "Less", "number", to=TensorProto.FLOAT),
-            node("CastLike", "x int_like", "CastLike"),
-            node("Mod", "x y", "Mod", fmod=1),
-            node("Div", "Cast int_like", "whole"),
-            node("Mod", "Cast int_like", "rest"),
-        ],
-    ),
-    "reductions": (
-        {"x": X},
-        [
-            *(node(f"Reduce{name}", "x axes", f"Reduce{name}") for name in ("Sum", "Mean", "Max", "Min", "Prod", "L1")),
-            *(node(f"Reduce{name}", "x axis1", name, keepdims=0) for name in ("L2", "SumSquare", "LogSumExp")),
-            node("Exp", "x", "positive"),
-            node("ReduceLogSum", "positive", "ReduceLogSum"),
-            node("ReduceSum", "x", "nothing", noop_with_empty_axes=1),
-            node("ArgMax", "x", "ArgMax", axis=2, keepdims=0),
-            node("ArgMin", "x", "ArgMin", axis=1, select_last_index=1),
-            node("CumSum", "x last", "CumSum"),
-            node("CumSum", "x last", "reverse", reverse=1, exclusive=1),
-            node("Hardmax", "x", "Hardmax", axis=1),
-            node("LpNormalization", "x", "euclidean"),
-            node("Softmax", "x", "Softmax", axis=1),
-            node("LogSoftmax", "x", "LogSoftmax"),
-            node("LayerNormalization", "x row row", "LayerNormalization mean deviation"),
-            node("LayerNormalization", "x matrix_axes", "two_axes", axis=1),
-            node("BatchNormalization", "x channels channels channels channels", "BatchNormalization"),
-            node("InstanceNormalization", "x channels channels", "InstanceNormalization"),
-        ],
-    ),
-    "products": (
-        {"x": X, "y": RANDOM.standard_normal((3, 4)).astype(np.float32)},
-        [
-            node("MatMul", "x matrix", "MatMul"),
-            node("MatMul", "x row", "vector"),
-            node("Transpose", "x", "moved", perm=[0, 2, 1]),
-            node("MatMul", "x moved", "batch"),
-            node("Gemm", "y square row", "Gemm", alpha=0.5, beta=2.0, transB=1),
-            node("Einsum", "x y", "Einsum", equation="bij,kj->bik"),
-            node("Einsum", "x square", "further", equation="...i,ii->...i"),
-            node("Einsum", "y", "implicit", equation="ij"),
-        ],
-    ),
-    "shapes": (
-        {"x": X, "at": np.array([[2, -1, 0]])},
-        [
-            node("Reshape", "x new", "Reshape"),
-            node("Reshape", "x other", "zero_is_kept"),
-            node("Flatten", "x", "Flatten", axis=2),
-            node("Transpose", "x", "Transpose"),
-            node("Unsqueeze", "x axes", "Unsqueeze"),
-            node("Squeeze", "Unsqueeze", "Squeeze"),
-            node("Expand", "x wide", "Expand"),
-            node("Slice", "x starts ends sliced steps", "Slice"),
-            node("Split", "x parts", "one_index rest", axis=2),
-            node("Split", "x", "half other_half", axis=2, num_outputs=2),
-            node("Concat", "x half x", "Concat", axis=2),
-            node("Pad", "x pads one", "Pad"),
-            node("Pad", "x pads", "reflected", mode="reflect"),
-            node("Pad", "x pads", "edges", mode="edge"),
-            node("Tile", "x repeats", "Tile"),
-            node("Gather", "x taken", "Gather", axis=1),
-            node("Gather", "x at", "looked_up", axis=1),
-            node("GatherElements", "x places", "GatherElements", axis=1),
-            node("OneHot", "at depth off_on", "OneHot"),
-            node("Trilu", "x minus_one", "Trilu", upper=0),
-            node("Shape", "x", "extents"),
-            node("ReduceProd", "extents", "elements"),
-        ],
-    ),
-    "quantisation": (
-        {"x": X},
-        [
-            node("QuantizeLinear", "x scale level", "QuantizeLinear"),
-            node("DequantizeLinear", "QuantizeLinear scale level", "DequantizeLinear"),
-            node("QuantizeLinear", "x small", "unsigned"),
-            node("QuantizeLinear", "x small signed", "narrow"),
-            node("DynamicQuantizeLinear", "x", "quantised step origin"),
-            node("MatMulInteger", "quantised weight origin signed", "MatMulInteger"),
-        ],
-    ),
-    "coordinates": (
-        {"x": X},
-        [
-            node("ScatterElements", "x target added", "ScatterElements", axis=1),
-            node("ScatterElements", "x target added", "sum", axis=1, reduction="add"),
-            node("ScatterND", "x block rows", "ScatterND"),
-            node("ScatterND", "x block rows", "added_rows", reduction="add"),
-            node("GatherND", "x block", "GatherND"),
-        ],
-    ),
-    "resizing": (
-        {"x": X},
-        [
-            node("Resize", "x  factor", "Resize"),
-            node("Resize", "x  factor", "linear", mode="linear"),
-            node("Resize", "x   extent", "cubic", mode="cubic", coordinate_transformation_mode="align_corners"),
-        ],
-    ),
-    "windows": (
-        {"x": IMAGES},
-        [
-            node("Conv", "x kernel six", "Conv", group=2, strides=[2, 1], pads=[1, 0, 2, 1], dilations=[1, 2]),
-            node("Conv", "x kernel", "same", group=2, auto_pad="SAME_LOWER"),
-            node(
-                "ConvTranspose", "x turned", "ConvTranspose", strides=[2, 3], pads=[1, 0, 0, 1], output_padding=[1, 0]
-            ),
-            node("ConvTranspose", "x turned", "dilated", dilations=[1, 2]),
-            node("MaxPool", "x", "MaxPool", kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 1]),
-            node("MaxPool", "x", "up", kernel_shape=[2, 2], strides=[2, 3], ceil_mode=1),
-            node("AveragePool", "x", "AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
-            node("AveragePool", "x", "padding", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
-            node("GlobalAveragePool", "x", "GlobalAveragePool"),
-            node("GlobalMaxPool", "x", "GlobalMaxPool"),
-            node("LpPool", "x", "LpPool", kernel_shape=[2, 2]),
-            node("LRN", "x", "LRN", size=3),
-            node("DepthToSpace", "x", "DepthToSpace", blocksize=2),
-            node("DepthToSpace", "x", "columns", blocksize=2, mode="CRD"),
-            node("SpaceToDepth", "DepthToSpace", "SpaceToDepth", blocksize=2),
-        ],
-    ),
-}
-WEIGHTS["matrix_axes"] = RANDOM.standard_normal((3, 4)).astype(np.float32)
-WEIGHTS["minus_one"] = np.array(-1)
 
 
 def check(db: se.Database, network_model: onnx.ModelProto, inputs: dict[str, Any], **sizes: int) -> se.Network:
@@ -255,7 +47,7 @@ def outputs_of(db: se.Database, network_model: onnx.ModelProto, x: NDArray[Any])
 
 def model_of(nodes: Sequence[Any], inputs: dict[str, Any]) -> onnx.ModelProto:
     """A model of nodes and of the weights that they read; all results are outputs."""
-    read = {name for each in nodes for name in each.input}
+    read = {name for node in nodes for name in node.input}
     weights = {name: array for name, array in WEIGHTS.items() if name in read}
     whole = [name for name, array in inputs.items() if array.dtype == np.int64]
     outputs = [name for each in nodes for name in each.output]
@@ -295,13 +87,13 @@ def test_other_versions_of_operators(db: se.Database) -> None:
 
 
 def test_rows_are_inputs(db: se.Database) -> None:
-    made = perceptron(RANDOM, (4, 3), batch=2)
+    network_model = perceptron(RANDOM, (4, 3), batch=2)
     x = np.zeros((2, 4), np.float32)
     x[1, 2] = 1.5
-    network = se.read_onnx(made)
+    network = se.read_onnx(network_model)
     network.load(db)
     network.load_inputs(db, {"x": pd.DataFrame({"row": [1], "column": [2], "value": [1.5]})})
-    (expected,) = ReferenceEvaluator(made).run(None, {"x": x})
+    (expected,) = ReferenceEvaluator(network_model).run(None, {"x": x})
     np.testing.assert_allclose(db.run(network.program)["y"].to_numpy(), np.asarray(expected), rtol=1e-5)
 
 
@@ -372,18 +164,18 @@ def test_functions_of_a_model_and_known_values(db: se.Database) -> None:
         node("Div", "double count", "y"),
         node("Neg", "count", "unused"),
     ]
-    made = model(nodes, {"x": [2, 4]}, ["y", "count"], {})
-    made.functions.append(twice)
-    made.opset_import.append(helper.make_opsetid("own", 1))
-    network = check(db, made, {"x": X[0, :2]})
+    network_model = model(nodes, {"x": [2, 4]}, ["y", "count"], {})
+    network_model.functions.append(twice)
+    network_model.opset_import.append(helper.make_opsetid("own", 1))
+    network = check(db, network_model, {"x": X[0, :2]})
     assert list(network.outputs) == ["y", "count"]
 
 
 def test_pads_below_zero_cut_off(db: se.Database) -> None:
     """The evaluator of the onnx package lacks them."""
-    made = model([node("Pad", "x cut", "y")], {"x": [3, 4]}, ["y"], {"cut": np.array([-1, 1, 1, -2])})
+    network_model = model([node("Pad", "x cut", "y")], {"x": [3, 4]}, ["y"], {"cut": np.array([-1, 1, 1, -2])})
     expected = np.pad(X[0, 1:, :2], ((0, 1), (1, 0)))
-    np.testing.assert_array_equal(outputs_of(db, made, X[0])["y"], expected)
+    np.testing.assert_array_equal(outputs_of(db, network_model, X[0])["y"], expected)
 
 
 def test_outputs_that_are_inputs_or_weights(db: se.Database) -> None:
@@ -392,10 +184,10 @@ def test_outputs_that_are_inputs_or_weights(db: se.Database) -> None:
 
 
 def test_files(db: se.Database, tmp_path: Path) -> None:
-    made = perceptron(RANDOM, (4, 3), batch=2)
-    onnx.save(made, tmp_path / "model.onnx")
+    network_model = perceptron(RANDOM, (4, 3), batch=2)
+    onnx.save(network_model, tmp_path / "model.onnx")
     network = se.read_onnx(tmp_path / "model.onnx")
-    assert network.text == se.read_onnx(made.SerializeToString()).text
+    assert network.text == se.read_onnx(network_model.SerializeToString()).text
     assert repr(network) == f"<network of {len(network.program.einsums)} EinSums: x -> y>"
     (tmp_path / "text.onnx").write_text("no model")
     with pytest.raises(se.DataError, match=r"text.onnx is no model of ONNX"):
@@ -405,18 +197,18 @@ def test_files(db: se.Database, tmp_path: Path) -> None:
 
 
 def test_at_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = perceptron(RANDOM, (4, 3))
-    onnx.save(made, tmp_path / "model.onnx")
+    network_model = perceptron(RANDOM, (4, 3))
+    onnx.save(network_model, tmp_path / "model.onnx")
     arguments = ["load-network", str(tmp_path / "model.onnx"), "--database", str(tmp_path / "models.duckdb")]
     assert cli.main([*arguments, "--sizes", "batch=2"]) == 0
-    assert capsys.readouterr().out == se.read_onnx(made, batch=2).text
+    assert capsys.readouterr().out == se.read_onnx(network_model, batch=2).text
     program = tmp_path / "model.ein"
     assert cli.main([*arguments, "--sizes", "batch=2", "--output", str(program)]) == 0
     x = RANDOM.standard_normal((2, 4), np.float32)
     with se.connect(tmp_path / "models.duckdb") as db:
         db.tensor("x", x)
         computed = db.run(se.read_program(program))["y"].to_numpy()
-    (expected,) = ReferenceEvaluator(made).run(None, {"x": x})
+    (expected,) = ReferenceEvaluator(network_model).run(None, {"x": x})
     np.testing.assert_allclose(computed, np.asarray(expected), rtol=1e-5)
     assert cli.main(arguments) == 1
     with pytest.raises(SystemExit):
@@ -424,16 +216,16 @@ def test_at_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_refused_sizes_and_inputs(db: se.Database) -> None:
-    made = perceptron(RANDOM, (4, 3))
+    network_model = perceptron(RANDOM, (4, 3))
     with pytest.raises(se.SemanticsError, match="axis 0 of the input x has no fixed size; give one, as in batch=1"):
-        se.read_onnx(made)
+        se.read_onnx(network_model)
     with pytest.raises(se.SemanticsError, match="no axis of an input has the name rows"):
-        se.read_onnx(made, batch=2, rows=3)
+        se.read_onnx(network_model, batch=2, rows=3)
     unnamed = model([node("Relu", "first.x", "y")], {"first.x": [None, 3]}, ["y"], {})
     with pytest.raises(se.SemanticsError, match="give one, as in first_x_0=1"):
         se.read_onnx(unnamed)
     assert se.read_onnx(unnamed, first_x_0=2).inputs["first.x"] == se.NetworkInput("first_x", (2, 3), "float32")
-    network = se.read_onnx(made, batch=2)
+    network = se.read_onnx(network_model, batch=2)
     with pytest.raises(se.ShapeError, match=r"shape \(3, 4\); give it that shape, or read the network with the sizes"):
         network.load_inputs(db, {"x": np.ones((3, 4))})
     with pytest.raises(se.DataError, match="the network has no input y; it has x"):
@@ -459,6 +251,6 @@ def test_refused_sizes_and_inputs(db: se.Database) -> None:
 )
 def test_refused_nodes(nodes: Sequence[Any], message: str) -> None:
     weights = {"half": np.array(0.5, np.float32), "yes": np.array(True), "three": np.ones(3, np.float32)}
-    made = model(nodes, {"x": [2, 3, 4], "s": [3]}, ["y"], weights, whole=["s"])
+    network_model = model(nodes, {"x": [2, 3, 4], "s": [3]}, ["y"], weights, whole=["s"])
     with pytest.raises(se.SemanticsError, match=message):
-        se.read_onnx(made)
+        se.read_onnx(network_model)
