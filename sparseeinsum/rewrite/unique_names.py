@@ -32,4 +32,4 @@ class UniqueNames:
 
 def unused_label(label: str, used: Collection[str]) -> str:
     """The label itself, or the label with the least number from 2 on, so that it is none of `used`."""
-    return unused_name(label, used.__contains__)
+    return unused_name(label, lambda name: name in used)
