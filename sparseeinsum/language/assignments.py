@@ -1,9 +1,17 @@
 """Language: lowers an assignment to EinSums: finds the labels of aggregates, and computes nested aggregates first."""
 
-from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from sparseeinsum.language.aggregate_calls import (
+    check_arguments,
+    check_one_label,
+    goes_along,
+    must_aggregate,
+    needs_labels,
+    no_label_problem,
+    wrong_labels_problem,
+)
 from sparseeinsum.language.eingraph import EinSum, Promoted, Reference
 from sparseeinsum.language.joins import JoinLowering, check_name
 from sparseeinsum.language.label_bounds import resolve_bounds
@@ -28,9 +36,8 @@ from sparseeinsum.language.syntax import (
     written_labels,
 )
 from sparseeinsum.language.tensors import write_label
-from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.user_aggregates import USER_AGGREGATES, UserAggregate
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
 def lower_assignment(assignment: Assignment, names: ProgramNames) -> list[EinSum]:
@@ -85,7 +92,7 @@ class _AssignmentLowering:
         if not isinstance(value, FunctionCall) or not labels_of(value) >= frozenset(labels):
             return False
         name, at = self.assignment.target.tensor, value.at
-        if _goes_along(value):
+        if goes_along(value):
             body, along = self._lower_scan(value, *self._lower_aggregate(value, frozenset(labels)))
             has_target_labels = labels_of(body) - {along} == frozenset(labels) - {along}
             if has_target_labels:
@@ -105,8 +112,8 @@ class _AssignmentLowering:
             value: The right side of the assignment.
             outside: The labels of the target.
         """
-        needs_einsum = isinstance(value, FunctionCall) and (_goes_along(value) or value.name in USER_AGGREGATES)
-        if not isinstance(value, FunctionCall) or needs_einsum or not _needs_labels(value):
+        needs_einsum = isinstance(value, FunctionCall) and (goes_along(value) or value.name in USER_AGGREGATES)
+        if not isinstance(value, FunctionCall) or needs_einsum or not needs_labels(value):
             return self._replace_aggregates(value, outside), None, self.assignment.target.at
         body, labels = self._lower_aggregate(value, outside)
         if is_aggregate(value):
@@ -114,6 +121,9 @@ class _AssignmentLowering:
         if value.name in MACROS:
             return self._expand_macro(value, body, labels), None, value.at
         return body, value.name, value.at
+
+    def _target_labels(self) -> frozenset[str]:
+        return frozenset(lowercase_labels(self.assignment.target.labels))
 
     def _check_spelling(self) -> None:
         """Refuse a label that a statement writes in upper and in lower case; collect those that it promotes."""
@@ -142,7 +152,7 @@ class _AssignmentLowering:
         """Refuse an outermost aggregate whose brackets leave out labels, `missing`, that the target lacks."""
         if missing:
             needed = ", ".join(sorted(missing | frozenset(lowercase_labels(call.labels or ()))))
-            raise self.names.error(f"{_must_aggregate(missing)}; write {call.name}[{needed}](...)", call.at)
+            raise self.names.error(f"{must_aggregate(missing)}; write {call.name}[{needed}](...)", call.at)
 
     def _without_one_hot(self, expression: Expression) -> Expression:
         """The expression with comparisons in place of calls of one_hot."""
@@ -163,7 +173,7 @@ class _AssignmentLowering:
         """The expression with intermediates in place of aggregates; `outside` are the labels around it."""
         if not isinstance(expression, FunctionCall):
             return expression
-        if _needs_labels(expression):
+        if needs_labels(expression):
             return self._name_aggregate(expression, outside)
         if expression.name in RANDOM_FUNCTIONS:
             return self._expand_random(self._without_aggregates(expression, outside))
@@ -189,7 +199,7 @@ class _AssignmentLowering:
         body, labels = self._lower_aggregate(call, outside)
         aggregated = labels if is_aggregate(call) else frozenset()
         free = tuple(label for label in dict.fromkeys(free_labels(body)) if label not in aggregated)
-        if _goes_along(call):
+        if goes_along(call):
             value, along = self._lower_scan(call, body, labels)
             return self._name_value(call.name, free, value, call.name, call.at, along)
         if call.name in MACROS:
@@ -209,10 +219,10 @@ class _AssignmentLowering:
         inside = frozenset().union(*map(labels_of, arguments))
         new = tuple(label for label in named if label not in inside)
         if len(new) != (record.numbers > 1):
-            raise self.names.error(_wrong_labels(record, named, inside), call.at)
+            raise self.names.error(wrong_labels_problem(record, named, inside), call.at)
         aggregated = frozenset(named).difference(new) or inside - outside
         if not aggregated:
-            raise self.names.error(self._nothing_to_aggregate(call, outside), call.at)
+            raise self.names.error(no_label_problem(call, outside, self._target_labels()), call.at)
         for label in sorted(aggregated & outside):
             problem = f"{call.name}[{label}] aggregates a label that is also used outside it"
             raise self.names.error(f"{problem}; rename it inside", call.at)
@@ -235,24 +245,18 @@ class _AssignmentLowering:
 
     def _lower_scan(self, call: FunctionCall, body: Expression, labels: frozenset[str]) -> tuple[Expression, str]:
         """The operand of a scan or a pick, and the label along which it goes."""
-        self._check_one_label(call, body, labels)
+        check_one_label(call, body, labels, self.names.error)
         (along,) = labels
         if along in dict(self.promoted):
             problem = f"{call.name} goes along {along} inside arrays, so {along} cannot be a key column"
             raise self.names.error(f"{problem}; write it in lower case and without a tile", call.at)
         return self._as_reference(body, call.at), along
 
-    def _check_one_label(self, call: FunctionCall, body: Expression, labels: frozenset[str]) -> None:
-        in_order = [label for label in dict.fromkeys(free_labels(body)) if label in labels]
-        if len(in_order) > 1:
-            problem = f"{call.name} takes one label, not {', '.join(in_order)}"
-            raise self.names.error(f"{problem}; say which, as in {call.name}[{in_order[-1]}](...)", call.at)
-
     def _expand_macro(self, call: FunctionCall, body: Expression, labels: frozenset[str]) -> Expression:
         """The expression that a macro stands for; its intermediates are computed before."""
         macro = MACROS[call.name]
         if macro.takes_one_label:
-            self._check_one_label(call, body, labels)
+            check_one_label(call, body, labels, self.names.error)
         in_order = tuple(label for label in dict.fromkeys(free_labels(body)) if label in labels)
 
         def name_value(
@@ -295,7 +299,7 @@ class _AssignmentLowering:
         These are the labels in brackets, or else the labels that occur only inside it. Aggregates in the argument come
         first: references to intermediates replace them.
         """
-        self._check_arguments(call)
+        check_arguments(call, self.names.error)
         named = frozenset(lowercase_labels(call.labels or ()))
         body = self._replace_aggregates(call.arguments[0], outside | named)
         inside = labels_of(body)
@@ -306,41 +310,8 @@ class _AssignmentLowering:
             raise self.names.error(f"{problem}; rename it inside, or name it in the aggregate there, too", call.at)
         labels = named or inside - outside
         if not labels:
-            raise self.names.error(self._nothing_to_aggregate(call, outside), call.at)
+            raise self.names.error(no_label_problem(call, outside, self._target_labels()), call.at)
         return body, labels
-
-    def _check_arguments(self, call: FunctionCall) -> None:
-        """Refuse a wrong number of arguments, labels in further arguments, and missing brackets."""
-        if call.name not in MACROS and len(call.arguments) != 1:
-            kind = "scan" if _goes_along(call) else "aggregate"
-            problem = f"the {kind} {call.name} takes one expression, not {len(call.arguments)}"
-            raise self.names.error(problem, call.at)
-        if call.name in MACROS and len(call.arguments) > MACROS[call.name].arguments:
-            most = MACROS[call.name].arguments
-            takes = "one expression" if most == 1 else f"an expression and {most - 1} more"
-            raise self.names.error(f"{call.name} takes {takes}, not {len(call.arguments)}", call.at)
-        for extra in call.arguments[1:]:
-            if labels_of(extra):
-                raise self.names.error(f"only the first argument of {call.name} can have labels", extra.at)
-        if call.labels is None and not is_aggregate(call):
-            problem = f"{call.name} needs its labels in brackets, as in {call.name}[j](...)"
-            raise self.names.error(problem, call.at)
-
-    def _nothing_to_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> str:
-        """The error for an aggregate that has no label; `outside` are the labels around it."""
-        problem = f"{call.name}(...) has no label to aggregate"
-        written = labels_of(call.arguments[0])
-        if not written:
-            return problem
-        inner = sorted(written - outside)
-        if inner:
-            problem += f": an aggregate inside it aggregates {', '.join(inner)}"
-            return f"{problem}; name the labels of every aggregate, as in {call.name}[{inner[0]}](...)"
-        problem += f": {', '.join(sorted(written))} also {'occur' if len(written) > 1 else 'occurs'} outside it"
-        candidates = sorted(written - frozenset(lowercase_labels(self.assignment.target.labels)))
-        if candidates:
-            return f"{problem}; name the labels of every aggregate, as in {call.name}[{candidates[0]}](...)"
-        return f"{problem}; leave {call.name} out, or use another label inside"
 
     def _broadcast(self, missing: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> Expression:
         """The value broadcast over `missing`, labels that only the target has: where(ones(j), value, value)."""
@@ -379,33 +350,7 @@ class _AssignmentLowering:
         missing = labels_of(body) - frozenset(labels)
         if missing and (aggregate is None or aggregate in SCANS):
             hint = "write sum(...), max(...), min(...) or prod(...) around the expression"
-            raise self.names.error(f"{_must_aggregate(missing)}; {hint}", at)
+            raise self.names.error(f"{must_aggregate(missing)}; {hint}", at)
         promoted = self._promoted_among(labels_of(body) | frozenset(labels))
         operands = tuple(join.references)
         self.einsums.append(EinSum(Reference(name, labels), operands, join.join, aggregate, promoted, along, state))
-
-
-def _needs_labels(call: FunctionCall) -> bool:
-    """Whether a call is of labels, and no scalar function: an aggregate, a scan, a pick or a macro."""
-    return is_aggregate(call) or call.name in MACROS or _goes_along(call)
-
-
-def _goes_along(call: FunctionCall) -> bool:
-    """Whether a call depends on the order of the values along one label: a scan or a pick."""
-    return call.name in SCANS or call.name in PICKS
-
-
-def _wrong_labels(record: UserAggregate, named: tuple[str, ...], inside: frozenset[str]) -> str:
-    """The error for wrong labels in the brackets of a user's aggregate; `inside` are those of its arguments."""
-    new = [label for label in named if label not in inside]
-    if record.numbers == 1:
-        return f"{record.name}[{new[0]}] aggregates a label that its arguments lack"
-    aggregated = ", ".join(label for label in named if label in inside) or "j"
-    problem = f"a state of {record.name} has {record.numbers} numbers; add one new label for them"
-    return f"{problem}, as in {record.name}[{aggregated}, n](...)"
-
-
-def _must_aggregate(missing: Set[str]) -> str:
-    """The error for labels that only the right side of an assignment has."""
-    nouns, pronoun = ("labels", "them") if len(missing) > 1 else ("label", "it")
-    return f"{nouns} {', '.join(sorted(missing))} must be aggregated, because the left side lacks {pronoun}"

@@ -4,7 +4,7 @@ Every call becomes a statement of its own, whose target has an invented name, so
 others. Equal calls share one statement. The function gradient(loss, W) is defined already.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.errors import ParseError
@@ -33,13 +33,11 @@ from sparseeinsum.language.syntax import (
     RangeExpression,
     SourceText,
     TensorReference,
-    write_expression,
 )
+from sparseeinsum.language.syntax_text import write_expression
 from sparseeinsum.language.unused_names import unused_name
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.spelling import did_you_mean
-
-_Error = Callable[[str, Position], ParseError]
 
 
 def without_definitions(

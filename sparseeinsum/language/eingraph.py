@@ -11,7 +11,8 @@ from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, operands_of, write, write_number
-from sparseeinsum.language.syntax import Declaration, Import, write_limits, write_range, write_statement
+from sparseeinsum.language.syntax import Declaration, Import
+from sparseeinsum.language.syntax_text import write_limits, write_range, write_statement
 from sparseeinsum.language.tensors import Tensor, write_label
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import as_number

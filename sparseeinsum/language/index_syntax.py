@@ -11,8 +11,8 @@ from sparseeinsum.language.syntax import (
     NumberLiteral,
     SourceText,
     references,
-    write_expression,
 )
+from sparseeinsum.language.syntax_text import write_expression
 from sparseeinsum.operators.expressions import AxisBound
 
 _EXAMPLES = "an index is a whole number, or labels times whole numbers, as in A[0], A[i + 1] and A[2*i + j]"

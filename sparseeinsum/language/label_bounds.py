@@ -3,14 +3,14 @@
 The scope of a label is the innermost aggregate around it that names it, as in sum[j](...), or else the statement.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from sparseeinsum.errors import ParseError
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundExpression,
     Declaration,
+    ErrorAt,
     Expression,
     FunctionCall,
     NumberLiteral,
@@ -22,11 +22,10 @@ from sparseeinsum.language.syntax import (
 )
 
 Scopes = Mapping[str, int]  # label -> its scope: the id of the aggregate that names it, or STATEMENT
-_Error = Callable[[str, Position], ParseError]
 STATEMENT = 0  # no id of an object is 0
 
 
-def resolve_bounds(assignment: Assignment, declaration: Declaration | None, error: _Error) -> Expression:
+def resolve_bounds(assignment: Assignment, declaration: Declaration | None, error: ErrorAt) -> Expression:
     """The value of an assignment, with axes of tensors in place of labels in bound(j), index(j) and ones(j).
 
     Args:
@@ -43,7 +42,7 @@ def resolve_bounds(assignment: Assignment, declaration: Declaration | None, erro
 class _Resolver:
     """Resolves the labels of one assignment; `known` has their bounds, by label and scope."""
 
-    def __init__(self, assignment: Assignment, declaration: Declaration | None, error: _Error) -> None:
+    def __init__(self, assignment: Assignment, declaration: Declaration | None, error: ErrorAt) -> None:
         self.error = error
         self.target = assignment.target
         self.bounds_by_label: dict[str, dict[int, BoundExpression | int]] = {}

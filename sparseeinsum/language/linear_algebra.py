@@ -11,14 +11,8 @@ from itertools import count
 from typing import TypeAlias
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.syntax import (
-    NOWHERE,
-    Expression,
-    FunctionCall,
-    Position,
-    TensorReference,
-    write_expression,
-)
+from sparseeinsum.language.syntax import NOWHERE, Expression, FunctionCall, Position, TensorReference
+from sparseeinsum.language.syntax_text import write_expression
 from sparseeinsum.operators.aggregates import AGGREGATES
 
 ROWS, COLUMNS = "i", "j"

@@ -9,9 +9,9 @@ from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.joins import JoinLowering
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.parse_trees import raise_error
-from sparseeinsum.language.parsing import PREVIOUS, parse_join
+from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.language.scalar import evaluate
-from sparseeinsum.language.syntax import SourceText
+from sparseeinsum.language.syntax import PREVIOUS, SourceText
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Scalar
 

@@ -42,8 +42,8 @@ from sparseeinsum.language.syntax import (
     SourceText,
     TensorReference,
     references,
-    write_expression,
 )
+from sparseeinsum.language.syntax_text import write_expression
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS

@@ -42,6 +42,7 @@ _TERMINALS = {
     "PREVIOUS": "a name",
     "_BOUND": "a name",
     "RANGE": "a name",
+    "RANDOM": "a name",
     "INT": "a whole number",
     "FLOAT": "a number",
     "IMAGINARY": "a number",
@@ -74,6 +75,7 @@ _TERMINALS = {
     "_PARAMETER": "'param'",
     "_INCLUDE": "'include'",
     "_STATE": "'state'",
+    "_DEFINE": "'def'",
 }
 
 

@@ -28,14 +28,8 @@ from sparseeinsum.language.python_expressions import (
     call,
 )
 from sparseeinsum.language.python_labels import check_labels
-from sparseeinsum.language.syntax import (
-    Assignment,
-    Declaration,
-    LabelledStatement,
-    SourceText,
-    TensorReference,
-    write_statement,
-)
+from sparseeinsum.language.syntax import Assignment, Declaration, LabelledStatement, SourceText, TensorReference
+from sparseeinsum.language.syntax_text import write_statement
 from sparseeinsum.operators import dtypes
 from sparseeinsum.tracebacks import one_frame
 

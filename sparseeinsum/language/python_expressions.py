@@ -19,8 +19,8 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     free_labels,
     is_aggregate,
-    write_expression,
 )
+from sparseeinsum.language.syntax_text import write_expression
 from sparseeinsum.operators import dtypes
 from sparseeinsum.operators.functions import is_named_function
 from sparseeinsum.operators.picks import PICKS

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparseeinsum.errors import ParseError
 from sparseeinsum.language.syntax import (
+    ErrorAt,
     Expression,
     FunctionCall,
     MatrixName,
     NumberLiteral,
-    Position,
     RangeExpression,
     free_labels,
     labels_of,
@@ -25,7 +24,6 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.operators.random_numbers import RANDOM_BITS, threefry
 
 _NameValue = Callable[[tuple[str, ...], Expression], Expression]
-_Error = Callable[[str, Position], ParseError]
 
 _FIRST_KEY = NumberLiteral(0)
 
@@ -90,7 +88,7 @@ def with_labels_as_keys(call: FunctionCall, parameters: frozenset[str]) -> Funct
     return FunctionCall(call.name, call.labels, (*call.arguments[:count], *keys), call.at)
 
 
-def expand_random(call: FunctionCall, name_value: _NameValue, error: _Error) -> Expression:
+def expand_random(call: FunctionCall, name_value: _NameValue, error: ErrorAt) -> Expression:
     """The expression that a call of a random function stands for.
 
     Args:
@@ -115,7 +113,7 @@ def expand_random(call: FunctionCall, name_value: _NameValue, error: _Error) -> 
     return function.make(bits, *further)
 
 
-def _folded(bits: Expression, key: Expression, name: str, error: _Error) -> Expression:
+def _folded(bits: Expression, key: Expression, name: str, error: ErrorAt) -> Expression:
     """The bits that Threefry makes of bits and a further key."""
     if not isinstance(key, NumberLiteral):
         return _call("threefry", bits, key)

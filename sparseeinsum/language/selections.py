@@ -25,9 +25,9 @@ from sparseeinsum.language.syntax import (
     TensorReference,
     lowercase_labels,
     references,
-    write_expression,
     written_labels,
 )
+from sparseeinsum.language.syntax_text import write_expression
 from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Operand
 
 # The value where the map, operand 0, is true; then all but one of the values that are aggregated are 0.

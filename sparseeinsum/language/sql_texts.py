@@ -3,7 +3,8 @@
 from contextlib import suppress
 
 from sparseeinsum.errors import DataError, PlanError
-from sparseeinsum.language.syntax import Declaration, write_statement
+from sparseeinsum.language.syntax import Declaration
+from sparseeinsum.language.syntax_text import write_statement
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.dtypes import Number
 

@@ -121,7 +121,7 @@ def test_parameters(text: str, same: str, parameters: dict[str, float]) -> None:
         ("param n = 1; tensor C[i: n]; C[i] = 1", {"n": -2}, se.ParseError, "column 26: the parameter n is -2, but"),
         ("param eta = 1; C[i: n] = A[i]", {}, se.ParseError, "column 21: there is no parameter n"),
         ("param size = 1; tensor C[i: sise]; C[i] = 1", {}, se.ParseError, "no parameter sise; did you mean size"),
-        ("C[i] = eta * A[i]; param eta = 1", {}, se.ParseError, "column 8: eta has no labels"),
+        ("C[i] = eta * A[i]; param eta = 1", {}, se.ParseError, "column 8: eta is a parameter"),
         (
             "param eta = A[i]; C[i] = A[i]",
             {},

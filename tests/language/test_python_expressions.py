@@ -16,7 +16,8 @@ from sparseeinsum.language.parse_trees import raise_error
 from sparseeinsum.language.program_files import read_statements
 from sparseeinsum.language.programs import build
 from sparseeinsum.language.python_expressions import LabelledExpression
-from sparseeinsum.language.syntax import Assignment, SourceText, Statement, write_statement
+from sparseeinsum.language.syntax import Assignment, SourceText, Statement
+from sparseeinsum.language.syntax_text import write_statement
 
 
 def named(name: str) -> Any:  # noqa: ANN401  # numpy's annotations know no expressions
