@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from sparseeinsum.api.circuits import Circuit, read_qasm
     from sparseeinsum.api.contraction_expressions import ContractionExpression, contract, contract_expression
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
-    from sparseeinsum.api.database import Database, connect
+    from sparseeinsum.api.database import Database
     from sparseeinsum.api.iterations import IterationResult
+    from sparseeinsum.api.opening import connect
     from sparseeinsum.api.plans import DetachedPlan, Plan
     from sparseeinsum.api.prepared_programs import PreparedProgram
     from sparseeinsum.errors import (
@@ -64,7 +65,8 @@ _MODULES = {
     "api.circuits": ("Circuit", "read_qasm"),
     "api.contraction_expressions": ("ContractionExpression", "contract", "contract_expression"),
     "api.contraction_paths": ("ContractionPath", "contract_path"),
-    "api.database": ("Database", "connect"),
+    "api.database": ("Database",),
+    "api.opening": ("connect",),
     "errors": (
         *("AlgebraError", "ArgumentError", "CatalogueError", "DataError", "EngineError", "KernelsError"),
         *("OutdatedPlanError", "PackageError", "ParseError", "PlanError", "ResultSizeError", "RightsError"),

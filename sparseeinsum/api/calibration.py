@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sparseeinsum.api.database import Database, connect
+from sparseeinsum.api.database import Database
 from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MATRIX_CHAIN,
@@ -25,6 +25,7 @@ from sparseeinsum.api.examples import (
     matrix_chain_inputs,
 )
 from sparseeinsum.api.graphs import GCN
+from sparseeinsum.api.opening import connect
 from sparseeinsum.api.plans import Plan
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_constants import constants_for, store_constants

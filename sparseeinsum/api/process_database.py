@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from sparseeinsum.api.database import Database, connect
+from sparseeinsum.api.database import Database
+from sparseeinsum.api.opening import connect
 from sparseeinsum.engines.locking import lock_of
 
 

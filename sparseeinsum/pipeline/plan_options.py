@@ -7,12 +7,34 @@ from sparseeinsum.decompose.eindecomp.partition_vectors import check_workers
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.errors import PlanError
+from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 
 
 class PlanningOptions(TypedDict, total=False):
-    """Options that `Database.plan`, `run` and `stream` share; `Database.plan` explains them."""
+    """Options of `Database.plan`, `run`, `stream`, `prepare` and `iterate`.
+
+    Attributes:
+        memory_limit: The bytes that a run may take in addition to those in use, as in `4GB`: aggregation states,
+            returned results, and buffers of the database, which get at least 24 MB. Planning and runs lower the
+            limit and the threads of the database. A run that needs more than expected is planned again for less.
+            By default the limit of the database.
+        pin: The labels to promote, by the result whose EinSum promotes exactly those; a mapping gives their
+            tiles, as in {"Y": {"i": 64}}.
+        layout: `entries` returns one value per row, unless labels are promoted in the program; `any` returns
+            results in the cheapest layout.
+        outputs: Results to return besides those that no other statement reads.
+        nonfinite: `error` ends a run when finite values become NaN or infinite, and names the result. `allow`
+            computes with them by IEEE 754; this is slower, because absent entries no longer cancel.
+        tiles: Tile sizes that labels may have, besides those of stored tensors: integers greater than 1, or
+            `auto` for sizes that fit into caches.
+        estimator: How the sizes of results are estimated: `uniform` assumes that entries are spread evenly,
+            `sketch` uses the number of entries at every index, and `exact` counts by a query, which can take as
+            long as the relational plan.
+        rewrite: Whether a cheaper equal formula or another contraction order may compute several statements
+            together, if nothing else reads the intermediates. Results differ only by rounding.
+    """
 
     memory_limit: str | float | None
     pin: Mapping[str, Iterable[str] | Mapping[str, int]] | None
@@ -22,6 +44,14 @@ class PlanningOptions(TypedDict, total=False):
     tiles: Sequence[int] | str
     estimator: str
     rewrite: bool
+
+
+class PlanArguments(PlanningOptions, total=False):
+    """Options of `Database.plan`, which explains those of its own."""
+
+    indexes: bool
+    parameters: Mapping[str, Number] | None
+    workers: int | None
 
 
 def plan_options(

@@ -48,8 +48,8 @@ AFTER_NUMBER = "';', an operator, the end of the program or the end of the state
 NOTHING = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
 FUNCTION_NAMES = (
     "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, logaddexp, where, "
-    "floor, ceil, round, mod, clip, stop_gradient, sin, cos, tan, asin, acos, atan, sinh, cosh, erf, softmax, log_softmax, "
-    "mean, var, norm, count, sumsq and 11 more"
+    "floor, ceil, round, mod, clip, stop_gradient, sin, cos, tan, asin, acos, atan, sinh, cosh, erf, threefry, "
+    "normal_quantile, softmax, log_softmax, mean, var, norm and 16 more"
 )
 DTYPES = "float64, float32, int64, bool, complex128, complex64"
 
