@@ -104,13 +104,15 @@ class Database(TensorDatabase):
         identity: float | Sequence[float],
         combine: Callable[..., Any],
         repeat: Callable[..., Any] | None = None,
+        derivatives: str | Sequence[str] | None = None,
     ) -> None:
         """Register Python functions as an aggregate that programs can use, as `se.aggregate` does.
 
         Raises:
             SemanticsError: As for `se.aggregate`.
+            ParseError: As for `se.aggregate`.
         """
-        aggregate(name, fold, identity, combine, repeat)
+        aggregate(name, fold, identity, combine, repeat, derivatives)
 
     @synchronized
     def read_program(self, path: str | Path, /, **parameters: Number) -> Program:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.function_registration import RESERVED, computation_key
+from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import ScalarFunction
@@ -26,6 +27,7 @@ def aggregate(
     identity: float | Sequence[float],
     combine: Callable[..., Any],
     repeat: Callable[..., Any] | None = None,
+    derivatives: str | Sequence[str] | None = None,
 ) -> None:
     """Register Python functions as an aggregate of programs; it replaces an earlier one of the same name.
 
@@ -40,9 +42,13 @@ def aggregate(
         combine: (state, other state) -> state; it must be commutative and associative.
         repeat: (value, times) -> the state of `times` copies of `value`, for absent entries; both are floats. By
             default, states are doubled with `combine`.
+        derivatives: For every value that `fold` takes, what a small change g of it adds to the result v, as program
+            text of g, v and the values, u or u and w; None if it has no derivatives. States have one number then.
 
     Raises:
-        SemanticsError: The name is taken, a function has other parameters, or the functions contradict each other.
+        SemanticsError: The name is taken, a function has other parameters, the functions contradict each other, or
+            there are more or fewer derivatives than values.
+        ParseError: A derivative has a syntax error, or reads something else than g, v and the values.
 
     >>> aggregate("magnitude", lambda s, x: s + abs(x), 0.0, lambda s, t: s + t, lambda x, n: abs(x) * n)
     """
@@ -56,12 +62,14 @@ def aggregate(
         _count_parameters(name, "repeat", repeat, (2,))
     state = _state(name, identity)
     functions = (fold, combine, repeat)
-    source = (state, *(None if function is None else computation_key(function) for function in functions))
+    rules = None if derivatives is None else (derivatives,) if isinstance(derivatives, str) else tuple(derivatives)
+    source = (state, rules, *(None if function is None else computation_key(function) for function in functions))
     earlier = USER_AGGREGATES.get(name)
     if earlier is not None and earlier.source == source:
         return
-    record = UserAggregate(name, fold, state, combine, repeat, arguments, source)
+    record = UserAggregate(name, fold, state, combine, repeat, arguments, rules, source)
     _check_laws(record)
+    _check_derivatives(record)
     USER_AGGREGATES[name] = record
     if arguments == 2:
         FUNCTIONS[record.pair] = ScalarFunction(name=record.pair, operands=2, numpy=_pairs(name), python=fold)
@@ -114,6 +122,20 @@ def _check_laws(record: UserAggregate) -> None:
             repeated = _call(record, "repeat", record.fold_repeated, value, 3)
             folded = _call(record, "fold", record.fold_all, [(value,)] * 3)
             _check_equal(record, "repeat(value, 3) is not the fold of three", repeated, folded)
+
+
+def _check_derivatives(record: UserAggregate) -> None:
+    """Refuse derivatives that are too many, too few, or no expressions of g, the result and the values."""
+    if record.derivatives is None:
+        return
+    if record.numbers > 1:
+        problem = f"{record.name} has states of {record.numbers} numbers, and derivatives"
+        raise SemanticsError(f"{problem}; only aggregates whose states are one number can have derivatives")
+    if len(record.derivatives) != record.arguments:
+        problem = f"{record.name} aggregates {record.arguments} values at a time, but has {len(record.derivatives)}"
+        raise SemanticsError(f"{problem} derivatives; give one for each, such as '2 * g * u' for the sum of squares")
+    for text in record.derivatives:
+        parse_join(text, (*record.operands, "g"))
 
 
 def _combine(record: UserAggregate, first: State, second: State) -> State:

@@ -46,16 +46,28 @@ def bind(program: Program, inputs: Mapping[str, Tensor]) -> EinGraph:
     einsums = tuple(bind_einsum(written, tensors, program.generated) for written in program.einsums)
     for name in declared.keys() & (tensors.keys() - inputs.keys()):
         check_declared(declared[name], tensors[name], "computes")
-    _check_differentiated(program.differentiated, tensors)
+    _check_differentiated(program, tensors)
     return EinGraph(MappingProxyType(tensors), einsums, program.outputs)
 
 
-def _check_differentiated(names: Iterable[str], tensors: Mapping[str, Tensor]) -> None:
-    """Refuse derivatives by or through tensors of other than real numbers in floating point."""
-    for name in names:
+def _check_differentiated(program: Program, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse derivatives by whole numbers, and of complex numbers that were taken as of real ones."""
+    differentiated, complexes = frozenset(program.differentiated), frozenset(program.complexes)
+    for einsum in program.einsums:
+        for operand in einsum.operands if einsum.output.tensor in differentiated else ():
+            name, dtype = operand.tensor, tensors[operand.tensor].dtype
+            if is_complex(dtype) and name not in complexes:
+                declared = f"tensor {name}[...: {tensors[name].shape[0] if tensors[name].shape else ''}]"
+                hint = f"declare it, as in {declared} dtype {dtype}, or name it in complex= of se.gradient"
+                raise SemanticsError(
+                    f"{name} has the dtype {dtype}, but derivatives of real numbers were taken; {hint}"
+                )
+            if name in complexes and not is_complex(dtype):
+                raise SemanticsError(f"{name} has the dtype {dtype}, but derivatives of complex numbers were taken")
+    for name in differentiated:
         dtype = tensors[name].dtype if name in tensors else "float64"
-        if not is_float(dtype):
-            hint = "derivatives are taken by and through float64 and float32"
+        if not is_float(dtype) and not is_complex(dtype):
+            hint = "derivatives are taken by and through floating-point and complex numbers"
             raise SemanticsError(f"{name} has the dtype {dtype}, which has no derivatives; {hint}")
 
 

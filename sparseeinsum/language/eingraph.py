@@ -159,7 +159,8 @@ class Program:
         generated: Generated tensors, which statements read and no database stores.
         imported: Tensors that the program reads from tables; they hide stored tensors of the same names.
         state: Tensors that a step of a loop replaces, each with the name of the result that replaces it.
-        differentiated: Tensors along which derivatives were taken, so that binding refuses other than real numbers.
+        differentiated: Tensors along which derivatives were taken, so that binding refuses whole numbers.
+        complexes: Tensors that were taken to be complex, all others to be real, so that binding refuses other dtypes.
     """
 
     einsums: tuple[EinSum, ...]
@@ -170,6 +171,7 @@ class Program:
     imported: tuple[Import, ...] = ()
     state: tuple[tuple[str, str], ...] = ()
     differentiated: tuple[str, ...] = field(default=(), compare=False)
+    complexes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
 from sparseeinsum.language.assignments import lower_assignment
 from sparseeinsum.language.definitions import without_definitions
+from sparseeinsum.language.derivatives.complex_tensors import complex_tensors, declared_complex
 from sparseeinsum.language.derivatives.modes import Derivatives, reverse_mode
 from sparseeinsum.language.eingraph import DeclaredTensor, EinSum, Program, Promoted
 from sparseeinsum.language.expression_checks import check_labelled
@@ -105,7 +106,8 @@ def lower(
                 check_labelled(statement.value, source)
                 einsums.extend(lower_assignment(statement, names))
             elif isinstance(statement, Differentiation):
-                derivatives.append(_differentiate(statement, einsums, names))
+                complexes = complex_tensors(einsums, declared_complex(declared))
+                derivatives.append(_differentiate(statement, einsums, names, complexes))
                 einsums.extend(derivatives[-1].einsums)
             elif isinstance(statement, Declaration):
                 declared.append(_declare(statement, names))
@@ -122,17 +124,28 @@ def lower(
     imported = tuple(names.imported.values())
     generated = tuple(names.generated.values())
     differentiated = tuple(dict.fromkeys(name for derivative in derivatives for name in derivative.differentiated))
+    complex_names = tuple(dict.fromkeys(name for derivative in derivatives for name in derivative.complexes))
     return Program(
-        tuple(einsums), tuple(declared), outputs, layouts, generated, imported, state, differentiated=differentiated
+        tuple(einsums),
+        tuple(declared),
+        outputs,
+        layouts,
+        generated,
+        imported,
+        state,
+        differentiated=differentiated,
+        complexes=complex_names,
     )
 
 
-def _differentiate(statement: Differentiation, einsums: list[EinSum], names: ProgramNames) -> Derivatives:
+def _differentiate(
+    statement: Differentiation, einsums: list[EinSum], names: ProgramNames, complexes: frozenset[str]
+) -> Derivatives:
     """The EinSums of a gradient that a statement reads; errors point to the call."""
     names.check_read(statement.of, statement.at, statement.tensor)
     names.check_read(statement.by, statement.at, statement.tensor)
     try:
-        derivatives = reverse_mode(einsums, statement.of, {statement.by: statement.tensor}, names)
+        derivatives = reverse_mode(einsums, statement.of, {statement.by: statement.tensor}, names, complexes=complexes)
     except SemanticsError as error:
         raise names.error(str(error), statement.at) from None
     names.assigned.add(statement.tensor)

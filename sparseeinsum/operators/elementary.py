@@ -4,6 +4,7 @@ import numpy as np
 
 from sparseeinsum.operators import range_rules as rules
 from sparseeinsum.operators import reference_functions as references
+from sparseeinsum.operators.ranges import Range
 from sparseeinsum.operators.records import Law, ScalarFunction
 
 ELEMENTARY = (
@@ -13,6 +14,7 @@ ELEMENTARY = (
         numpy=np.abs,
         description="magnitude",
         derivatives=("g * sign(u)",),
+        complex_derivatives=(("real(conj(sign(u)) * g)", "real(g) * conj(sign(u))"),),
         real=abs,
         integer="size",
         complex="size_of",
@@ -64,6 +66,12 @@ ELEMENTARY = (
         numpy=np.sign,
         description="-1, 0 or 1; of a complex number z / |z|",
         derivatives=("0",),
+        complex_derivatives=(
+            (
+                "where(u == 0, 0, (g - sign(u) * real(conj(sign(u)) * g)) / abs(u))",
+                "where(u == 0, 0, (g - conj(sign(u)) * real(sign(u) * g)) / abs(u))",
+            ),
+        ),
         real="sign",
         integer="sign",
         complex="sign",
@@ -116,6 +124,7 @@ ELEMENTARY = (
         numpy=np.conjugate,
         description="complex conjugate",
         derivatives=("g",),
+        complex_derivatives=(("conj(g)", "conj(g)"),),
         real=lambda u: u,
         integer=lambda u: u,
         complex=lambda u: complex(u.real, -u.imag),
@@ -123,6 +132,35 @@ ELEMENTARY = (
         range=lambda a: a,
         complex_range=rules.complex_sign_change_range,
         preserves=frozenset({Law.SUM, Law.PRODUCT}),
+    ),
+    ScalarFunction(
+        name="real",
+        operands=1,
+        numpy=np.real,
+        description="real part",
+        derivatives=("g",),
+        complex_derivatives=(("real(g)", "real(g)"),),
+        real=lambda u: u,
+        integer=lambda u: u,
+        complex=lambda u: u.real,
+        sql="u",
+        range=lambda a: a,
+        complex_range=lambda a: a,
+        preserves=frozenset({Law.SUM}),
+    ),
+    ScalarFunction(
+        name="imag",
+        operands=1,
+        numpy=np.imag,
+        description="imaginary part",
+        derivatives=("0",),
+        complex_derivatives=(("imag(g)", "-1j * real(g)"),),
+        real=lambda u: np.float64(0),
+        integer=lambda u: u - u,
+        complex=lambda u: u.imag,
+        range=lambda a: Range(0, 0),
+        complex_range=lambda a: a,
+        preserves=frozenset({Law.SUM}),
     ),
     ScalarFunction(
         name="min",

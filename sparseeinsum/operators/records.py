@@ -46,6 +46,10 @@ class ScalarFunction:
         derivatives: For every argument, what a small change g of it adds to the value, as program text of g and the
             arguments u, v and w; at a kink, and where the value does not change, by torch's conventions. It is linear
             in g. None if it has no derivatives; functions that return bools change nowhere.
+        complex_derivatives: The same for complex numbers, where the rules of real ones do not hold: two texts for every
+            argument, what a change g of the argument adds to the value, and its transpose, what the argument gets of a
+            cotangent g of the value. A cotangent w pairs with a change t as the real part of w t, so that the transpose
+            of a t + b conj(t) is w a + conj(w b). None for functions that are holomorphic by their derivatives.
         sql: SQL of the numbers u, v and w for servers that load no library; `@f` is a function of the folder
             sql/postgresql/portable. None where only the library has the function.
         range: The range of values for given ranges of real arguments; without it, they may be anything.
@@ -75,6 +79,7 @@ class ScalarFunction:
     integer: Body | None = None
     complex: Body | None = None
     derivatives: tuple[str, ...] | None = None
+    complex_derivatives: tuple[tuple[str, str], ...] | None = None
     sql: str | None = None
     range: Callable[..., Range] | None = None
     complex_range: Callable[..., Range] | None = None
@@ -110,6 +115,12 @@ class ScalarFunction:
     def display_name(self) -> str:
         """The symbol or the name, for messages."""
         return self.symbol or self.name
+
+    @property
+    def returns_real(self) -> bool:
+        """Whether values are real, or true or false, even if arguments are complex."""
+        is_real = self.complex is None or (self.operands == 1 and _gives_real(self.numpy))
+        return self.returns_bool or is_real
 
     @property
     def keeps_zero(self) -> bool:
@@ -202,6 +213,11 @@ class Pick:
     name: str
     position: int
     description: str
+
+
+@cache
+def _gives_real(function: Callable[..., Array]) -> bool:
+    return not np.iscomplexobj(function(np.ones(1, complex)))
 
 
 @cache

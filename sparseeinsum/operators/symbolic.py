@@ -238,6 +238,10 @@ SYMBOLIC = (
             "where(v == 0, 0, g * (v * u ^ (v - 1)))",
             "where(u == 0 and v >= 0, 0, g * (u ^ v * log(where(u == 0, 1, u))))",
         ),
+        complex_derivatives=(
+            ("where(v == 0, 0, g * (v * u ^ (v - 1)))",) * 2,
+            ("where(u == 0 and real(v) >= 0, 0, g * (u ^ v * log(where(u == 0, 1, u))))",) * 2,
+        ),
         symbol="^",
         precedence=8,
         real="power",

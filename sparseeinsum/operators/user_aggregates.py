@@ -21,6 +21,8 @@ class UserAggregate:
         combine: (state, another) -> state, commutative and associative.
         repeat: (value, times) -> the state of that many equal values, at least one; both are float64.
         arguments: The number of values that `fold` takes.
+        derivatives: For every value that `fold` takes, what a small change g of it adds to the result v, as program
+            text of g, v and the values, u or u and w; None if it has no derivatives.
         source: A key of the source of the functions when they were registered.
     """
 
@@ -30,12 +32,18 @@ class UserAggregate:
     combine: Callable[..., Any]
     repeat: Callable[..., Any] | None
     arguments: int
+    derivatives: tuple[str, ...] | None = None
     source: Hashable = None
 
     @property
     def numbers(self) -> int:
         """The number of numbers in a state."""
         return len(self.identity)
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names in derivatives: those of the values, and v, the result."""
+        return (*("u", "w")[: self.arguments], "v")
 
     @property
     def pair(self) -> str:

@@ -427,3 +427,44 @@ def test_the_relational_algebra_has_none(db: se.Database) -> None:
                 db.plan(text, optimizer=optimizer).algebra()
     with pytest.raises(se.AlgebraError, match="a user's aggregate, which the algebra does not support"):
         db.relation("A").transform("w[] = growth(u[i, j])")
+
+
+def test_derivatives(db: se.Database) -> None:
+    se.aggregate("energy", lambda s, x: s + x * x, 0.0, lambda s, t: s + t, derivatives="2 * g * u")
+    se.aggregate("dot", lambda s, x, y: s + x * y, 0.0, lambda s, t: s + t, derivatives=["g * w", "g * u"])
+    se.aggregate("product", lambda s, x: s * x, 1.0, lambda s, t: s * t, derivatives=["g * v / u"])
+    text = "T[i] = energy[j](X[i, j] * 2) + product[j](X[i, j])\n"
+    text += "loss[] = sum[k](T[k] ^ 2) + dot[i, j](X[i, j] ^ 2, Y[j, i])"
+    values = {"X": np.array([[0.2, 0.5, 1.0], [-0.3, 2.0, 0.7]]), "Y": np.arange(6.0).reshape(3, 2)}
+    same = text.replace("energy[j](X[i, j] * 2)", "sum[j](4 * X[i, j] ^ 2)").replace("product", "prod")
+    same = same.replace("dot[i, j](X[i, j] ^ 2, Y[j, i])", "sum[i, j](X[i, j] ^ 2 * Y[j, i])")
+    for name, array in values.items():
+        db.tensor(name, array)
+    actual = db.run(se.gradient(text, of="loss", by=["X", "Y"]))
+    expected = evaluate_program(se.gradient(same, of="loss", by=["X", "Y"]), values)
+    for name in ("d_X", "d_Y"):
+        np.testing.assert_allclose(actual[name].to_numpy(), expected[name], rtol=1e-9)
+    second = [
+        evaluate_program(
+            se.jvp(se.gradient(t, of="loss", by="X"), of={"d_X": "s"}, by={"X": "V"}), {**values, "V": values["X"] + 1}
+        )
+        for t in (text, same)
+    ]
+    np.testing.assert_allclose(second[0]["s"], second[1]["s"], rtol=1e-9)
+
+
+def test_refused_derivatives() -> None:
+    se.aggregate("weighted", lambda s, x, y: s + x * y, 0.0, lambda s, t: s + t, derivatives=["g * w", "0"])
+    with pytest.raises(se.SemanticsError, match="loss does not depend on Y"):
+        se.gradient("loss[] = weighted[i](X[i], Y[i])", of="loss", by="Y")
+    se.aggregate("plain", lambda s, x: s + x, 0.0, lambda s, t: s + t)
+    with pytest.raises(
+        se.SemanticsError, match=r"the aggregate plain of a user has no derivative; register it with der"
+    ):
+        se.gradient("loss[] = plain[i](X[i])", of="loss", by="X")
+    with pytest.raises(se.SemanticsError, match="aggregates 1 values at a time, but has 2 derivatives"):
+        se.aggregate("plain", lambda s, x: s + x, 0.0, lambda s, t: s + t, derivatives=["g", "g"])
+    with pytest.raises(se.ParseError, match="y"):
+        se.aggregate("plain", lambda s, x: s + x, 0.0, lambda s, t: s + t, derivatives="g * y")
+    with pytest.raises(se.SemanticsError, match="states of 2 numbers"):
+        se.aggregate("two", lambda s, x: (s[0] + x, s[1]), (0, 0), lambda s, t: (s[0] + t[0], s[1] + t[1]), None, ["g"])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from sparseeinsum.language.derivatives.rules import conjugate, is_complex_valued
 from sparseeinsum.language.derivatives.simplification import simplified
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.names import ProgramNames
@@ -51,11 +52,13 @@ class ChangeEinSums:
     Attributes:
         names: The names of the program.
         floating: Tensors that are known to hold numbers of floating point.
+        complexes: Tensors that hold complex numbers.
         einsums: The EinSums that were added.
     """
 
     names: ProgramNames
     floating: set[str]
+    complexes: set[str]
     einsums: list[EinSum] = field(default_factory=list)
 
     def total(self, parts: Sequence[Change], name: str | None = None, most_operands: int = 1) -> Change:
@@ -147,8 +150,25 @@ class ChangeEinSums:
             used, expression, aggregate, along = (Reference(earlier.tensor, labels),), Operand(0), None, None
         output = Reference(self.names.invent(base) if name is None else name, labels)
         self.einsums.append(EinSum(output, used, expression, aggregate, along=along))
+        if is_complex_valued(expression, self.complexness(used)):
+            self.complexes.add(output.tensor)
         self.names.values.setdefault(key, TensorReference(output.tensor, labels))
         return output
+
+    def complexness(self, operands: Sequence[Reference]) -> list[bool]:
+        """Whether each operand holds complex numbers."""
+        return [operand.tensor in self.complexes for operand in operands]
+
+    def of_kind(self, change: Change) -> Change:
+        """The cotangent of a real tensor without imaginary parts, which change nothing; others as they are."""
+        has_parts = is_complex_valued(change.join, self.complexness(change.operands))
+        if change.tensor in self.complexes or not has_parts:
+            return change
+        return replace(change, join=Call("real", (change.join,)))
+
+    def as_gradient(self, cotangent: Change) -> Change:
+        """The partial derivatives of the scalar by real and by imaginary parts, as parts of complex numbers."""
+        return replace(cotangent, join=conjugate(cotangent.join, self.complexness(cotangent.operands)))
 
     def as_floating(self, join: Scalar, operands: Sequence[Reference]) -> Scalar:
         """An expression whose values are of floating point even if it reads only truth values and whole numbers."""
@@ -159,7 +179,7 @@ class ChangeEinSums:
             case Operand(index):
                 return operands[index].tensor in self.floating
             case Literal(value):
-                return isinstance(value, float)
+                return isinstance(value, float | complex)
             case Call("where", (_, *branches)):
                 return any(self._is_floating(branch, operands) for branch in branches)
             case Call(function, arguments) if not FUNCTIONS[function].returns_bool:

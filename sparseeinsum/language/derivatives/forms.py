@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import SELECT, EinSum, Reference
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
@@ -11,18 +10,17 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import AxisBound, Bound, Call, Literal, Operand, Scalar
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
-from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`output = aggregate(join(operands))`, as an EinSum; but what it aggregates is known to AGGREGATES.
+    """`output = aggregate(join(operands))`, as an EinSum; but it is no scan, pick or selection.
 
     Attributes:
         output: The result, no label twice.
         operands: What it reads.
         join: The expression of the operands; it has no bounds of labels.
-        aggregate: A name in AGGREGATES; None if no label is aggregated.
+        aggregate: A name in AGGREGATES or USER_AGGREGATES; None if no label is aggregated.
         bounds: The bound of every label, a number or an axis.
     """
 
@@ -44,13 +42,7 @@ def form_of(einsum: EinSum, names: ProgramNames) -> Form:
     Args:
         einsum: The EinSum.
         names: The names of the program; generated tensors are added.
-
-    Raises:
-        SemanticsError: It has an aggregate of a user.
     """
-    if einsum.aggregate in USER_AGGREGATES:
-        hint = "stop_gradient(...) around it makes it a constant"
-        raise SemanticsError(f"the aggregate {einsum.aggregate} of a user has no derivative; {hint}")
     bounds = _bounds(einsum, names)
     if einsum.aggregate in SCANS:
         return _scan(einsum, bounds, names)

@@ -1,22 +1,21 @@
 """Derivatives: what a change of one operand of an EinSum adds to its result, and the same transposed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
+from sparseeinsum.language.derivatives.aggregate_rules import aggregated_values, check_differentiable
 from sparseeinsum.language.derivatives.changes import Change, ChangeEinSums, moved
 from sparseeinsum.language.derivatives.forms import Form, new_label
-from sparseeinsum.language.derivatives.rules import CHANGE, change_of, read_rule, substituted
+from sparseeinsum.language.derivatives.rules import CHANGE, change_of, cotangent_of, read_rule, substituted
 from sparseeinsum.language.derivatives.simplification import simplified
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.scalar import axis_bounds_of, evaluate, functions_of, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
-from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Operand, Scalar
+from sparseeinsum.operators.expressions import AxisBound, Call, Literal, Operand, Scalar, joined_in_halves
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.ranges import Range
-from sparseeinsum.operators.records import AggregateFunction
 
 
 def cotangent_of_operand(form: Form, position: int, cotangent: Change, einsums: ChangeEinSums) -> Change:
@@ -31,7 +30,7 @@ def cotangent_of_operand(form: Form, position: int, cotangent: Change, einsums: 
     Raises:
         SemanticsError: The aggregate or a function has no derivative.
     """
-    operands, join = _change(form, position, cotangent.renamed(form.output.labels), einsums)
+    operands, join = _change(form, position, cotangent.renamed(form.output.labels), einsums, cotangent_of)
     read = form.operands[position]
     labels, bounds = read.labels, dict(form.bounds)
     for axis, label in enumerate(labels):
@@ -49,7 +48,7 @@ def cotangent_of_operand(form: Form, position: int, cotangent: Change, einsums: 
 
 def tangent_of_result(form: Form, position: int, tangent: Change, einsums: ChangeEinSums) -> Change:
     """What the tangent of one operand adds to the tangent of the result, in forward mode; arguments as above."""
-    operands, join = _change(form, position, tangent.renamed(form.operands[position].labels), einsums)
+    operands, join = _change(form, position, tangent.renamed(form.operands[position].labels), einsums, change_of)
     summed = tuple((label, form.bounds[label]) for label in form.aggregated)
     return _made(form.output.tensor, form.output.labels, join, operands, summed, tangent)
 
@@ -73,7 +72,13 @@ def _made(
     return Change(tensor, labels, join, used, tuple(label for label, _ in summed if label in read), is_masked)
 
 
-def _change(form: Form, position: int, change: Change, einsums: ChangeEinSums) -> tuple[list[Reference], Scalar]:
+def _change(
+    form: Form,
+    position: int,
+    change: Change,
+    einsums: ChangeEinSums,
+    rule: Callable[[Scalar, int, Scalar, Sequence[bool]], Scalar | None],
+) -> tuple[list[Reference], Scalar]:
     """Operands, and an expression of them, for every term: what a change of the operand, or the result, gives.
 
     Args:
@@ -81,30 +86,37 @@ def _change(form: Form, position: int, change: Change, einsums: ChangeEinSums) -
         position: The position of the operand.
         change: The change of the operand or of the result, with labels of the form.
         einsums: Receives EinSums that count.
+        rule: `change_of` or its transpose.
     """
     operands = [*form.operands, form.output, *change.operands]
     result = Operand(len(form.operands))
     changed = _shifted(einsums.as_floating(change.join, change.operands), len(form.operands) + 1)
-    term = change_of(form.join, position, changed)
-    assert term is not None, "only operands that matter are asked for"
-    if change.is_masked and not isinstance(changed, Literal) and _may_be_infinite(term):
-        is_undefined = Call("and", (Call("eq", (changed, Literal(0))), Call("ne", (term, term))))
-        term = Call("where", (is_undefined, Literal(0), term))
-    if form.aggregate is None:
-        join = _reusing(term, form.join, result)
-    else:
-        record = AGGREGATES[form.aggregate]
-        if not record.derivative:
-            hint = "stop_gradient(...) around it makes it a constant"
-            raise SemanticsError(f"the aggregate {record.name} has no derivative; {hint}")
-        if record.most_derivatives and _times_differentiated(form.join, record) >= record.most_derivatives:
-            raise SemanticsError(f"the aggregate {record.name} has no more than {record.most_derivatives} derivatives")
-        counts = [_count(form, name, aggregate, text, einsums) for name, aggregate, text in record.counts]
-        values = [form.join, result, *(Operand(len(operands) + index) for index in range(len(counts))), term]
-        names = ("u", "v", *(name for name, _, _ in record.counts), CHANGE)
-        join = substituted(read_rule(record.derivative, names), values)
-        operands += counts
-    return operands, join
+    complexness = einsums.complexness(operands)
+    if form.aggregate is not None:
+        check_differentiable(form.aggregate, form.join)
+    counts = _counts(form, einsums)
+    values = aggregated_values(form.aggregate, form.join)
+    numbers = [*(value.term for value in values), result, *map(Operand, range(len(operands), len(operands + counts)))]
+    parts = []
+    for value in values:
+        term = None if value.is_constant else rule(value.term, position, changed, complexness)
+        if term is None:
+            continue
+        if change.is_masked and not isinstance(changed, Literal) and _may_be_infinite(term):
+            is_undefined = Call("and", (Call("eq", (changed, Literal(0))), Call("ne", (term, term))))
+            term = Call("where", (is_undefined, Literal(0), term))
+        if value.rule is None:
+            parts.append(_reusing(term, form.join, result))
+        else:
+            parts.append(substituted(read_rule(value.rule, (*value.names, CHANGE)), [*numbers, term]))
+    assert parts, "only operands that matter are asked for"
+    return operands + counts, joined_in_halves(parts, lambda first, second: simplified(Call("add", (first, second))))
+
+
+def _counts(form: Form, einsums: ChangeEinSums) -> list[Reference]:
+    """The results of the further aggregates that the derivative of an aggregate reads."""
+    counts = AGGREGATES[form.aggregate].counts if form.aggregate in AGGREGATES else ()
+    return [_count(form, name, aggregate, text, einsums) for name, aggregate, text in counts]
 
 
 def _count(form: Form, name: str, aggregate: str, text: str, einsums: ChangeEinSums) -> Reference:
@@ -112,14 +124,6 @@ def _count(form: Form, name: str, aggregate: str, text: str, einsums: ChangeEinS
     join = substituted(read_rule(text, ("u", "v")), (form.join, Operand(len(form.operands))))
     base = f"{form.output.tensor}_{name}"
     return einsums.add(base, form.output.labels, (*form.operands, form.output), join, aggregate)
-
-
-def _times_differentiated(join: Scalar, record: AggregateFunction) -> int:
-    """How often an aggregate of `join` was differentiated already: its terms are those of a count of the same kind."""
-    rules = [read_rule(text, ("u", "v")) for _, aggregate, text in record.counts if aggregate == record.name]
-    arguments = join.arguments if isinstance(join, Call) else ()
-    is_count = [argument for argument in arguments for rule in rules if substituted(rule, (argument,)) == join]
-    return 1 + max(_times_differentiated(argument, record) for argument in is_count) if is_count else 0
 
 
 def _shifted(expression: Scalar, by: int) -> Scalar:

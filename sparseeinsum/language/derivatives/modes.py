@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.derivatives.aggregate_rules import aggregated_values
 from sparseeinsum.language.derivatives.changes import Change, ChangeEinSums, at_entries
 from sparseeinsum.language.derivatives.forms import Form, form_of
 from sparseeinsum.language.derivatives.linear_einsums import (
@@ -18,7 +19,6 @@ from sparseeinsum.language.derivatives.rules import matters
 from sparseeinsum.language.eingraph import SELECT, EinSum, Reference, write_einsum
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.operators.expressions import Literal, Operand
-from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,12 @@ class Derivatives:
     Attributes:
         einsums: The EinSums, to be appended to those of the program.
         differentiated: The tensors along which derivatives were taken, which must be of floating point.
+        complexes: The tensors that were taken to be complex.
     """
 
     einsums: tuple[EinSum, ...]
     differentiated: tuple[str, ...]
+    complexes: tuple[str, ...] = ()
 
 
 def reverse_mode(
@@ -40,6 +42,7 @@ def reverse_mode(
     by: Mapping[str, str],
     names: ProgramNames,
     entries: Set[str] = frozenset(),
+    complexes: Set[str] = frozenset(),
 ) -> Derivatives:
     """The gradient of a scalar by some tensors.
 
@@ -49,27 +52,31 @@ def reverse_mode(
         by: The names of gradients, by the tensors that they are by.
         names: The names of the program; those of EinSums and generated tensors are added.
         entries: Inputs among `by` whose gradients are wanted only where they are not 0.
+        complexes: The tensors that hold complex numbers.
 
     Raises:
         SemanticsError: The result is no scalar, does not depend on a tensor, or an operation has no derivative.
     """
-    _check_scalar(einsums, of)
+    _check_scalar(einsums, of, complexes)
     _check_entries(einsums, by, entries)
     names.take(by.values())
-    path = _between(einsums, frozenset(by), of)
-    added = ChangeEinSums(names, set(path))
+    path = _between(einsums, frozenset(by), of, complexes)
+    added = ChangeEinSums(names, set(path), set(complexes))
     parts: dict[str, list[Change]] = {of: [Change(of, (), Literal(1.0))]}
     for einsum in reversed(einsums):
         result = einsum.output.tensor
         if result not in parts or result not in path:
             continue
-        positions = _positions(einsum, path)
+        positions = _positions(einsum, path, complexes)
         is_read_once = einsum.aggregate is None and len(positions) == 1
-        cotangent = added.total(parts[result], by.get(result), most_operands=2 if is_read_once else 1)
+        name = None if result in complexes else by.get(result)
+        cotangent = added.total(parts[result], name, most_operands=2 if is_read_once else 1)
+        if result in complexes and result in by:
+            added.stored(added.as_gradient(cotangent), by[result])
         if einsum.aggregate == SELECT:  # whose index map does not bound the labels of the result by itself
             cotangent = added.whole(cotangent)
         for position in positions:
-            part = _of_operand(einsum, position, cotangent, added)
+            part = added.of_kind(_of_operand(einsum, position, cotangent, added))
             parts.setdefault(part.tensor, []).append(part)
     results = {einsum.output.tensor for einsum in einsums}
     for tensor, name in by.items():
@@ -77,12 +84,16 @@ def reverse_mode(
             raise SemanticsError(_independent(of, tensor))
         if tensor not in results:
             changes = map(at_entries, parts[tensor]) if tensor in entries else parts[tensor]
-            added.total(list(changes), name)
-    return Derivatives(tuple(added.einsums), tuple(sorted(path)))
+            added.total(list(map(added.as_gradient, changes)), name)
+    return Derivatives(tuple(added.einsums), tuple(sorted(path)), tuple(sorted(complexes)))
 
 
 def forward_mode(
-    einsums: Sequence[EinSum], of: Mapping[str, str], by: Mapping[str, str], names: ProgramNames
+    einsums: Sequence[EinSum],
+    of: Mapping[str, str],
+    by: Mapping[str, str],
+    names: ProgramNames,
+    complexes: Set[str] = frozenset(),
 ) -> Derivatives:
     """What small changes of tensors add to results: a Jacobian times a vector.
 
@@ -91,13 +102,14 @@ def forward_mode(
         of: The names of tangents, by the results that they are of.
         by: Tensors with the changes, by the tensors that change.
         names: The names of the program; those of EinSums and generated tensors are added.
+        complexes: The tensors that hold complex numbers; a tensor with changes is one if the tensor that changes is.
 
     Raises:
         SemanticsError: A result does not depend on any of the tensors, or an operation has no derivative.
     """
     names.take(of.values())
-    path = frozenset().union(*(_between(einsums, frozenset(by), result) for result in of))
-    added = ChangeEinSums(names, {*path, *by.values()})
+    path = frozenset().union(*(_between(einsums, frozenset(by), result, complexes) for result in of))
+    added = ChangeEinSums(names, {*path, *by.values()}, set(complexes))
     tangents: dict[str, Change] = {}
     for einsum in einsums:
         for operand in einsum.operands:
@@ -106,12 +118,12 @@ def forward_mode(
         result = einsum.output.tensor
         if result not in path or result in by:
             continue
-        parts = [_of_result(einsum, position, tangents, added) for position in _positions(einsum, path)]
+        parts = [_of_result(einsum, position, tangents, added) for position in _positions(einsum, path, complexes)]
         tangents[result] = added.total(parts, of.get(result))
     for result in of:
         if result not in tangents:
             raise SemanticsError(_independent(result, ", ".join(by)))
-    return Derivatives(tuple(added.einsums), tuple(sorted(path)))
+    return Derivatives(tuple(added.einsums), tuple(sorted(path)), tuple(sorted(complexes)))
 
 
 def _given(operand: Reference, change: str) -> Change:
@@ -154,34 +166,36 @@ def _naming(einsum: EinSum, names: ProgramNames) -> Iterator[None]:
         raise SemanticsError(f"{error}; it stands in {statement}") from None
 
 
-def _positions(einsum: EinSum, path: Set[str]) -> list[int]:
+def _positions(einsum: EinSum, path: Set[str], complexes: Set[str]) -> list[int]:
     """The positions of the operands on the path whose changes change the result."""
     return [
         position
         for position, operand in enumerate(einsum.operands)
-        if operand.tensor in path and _depends(einsum, position)
+        if operand.tensor in path and _depends(einsum, position, complexes)
     ]
 
 
-def _depends(einsum: EinSum, position: int) -> bool:
-    return einsum.aggregate in USER_AGGREGATES or matters(einsum.join, position)
+def _depends(einsum: EinSum, position: int, complexes: Set[str]) -> bool:
+    complexness = [operand.tensor in complexes for operand in einsum.operands]
+    values = aggregated_values(einsum.aggregate, einsum.join)
+    return any(not value.is_constant and matters(value.term, position, complexness) for value in values)
 
 
-def _between(einsums: Sequence[EinSum], by: Set[str], of: str) -> frozenset[str]:
+def _between(einsums: Sequence[EinSum], by: Set[str], of: str, complexes: Set[str]) -> frozenset[str]:
     """The tensors that depend on those in `by`, themselves included, and on which `of` depends."""
     changing = set(by)
     for einsum in einsums:
-        if _positions(einsum, changing):
+        if _positions(einsum, changing, complexes):
             changing.add(einsum.output.tensor)
     path = {of} & changing
     for einsum in reversed(einsums):
         if einsum.output.tensor in path:
-            path.update(einsum.operands[position].tensor for position in _positions(einsum, changing))
+            path.update(einsum.operands[position].tensor for position in _positions(einsum, changing, complexes))
     return frozenset(path)
 
 
-def _check_scalar(einsums: Sequence[EinSum], of: str) -> None:
-    """Refuse a gradient of what is no scalar result."""
+def _check_scalar(einsums: Sequence[EinSum], of: str, complexes: Set[str]) -> None:
+    """Refuse a gradient of what is no real scalar result."""
     producer = next((einsum for einsum in einsums if einsum.output.tensor == of), None)
     if producer is None:
         raise SemanticsError(
@@ -191,6 +205,10 @@ def _check_scalar(einsums: Sequence[EinSum], of: str) -> None:
         labels = ", ".join(producer.output.labels)
         hint = f"aggregate it, as in loss[] = sum({of}[{labels}]), or use se.jvp"
         raise SemanticsError(f"{of}[{labels}] is no scalar, so it has no gradient; {hint}")
+    if of in complexes:
+        raise SemanticsError(
+            f"{of} is a complex number, so it has no gradient; take that of abs({of}[]) or real({of}[])"
+        )
 
 
 def _check_entries(einsums: Sequence[EinSum], by: Mapping[str, str], entries: Set[str]) -> None:

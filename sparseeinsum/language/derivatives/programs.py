@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sparseeinsum.errors import SemanticsError
+from sparseeinsum.language.derivatives.complex_tensors import complex_inputs, complex_tensors
 from sparseeinsum.language.derivatives.modes import Derivatives, forward_mode, reverse_mode
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
@@ -18,6 +19,7 @@ def gradient(
     of: str,
     by: str | Iterable[str] | Mapping[str, str],
     entries: Iterable[str] = (),
+    complex: Iterable[str] = (),  # what they are
 ) -> Program:
     """The program with the gradient of a scalar result, by reverse mode.
 
@@ -27,7 +29,8 @@ def gradient(
     At kinks, derivatives are those of torch: 0 of relu and abs at 0, a half for each of two equal arguments of `max`,
     equal parts for all equal extremes of an aggregate. Comparisons, floor, sign and the like have the derivative 0. A
     branch of `where` that is not taken contributes 0. The gradient is that of the function of dense arrays: absent
-    entries have derivatives, too.
+    entries have derivatives, too. The real and imaginary parts of a gradient by a complex tensor are the derivatives by
+    the real and imaginary parts of the tensor.
 
     Args:
         program: The program, or its text.
@@ -35,6 +38,7 @@ def gradient(
         by: The names of tensors: inputs or results, of floating point; or a mapping from them to the names of results.
         entries: Names of inputs in `by` whose gradients are wanted only where they are not 0, and are 0 elsewhere. So
             the gradient by a sparse tensor is as sparse, and only its entries are computed.
+        complex: The names of inputs of complex numbers, besides those that the program declares to be.
 
     Raises:
         SemanticsError: The result is no scalar, does not depend on a tensor, an operation has no derivative, or a name
@@ -43,12 +47,19 @@ def gradient(
     before = lower_text(program) if isinstance(program, str) else program
     named = _named(before, by)
     names = names_of_program(before)
-    derivatives = reverse_mode(before.einsums, of, named, names, frozenset(entries))
+    complexes = complex_tensors(before.einsums, {*complex_inputs(before), *complex})
+    derivatives = reverse_mode(before.einsums, of, named, names, frozenset(entries), complexes)
     return _with_derivatives(before, derivatives, (of, *named.values()), names)
 
 
 @one_frame
-def jvp(program: Program | str, /, of: str | Iterable[str] | Mapping[str, str], by: Mapping[str, str]) -> Program:
+def jvp(
+    program: Program | str,
+    /,
+    of: str | Iterable[str] | Mapping[str, str],
+    by: Mapping[str, str],
+    complex: Iterable[str] = (),  # what they are
+) -> Program:
     """The program with what small changes of tensors add to results, by forward mode: a Jacobian times a vector.
 
     It computes the outputs of the program, and d_Y for every result Y in `of`. The conventions are those of `gradient`;
@@ -57,7 +68,9 @@ def jvp(program: Program | str, /, of: str | Iterable[str] | Mapping[str, str], 
     Args:
         program: The program, or its text.
         of: The names of results; or a mapping from them to the names of their tangents.
-        by: The names of tensors with the changes, by those of the tensors that change; shapes are equal.
+        by: The names of tensors with the changes, by those of the tensors that change; shapes are equal, and both are
+            real or both complex.
+        complex: The names of inputs of complex numbers, besides those that the program declares to be.
 
     Raises:
         SemanticsError: A result does not depend on any of the tensors, an operation has no derivative, or a name is
@@ -66,7 +79,10 @@ def jvp(program: Program | str, /, of: str | Iterable[str] | Mapping[str, str], 
     before = lower_text(program) if isinstance(program, str) else program
     named = _named(before, of)
     names = names_of_program(before, (*by, *by.values()))
-    return _with_derivatives(before, forward_mode(before.einsums, named, by, names), tuple(named.values()), names)
+    complexes = complex_tensors(before.einsums, {*complex_inputs(before), *complex})
+    complexes |= {change for tensor, change in by.items() if tensor in complexes}
+    derivatives = forward_mode(before.einsums, named, by, names, complexes)
+    return _with_derivatives(before, derivatives, tuple(named.values()), names)
 
 
 def _named(program: Program, tensors: str | Iterable[str] | Mapping[str, str]) -> dict[str, str]:
@@ -94,4 +110,5 @@ def _with_derivatives(
         outputs=tuple(dict.fromkeys((*program.outputs, *outputs))),
         generated=tuple(names.generated.values()),
         differentiated=tuple(dict.fromkeys((*program.differentiated, *derivatives.differentiated))),
+        complexes=tuple(dict.fromkeys((*program.complexes, *derivatives.complexes))),
     )

@@ -40,7 +40,7 @@ _COMPARISONS: dict[str, Callable[..., exp.Expr]] = {
 _OUTSIDE = {"div": "division by", "mod": "remainder of a division by", "log": "logarithm of"}
 _CONDITIONS = frozenset({*_COMPARISONS, "and", "or", "not"})
 _COMPARING = frozenset({"min", "max", "relu", "clip", "sign", "logaddexp", "round", "mod"})  # in their SQL
-_SAME_OF_INTEGERS = frozenset({"floor", "ceil", "round", "conj"})
+_SAME_OF_INTEGERS = frozenset({"floor", "ceil", "round", "conj", "real"})
 _ROUNDED_TO_FLOAT32 = frozenset({*_ARITHMETIC, "pow", "mod", "exp", "log", "sqrt", "tanh", "sigmoid", "logaddexp"})
 
 
@@ -261,9 +261,14 @@ class _Writer:
         selected = self._selected(name, arguments)
         if selected is not None:
             return selected
-        if name in ("conj", "neg", "abs"):
+        if name in ("conj", "real", "neg", "abs"):
             value = self.write(arguments[0])
-            return {"conj": value, "neg": exp.Neg(this=in_parentheses(value)), "abs": exp.Abs(this=value)}[name]
+            return {
+                "conj": value,
+                "real": value,
+                "neg": exp.Neg(this=in_parentheses(value)),
+                "abs": exp.Abs(this=value),
+            }[name]
         if name in _COMPARING:
             written = [self._compared(argument) for argument in arguments]
         else:
