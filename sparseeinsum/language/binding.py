@@ -64,7 +64,7 @@ def _check_differentiated(program: Program, tensors: Mapping[str, Tensor]) -> No
                 )
             if name in complexes and not is_complex(dtype):
                 raise SemanticsError(f"{name} has the dtype {dtype}, but derivatives of complex numbers were taken")
-    for name in differentiated:
+    for name in program.differentiated:
         dtype = tensors[name].dtype if name in tensors else "float64"
         if not is_float(dtype) and not is_complex(dtype):
             hint = "derivatives are taken by and through floating-point and complex numbers"
