@@ -7,13 +7,20 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.joins import JoinLowering
+from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.parse_trees import raise_error
 from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.language.scalar import evaluate
-from sparseeinsum.language.syntax import PREVIOUS, SourceText
+from sparseeinsum.language.syntax import PREVIOUS, Expression, FunctionCall, IndexedReference, SourceText
+from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Scalar
+from sparseeinsum.operators.picks import PICKS
+from sparseeinsum.operators.scans import SCANS
+from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+
+_AGGREGATING = frozenset((*AGGREGATES, *SCANS, *PICKS, *MACROS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +73,13 @@ def parse_condition(text: str, names: Collection[str]) -> LoopCondition:
 
     Raises:
         ParseError: The text is no expression of these names; the message has the column.
+        SemanticsError: It aggregates, or reads elements of tensors.
     """
     readable = (*names, *(PREVIOUS + name for name in names))
     source = SourceText(text)
-    lowered = JoinLowering(ProgramNames(source, (), {}, raise_error), text, parse_join(text, readable))
+    parsed = parse_join(text, readable)
+    _check_numbers(parsed, text)
+    lowered = JoinLowering(ProgramNames(source, (), {}, raise_error), text, parsed)
     for reference in lowered.references:
         if reference.labels:
             at = f"{reference.tensor}[{', '.join(reference.labels)}]"
@@ -77,3 +87,17 @@ def parse_condition(text: str, names: Collection[str]) -> LoopCondition:
                 f"the condition {text} reads {at}, but compares numbers; write {reference.tensor} alone"
             )
     return LoopCondition(text, lowered.join, tuple(reference.tensor for reference in lowered.references))
+
+
+def _check_numbers(expression: Expression, text: str) -> None:
+    """Refuse aggregates, and elements of tensors at fixed indices: the program computes them as numbers."""
+    match expression:
+        case FunctionCall(function, _, (_,)) if function in _AGGREGATING or function in USER_AGGREGATES:
+            hint = f"aggregate in the program, as in size[] = {function}(...), and compare size"
+            raise SemanticsError(f"the condition {text} calls {function}, but compares numbers; {hint}")
+        case FunctionCall(_, _, arguments):
+            for argument in arguments:
+                _check_numbers(argument, text)
+        case IndexedReference(tensor):
+            hint = f"read the element in the program, as in first[] = {tensor}[0], and compare first"
+            raise SemanticsError(f"the condition {text} reads an element of {tensor}, but compares numbers; {hint}")

@@ -211,6 +211,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "unknown in condition": ({"program": HALVING, "until": "lss < 1"}, ParseError, "there is no operand lss"),
     "axes in condition": ({"program": HALVING, "until": "next_x < 1"}, SemanticsError, "next_x, which has the axes i"),
     "labels in condition": ({"program": HALVING, "until": "next_x[i] < 1"}, SemanticsError, "compares numbers"),
+    "aggregate in condition": ({"program": HALVING, "until": "sum(next_x) < 1"}, SemanticsError, "calls sum, but comp"),
+    "element in condition": ({"program": HALVING, "until": "next_x[0] < 1"}, SemanticsError, "an element of next_x"),
     "number as condition": ({"program": HALVING, "until": "loss"}, SemanticsError, "neither true nor false"),
     "unknown in history": ({"program": HALVING, "history": ["lss"]}, PlanError, "did you mean loss"),
     "axes in history": ({"program": HALVING, "history": ["next_x"]}, SemanticsError, "which has the axes i"),

@@ -1,6 +1,6 @@
 """Loops: the tables and plans of a loop, before its first step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.prepared import PreparedWrite
 from sparseeinsum.engines.temporary_names import temporary_name
-from sparseeinsum.errors import ShapeError
+from sparseeinsum.errors import CatalogueError, ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import STEP
@@ -128,7 +128,7 @@ def set_up(
         ShapeError: The next value of a state has another shape, dtype or fill.
     """
     number = next(_NUMBERS)
-    stored = require_tensors(engine, [kept[name] if resumes else name for name in steps.state])
+    stored = _stored_state(steps, engine, [kept[name] if resumes else name for name in steps.state])
     present = dict(zip(steps.state, stored.values(), strict=True))
     sources = {name: replace(source, tensor=replace(source.tensor, name=name)) for name, source in present.items()}
     step = _step_number(engine, number)
@@ -150,6 +150,16 @@ def set_up(
     plan = _plan(laid_out, engine, step, tables, rows, most_steps, options)
     changes = ChangeCounts.of(engine, tables) if steps.counts_changes else None
     return LoopParts(engine, tables, step, records, earlier, len(earlier), rows, plan, changes)
+
+
+def _stored_state(steps: LoopProgram, engine: Engine, names: Sequence[str]) -> Mapping[str, StoredTensor]:
+    """The tensors with the state, which the catalogue must have: a table that a program reads is no tensor yet."""
+    try:
+        return require_tensors(engine, names)
+    except CatalogueError as error:
+        into = f'into={{"{names[0]}": "{names[0]}_2"}}'
+        hint = f"db.tensor_from_table makes one of a table; keep the state elsewhere then, as in {into}"
+        raise CatalogueError(f"{error}; the state of a loop is in tensors; {hint}") from None
 
 
 def _step_number(engine: Engine, number: int) -> StepNumber:
