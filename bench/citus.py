@@ -127,10 +127,10 @@ def measure(db: se.Database, case: Case, places: Places) -> tuple[float, int, fl
 
 def _check(rows: pa.Table, expected: Array, fill: float) -> None:
     """Compare a result with numpy's."""
-    found = np.full(expected.shape, fill)
+    dense = np.full(expected.shape, fill)
     *indices, values = (column.to_numpy() for column in rows.columns)
-    found[tuple(indices)] = values
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    dense[tuple(indices)] = values
+    np.testing.assert_allclose(dense, expected, rtol=1e-9, atol=1e-9)
 
 
 def run(url: str, wanted: list[str]) -> None:

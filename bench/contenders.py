@@ -49,6 +49,8 @@ def race_plans(
     """
     ours, _ = plans["sparseeinsum"]
     contenders: dict[str, Callable[[], object]] = {**references, "planning": partial(ours.plan, program)}
-    contenders |= {each: partial(database.run, plan, replan=False) for each, (database, plan) in plans.items()}
+    contenders |= {
+        contender: partial(database.run, plan, replan=False) for contender, (database, plan) in plans.items()
+    }
     repeats = dict.fromkeys(contenders, repeat) | {"relational": max(1, repeat // 2)}
     return race(name, contenders, repeats, next(iter(references)))

@@ -122,7 +122,7 @@ def run(case: str, text: str, inputs: Mapping[str, Matrix], repeat: int) -> list
     actual = {name: _sizes(results[name], plan.data.decomposed.graph.tensors[name].fill) for name in names}
     known = statistics_of(plan.data.inputs)
     planning = _seconds(lambda: database.plan(program, outputs=names, estimator="uniform"), repeat)
-    found = []
+    accuracies = []
     for name in ESTIMATORS:
 
         def estimate(name: str = name) -> dict[str, Statistics]:
@@ -135,13 +135,13 @@ def run(case: str, text: str, inputs: Mapping[str, Matrix], repeat: int) -> list
             for tensor, sizes in actual.items()
             for tiles, count in sizes.items()
         }
-        entries = tuple(each for (_, tiles), each in errors.items() if all(tiles))
+        entries = tuple(ratio for (_, tiles), ratio in errors.items() if all(tiles))
         chosen = database.plan(program, estimator=name)
         database.run(chosen, progress=False, replan=False)
         running = _seconds(partial(database.run, chosen, progress=False, replan=False), repeat)
         seconds = _seconds(estimate, repeat)
-        found.append(Accuracy(case, name, entries, tuple(errors.values()), seconds, planning, running))
-    return found
+        accuracies.append(Accuracy(case, name, entries, tuple(errors.values()), seconds, planning, running))
+    return accuracies
 
 
 def error(estimate: float, actual: float) -> float:
@@ -197,16 +197,16 @@ def report(figures: list[Accuracy], path: Path) -> None:
 
 def _overall(figures: list[Accuracy]) -> list[Accuracy]:
     """All programs together: errors of all results, and mean seconds."""
-    found = []
+    overall = []
     for name in ESTIMATORS:
         own = [figure for figure in figures if figure.estimator == name]
-        errors = tuple(each for figure in own for each in figure.errors)
-        by_axes = tuple(each for figure in own for each in figure.errors_by_axes)
+        errors = tuple(ratio for figure in own for ratio in figure.errors)
+        by_axes = tuple(ratio for figure in own for ratio in figure.errors_by_axes)
         seconds = statistics.mean(figure.seconds for figure in own)
         planning = statistics.mean(figure.planning for figure in own)
         running = statistics.mean(figure.run for figure in own)
-        found.append(Accuracy("all", name, errors, by_axes, seconds, planning, running))
-    return found
+        overall.append(Accuracy("all", name, errors, by_axes, seconds, planning, running))
+    return overall
 
 
 if __name__ == "__main__":

@@ -117,5 +117,5 @@ def _arguments() -> argparse.Namespace:
 
 if __name__ == "__main__":
     asked = _arguments()
-    found = run(asked.nodes, asked.edges, asked.width, asked.repeat)
-    report("Sparse times dense, and scores of attention", found, "joined, in order", asked.output / "indexed.json")
+    figures = run(asked.nodes, asked.edges, asked.width, asked.repeat)
+    report("Sparse times dense, and scores of attention", figures, "joined, in order", asked.output / "indexed.json")

@@ -154,9 +154,9 @@ def main(rows: int, steps: int) -> None:
     table = Table("loop", "objective, step by step", "seconds of a step", title=f"{rows:,} rows", title_justify="left")
     for name, loop in LOOPS.items():
         with loaded(loop, rows) as database:
-            found = [each for each, _ in zip(steps_of(loop, database), range(steps), strict=False)]
-        values = ", ".join(f"{value:.6g}" for value, _ in found)
-        table.add_row(name, values, f"{np.median([seconds for _, seconds in found]):.4f}")
+            steps_run = [step for step, _ in zip(steps_of(loop, database), range(steps), strict=False)]
+        values = ", ".join(f"{value:.6g}" for value, _ in steps_run)
+        table.add_row(name, values, f"{np.median([seconds for _, seconds in steps_run]):.4f}")
     CONSOLE.print(table)
 
 

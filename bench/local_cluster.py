@@ -87,7 +87,7 @@ def _server(programs: Path, port: int) -> Iterator[Server]:
             shutil.chown(folder, _USER)
         _run(programs / "initdb", "-D", data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
         settings = (*_SETTINGS, f"port={port}", f"unix_socket_directories={folder}")
-        options = " ".join(f"-c {each}" for each in settings)
+        options = " ".join(f"-c {setting}" for setting in settings)
         _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", options, "-w", "start")
         try:
             yield Server(folder, port)

@@ -141,10 +141,10 @@ def measure(name: str, limit: str) -> Figure:
         for tensor, data in case.inputs().items():
             database.tensor(tensor, data)
         database.plan(case.text, layout=case.layout)  # the first plan of a process loads rules of rewriting, which stay
-        given = None if limit == UNLIMITED else limit
+        memory_limit = None if limit == UNLIMITED else limit
         before, start = _rest_of(database), time.perf_counter()
         try:
-            plan = database.plan(case.text, layout=case.layout, memory_limit=given)
+            plan = database.plan(case.text, layout=case.layout, memory_limit=memory_limit)
         except se.SparseEinsumError as error:
             return Figure(name, limit, None, None, 0.0, 0.0, (str(error),))
         planning_bytes, planning_seconds = resident_bytes("VmHWM") - before, time.perf_counter() - start
@@ -161,8 +161,8 @@ def measure_apart(name: str, limit: str) -> Figure:
     """Run one case in a process of its own."""
     command = [sys.executable, "-m", "bench.memory", "--only", name, limit]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    found = json.loads(done.stdout.splitlines()[-1])  # DuckDB may draw a bar before
-    return Figure(**{**found, "notation": tuple(found["notation"])})
+    figure = json.loads(done.stdout.splitlines()[-1])  # DuckDB may draw a bar before
+    return Figure(**{**figure, "notation": tuple(figure["notation"])})
 
 
 def report(figures: list[Figure], path: Path) -> None:
@@ -204,5 +204,5 @@ if __name__ == "__main__":
     if asked.only:
         sys.stdout.write(json.dumps(asdict(measure(*asked.only))) + "\n")
     else:
-        found = [measure_apart(name, limit) for name in asked.cases for limit in asked.limits]
-        report(found, asked.output / "memory.json")
+        figures = [measure_apart(name, limit) for name in asked.cases for limit in asked.limits]
+        report(figures, asked.output / "memory.json")

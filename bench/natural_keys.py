@@ -55,9 +55,9 @@ def computing(db: se.Database, rows: int, repeat: int) -> list[Figure]:
     db.tensor_from_table("there", "named", ["i", "j"], "val", keys={"i": "person", "j": "person"})
     programs = {"copy": "Y[i] = sum(texts[i, j])", "where it is": "Y[i] = sum(there[i, j])"}
     plans = {name: db.plan(program) for name, program in programs.items()}
-    ways = {f"plan, {name}": lambda plan=plan: db.run(plan) for name, plan in plans.items()}
-    ways |= {f"program, {name}": lambda program=program: db.run(program) for name, program in programs.items()}
-    return race(f"{rows:,} rows", ways, dict.fromkeys(ways, repeat), "plan, copy")
+    contenders = {f"plan, {name}": lambda plan=plan: db.run(plan) for name, plan in plans.items()}
+    contenders |= {f"program, {name}": lambda program=program: db.run(program) for name, program in programs.items()}
+    return race(f"{rows:,} rows", contenders, dict.fromkeys(contenders, repeat), "plan, copy")
 
 
 def main() -> None:
@@ -72,8 +72,8 @@ def main() -> None:
     frames = random_frames(asked.entries, asked.keys)
     with se.connect(asked.url) as db:
         report("Loading", loading(db, frames, asked.repeat), BASE, asked.output)
-        found = computing(db, frames[BASE].num_rows, asked.repeat)
-    report("Row sums", found, "plan, copy", asked.output.with_stem(f"{asked.output.stem}_read"))
+        figures = computing(db, frames[BASE].num_rows, asked.repeat)
+    report("Row sums", figures, "plan, copy", asked.output.with_stem(f"{asked.output.stem}_read"))
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ def cases() -> Iterator[Case]:
 
 def _magika() -> Path | None:
     """The model that the package magika brings, if it is installed."""
-    found = importlib.util.find_spec("magika")
-    folders = found.submodule_search_locations if found is not None else None
+    spec = importlib.util.find_spec("magika")
+    folders = spec.submodule_search_locations if spec is not None else None
     return next(Path(folders[0]).glob("models/*/model.onnx"), None) if folders else None
 
 

@@ -45,15 +45,15 @@ class Outcome:
 def is_counted(model: onnx.ModelProto) -> bool:
     """Whether all inputs and outputs are tensors of numbers."""
     graph = model.graph
-    types = [each.type for each in (*graph.input, *graph.output)]
-    return all(each.HasField("tensor_type") and each.tensor_type.elem_type in _PLAIN for each in types)
+    types = [value.type for value in (*graph.input, *graph.output)]
+    return all(value.HasField("tensor_type") and value.tensor_type.elem_type in _PLAIN for value in types)
 
 
 def outcome_of(case: Any, target: str | None) -> Outcome:  # noqa: ANN401
     """Run one test."""
     operator = case.model.graph.node[-1].op_type
     for data in case.data_sets:
-        inputs, outputs = ([_array(each) for each in part] for part in data)
+        inputs, outputs = ([_array(array) for array in part] for part in data)
         kind, reason = _compare(case, inputs, outputs, target, 0)
         if "depend on the data" in reason and len(inputs) > 1:
             kind, reason = _compare(case, inputs, outputs, target, len(inputs) - 1)
@@ -96,13 +96,13 @@ def _with_inputs(model: Any, inputs: Any, known: int) -> Any:  # noqa: ANN401
     """The model with the shapes of the inputs; the last ones become arrays of the model."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    stored = {each.name for each in copy.graph.initializer}
-    given = list(zip((each for each in copy.graph.input if each.name not in stored), inputs, strict=True))
-    for info, array in given:
+    stored = {info.name for info in copy.graph.initializer}
+    inputs_of_model = list(zip((info for info in copy.graph.input if info.name not in stored), inputs, strict=True))
+    for info, array in inputs_of_model:
         info.type.tensor_type.shape.ClearField("dim")
         for size in np.shape(array):
             info.type.tensor_type.shape.dim.add().dim_value = size
-    for info, array in given[len(given) - known :]:
+    for info, array in inputs_of_model[len(inputs_of_model) - known :]:
         copy.graph.initializer.append(numpy_helper.from_array(np.asarray(array), info.name))
     return copy
 
@@ -134,9 +134,12 @@ def stored_cases(kind: str, only: str) -> Iterator[StoredCase]:
             model = onnx.load(folder / "model.onnx")
             if not is_counted(model):
                 continue
-            if any(each.domain in ("", "ai.onnx") and each.version < _FIRST for each in model.opset_import):
+            if any(opset.domain in ("", "ai.onnx") and opset.version < _FIRST for opset in model.opset_import):
                 model = version_converter.convert_version(model, _CONVERTED)
-            sets = [(_files(each, "input"), _files(each, "output")) for each in sorted(folder.glob("test_data_set_*"))]
+            sets = [
+                (_files(data_set, "input"), _files(data_set, "output"))
+                for data_set in sorted(folder.glob("test_data_set_*"))
+            ]
             yield StoredCase(folder.name, model, sets)
 
 
@@ -148,8 +151,8 @@ def _files(folder: Path, kind: str) -> list[Any]:
 
 def outcomes(kind: str, only: str, target: str | None) -> Iterator[Outcome]:
     """The outcomes of the tests of a kind that have `only` in their names."""
-    found = collect_testcases(None) if kind == "node" else stored_cases(kind, only)
-    for case in found:
+    cases = collect_testcases(None) if kind == "node" else stored_cases(kind, only)
+    for case in cases:
         if only in case.name and case.model is not None and is_counted(case.model):
             yield outcome_of(case, target)
 
@@ -169,12 +172,12 @@ def main() -> None:
 def report(kind: str, arguments: argparse.Namespace) -> None:
     """Run the tests of a kind, and print the counts and the reasons of refusals."""
     start = time.perf_counter()
-    found = list(outcomes(kind, arguments.only, arguments.engine))
-    counts = Counter(outcome.kind for outcome in found)
-    print(f"\n{kind}: {len(found)} tests in {time.perf_counter() - start:.0f} s")
+    tests = list(outcomes(kind, arguments.only, arguments.engine))
+    counts = Counter(outcome.kind for outcome in tests)
+    print(f"\n{kind}: {len(tests)} tests in {time.perf_counter() - start:.0f} s")
     print(", ".join(f"{counts[kind]} {kind}" for kind in ("equal", _KNOWN, "refused", "wrong", "error")))
     reasons: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
-    for outcome in found:
+    for outcome in tests:
         if outcome.kind not in ("equal", _KNOWN):
             reasons[outcome.kind, outcome.reason].append(outcome)
     for (kind_of_outcome, reason), those in sorted(reasons.items(), key=lambda item: -len(item[1])):
@@ -182,7 +185,7 @@ def report(kind: str, arguments: argparse.Namespace) -> None:
         print(f"{len(those):4} {kind_of_outcome}: {reason} ({operators})")
         if arguments.list:
             print("".join(f"       {outcome.name}\n" for outcome in those), end="")
-    equal = sorted({outcome.operator for outcome in found if outcome.kind in ("equal", _KNOWN)})
+    equal = sorted({outcome.operator for outcome in tests if outcome.kind in ("equal", _KNOWN)})
     print(f"{len(equal)} operators with equal results: {', '.join(equal)}")
 
 

@@ -92,13 +92,13 @@ def greedy(database: se.Database, plan: se.Plan) -> Changes:
 def wrong_constants(database: se.Database, plan: se.Plan) -> Changes:
     """Table 11."""
     model = plan.data.alternatives.model
-    found = {}
+    changes = {}
     for symbol, constant in CONSTANTS.items():
         right = getattr(model.constants, constant)
         for name, factor in FACTORS.items():
             constants = replace(model.constants, **{constant: right * factor})
-            found[f"{symbol} x {name}"] = [replanned(database, plan, replace(model, constants=constants))]
-    return found
+            changes[f"{symbol} x {name}"] = [replanned(database, plan, replace(model, constants=constants))]
+    return changes
 
 
 def wrong_sizes(database: se.Database, plan: se.Plan) -> Changes:
@@ -158,14 +158,14 @@ def run_programs(source: Source, repeat: int) -> Iterator[Row]:
 def _rows(table: int, case: str, database: se.Database, plan: se.Plan, repeat: int) -> list[Row]:
     """What the changes of one table do to a plan; every plan is timed once, however many changes led to it."""
     changes: Changes = {"none": [plan], **TABLES[table](database, plan)}
-    plans = {_notation(plan): plan for found in changes.values() for plan in found}
+    plans = {_notation(plan): plan for changed in changes.values() for plan in changed}
     unchanged, *_ = plans
     seconds, stopped = _timed(case, database, plans, unchanged, repeat)
     rows = []
-    for change, found in changes.items():
-        mean = statistics.mean(seconds[_notation(plan)] for plan in found)
-        expected = statistics.mean(plan.cost for plan in found)
-        different = {_notation(plan) for plan in found}
+    for change, changed in changes.items():
+        mean = statistics.mean(seconds[_notation(plan)] for plan in changed)
+        expected = statistics.mean(plan.cost for plan in changed)
+        different = {_notation(plan) for plan in changed}
         row = Row(
             table, case, change, len(different), len(different & stopped), expected, mean, mean / seconds[unchanged]
         )

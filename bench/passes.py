@@ -53,15 +53,15 @@ def plans_of(database: se.Database, text: str, promoted: Mapping[str, int]) -> d
     def plan(limit: int | None) -> se.Plan:
         return database.plan(text, pin={"C": promoted}, layout="any", memory_limit=limit)
 
-    found = {1: plan(None)}
+    plans = {1: plan(None)}
     for limit in _LIMITS:
         try:
             (step,) = (made := plan(limit)).data.decomposed.steps
         except se.PlanError:
             continue
-        if step.passes is not None and step.indexed == found[1].data.decomposed.steps[0].indexed:
-            found.setdefault(step.passes.count, _unlimited(made, database))
-    return {count: each for count, each in found.items() if count in (1, *_COUNTS)}
+        if step.passes is not None and step.indexed == plans[1].data.decomposed.steps[0].indexed:
+            plans.setdefault(step.passes.count, _unlimited(made, database))
+    return {count: made for count, made in plans.items() if count in (1, *_COUNTS)}
 
 
 def medians(database: se.Database, plans: Mapping[int, se.Plan], repeat: int) -> dict[int, float]:

@@ -46,10 +46,10 @@ def run(graph: ExampleGraph, urls: dict[str, str], repeat: int) -> list[Figure]:
         database.connection.execute(_TABLES)
     figures = []
     for title, query in _CALLS.items():
-        contenders = {name: partial(each.connection.execute, query) for name, each in databases.items()}
+        contenders = {name: partial(database.connection.execute, query) for name, database in databases.items()}
         figures += race(title, contenders, turns, _EXTENSION)
     inputs = gcn_inputs(graph)
-    plans = {name: (load(each, inputs), each.plan(GCN)) for name, each in databases.items()}
+    plans = {name: (load(database, inputs), database.plan(GCN)) for name, database in databases.items()}
     results = [database.run(plan)["Y"].to_numpy() for database, plan in plans.values()]
     np.testing.assert_allclose(results[0], results[1], rtol=1e-9)
     runs = {name: partial(database.run, plan) for name, (database, plan) in plans.items()}

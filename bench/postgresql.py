@@ -35,11 +35,15 @@ def run(graph: ExampleGraph, url: str, repeat: int, bound: float) -> list[Figure
             relational = seconds_within(
                 postgresql, postgresql.plan(program, optimizer="relational", rewrite=False), bound
             )
-            plans = {each: (load(each, inputs), each.plan(program)) for each in (duckdb, postgresql)}
+            plans = {database: (load(database, inputs), database.plan(program)) for database in (duckdb, postgresql)}
             first, second = (database.run(plan).popitem()[1].to_numpy() for database, plan in plans.values())
             np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-9 * abs(first).max())
             contenders = dict(
-                zip(("DuckDB", "PostgreSQL"), (partial(each.run, plan) for each, plan in plans.values()), strict=True)
+                zip(
+                    ("DuckDB", "PostgreSQL"),
+                    (partial(database.run, plan) for database, plan in plans.values()),
+                    strict=True,
+                )
             )
             raced = race(f"{name}, {graph.name}", contenders, dict.fromkeys(contenders, repeat), "DuckDB")
             title = "PostgreSQL, relational" if math.isfinite(relational) else "PostgreSQL, relational, stopped"

@@ -58,11 +58,11 @@ def page_rank(graph: ExampleGraph, steps: int = 20) -> Recipe:
         ranks = f"R{step}"
 
     def reference() -> Array:
-        found, backwards = np.full(nodes, 1 / nodes), sp.csr_array(links.T)
+        rank, backwards = np.full(nodes, 1 / nodes), sp.csr_array(links.T)
         for _ in range(steps):
-            moved = 0.85 * (backwards @ found)
-            found = moved + (1 - moved.sum()) / nodes
-        return found
+            moved = 0.85 * (backwards @ rank)
+            rank = moved + (1 - moved.sum()) / nodes
+        return rank
 
     inputs = {"P": links, "R": np.full(nodes, 1 / nodes)}
     by_hand.append(f"SELECT dim_0, val FROM {ranks}")

@@ -69,17 +69,17 @@ def execute(database: se.Database, recipe: Recipe) -> pa.Table:
     *before, last = recipe.by_hand
     for statement in before:
         database.connection.execute(statement)
-    found: pa.Table = database.connection.sql(last).to_arrow_table()
-    return found
+    rows: pa.Table = database.connection.sql(last).to_arrow_table()
+    return rows
 
 
 def dense(rows: pa.Table, like: Array) -> Array:
     """Entries in an array; what has none is infinite where such results have infinities, else 0."""
     columns = [column.to_numpy() for column in rows.columns]
     values = columns[like.ndim] + (1j * columns[like.ndim + 1] if np.iscomplexobj(like) else 0)
-    found = np.full(like.shape, np.inf if np.isinf(like).any() else 0, like.dtype)
-    found[tuple(columns[: like.ndim])] = values if like.ndim else values[0]
-    return found
+    array = np.full(like.shape, np.inf if np.isinf(like).any() else 0, like.dtype)
+    array[tuple(columns[: like.ndim])] = values if like.ndim else values[0]
+    return array
 
 
 def all_figures(graphs: list[ExampleGraph], repeat: int) -> Iterator[Figure]:

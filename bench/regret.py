@@ -136,21 +136,21 @@ def _raced(name: str, database: se.Database, plans: Mapping[str, se.Plan], repea
     return {figure.contender: figure.seconds for figure in figures}
 
 
-def keep(found: list[Regret], folder: Path) -> None:
+def keep(regrets: list[Regret], folder: Path) -> None:
     """Write the figures as JSON, and as text what is printed in the end."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "regret.json").write_text(json.dumps([asdict(regret) for regret in found], indent=2) + "\n")
+    (folder / "regret.json").write_text(json.dumps([asdict(regret) for regret in regrets], indent=2) + "\n")
     with (folder / "regret.txt").open("w", encoding="utf-8") as file:
-        report(found, Console(file=file, width=CONSOLE.width))
+        report(regrets, Console(file=file, width=CONSOLE.width))
 
 
-def report(found: list[Regret], console: Console) -> None:
+def report(regrets: list[Regret], console: Console) -> None:
     """Print a table, and the plans that were beaten."""
     table = Table(title="The chosen plan and the fastest of many", title_justify="left")
     table.add_column("program")
     for heading in ("plans", "stopped", "chosen ms", "fastest ms", "chosen / fastest", "rank correlation"):
         table.add_column(heading, justify="right")
-    for regret in found:
+    for regret in regrets:
         table.add_row(
             regret.program,
             str(regret.plans),
@@ -161,13 +161,13 @@ def report(found: list[Regret], console: Console) -> None:
             f"{regret.correlation:.2f}",
         )
     console.print(table)
-    ratios = [regret.ratio for regret in found]
-    correlations = [regret.correlation for regret in found if not math.isnan(regret.correlation)]
+    ratios = [regret.ratio for regret in regrets]
+    correlations = [regret.correlation for regret in regrets if not math.isnan(regret.correlation)]
     console.print(f"chosen / fastest: median {statistics.median(ratios):.2f}, worst {max(ratios):.2f}")
     if correlations:
         console.print(f"rank correlation: median {statistics.median(correlations):.2f}, worst {min(correlations):.2f}")
-    console.print(f"measured in {sum(regret.measuring_seconds for regret in found):.0f} s")
-    for regret in found:
+    console.print(f"measured in {sum(regret.measuring_seconds for regret in regrets):.0f} s")
+    for regret in regrets:
         if regret.fastest_plan != regret.chosen_plan:
             console.print(f"{regret.program}, chosen:  {regret.chosen_plan}", markup=False)
             console.print(f"{regret.program}, fastest: {regret.fastest_plan}", markup=False)

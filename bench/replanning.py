@@ -88,12 +88,12 @@ def masked(size: int, share: float, density: float, is_disjoint: bool = False) -
 def _two_keys(rows: int, columns: int, entries: int) -> Data:
     """Two tensors of which one index tells another, so that they meet far more often than two indices would."""
     rng = np.random.default_rng(0)
-    found = []
+    tensors = []
     for _ in "AB":
         places = rng.choice(rows * columns, entries, replace=False)
         row, key = places // columns, places % columns
-        found.append((rng.random(entries), row, key, (7 * key + 3) % columns))
-    (first, i, j, k), (second, row, key, other) = found
+        tensors.append((rng.random(entries), row, key, (7 * key + 3) % columns))
+    (first, i, j, k), (second, row, key, other) = tensors
     return {
         "A": sp.coo_array((first, (i, j, k)), shape=(rows, columns, columns)),
         "B": sp.coo_array((second, (key, other, row)), shape=(columns, columns, rows)),
@@ -106,7 +106,7 @@ def _communities(members: int, number: int, share: float) -> Data:
     blocks = [sp.random_array((members, members), density=share, rng=rng) for _ in range(number)]
     graph = sp.block_diag(blocks).tocoo()
     numbers = rng.permutation(members * number)
-    return {"A": sp.coo_array((graph.data, tuple(numbers[each] for each in graph.coords)), shape=graph.shape)}
+    return {"A": sp.coo_array((graph.data, tuple(numbers[axis] for axis in graph.coords)), shape=graph.shape)}
 
 
 def cases() -> dict[str, tuple[str, Data]]:
@@ -137,12 +137,12 @@ def run(case: str, text: str, inputs: Data, repeat: int) -> Comparison:
     for name, data in inputs.items():
         database.tensor(name, data)
     plan = database.plan(text)
-    kept, found = (database.run(plan, progress=False, replan=replan) for replan in (False, True))
+    kept, replanned = (database.run(plan, progress=False, replan=replan) for replan in (False, True))
     for name, result in kept.items():
-        np.testing.assert_allclose(found[name].to_numpy(), result.to_numpy(), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(replanned[name].to_numpy(), result.to_numpy(), rtol=1e-9, atol=1e-9)
     looked = run_plan(plan.data, database._engine, {}, RunOptions()).replannings
     contenders: dict[str, Callable[[], object]] = {
-        way: partial(database.run, plan, progress=False, replan=way == "replanned") for way in ("kept", "replanned")
+        name: partial(database.run, plan, progress=False, replan=name == "replanned") for name in ("kept", "replanned")
     }
     figures = race(case, contenders, dict.fromkeys(contenders, repeat), "kept")
     seconds = {figure.contender: figure.seconds for figure in figures}

@@ -57,16 +57,18 @@ def plans_of(name: str, formula: Formula, rows: int) -> tuple[se.Database, dict[
     written = database.plan(formula.text, outputs=outputs, rewrite=False)
     if largest_result(written) <= _MOST_NUMBERS:
         plans["as written"] = written
-        found = [database.run(plan) for plan in plans.values()]
-        for result in found[0]:
-            check_equal(found[0][result], found[1][result], name)
+        results = [database.run(plan) for plan in plans.values()]
+        for result in results[0]:
+            check_equal(results[0][result], results[1][result], name)
     return database, plans
 
 
 def check_equal(first: se.TensorResult, second: se.TensorResult, name: str) -> None:
     """Refuse results that differ by more than rounding; those of matrices stay sparse."""
-    found: list[Any] = [each.to_scipy() if len(each.shape) == 2 else each.to_numpy() for each in (first, second)]
-    if abs(found[0] - found[1]).max() > _ROUNDING * abs(found[1]).max():
+    arrays: list[Any] = [
+        result.to_scipy() if len(result.shape) == 2 else result.to_numpy() for result in (first, second)
+    ]
+    if abs(arrays[0] - arrays[1]).max() > _ROUNDING * abs(arrays[1]).max():
         raise AssertionError(f"{name}: {first.name} is another one as written")
 
 
@@ -99,9 +101,12 @@ def stages(formula: Formula, rows: int) -> dict[str, str]:
     extractor = clock.time(lambda: Extractor.with_tree_costs(classes, sizes_of(classes, reading.bounds, densities)))
     greedy = clock.time(lambda: extractor.greedy(classes.roots))
     shared = clock.time(lambda: extractor.with_sharing(classes.roots))
-    found = [f"{each.count():,}{'' if each.is_saturated else ', limit'}" for each in (classes, every)]
+    counts = [
+        f"{graph_of_classes.count():,}{'' if graph_of_classes.is_saturated else ', limit'}"
+        for graph_of_classes in (classes, every)
+    ]
     all_seconds, seconds, *rest = clock.seconds
-    cells = [found[0], seconds, found[1], all_seconds, *rest, f"{shared.cost / greedy.cost:.2f}"]
+    cells = [counts[0], seconds, counts[1], all_seconds, *rest, f"{shared.cost / greedy.cost:.2f}"]
     return dict(zip(STAGES, cells, strict=True))
 
 
@@ -114,9 +119,9 @@ class Clock:
     def time(self, compute: Callable[[], T]) -> T:
         """Compute something."""
         start = time.perf_counter()
-        found = compute()
+        computed = compute()
         self.seconds.append(f"{time.perf_counter() - start:.3f}")
-        return found
+        return computed
 
 
 def main(sizes: list[int], only: str, repeat: int, output: Path) -> None:

@@ -74,8 +74,8 @@ def plans_of(case: Case) -> dict[str, tuple[se.Database, se.Plan]]:
         relational = load(case.left, case.right, ["dim_0", "dim_1"])
         plans["relational"] = relational, relational.plan(PRODUCT, optimizer="relational")
     for name, (database, plan) in plans.items():
-        found = database.run(plan)["C"].to_numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=f"{case.name}, {name}")
+        product = database.run(plan)["C"].to_numpy()
+        np.testing.assert_allclose(product, expected, rtol=1e-9, atol=1e-9, err_msg=f"{case.name}, {name}")
         CONSOLE.print(f"{case.name}, {name}: {', '.join(plan.notation())}", markup=False)
     return plans
 

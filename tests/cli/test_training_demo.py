@@ -17,9 +17,9 @@ def test_the_loss_falls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert len(columns) == 8
     assert [len(line) for line in columns] == sorted(len(line) for line in columns)  # the loss never rises
     assert len(columns[-1]) == 15
-    found = re.search(r"15 steps in .* from (\S+) to (\S+)\n", printed)
-    assert found is not None
-    before, after = map(float, found.groups())
+    match = re.search(r"15 steps in .* from (\S+) to (\S+)\n", printed)
+    assert match is not None
+    before, after = map(float, match.groups())
     assert after < 0.95 * before
     shares = re.search(r"of the 900 other nodes, (\S+)% had the right class before, (\S+)% after", printed)
     assert shares is not None

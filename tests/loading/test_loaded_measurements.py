@@ -45,14 +45,14 @@ def arrays(draw: st.DrawFn) -> tuple[NDArray[Any], float]:
 
 def check(db: se.Database, stored: StoredTensor) -> None:
     scanned = measure(stored, db._engine)
-    found = measure_all({"A": stored}, db._engine)["A"]
-    assert found.measurement.tuples == scanned.tuples
-    assert (found.statistics, found.values) == (scanned.statistics, scanned.values)
-    assert found.statistics.counted_tuples == scanned.statistics.counted_tuples
-    assert type(found.values.entries.low) is type(scanned.values.entries.low)
-    if not found.statistics.entries:
+    measured = measure_all({"A": stored}, db._engine)["A"]
+    assert measured.measurement.tuples == scanned.tuples
+    assert (measured.statistics, measured.values) == (scanned.statistics, scanned.values)
+    assert measured.statistics.counted_tuples == scanned.statistics.counted_tuples
+    assert type(measured.values.entries.low) is type(scanned.values.entries.low)
+    if not measured.statistics.entries:
         return  # nothing counts the entries of an empty tensor
-    counts = count_changed({"A": found.row_version}, db._engine)["A"]
+    counts = count_changed({"A": measured.row_version}, db._engine)["A"]
     for axis, expected in zip(counts, count_entries({"A": stored}, db._engine)["A"], strict=True):
         np.testing.assert_array_equal(axis.entries, expected.entries)
         np.testing.assert_array_equal(axis.present, expected.present)
@@ -89,9 +89,9 @@ def test_axes_of_many_indices(db: se.Database, bounds: tuple[int, int]) -> None:
     coordinates = np.unique(np.stack([rng.integers(0, bound, 500) for bound in bounds]), axis=1)
     db.tensor("A", (tuple(coordinates), rng.random(coordinates.shape[1])), shape=bounds, axes=["i", "j"])
     stored = db.tensors()["A"]
-    scanned, found = measure(stored, db._engine), measure_all({"A": stored}, db._engine)["A"]
-    assert (found.statistics, found.values) == (scanned.statistics, scanned.values)
-    assert max(found.statistics.distinct) == len(np.unique(coordinates[np.argmax(bounds)]))
+    scanned, measured = measure(stored, db._engine), measure_all({"A": stored}, db._engine)["A"]
+    assert (measured.statistics, measured.values) == (scanned.statistics, scanned.values)
+    assert max(measured.statistics.distinct) == len(np.unique(coordinates[np.argmax(bounds)]))
 
 
 def test_the_first_plan_does_not_scan_what_was_loaded(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
