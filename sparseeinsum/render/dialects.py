@@ -34,6 +34,7 @@ class Dialect:
         writes_files: Whether it writes rows into files on the machine of the user.
         calls_python: Whether it runs functions of users in Python.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
+        stores_lists: Whether tables can hold entries in lists.
         moves_expressions: Whether an expression of a query is computed where outer queries read it, every time that
             they do.
         computes_whole: Whether a materialised CTE is computed completely, however much of it is read.
@@ -63,6 +64,7 @@ class Dialect:
     writes_files: bool
     calls_python: bool
     keeps_residents: bool
+    stores_lists: bool
     moves_expressions: bool
     computes_whole: bool
     spills_states: bool
@@ -92,6 +94,7 @@ DUCKDB = Dialect(
     writes_files=True,
     calls_python=True,
     keeps_residents=True,
+    stores_lists=True,
     moves_expressions=False,
     computes_whole=True,
     spills_states=False,
@@ -117,6 +120,7 @@ POSTGRESQL = Dialect(
     writes_files=False,
     calls_python=False,
     keeps_residents=False,
+    stores_lists=False,
     moves_expressions=True,
     computes_whole=False,
     spills_states=True,
