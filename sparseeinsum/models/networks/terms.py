@@ -93,16 +93,16 @@ def leaves(term: Term) -> Iterator[Read | IndexValue | Ones | Literal]:
 
 def labels_of(term: Term) -> tuple[str, ...]:
     """The labels of a term, in order."""
-    in_order: dict[str, None] = {}
+    found: dict[str, None] = {}
     for leaf in leaves(term):
         match leaf:
             case Read(_, indices):
-                in_order |= dict.fromkeys(label for index in indices for label in index.labels)
+                found |= dict.fromkeys(label for index in indices for label in index.labels)
             case IndexValue(index):
-                in_order |= dict.fromkeys(index.labels)
+                found |= dict.fromkeys(index.labels)
             case Ones(labels):
-                in_order |= dict.fromkeys(labels)
-    return tuple(in_order)
+                found |= dict.fromkeys(labels)
+    return tuple(found)
 
 
 def tensors_of(term: Term) -> frozenset[str]:
