@@ -101,7 +101,7 @@ def _cut(name: str, inputs: Mapping[str, Array], way: Partitioning) -> Cut:
 
 def _by_calls(layout: Layout, vectors: Mapping[str, Mapping[str, int]]) -> SitePlan:
     """The chain with every call of a product on the machine that its key says, as the vectors cut it."""
-    a, b, c, d, e = (PlacedInput(laid.input(name), laid.placement) for name, laid in sorted(layout.items()))
+    a, b, c, d, e = (PlacedInput(laid.input(name), laid.distribution) for name, laid in sorted(layout.items()))
     labels = {"AB": ("i", "k"), "DE": ("l", "k"), "CDE": ("i", "k"), "Y": ("i", "k")}
     found = {name: (vectors[name][first], vectors[name][second]) for name, (first, second) in labels.items()}
     read = (vectors["CDE"]["l"], vectors["CDE"]["k"])

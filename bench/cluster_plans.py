@@ -1,4 +1,4 @@
-"""The TRA paper's computations on a cluster: placements of tensors, plans by hand and by search, and their results.
+"""The TRA paper's computations on a cluster: distributions of tensors, plans by hand and by search, and their results.
 
 The plans are those of `bench.relational_plans`, on matrices that are scaled down and cut into blocks. Each comes with
 a program that computes the same, to show the plan that `db.plan` makes of it.
@@ -23,7 +23,6 @@ from bench.relational_plans import (
     training_step,
     vertical,
 )
-from sparseeinsum.algebra.implementation.placements import Placement, partitioned
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
@@ -37,7 +36,7 @@ from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, sites_of
-from sparseeinsum.decompose.clusters.distribution import Cluster
+from sparseeinsum.decompose.clusters.distribution import Cluster, Distribution, Hashed
 
 _BLOCKS = 8  # more than there are machines, so that each gets some
 
@@ -64,9 +63,9 @@ class Laid:
         return f"dim_{self.by}"
 
     @property
-    def placement(self) -> Placement:
+    def distribution(self) -> Distribution:
         """As plans have it."""
-        return partitioned(self.by)
+        return Hashed(self.by)
 
     def input(self, name: str) -> Input:
         """As a relation."""
@@ -110,8 +109,8 @@ class Case:
 
 def _chosen(layout: Layout, expressions: Sequence[Expression], sites: int) -> tuple[Way, Way]:
     """What the search over the rules of the implementation algebra finds, and what is left to the planner."""
-    placements = {name: laid.placement for name, laid in layout.items()}
-    found = best_plans(expressions, placements, sites_of(Cluster(sites, sites)), SQL_RULES)
+    distributions = {name: laid.distribution for name, laid in layout.items()}
+    found = best_plans(expressions, distributions, sites_of(Cluster(sites, sites)), SQL_RULES)
     return Way("search", layout, found), Way("db.plan", layout)
 
 
@@ -120,7 +119,7 @@ def product_case(name: str, rows: int, inner: int, columns: int, sites: int) -> 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(rows, inner)), rng.normal(size=(inner, columns))
     layout = {"X": Laid(x, (4, _BLOCKS), 0), "Y": Laid(y, (_BLOCKS, 4), 1)}
-    left, right = (PlacedInput(laid.input(each), laid.placement) for each, laid in layout.items())
+    left, right = (PlacedInput(laid.input(each), laid.distribution) for each, laid in layout.items())
     ways = product(left, right)
     by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)
     parts = LocalAggregation(by_inner, (0, 2), SUM)
@@ -184,8 +183,8 @@ def training_case(name: str, shape: tuple[int, int, int, int], sites: int) -> Ca
     by_batch = _laid(inputs, data_parallel_parts(_BLOCKS), {"X": 0, "W1": 1, "W2": 0, "T": 0})
     by_model = _laid(inputs, model_parallel_parts(_BLOCKS), {"X": 1, "W1": 0, "W2": 1, "T": 1})
     ways = (
-        Way("TRA-DP", by_batch, data_parallel(shape, _BLOCKS, {each: by_batch[each].placement for each in inputs})),
-        Way("TRA-MP", by_model, model_parallel(shape, _BLOCKS, {each: by_model[each].placement for each in inputs})),
+        Way("TRA-DP", by_batch, data_parallel(shape, _BLOCKS, {each: by_batch[each].distribution for each in inputs})),
+        Way("TRA-MP", by_model, model_parallel(shape, _BLOCKS, {each: by_model[each].distribution for each in inputs})),
     )
     is_wide = features > hidden
     best = by_model if is_wide else by_batch

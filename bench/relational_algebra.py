@@ -9,7 +9,7 @@ expression, starting from the blocks and the placement of the paper's best plan.
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -39,12 +39,12 @@ from bench.relational_plans import (
 )
 from bench.timing import CONSOLE
 from sparseeinsum.algebra.implementation.operator_costs import Sites
-from sparseeinsum.algebra.implementation.placements import Placement, partitioned
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay
 from sparseeinsum.algebra.implementation.site_operators import SitePlan
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Join
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
 
 _MANY = (2, 4, 8, 16, 64, 256, 1024)
 _BLOCKS, _SIZE = 16, 16_384  # of the matrices that many sites multiply
@@ -77,9 +77,11 @@ def figure(case: str, name: str, plans: Sequence[SitePlan], sites: int, printed:
     return Figure(case, name, sites, printed, whole_cost(tuple(plans), Sites(sites)).transfer, sum(traffic.values()))
 
 
-def chosen(case: str, expressions: Sequence[Expression], placements: dict[str, Placement], sites: int) -> Figure:
+def chosen(
+    case: str, expressions: Sequence[Expression], distributions: Mapping[str, Distribution], sites: int
+) -> Figure:
     """What the search finds."""
-    return figure(case, "chosen", best_plans(expressions, placements, Sites(sites)), sites)
+    return figure(case, "chosen", best_plans(expressions, distributions, Sites(sites)), sites)
 
 
 def matrix_products() -> list[Figure]:
@@ -104,9 +106,9 @@ def neighbours() -> list[Figure]:
         names = ("Opt4Horizontal", "Opt4Vertical")
         found += [figure(case, *each[:1], [each[1]], 8, each[2]) for each in zip(names, plans, printed, strict=True)]
         is_by_rows = printed[0] < printed[1]
-        by = partitioned(0 if is_by_rows else 1)
+        by = Hashed(0 if is_by_rows else 1)
         expression, _ = nearest_neighbour(points, features, (8, 1) if is_by_rows else (1, 8))
-        found.append(chosen(case, [expression], {"X": by, "A": partitioned(0), "q": partitioned(0)}, 8))
+        found.append(chosen(case, [expression], {"X": by, "A": Hashed(0), "q": Hashed(0)}, 8))
     return found
 
 
@@ -118,10 +120,10 @@ def training_steps() -> list[Figure]:
         found.append(figure(case, "TRA-DP", data_parallel(shape, 5), 5, PRINTED_DATA_PARALLEL[case]))
         found.append(figure(case, "TRA-MP", model_parallel(shape, 5), 5, 10.0 * batch * hidden))
         if case.startswith("Google"):
-            parts, placements = data_parallel_parts(5), DATA_PARALLEL
+            parts, distributions = data_parallel_parts(5), DATA_PARALLEL
         else:
-            parts, placements = model_parallel_parts(5), MODEL_PARALLEL
-        found.append(chosen(case, training_step(shape, parts), placements, 5))
+            parts, distributions = model_parallel_parts(5), MODEL_PARALLEL
+        found.append(chosen(case, training_step(shape, parts), distributions, 5))
     return found
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.movement_rules import skip_shuffle_before_aggregation
 from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
-from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
@@ -24,6 +23,9 @@ from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, MULTIPLY, SU
 from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Expression, Input, Join, Transform
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Scattered
+
+_SCATTERED = Scattered()
 
 SUM = AggregateFold("sum")
 
@@ -33,11 +35,13 @@ def sum_of(given: Expression, group_by: list[int]) -> Aggregation:
     return Aggregation(given, tuple(group_by), SUM)
 
 
-def matrix(name: str, shape: tuple[int, int], parts: tuple[int, int], placement: Placement = SCATTERED) -> PlacedInput:
+def matrix(
+    name: str, shape: tuple[int, int], parts: tuple[int, int], distribution: Distribution = _SCATTERED
+) -> PlacedInput:
     """A matrix in so many blocks."""
     assert all(size % count == 0 for size, count in zip(shape, parts, strict=True))
     bound = tuple(size // count for size, count in zip(shape, parts, strict=True))
-    return PlacedInput(Input(name, RelationType(parts, bound)), placement)
+    return PlacedInput(Input(name, RelationType(parts, bound)), distribution)
 
 
 def product(left: PlacedInput, right: PlacedInput) -> Product:
@@ -62,10 +66,10 @@ PRINTED = {
 def three_ways(shape: tuple[int, int, int], sites: int) -> tuple[SitePlan, SitePlan, SitePlan]:
     """BMM, CMM and RMM, of matrices that lie as each of them wants."""
     rows, inner, columns = shape
-    by_rows = (matrix("X", (rows, inner), (1, 1)), matrix("Y", (inner, columns), (1, sites), partitioned(1)))
+    by_rows = (matrix("X", (rows, inner), (1, 1)), matrix("Y", (inner, columns), (1, sites), Hashed(1)))
     by_inner = (
-        matrix("X", (rows, inner), (1, sites), partitioned(1)),
-        matrix("Y", (inner, columns), (sites, 1), partitioned(0)),
+        matrix("X", (rows, inner), (1, sites), Hashed(1)),
+        matrix("Y", (inner, columns), (sites, 1), Hashed(0)),
     )
     half = sites // 2
     in_both = (matrix("X", (rows, inner), (half, 1)), matrix("Y", (inner, columns), (1, half)))
@@ -96,7 +100,7 @@ def horizontal(points: int, features: int, sites: int) -> SitePlan:
     for each in topological_order(expression):
         inputs = tuple(found[id(operand)] for operand in each.inputs)
         if isinstance(each, Input):
-            placed = PlacedInput(each, partitioned(0))
+            placed = PlacedInput(each, Hashed(0))
             found[id(each)] = placed if each.name == "X" else Broadcast(placed)
         else:
             found[id(each)] = local_operator(each, inputs)
@@ -106,9 +110,9 @@ def horizontal(points: int, features: int, sites: int) -> SitePlan:
 def vertical(points: int, features: int, sites: int) -> SitePlan:
     """Opt4Vertical: the query goes everywhere, points and metric meet by features (CMM)."""
     _, inputs = nearest_neighbour(points, features, (1, sites))
-    x, q = PlacedInput(inputs["X"], partitioned(1)), PlacedInput(inputs["q"], partitioned(0))
+    x, q = PlacedInput(inputs["X"], Hashed(1)), PlacedInput(inputs["q"], Hashed(0))
     difference = LocalJoin(x, Broadcast(q), (1,), (0,), einsum_kernel("nj,j->nj", join=SUBTRACT.expression))
-    pairs = LocalJoin(difference, PlacedInput(inputs["A"], partitioned(0)), (1,), (0,), MATRIX_PRODUCT)
+    pairs = LocalJoin(difference, PlacedInput(inputs["A"], Hashed(0)), (1,), (0,), MATRIX_PRODUCT)
     projected = LocalAggregation(Shuffle(pairs, (2,)), (0, 2), SUM)
     products = LocalJoin(projected, difference, (0, 1), (0, 1), MULTIPLY)
     distances = transformed(products, einsum_kernel("nj->n"))
@@ -166,8 +170,8 @@ def training_step(shape: tuple[int, int, int, int], parts: tuple[int, int, int, 
     return Join(w1, gradient1, *both, SUBTRACT), Join(w2, gradient2, *both, SUBTRACT)
 
 
-DATA_PARALLEL = {name: partitioned(0) for name in ("X", "T")}
-MODEL_PARALLEL = {"X": partitioned(1), "W1": partitioned(0), "W2": partitioned(1), "T": partitioned(1)}
+DATA_PARALLEL = {name: Hashed(0) for name in ("X", "T")}
+MODEL_PARALLEL = {"X": Hashed(1), "W1": Hashed(0), "W2": Hashed(1), "T": Hashed(1)}
 
 
 def data_parallel_parts(sites: int) -> tuple[int, int, int, int]:
@@ -181,15 +185,15 @@ def model_parallel_parts(sites: int) -> tuple[int, int, int, int]:
 
 
 def data_parallel(
-    shape: tuple[int, int, int, int], sites: int, placements: Mapping[str, Placement] = DATA_PARALLEL
+    shape: tuple[int, int, int, int], sites: int, distributions: Mapping[str, Distribution] = DATA_PARALLEL
 ) -> tuple[SitePlan, ...]:
     """Weights go everywhere, each site has a part of the batch, gradients are added up over all sites."""
     steps = training_step(shape, data_parallel_parts(sites))
-    return by_hand(steps, lambda each: isinstance(each, Input) and each.name in ("W1", "W2"), placements)
+    return by_hand(steps, lambda each: isinstance(each, Input) and each.name in ("W1", "W2"), distributions)
 
 
 def model_parallel(
-    shape: tuple[int, int, int, int], sites: int, placements: Mapping[str, Placement] = MODEL_PARALLEL
+    shape: tuple[int, int, int, int], sites: int, distributions: Mapping[str, Distribution] = MODEL_PARALLEL
 ) -> tuple[SitePlan, ...]:
     """Weights are partitioned by features and by labels; the hidden layer and its errors go everywhere."""
     steps = training_step(shape, model_parallel_parts(sites))
@@ -198,11 +202,13 @@ def model_parallel(
     gradient = new_w1.right.inputs[0]
     hidden_error = gradient.inputs[1]
     activation = hidden_error.inputs[1].inputs[0]
-    return by_hand(steps, lambda each: each in (hidden_error, activation), placements)
+    return by_hand(steps, lambda each: each in (hidden_error, activation), distributions)
 
 
 def by_hand(
-    steps: tuple[Expression, ...], goes_everywhere: Callable[[Expression], bool], placements: Mapping[str, Placement]
+    steps: tuple[Expression, ...],
+    goes_everywhere: Callable[[Expression], bool],
+    distributions: Mapping[str, Distribution],
 ) -> tuple[SitePlan, ...]:
     """The plan in which some results go everywhere, and sums of terms on several sites are shuffled to be added up."""
     found: dict[int, SitePlan] = {}
@@ -210,10 +216,10 @@ def by_hand(
         if id(each) in found:
             continue
         if isinstance(each, Input):
-            plan: SitePlan = PlacedInput(each, placements.get(each.name, SCATTERED))
+            plan: SitePlan = PlacedInput(each, distributions.get(each.name, Scattered()))
         else:
             plan = local_operator(each, tuple(found[id(operand)] for operand in each.inputs))
-        if plan.placement.pending is not None:
+        if plan.pending is not None:
             every = tuple(range(plan.type.arity))
             plan = LocalAggregation(Shuffle(plan, every), every, SUM)
         found[id(each)] = Broadcast(plan) if goes_everywhere(each) else plan

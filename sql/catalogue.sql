@@ -14,6 +14,9 @@ CREATE TABLE IF NOT EXISTS sparseeinsum.tensors (
   is_owned BOOLEAN NOT NULL,    -- whether the table was made when the tensor was loaded
   dictionaries TEXT[],          -- of every axis: the dictionary of its natural keys; NULL where its indices are plain
   holds_keys BOOLEAN NOT NULL DEFAULT FALSE,  -- whether key columns of such axes hold natural keys, and not indices
+  list_relation TEXT[],         -- the table that holds the entries in lists, of which the relation is a view; else NULL
+  list_tiles BIGINT[],          -- of every axis, in that table: 0 without a key column, else the indices that share a key
+  list_axes BIGINT[],           -- in that table: the axes with lists of positions, from 0, in the order that sorts them
   owner TEXT DEFAULT CURRENT_USER  -- role that entered the row; NULL where an earlier version did, which did not say
 );
 -- The dictionaries of natural keys; an index is the position of its key. Dictionaries only grow.

@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.operators import (
     AllKeys,
     Computed,
@@ -34,6 +33,7 @@ from sparseeinsum.decompose.clusters.distribution import (
     Replicated,
     Scattered,
     transfer_bytes,
+    with_keys,
 )
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.partial_groups import partial_result, volume_of_partials
@@ -250,15 +250,11 @@ def _whole_groups(contract: Contract, label: str, partial_groups: Materialized) 
     return replace(contract, einsum=folded, inputs=(partial_groups,), join=JoinKind.INNER, keys_from=0)
 
 
-def placement_of(distribution: Distribution, decomposition: Decomposition) -> Placement:
-    """The placement of a distribution, in the terms of the implementation algebra."""
-    match distribution:
-        case Hashed(axis):
-            return partitioned(decomposition.promoted.index(axis))
-        case Replicated():
-            return EVERYWHERE
-        case Scattered() | Central():  # on another machine than those that work
-            return SCATTERED
+def distribution_of_keys(distribution: Distribution, decomposition: Decomposition) -> Distribution:
+    """A distribution by axes of a tensor, by the positions of their keys in the relation instead."""
+    if isinstance(distribution, Central):  # on another machine than those that work
+        return Scattered()
+    return with_keys(distribution, lambda axis: (decomposition.promoted.index(axis),))
 
 
 def _chain(operand: Relation) -> list[Relation]:

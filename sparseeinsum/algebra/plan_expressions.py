@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from textwrap import indent
 
 from sparseeinsum.algebra.einsum_expressions import ContractionBuilder
-from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
-from sparseeinsum.algebra.implementation.placements import PlacementLike
+from sparseeinsum.algebra.implementation.distributed import DistributedPlans, DistributionLike, distribute
 from sparseeinsum.algebra.operators import (
     AllKeys,
     Compress,
@@ -67,12 +66,12 @@ class PlanAlgebra:
     einsums: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
     sites: int | None = None
-    stored: Mapping[str, PlacementLike] = field(default_factory=dict)
+    stored: Mapping[str, DistributionLike] = field(default_factory=dict)
 
     def distributed(
         self,
         sites: int | None = None,
-        stored: Mapping[str, PlacementLike] | None = None,
+        stored: Mapping[str, DistributionLike] | None = None,
         memory_floats: float | None = None,
     ) -> DistributedPlans:
         """The cheapest plans found to compute all of it on several sites; see `distribute`.
@@ -95,7 +94,7 @@ class PlanAlgebra:
         outputs = {name: _inlined(expression, inlined) for name, expression in self.outputs.items()}
         if stored is None:
             inputs = inputs_of(outputs.values())
-            stored = {name: placement for name, placement in self.stored.items() if name in inputs}
+            stored = {name: place for name, place in self.stored.items() if name in inputs}
         return distribute(outputs, count, stored, memory_floats)
 
     def __str__(self) -> str:

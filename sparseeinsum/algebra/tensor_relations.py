@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sparseeinsum.algebra.implementation.distributed import DistributedPlans, distribute
-from sparseeinsum.algebra.implementation.placements import PlacementLike
+from sparseeinsum.algebra.implementation.distributed import DistributedPlans, DistributionLike, distribute
 from sparseeinsum.algebra.operator_arguments import (
     joined_positions,
     key_positions,
@@ -134,7 +133,7 @@ class TensorRelation:
     def distributed(
         self,
         sites: int,
-        stored: Mapping[str, PlacementLike] = MappingProxyType({}),
+        stored: Mapping[str, DistributionLike] = MappingProxyType({}),
         memory_floats: float | None = None,
     ) -> DistributedPlans:
         """The cheapest plan found to compute it on several sites.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparseeinsum.algebra.placement import placement_of
+from sparseeinsum.algebra.placement import distribution_of_keys
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
@@ -112,11 +112,11 @@ class Plan:
         machines = data.alternatives.machines
         if machines is None:
             return algebra
-        placements = {
-            name: placement_of(machines.distributions[name], tensor.decomposition)
+        distributions = {
+            name: distribution_of_keys(machines.distributions[name], tensor.decomposition)
             for name, tensor in data.inputs.items()
         }
-        return replace(algebra, sites=machines.costs.cluster.sites, stored=placements)
+        return replace(algebra, sites=machines.costs.cluster.sites, stored=distributions)
 
     def explain(self, analyze: bool = False, top: int = 4) -> str:
         """The plan in words and tables.

@@ -10,7 +10,7 @@ from sparseeinsum.algebra.implementation.operator_costs import Sites
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
 from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan
-from sparseeinsum.algebra.placement import placement_of
+from sparseeinsum.algebra.placement import distribution_of_keys
 from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.tensor_types import type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
@@ -78,7 +78,7 @@ def sites_of(cluster: Cluster) -> Sites:
 
 
 def compute_plans(plans: Sequence[SitePlan], engine: Engine) -> list[TensorResult]:
-    """Compute plans of the implementation algebra in a transaction, on a cluster with the placements that they assume.
+    """Compute plans of the implementation algebra in a transaction, on a cluster where inputs are as they assume.
 
     Raises:
         AlgebraError: SQL cannot compute an operator, or a rekey produces a key twice.
@@ -161,10 +161,11 @@ def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str]
         query = expression_query(expression, stored, engine.dialect)
         result = SiteResult(query.select, query.schema)
         return SitePlanQuery((), (result,), tuple((0, select) for select in query.repeated))
-    placements = {
-        name: placement_of(distribution_of(tensor, engine), tensor.decomposition) for name, tensor in stored.items()
+    distributions = {
+        name: distribution_of_keys(distribution_of(tensor, engine), tensor.decomposition)
+        for name, tensor in stored.items()
     }
-    (plan,) = best_plans([expression], placements, sites_of(cluster), SQL_RULES)
+    (plan,) = best_plans([expression], distributions, sites_of(cluster), SQL_RULES)
     return site_plan_query([plan], stored, engine.dialect, table_of, cluster.shards)
 
 

@@ -12,6 +12,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import synchronized
 from sparseeinsum.extras import late
 from sparseeinsum.html_tables import html_table
+from sparseeinsum.language.layout_notation import parse_layout
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.loading.load import load, register_relation
 from sparseeinsum.loading.sources.input_data import ColumnSelection
@@ -73,6 +74,7 @@ class TensorDatabase:
         index: Sequence[str] | None = None,
         value: str | None = None,
         distribute: str | None = None,
+        layout: str | None = None,
     ) -> StoredTensor:
         """Load a tensor into a table of the same name; a tensor of that name that was loaded before is replaced.
 
@@ -112,6 +114,10 @@ class TensorDatabase:
             distribute: On a Citus cluster, the axis whose key column distributes the table, or `replicated` for a
                 reference table, of which every machine has a copy. By default, small data are replicated, and other
                 data are distributed by their first key column.
+            layout: The layout as text, in place of `promoted`: "A[I, j]" promotes i, "A[I, J:64]" also j, in tiles. A
+                label after ~ is compressed: "A[I, ~j]" has a row for every i, with a list of the positions j of its
+                entries, and a list of their values; "A[I:1024, ~i, ~j]" has one for 1,024 of them. Labels are the names
+                of the axes, and name them if neither `axes` nor the data do. One row an entry is in the view A_entries.
 
         Raises:
             DataError: The data are not a tensor; the message names the first such row, and the database is unchanged.
@@ -121,11 +127,15 @@ class TensorDatabase:
         """
         if duplicates not in ("error", "sum"):
             raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
+        if layout is not None and promoted is not None:
+            raise ValueError("a layout says which axes are promoted; leave `promoted` out")
+        notation = None if layout is None else parse_layout(name, layout)
+        labels = None if notation is None else notation.labels
         description = completed_from_metadata(
-            TensorDescription(name, axes, shape, fill, dtype, keys or {}), data, index
+            TensorDescription(name, axes, shape, fill, dtype, keys or {}, labels), data, index
         )
         source = read(description, data, ColumnSelection(index, value))
-        return load(self._engine, description, source, promoted, duplicates == "sum", order, distribute)
+        return load(self._engine, description, source, notation or promoted, duplicates == "sum", order, distribute)
 
     @synchronized
     def tensor_from_table(

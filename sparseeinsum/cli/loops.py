@@ -31,7 +31,6 @@ def iterate(arguments: argparse.Namespace) -> None:
             arguments.history,
             resume=arguments.resume,
             commit_seconds=arguments.commit_seconds,
-            deterministic=arguments.deterministic,
             **planning_options(arguments),
         )
     if arguments.history:

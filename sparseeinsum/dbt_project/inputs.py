@@ -42,33 +42,30 @@ class DbtSource:
 
 
 @dataclass(frozen=True, slots=True)
-class DbtInput:
-    """A tensor that models read.
+class DbtTable:
+    """A table that models read.
 
     Attributes:
-        stored: The tensor.
-        reference: The Jinja expression by which models refer to its table.
+        reference: The Jinja expression by which models refer to it.
         source: The source that must be declared for it; None if the project knows the table already.
     """
 
-    stored: StoredTensor
     reference: str
     source: DbtSource | None
 
 
 @dataclass(frozen=True, slots=True)
-class DbtDictionary:
-    """A dictionary that models read.
+class DbtInput(DbtTable):
+    """The table of a tensor, `stored`."""
 
-    Attributes:
-        dictionary: The dictionary.
-        reference: The Jinja expression by which models refer to its table.
-        source: The source that must be declared for it; None if the project knows the table already.
-    """
+    stored: StoredTensor
+
+
+@dataclass(frozen=True, slots=True)
+class DbtDictionary(DbtTable):
+    """The table of a dictionary."""
 
     dictionary: Dictionary
-    reference: str
-    source: DbtSource | None
 
 
 def inputs_of(
@@ -98,16 +95,16 @@ def _inputs(
             continue
         if tensor.relation.startswith("'"):
             source = _file_source(table_by_name(tensor, engine.dialect_name).name, program)
-            yield name, DbtInput(tensor, source.reference, source)
+            yield name, DbtInput(source.reference, source, tensor)
             continue
         table = permanent_table(name, tensor, engine)
         location = (table.catalog or database, table.db or schema, table.name)
         reference = project.reference(location, folds_case=not folds_case(engine.dialect_name))
         if reference is not None:
-            yield name, DbtInput(tensor, reference, None)
+            yield name, DbtInput(reference, None, tensor)
             continue
         source = source_of_table(location, program, location[0] != database, location[1])
-        yield name, DbtInput(tensor, source.reference, source)
+        yield name, DbtInput(source.reference, source, tensor)
 
 
 def permanent_table(name: str, stored: StoredTensor, engine: Engine) -> exp.Table:

@@ -78,7 +78,7 @@ class _ModelWriter:
 
     def all(self) -> Iterator[Model]:
         """The models in topological order."""
-        general = self._plan.statements.for_any_data()
+        general = self._plan.statements.for_any_data().reading_entries()
         statements = general.in_tables(lambda name: self._jinja.table(f"ref('{self._names.staged[name]}')"))
         for statement in map(general.with_natural_keys, statements):
             is_result = statement.stage is None

@@ -130,6 +130,6 @@ def _is_fraction(number_sql: exp.Expr) -> exp.Expr:
     return exp.NEQ(this=exp.cast(number_sql.copy(), "bigint"), expression=number_sql.copy())
 
 
-def _labelled(text: str, found: exp.Expr) -> exp.Select:
+def _labelled(text: str, number: exp.Expr) -> exp.Select:
     """A SELECT of a text and a number, without the rows that it reads."""
-    return exp.select(exp.alias_(exp.Literal.string(text), _PROBLEM), exp.alias_(found, _FOUND))
+    return exp.select(exp.alias_(exp.Literal.string(text), _PROBLEM), exp.alias_(number, _FOUND))

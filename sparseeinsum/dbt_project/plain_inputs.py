@@ -39,7 +39,7 @@ def plain_inputs(plan: ProgramPlan, program: str, project: DbtProject, engine: E
                 "table of it in both engines, and add that by db.tensor_from_table"
             )
         table = permanent_table(name, stored, engine)
-        inputs[name] = DbtInput(stored, *_reference(table, program, project, engine))
+        inputs[name] = DbtInput(*_reference(table, program, project, engine), stored)
     return inputs
 
 
@@ -49,7 +49,7 @@ def plain_dictionaries(
     """The dictionaries whose tables the plan reads, to look up natural keys or to return them; as `plain_inputs`."""
     dictionaries = dict.fromkeys(_dictionaries(plan))
     return tuple(
-        DbtDictionary(dictionary, *_reference(dictionary_table(dictionary), program, project, engine))
+        DbtDictionary(*_reference(dictionary_table(dictionary), program, project, engine), dictionary)
         for dictionary in dictionaries
     )
 

@@ -20,6 +20,10 @@ from sparseeinsum.semantics.exactness import Evaluation
 _LEAST_ROWS = 256
 # Bytes of an entry while it is moved: in the order in which entries come, then in the order of rows.
 _ENTRY_BYTES = 28
+# Work to order an entry of a list, relative to a tuple of its own: neither row nor position are read and numbered.
+_LISTED_SHARE = 0.2
+# Tuples that take as long as to read an entry out of a list, with its keys.
+_TUPLES_PER_EXPANDED_ENTRY = 0.5
 _ROW_BYTES = 8
 MOST_POSITIONS = (1 << 31) - 1  # and the most rows, LARGEST of kernels/compression.py
 # Kernel operations relative to those that add to states: a group stays in the processor's cache until it is complete
@@ -66,10 +70,17 @@ class CompressedSizes:
     Attributes:
         rows: The number of rows that the keys allow.
         entries: The number of tuples.
+        is_in_lists: Whether they are stored in lists, which are read as they are.
     """
 
     rows: int
     entries: float
+    is_in_lists: bool = False
+
+    @property
+    def ordered_tuples(self) -> float:
+        """Tuples that take as long to order."""
+        return self.entries * (_LISTED_SHARE if self.is_in_lists else 1.0)
 
     @property
     def size_bytes(self) -> float:
@@ -126,10 +137,15 @@ def semiring_of(einsum: EinSum) -> Semiring | None:
 def in_rows(join: Work, sizes: CompressedSizes) -> Work:
     """The work of a join with a resident array if the entries are ordered by row first, and groups computed at once."""
     return Work(
-        sizes.rows + sizes.entries,
+        sizes.rows + sizes.ordered_tuples,
         kernel_operations=join.kernel_operations * _CACHED_OPERATIONS,
         operators=join.operators + 1,
     )
+
+
+def expanding(entries: float) -> Work:
+    """The work to read entries out of lists, one row an entry."""
+    return Work(entries * _TUPLES_PER_EXPANDED_ENTRY)
 
 
 def in_row_products(joined: float, tuples: float, sizes: Iterator[CompressedSizes]) -> Work:
@@ -140,7 +156,7 @@ def in_row_products(joined: float, tuples: float, sizes: Iterator[CompressedSize
         tuples: The tuples of the result.
         sizes: The sizes of the operands.
     """
-    ordered = [Work(size.rows + size.entries * _TUPLES_PER_ORDERED_ENTRY, operators=1) for size in sizes]
+    ordered = [Work(size.rows + size.ordered_tuples * _TUPLES_PER_ORDERED_ENTRY, operators=1) for size in sizes]
     return sum(ordered, Work(joined * _TUPLES_PER_PRODUCT + tuples * _TUPLES_PER_RESULT, operators=2))
 
 

@@ -26,11 +26,13 @@ class Footprints:
         graph: The EinSums.
         sizes: The sizes of their tensors.
         evaluations: The exact evaluations of every EinSum.
+        in_lists: The names of tensors that are stored in lists.
     """
 
     graph: EinGraph
     sizes: GraphSizes
     evaluations: Mapping[str, Evaluation]
+    in_lists: frozenset[str] = frozenset()
     _known_kernels: dict[str, Kernel] = field(default_factory=dict, init=False, repr=False)
 
     def compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
@@ -40,7 +42,8 @@ class Footprints:
             order = RowOrder.of(einsum, decomposed.promoted, cost.compressed, index)
             operand, dense = einsum.operands[index], cost.absence.dense[index]
             sizes = self.sizes.operand(operand, decomposed.operands[index], dense)
-            yield CompressedSizes(count_indices(order.rows, einsum, self.graph), sizes.tuples)
+            rows, is_in_lists = count_indices(order.rows, einsum, self.graph), operand.tensor in self.in_lists
+            yield CompressedSizes(rows, sizes.tuples, is_in_lists and not dense)
 
     def memory_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> int:
         """Bytes of the operands of an EinSum that a statement keeps in memory."""

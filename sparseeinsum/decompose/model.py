@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.compressed_access import (
     can_compress,
+    expanding,
     in_row_products,
     in_rows,
     row_products,
@@ -70,6 +71,7 @@ class CostModel:
         resident_bytes: The largest size of an operand that may be kept in memory and read by index.
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
+        in_lists: The names of tensors that are stored in lists.
         sizes: The sizes of the tensors in every decomposition.
         repartitions: The costs of repartitions between EinSums.
         footprints: The memory that EinSums take.
@@ -84,6 +86,7 @@ class CostModel:
     resident_bytes: float = 0.0
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
+    in_lists: frozenset[str] = frozenset()
     sizes: GraphSizes = field(init=False, repr=False, compare=False)
     repartitions: RepartitionCosts = field(init=False, repr=False, compare=False)
     footprints: Footprints = field(init=False, repr=False, compare=False)
@@ -96,7 +99,7 @@ class CostModel:
         repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory)
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
-        object.__setattr__(self, "footprints", Footprints(self.graph, sizes, self.evaluations))
+        object.__setattr__(self, "footprints", Footprints(self.graph, sizes, self.evaluations, self.in_lists))
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         """The cost of an EinSum whose operands are already in the decompositions that the choice requires."""
@@ -108,6 +111,8 @@ class CostModel:
             costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
             if self.resident_bytes > 0:
                 costs += [*self._row_product_costs(decomposed, costs), *self._indexed_costs(decomposed, evaluation)]
+            if not self.in_lists.isdisjoint([operand.tensor for operand in einsum.operands]):
+                costs = [self._with_expansion(einsum, cost) for cost in costs]
             cost = self._within_memory(decomposed, costs)
             self._known_costs[decomposed.name, choice] = cost
         return cost
@@ -144,6 +149,13 @@ class CostModel:
         written = Work(bytes_moved=cost.tuples * result.tuple_bytes)
         seconds = sum([work.seconds(self.constants) for work in (join, written, cost.filling)])
         return replace(cost, join=join, aggregation=written, seconds=seconds)
+
+    def _with_expansion(self, einsum: EinSum, cost: VertexCost) -> VertexCost:
+        """The cost with that of reading entries out of lists, of operands that are not ordered by row from lists."""
+        names = [operand.tensor for index, operand in enumerate(einsum.operands) if index not in cost.compressed]
+        entries = sum([self.statistics[name].entries for name in names if name in self.in_lists])
+        work = expanding(entries)
+        return replace(cost, filling=cost.filling + work, seconds=cost.seconds + work.seconds(self.constants))
 
     def _is_in_order(self, decomposed: DecomposedEinSum, index: int) -> bool:
         """Whether an operand, read as it is stored, has its tuples in the order of the groups of the result."""

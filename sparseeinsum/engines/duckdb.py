@@ -7,7 +7,6 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.engines.claims import claimed_in_process
 from sparseeinsum.engines.duckdb_changes import (
@@ -20,20 +19,16 @@ from sparseeinsum.engines.duckdb_prepared import (
     DuckDBPreparedQuery,
     DuckDBPreparedWrite,
     DuckDBSuppliedTable,
-    mark_of_query,
-    transaction_mark,
-    transaction_number,
 )
 from sparseeinsum.engines.duckdb_progress import measured_progress
+from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, relations_named
 from sparseeinsum.engines.duckdb_settings import DuckDBSettings
+from sparseeinsum.engines.duckdb_transactions import DuckDBTransactions
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
-from sparseeinsum.engines.interrupts import interruptible
 from sparseeinsum.engines.prepared import TransactionMark
-from sparseeinsum.engines.reading_state import ReadingState
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
-from sparseeinsum.kernels.duckdb.library import stop_kernels
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
@@ -57,8 +52,7 @@ class DuckDBEngine:
         self._is_owned = is_owned
         self.scans = ScanCache()
         self._settings = DuckDBSettings(self.rows, self.another_connection)
-        self._reading_state = ReadingState()
-        self._numbers_before: Sequence[int] = ()  # of the transactions right before the open one, which looked for it
+        self._transactions = DuckDBTransactions(connection, self.rows, self.execute)
 
     @property
     def dialect_name(self) -> str:
@@ -157,10 +151,6 @@ class DuckDBEngine:
         tokens = change_tokens(self.rows)
         return [tokens.get((table.db, table.name)) for table in tables]
 
-    def state_token(self) -> object:
-        """Return the token of the open reading transaction; None if there is none."""
-        return self._reading_state.token
-
     def supplied_table(self, name: str, rows: pa.Table) -> DuckDBSuppliedTable:
         """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
         with self._translating_errors(f"-- supply {name}"):
@@ -173,12 +163,6 @@ class DuckDBEngine:
     def prepared_write(self, name: str, statement: str) -> DuckDBPreparedWrite:
         """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
         return DuckDBPreparedWrite(self.connection, self._translating_errors, name, statement)
-
-    def optimize(self, enabled: bool) -> bool:
-        """Optimise statements of this connection, or run them as they are written; return whether it did before."""
-        ((before,),) = self.rows("SELECT current_setting('enable_optimizer')")
-        self.execute(f"SET enable_optimizer = {str(enabled).lower()}")
-        return bool(before)
 
     def empty_table(self, table: exp.Table) -> None:
         """Replace a table by an empty one: a scan reads rows that DELETE has removed."""
@@ -194,18 +178,6 @@ class DuckDBEngine:
         """Claim a purpose in the context: all connections to a database that is written to are in this process."""
         ((number,),) = self.rows(f'SELECT {REQUEST_FUNCTION}(\'{{"question": "number"}}\')')
         return claimed_in_process((str(number), purpose))
-
-    def transaction_mark(self) -> TransactionMark:
-        """Return the mark of the open transaction."""
-        return transaction_mark(self.rows, self._numbers_before)
-
-    def mark_of_query(self) -> TransactionMark | None:
-        """Return the mark of a transaction of one query of its own; None if a transaction is open."""
-        return mark_of_query(self.rows)
-
-    def transaction_number(self) -> int:
-        """Return the number of the open transaction, or of one of its own."""
-        return transaction_number(self.rows)
 
     def stage_namer(self, seconds: float) -> Callable[[str], exp.Table]:
         """Return a function that names the stages of a plan."""
@@ -228,12 +200,8 @@ class DuckDBEngine:
     def columns_of(self, table: exp.Table) -> list[Column] | None:
         """Return the columns of a table or view; None if it does not exist."""
         with self._translating_errors(f"-- look for {table}"):
-            schema, catalog = table.db, table.catalog
-            rows = self.connection.execute(
-                assets.read("sql/duckdb/has_relation.sql"),
-                {"name": table.name, "schema": schema or None, "catalog": catalog or None},
-            ).fetchall()
-        return self.columns(exp.select("*").from_(table.copy())) if rows else None
+            exists = has_relation(self.connection, table)
+        return self.columns(exp.select("*").from_(table.copy())) if exists else None
 
     @contextmanager
     def _translating_errors(self, statement: exp.Expr | str) -> Iterator[str]:
@@ -249,41 +217,45 @@ class DuckDBEngine:
                 raise
             raise KeyboardInterrupt from None
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def state_token(self) -> object:
+        """Return the token of the open reading transaction; None if there is none."""
+        return self._transactions.state_token
+
+    def transaction_mark(self) -> TransactionMark:
+        """Return the mark of the open transaction."""
+        return self._transactions.mark()
+
+    def mark_of_query(self) -> TransactionMark | None:
+        """Return the mark of a transaction of one query of its own; None if a transaction is open."""
+        return self._transactions.mark_of_query()
+
+    def transaction_number(self) -> int:
+        """Return the number of the open transaction, or of one of its own."""
+        return self._transactions.number()
+
+    def transaction(self) -> AbstractContextManager[None]:
         """Run the statements of the context in a transaction: all of them take effect, or none.
 
         Raises:
             EngineError: A transaction is open; as DuckDB has no savepoints, an error in the context would undo it.
         """
-        if self._is_in_transaction():
-            raise EngineError(
-                "this connection has an open transaction, and DuckDB has none within another; commit or roll back first"
-            )
-        with self._new_transaction():
-            yield
+        return self._transactions.transaction()
 
-    @contextmanager
-    def _new_transaction(self) -> Iterator[None]:
-        """Run the statements of the context in a transaction, where none is open."""
-        self.execute("BEGIN")
-        try:
-            with interruptible(self._stop):
-                yield
-        except BaseException:
-            with suppress(duckdb.Error):  # after a fatal error, the database cannot roll back and must be reopened
-                self.connection.rollback()
-            raise
-        self.execute("COMMIT")
+    def snapshot(self, is_reading: bool = False) -> AbstractContextManager[None]:
+        """Open a transaction: all its statements see the data of the time when it began."""
+        return self._transactions.snapshot(is_reading)
 
-    def _is_in_transaction(self) -> bool:
-        """Return whether a transaction is open, in which case two statements have the same transaction id.
+    def own_snapshot(self) -> AbstractContextManager[None]:
+        """Open a transaction without finding out whether one is open."""
+        return self._transactions.own_snapshot()
 
-        To try BEGIN is no way to find out: its error would undo an open transaction.
-        """
-        first, second = self.transaction_number(), self.transaction_number()
-        self._numbers_before = first, second
-        return first == second
+    def reading(self) -> AbstractContextManager[None]:
+        """Run the statements of the context in a snapshot if no transaction is open."""
+        return self._transactions.reading()
+
+    def protected(self) -> AbstractContextManager[None]:
+        """React to Ctrl-C at once in the context; a database without roles needs no other protection."""
+        return self._transactions.protected()
 
     @contextmanager
     def another_connection(self) -> Iterator["DuckDBEngine"]:
@@ -337,17 +309,7 @@ class DuckDBEngine:
     def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
         """Return the columns of a table of the catalogue with their types; None if it does not exist."""
         with self._translating_errors("-- look for a table"):
-            tables = self.connection.execute(
-                "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() "
-                "AND schema_name = $1 AND table_name = $2",
-                [schema, name],
-            ).fetchall()  # the connection is busy until the last row is fetched
-            if not tables:
-                return None
-            relation = self.connection.sql(
-                f"SELECT * FROM {schema}.{name}"
-            )  # several times as fast as duckdb_columns()
-            return dict(zip(relation.columns, map(str, relation.types), strict=True))
+            return catalogue_columns(self.connection, schema, name)
 
     def check_access(self, readings: Sequence[RelationAccess]) -> None:
         """Do nothing: a DuckDB database has no roles."""
@@ -372,52 +334,10 @@ class DuckDBEngine:
         """Return False: a transaction that conflicted would conflict again."""
         return False
 
-    @contextmanager
-    def snapshot(self, is_reading: bool = False) -> Iterator[None]:
-        """Open a transaction: all its statements see the data of the time when it began."""
-        with self.transaction():
-            if not is_reading:
-                yield
-                return
-            with self._reading_state.reading(self.transaction_mark()):
-                yield
-
-    @contextmanager
-    def own_snapshot(self) -> Iterator[None]:
-        """Open a transaction without finding out whether one is open."""
-        self._numbers_before = ()
-        with self._new_transaction():
-            yield
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Run the statements of the context in a snapshot if no transaction is open."""
-        if self.state_token() is not None or self._is_in_transaction():
-            with interruptible(self._stop):
-                yield
-            return
-        with self._new_transaction(), self._reading_state.reading(self.transaction_mark()):
-            yield
-
-    def protected(self) -> AbstractContextManager[None]:
-        """React to Ctrl-C at once in the context; a database without roles needs no other protection."""
-        return interruptible(self._stop)
-
-    def _stop(self, is_requested: bool) -> None:
-        """Stop what this connection runs if `is_requested`, else let kernels run again.
-
-        DuckDB itself checks for signals while this thread works, but not while it waits for another thread.
-        """
-        stop_kernels(is_requested)
-        if is_requested:
-            with suppress(duckdb.Error):  # the connection may be closed by now
-                self.connection.interrupt()
-
     def relations_named(self, name: str) -> Sequence[Relation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
         with self._translating_errors(f"-- look for {name}"):
-            rows = self.connection.execute(assets.read("sql/duckdb/relations.sql"), {"name": name}).fetchall()
-        return [Relation(*row) for row in rows]
+            return relations_named(self.connection, name)
 
     def is_out_of_memory_error(self, error: EngineError) -> bool:
         """Return whether a statement failed because memory, or disk space to spill to, ran out."""

@@ -1,26 +1,17 @@
 """Engines: rows that the client supplies to DuckDB, and prepared queries."""
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum.engines.duckdb_changes import Rows
-from sparseeinsum.engines.prepared import TransactionMark
-
 ErrorTranslation = Callable[[str], AbstractContextManager[str]]  # of errors that a statement raises in the context
 
 # One more copy of a result takes less time than what DuckDB proposes instead, which is to plan the query again.
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning, __name__.replace(".", r"\."))
-
-_MARK = (
-    "SELECT txid_current(), epoch_us(now()), count, current_database(), current_schema(), "
-    "current_setting('search_path') FROM duckdb_connection_count()"
-)
 
 
 class DuckDBSuppliedTable:
@@ -97,34 +88,3 @@ class DuckDBPreparedWrite:
         """Remove the prepared statement from the connection."""
         with suppress(duckdb.Error):
             self._connection.execute(f"DEALLOCATE {self._name}")
-
-
-def transaction_mark(rows: Rows, before: Sequence[int]) -> TransactionMark:
-    """The mark of the open transaction: DuckDB numbers transactions as they begin, whatever they do.
-
-    Args:
-        rows: Runs a query and returns its rows.
-        before: The numbers of the transactions of this connection that directly preceded the open one, ascending.
-    """
-    number, _, is_only_connection, session = _state(rows)
-    is_unbroken = [*before, number] == list(range(number - len(before), number + 1))
-    return TransactionMark(number - len(before), number, is_only_connection and is_unbroken, session)
-
-
-def mark_of_query(rows: Rows) -> TransactionMark | None:
-    """The mark of a transaction of one query; None if a transaction is open, which the query is a part of."""
-    now = time.time_ns() // 1000
-    number, began, is_only_connection, session = _state(rows)
-    return TransactionMark(number, number, is_only_connection, session) if began >= now else None
-
-
-def transaction_number(rows: Rows) -> int:
-    """The number of the open transaction, or of one of its own."""
-    ((number,),) = rows("SELECT txid_current()")
-    return int(str(number))
-
-
-def _state(rows: Rows) -> tuple[int, int, bool, tuple[object, ...]]:
-    """The transaction's number, when it began in microseconds, whether no other connection is open, and the session."""
-    ((number, began, connections, *session),) = rows(_MARK)
-    return int(str(number)), int(str(began)), connections == 1, tuple(session)

@@ -27,6 +27,7 @@ class ValueType(StrEnum):
     COMPLEX_TENSORS = "COMPLEX_TENSORS"
     INTEGER = "INTEGER"
     INTEGERS = "INTEGERS"
+    POSITIONS = "POSITIONS"  # an array of integers of 32 bits
     TEXT = "TEXT"
     BYTES = "BYTES"
     RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory

@@ -25,6 +25,7 @@ _KINDS = {
     ValueType.COMPRESSED: d.VALUE,
     ValueType.TENSOR: d.LIST,
     ValueType.INTEGERS: d.EXTENTS,
+    ValueType.POSITIONS: d.LIST,
     ValueType.TEXT: d.TEXT,
     ValueType.BYTES: d.TEXT,
     ValueType.COMPLEX: d.COMPLEX,
@@ -40,6 +41,7 @@ DEPTHS = {  # 0 for a value, 1 for an array, 2 for an array of arrays
     ValueType.RESIDENT: 0,
     ValueType.COMPRESSED: 0,
     ValueType.INTEGERS: 1,
+    ValueType.POSITIONS: 1,
     ValueType.NUMBER: 0,
     ValueType.TENSOR: 1,
     ValueType.ENTRIES: 1,
@@ -99,5 +101,7 @@ def _bytes_of(value_type: ValueType, dtype: str) -> int:
         return 1
     if value_type in (ValueType.INTEGER, ValueType.INTEGERS) or value_type in HANDLES:
         return 8
+    if value_type == ValueType.POSITIONS:
+        return 4
     position_bytes = 4 if value_type == ValueType.ENTRIES else 0
     return position_bytes + _NUMBER_BYTES[dtype] * (2 if value_type in _COMPLEX_TYPES else 1)

@@ -104,14 +104,14 @@ def bounding_limits(limits: tuple[Limit, ...]) -> dict[str, tuple[Limit, ...]]:
         limit.index: (limit,) for limit in reversed(limits) if isinstance(limit.index, str)
     }
     while True:
-        found: dict[str, list[Limit]] = {}
+        new: dict[str, list[Limit]] = {}
         for limit in limits:
             unbounded = [label for label in limit.labels if label not in bounding]
             if len(unbounded) == 1:
-                found.setdefault(unbounded[0], []).append(limit)
-        if not found:
+                new.setdefault(unbounded[0], []).append(limit)
+        if not new:
             return bounding
-        bounding |= {label: tuple(own) for label, own in found.items()}
+        bounding |= {label: tuple(own) for label, own in new.items()}
 
 
 def relevant_limits(

@@ -79,8 +79,8 @@ def _write_leaf(expression: Expression) -> str:
         case NumberLiteral(value):
             return write_number(value)
         case AppliedFunction(name, arguments, indices):
-            given = ", ".join(write_expression(argument) for argument in arguments)
-            return f"{name}({given})[{', '.join(map(str, indices))}]"
+            texts = ", ".join(write_expression(argument) for argument in arguments)
+            return f"{name}({texts})[{', '.join(map(str, indices))}]"
         case MatrixName(name):
             return name
 

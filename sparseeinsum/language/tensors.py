@@ -1,7 +1,7 @@
 """Language: tensors, their decompositions into relations, and the tables that store them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import SemanticsError, ShapeError
@@ -205,6 +205,67 @@ def key_dictionaries(tensor: Tensor, decomposition: Decomposition) -> tuple[Dict
 
 
 @dataclass(frozen=True, slots=True)
+class ListLayout:
+    """A compressed layout: a tuple of a table has the entries at one key in lists, with their positions.
+
+    An axis has a key column, a list of positions, or both: then the key numbers tiles, and positions count within a
+    tile. Tuples have different keys; the entries of a tuple are sorted by the lists of positions, in their order.
+
+    Attributes:
+        tiles: For every axis, the indices that share a key: 1 without a list; DEMOTED without a key column.
+        compressed: The positions of the axes that have lists, in the order by which entries are sorted.
+    """
+
+    tiles: tuple[int, ...]
+    compressed: tuple[int, ...]
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The positions of the axes that have a key column."""
+        return Decomposition(self.tiles).promoted
+
+    def list_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns of the lists, in their order, from the names of the axes, which are those of the key columns."""
+        taken, columns = {*names, VALUE_COLUMN}, []
+        for axis in self.compressed:
+            column = names[axis]
+            if self.tiles[axis] != DEMOTED:
+                column += "_in_tile"
+                while column in taken:
+                    column += "_"
+            taken.add(column)
+            columns.append(column)
+        return tuple(columns)
+
+    def write(self, name: str, names: Sequence[str]) -> str:
+        """The layout as text, as in A[I, ~j] or A[I:1024, ~i, ~j].
+
+        >>> ListLayout((1, DEMOTED), (1,)).write("A", ["i", "j"])
+        'A[I, ~j]'
+        >>> ListLayout((1024, DEMOTED), (0, 1)).write("A", ["i", "j"])
+        'A[I:1024, ~i, ~j]'
+        """
+        keys = {axis: write_label(names[axis], {names[axis]: self.tiles[axis]}) for axis in self.keys}
+        lists = {axis: f"~{names[axis]}" for axis in self.compressed}
+        if keys.keys() & lists.keys() or tuple(sorted(lists)) != self.compressed:
+            return f"{name}[{', '.join([*keys.values(), *lists.values()])}]"
+        return f"{name}[{', '.join((keys | lists)[axis] for axis in range(len(names)))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ListTable:
+    """The table that holds the entries of a tensor in lists.
+
+    Attributes:
+        relation: The table as SQL names it.
+        layout: How entries are put into lists.
+    """
+
+    relation: str
+    layout: ListLayout
+
+
+@dataclass(frozen=True, slots=True)
 class StoredTensor:
     """A tensor, and the table, view or file that holds it.
 
@@ -224,6 +285,8 @@ class StoredTensor:
         owner: The database role that added it to the catalogue; None if there is none or it is unknown.
         index: The index that an index map stands for, of the labels of all its axes but the last, in order; None for
             other tensors.
+        lists: The table that holds the entries in lists, of which the relation is a view with one row an entry; None if
+            the relation holds them itself.
     """
 
     tensor: Tensor
@@ -238,6 +301,12 @@ class StoredTensor:
     holds_keys: bool = False
     owner: str | None = field(default=None, compare=False)
     index: AffineIndex | None = None
+    lists: ListTable | None = None
+
+    @property
+    def table(self) -> str:
+        """What holds the rows, as SQL names it: the relation, or the table of lists of which that is a view."""
+        return self.relation if self.lists is None else self.lists.relation
 
     @property
     def is_query(self) -> bool:
@@ -262,11 +331,13 @@ class StoredTensor:
 
     @property
     def notation(self) -> str:
-        """The tensor in its stored decomposition, as in A[I, j]: promoted axes in upper case, with their tiles."""
+        """The tensor as it is stored, as in A[I, j]: promoted axes in upper case, with their tiles, ~ before lists."""
+        if self.lists is not None:
+            return self.lists.layout.write(self.tensor.name, [axis.name for axis in self.tensor.axes])
         axes = zip(self.tensor.axes, self.decomposition.tiles, strict=True)
         labels = (write_label(axis.name, {axis.name: tile} if tile else {}) for axis, tile in axes)
         return f"{self.tensor.name}[{', '.join(labels)}]"
 
     def __repr__(self) -> str:
         fill = f", fill {self.tensor.fill}" if self.tensor.fill else ""
-        return f"<{self.notation} {self.tensor.axes_text} {self.tensor.dtype}{fill}, in {self.relation}>"
+        return f"<{self.notation} {self.tensor.axes_text} {self.tensor.dtype}{fill}, in {self.table}>"

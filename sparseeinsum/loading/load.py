@@ -8,12 +8,13 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
-from sparseeinsum.errors import CatalogueError, EngineError
-from sparseeinsum.language.tensors import StoredTensor, Tensor, fully_promoted
+from sparseeinsum.errors import CatalogueError, EngineError, ShapeError
+from sparseeinsum.language.tensors import ListLayout, StoredTensor, Tensor, fully_promoted
 from sparseeinsum.loading.database_sources import can_read, readable_source, stream_rows
 from sparseeinsum.loading.entry_stream import EntryStream
+from sparseeinsum.loading.list_rows import list_rows
 from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, InputData
-from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries
+from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries, list_layout
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, is_measurable
 from sparseeinsum.statistics.measure import Measurement, check_entries, measure
@@ -22,6 +23,7 @@ from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, Change
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import read_relation, relation_as_tensor, relation_named
+from sparseeinsum.storage.list_tables import in_lists
 from sparseeinsum.storage.ownership import claim_table, drop_table, owned_tensor
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_placement import choose_distribution
@@ -73,30 +75,39 @@ def load(
         entry_bytes = 0 if order else engine.dialect.entry_bytes  # rows can be sorted only by promoted axes
         sizes = RowSizes(entry_bytes, engine.dialect.vector_rows)
         columns = columns_of(description, data, promoted, Dictionaries(engine), sizes)
-        return _load_columns(engine, columns, sum_duplicates, order, distribute)
+        lists = list_layout(columns.tensor, promoted)
+        return _load_columns(engine, columns, lists, sum_duplicates, order, distribute)
 
 
 def _load_columns(
-    engine: Engine, columns: TensorColumns, sum_duplicates: bool, order: Sequence[str], distribute: str | None
+    engine: Engine,
+    columns: TensorColumns,
+    lists: ListLayout | None,
+    sum_duplicates: bool,
+    order: Sequence[str],
+    distribute: str | None,
 ) -> StoredTensor:
     """Store columns in memory: directly if they are as the table needs them, else through a temporary table."""
+    _check_lists(engine, columns.tensor, lists, order)
     order_columns = checked_order(columns.tensor, columns.stored_decomposition, order)
     distribution = choose_distribution(
         columns.tensor, columns.stored_decomposition, distribute, columns.table.nbytes, engine
     )
     layout = TableLayout(
-        columns.stored_decomposition, sum_duplicates and columns.may_have_duplicates, order_columns, distribution
+        columns.stored_decomposition, sum_duplicates and columns.may_have_duplicates, order_columns, distribution, lists
     )
     is_final = not layout.sum_duplicates and not order_columns and columns.stored_decomposition == columns.decomposition
+    if lists is not None:
+        is_final = not columns.may_have_duplicates
     registering = nullcontext() if is_final else engine.registered(columns.table, _INCOMING)
     with registering as incoming:
         catalogue = Catalogue(engine)
         table = claim_table(engine, catalogue, columns.tensor.name)
         stored = stored_tensor(columns.tensor, columns.stored_decomposition, table.sql(engine.dialect_name))
+        change = None
         if is_final:
-            change = engine.load_table(table, columns.table, distribution)
-            if change is not None and columns.measure is not None and is_measurable(stored):
-                _keep_measurement(engine, stored, change, columns.measure(stored))
+            rows = columns.table if lists is None else list_rows(columns.tensor, lists, columns.table)
+            change = engine.load_table(table, rows, distribution)
         source = stored
         if incoming is not None:
             source = stored_tensor(columns.tensor, columns.decomposition, incoming.sql(engine.dialect_name))
@@ -104,8 +115,38 @@ def _load_columns(
             check_duplicates(engine, source)
         if not is_final:
             write_table(engine, source, layout, table)
+        stored = _with_view(engine, catalogue, stored, layout, table)
+        if change is not None and columns.measure is not None and is_measurable(stored):
+            _keep_measurement(engine, stored, change, columns.measure(stored))
         catalogue.add(stored)
     return stored
+
+
+def _check_lists(engine: Engine, tensor: Tensor, lists: ListLayout | None, order: Sequence[str]) -> None:
+    """Refuse lists where the engine has none, and another order of their tuples than by their keys.
+
+    Raises:
+        ShapeError: The message says what to do instead.
+    """
+    if lists is None:
+        return
+    notation = lists.write(tensor.name, [axis.name for axis in tensor.axes])
+    if not engine.dialect.stores_lists:
+        raise ShapeError(
+            f"{notation} is a layout of DuckDB alone; {engine.title} stores entries or arrays: leave the layout out, "
+            "or give promoted=[...]"
+        )
+    if order:
+        raise ShapeError(f"{notation} has its tuples ordered by their keys; leave order out")
+
+
+def _with_view(
+    engine: Engine, catalogue: Catalogue, stored: StoredTensor, layout: TableLayout, table: exp.Table
+) -> StoredTensor:
+    """Return a new tensor with the view of its entries, if they are in lists."""
+    if layout.lists is None:
+        return stored
+    return in_lists(engine, stored, layout.lists, table, list(catalogue.all()))
 
 
 def _keep_measurement(engine: Engine, stored: StoredTensor, change: Change, loaded: LoadedMeasurement) -> None:
@@ -137,10 +178,11 @@ def _load_stream(
             tensor = stream.tensor(dictionaries)
             entries_table = stored_tensor(tensor, fully_promoted(len(tensor.axes)), incoming.sql(engine.dialect_name))
             source = replace(entries_table, holds_keys=any(dictionaries))
-            layout = _layout(tensor, promoted, sum_duplicates, order, stream.ascends)
+            layout = _layout(engine, tensor, promoted, sum_duplicates, order, stream.ascends)
             distribution = choose_distribution(tensor, layout.decomposition, distribute, None, engine)
             layout = replace(layout, distribution=distribution)
             stored = _store_entries(engine, source, layout, table, may_have_duplicates=not stream.ascends)
+            stored = _with_view(engine, catalogue, stored, layout, table)
         catalogue.add(stored)
     return stored
 
@@ -184,24 +226,27 @@ def _load_rows(
         catalogue = Catalogue(engine)
         # After the copy, because it may drop the table that the rows come from.
         table = claim_table(engine, catalogue, name)
-        layout = _layout(rows.tensor, promoted, sum_duplicates, order, ascends=False)
+        layout = _layout(engine, rows.tensor, promoted, sum_duplicates, order, ascends=False)
         distribution = choose_distribution(rows.tensor, layout.decomposition, distribute, None, engine)
         layout = replace(layout, distribution=distribution)
         stored = _store_entries(engine, rows, layout, table, may_have_duplicates=True)
+        stored = _with_view(engine, catalogue, stored, layout, table)
         catalogue.add(stored)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
     return stored
 
 
 def _layout(
-    tensor: Tensor, promoted: Promoted, sum_duplicates: bool, order: Sequence[str], ascends: bool
+    engine: Engine, tensor: Tensor, promoted: Promoted, sum_duplicates: bool, order: Sequence[str], ascends: bool
 ) -> TableLayout:
     """Return the layout of a table of entries, which are sorted by all axes unless the user chooses another order."""
+    lists = list_layout(tensor, promoted)
+    _check_lists(engine, tensor, lists, order)
     decomposition = layout_of_entries(tensor, promoted)
     order_columns = checked_order(tensor, decomposition, order)
     if decomposition.is_scalar and not order_columns and not ascends:
         order_columns = tuple(axis.name for axis in tensor.axes)
-    return TableLayout(decomposition, sum_duplicates, order_columns)
+    return TableLayout(decomposition, sum_duplicates, order_columns, lists=lists)
 
 
 def _store_entries(
@@ -210,10 +255,11 @@ def _store_entries(
     """Write the table of entries; check for repeated coordinates where that takes least time."""
     must_check = may_have_duplicates and not layout.sum_duplicates
     stored = stored_tensor(source.tensor, layout.decomposition, table.sql(engine.dialect_name))
-    if must_check and stored.decomposition != source.decomposition:  # no arrays can be made of repeated coordinates
+    has_entries = stored.decomposition == source.decomposition and layout.lists is None
+    if must_check and not has_entries:  # no arrays and no lists can be made of repeated coordinates
         check_duplicates(engine, source)
     write_table(engine, source, layout, table)
-    if must_check and stored.decomposition == source.decomposition and not is_ascending(stored, engine):
+    if must_check and has_entries and not is_ascending(stored, engine):
         check_duplicates(engine, source)
     return stored
 
@@ -243,7 +289,7 @@ def register_relation(
         table = relation_named(engine, relation)
         text = table.sql(engine.dialect_name)
         replaced = owned_tensor(engine, tensors, name)
-        if replaced is not None and replaced.relation == text:
+        if replaced is not None and text in (replaced.table, replaced.relation):
             raise CatalogueError(
                 f"{relation} is the table that tensor {name} was loaded into; choose another name for the tensor"
             )

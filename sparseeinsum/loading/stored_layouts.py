@@ -8,10 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import ShapeError
-from sparseeinsum.language.tensors import DEMOTED, MOST_ARRAY_AXES, Decomposition, Tensor, array_bytes, fully_promoted
+from sparseeinsum.language.layout_notation import LayoutNotation
+from sparseeinsum.language.tensors import (
+    DEMOTED,
+    MOST_ARRAY_AXES,
+    Decomposition,
+    ListLayout,
+    Tensor,
+    array_bytes,
+    fully_promoted,
+)
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 
-Promoted = Sequence[str] | Mapping[str, int] | None
+Promoted = Sequence[str] | Mapping[str, int] | LayoutNotation | None
 
 # A dense array is stored as entries if less than this share of its values differs from the fill.
 _SPARSE_BELOW = 0.25
@@ -70,13 +79,34 @@ def layout_of_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
     return fully_promoted(len(tensor.axes)) if promoted is None else named_layout(tensor, promoted)
 
 
-def named_layout(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int]) -> Decomposition:
+def list_layout(tensor: Tensor, promoted: Promoted) -> ListLayout | None:
+    """Return the layout of the lists that the user chooses; None if entries are not put into lists.
+
+    Raises:
+        ShapeError: The labels are not the names of the axes, or a list would have too large positions.
+    """
+    if not isinstance(promoted, LayoutNotation):
+        return None
+    return promoted.lists([axis.name for axis in tensor.axes], tensor.shape)
+
+
+def named_layout(tensor: Tensor, promoted: Sequence[str] | Mapping[str, int] | LayoutNotation) -> Decomposition:
     """Return the layout in which the axes in `promoted` are key columns, if it is a mapping with these tiles.
+
+    What is put into lists are entries.
 
     Raises:
         ShapeError: There is no such axis, or a tile is no whole number.
     """
     names = [axis.name for axis in tensor.axes]
+    if isinstance(promoted, LayoutNotation):
+        if promoted.compressed:
+            return fully_promoted(len(names))
+        if sorted(promoted.labels) != sorted(names):
+            raise ShapeError(
+                f"the layout {promoted.text} has labels {', '.join(promoted.labels)}; the axes are {', '.join(names)}"
+            )
+        promoted = promoted.promoted
     tiles = promoted if isinstance(promoted, Mapping) else dict.fromkeys(promoted, 1)
     for axis, tile in tiles.items():
         if not isinstance(axis, str) or axis.lower() not in names:

@@ -82,11 +82,11 @@ def as_storable(name: str, data: object) -> object:
 
 
 def _format_of(path: Path) -> WeightFormat:
-    found = next((one for one in _FORMATS if path.suffix.lower() in one.suffixes), None)
-    if found is None:
+    fitting = next((one for one in _FORMATS if path.suffix.lower() in one.suffixes), None)
+    if fitting is None:
         known = ", ".join(f"{suffix} ({one.title})" for one in _FORMATS for suffix in one.suffixes)
         raise DataError(f"{path} has no suffix of a format of weights; these are known: {known}")
-    return found
+    return fitting
 
 
 def _read_safetensors(path: Path) -> Weights:

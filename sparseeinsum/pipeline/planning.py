@@ -177,6 +177,7 @@ def _alternatives(
         resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_keep and options.indexes else 0,
         orders=data.orders,
         index_maps={} if engine.dialect.distributes else data.index_maps,
+        in_lists=frozenset(name for name, source in data.stored.items() if source.lists is not None),
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine)

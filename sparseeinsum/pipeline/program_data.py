@@ -94,8 +94,8 @@ def read_data(
         DataError: The rows of a table are not a tensor.
         PlanError: The memory is too small to read a tensor in its stored layout.
     """
-    found = stored_inputs(program, engine, supplied=supplied)
-    stored = dict(found.stored)
+    lookup = stored_inputs(program, engine, supplied=supplied)
+    stored = dict(lookup.stored)
     generated = _Generated.of(program, stored)
     stored |= generated.stored
     memory = _with_room_for(stored, memory_for(engine, options))
@@ -103,7 +103,7 @@ def read_data(
     with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
         inputs = {
             name: _with_blocks(tensor.with_possible(assumed.get(name)), options.tiles, engine)
-            for name, tensor in measure_all(stored, engine, found.column_types).items()
+            for name, tensor in measure_all(stored, engine, lookup.column_types).items()
         }
 
         def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:

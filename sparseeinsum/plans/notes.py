@@ -1,6 +1,6 @@
 """Plans: remarks on a plan, one line each: how it was rewritten, how absent entries are treated, what was replanned."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.decomposed_graph import Step
@@ -14,8 +14,9 @@ from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
     """All remarks on `plan`, and on the run that `analysis` describes if there was one."""
     notes = list(rewriting_notes(plan.rewriting))
+    in_lists = {name for name, tensor in plan.inputs.items() if tensor.stored.lists is not None}
     for step in plan.decomposed.steps:
-        notes += _evaluation_notes(step, plan.evaluations[step.einsum.output.tensor])
+        notes += _evaluation_notes(step, plan.evaluations[step.einsum.output.tensor], in_lists)
     products = [
         step.einsum.output.tensor
         for step in plan.decomposed.steps
@@ -37,7 +38,7 @@ def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
     return notes
 
 
-def _evaluation_notes(step: Step, evaluation: Evaluation) -> Iterator[str]:
+def _evaluation_notes(step: Step, evaluation: Evaluation, in_lists: Set[str]) -> Iterator[str]:
     name, operands = step.einsum.output.tensor, step.einsum.operands
     dense = [operand.tensor for operand, is_dense in zip(operands, step.absence.dense, strict=True) if is_dense]
     if dense:
@@ -52,9 +53,14 @@ def _evaluation_notes(step: Step, evaluation: Evaluation) -> Iterator[str]:
         orders = [RowOrder.of(step.einsum, step.promoted, step.compressed, index) for index in step.compressed]
         ordered = [
             f"{operands[index].tensor} is ordered by {', '.join(order.rows)}"
+            + (" from lists" if operands[index].tensor in in_lists else "")
             for index, order in zip(step.compressed, orders, strict=True)
         ]
         yield f"{name}: {' and '.join(ordered)} in memory, without a hash table of groups"
+    listed = [operand.tensor for index, operand in enumerate(operands) if index not in step.compressed]
+    listed = [name for name in dict.fromkeys(listed) if name in in_lists]
+    if listed:
+        yield f"{name}: entries of {', '.join(listed)} are read out of lists, one row an entry"
     if _counts_absent_pairs(step, evaluation):
         yield f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"
     if evaluation.detects_nonfinite:

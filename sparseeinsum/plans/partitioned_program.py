@@ -8,8 +8,7 @@ from rich.table import Table
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, named_scheme, scheme_choices
 from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning, partition_graph
-from sparseeinsum.decompose.eindecomp.replay import Replay
-from sparseeinsum.decompose.eindecomp.replayed_search import replay_partitioning
+from sparseeinsum.decompose.eindecomp.replay import Replay, replay
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.language.eingraph import write_einsum
 from sparseeinsum.plans.preview import parts_text
@@ -44,6 +43,11 @@ class PartitionedProgram:
         return self.best.floats
 
     @property
+    def moved(self) -> float:
+        """The floats that workers send each other."""
+        return self.replay().total.floats
+
+    @property
     def vectors(self) -> dict[str, dict[str, int]]:
         """The number of pieces of every label of an EinSum, by the name of its result."""
         return {step.einsum.output.tensor: dict(step.pieces) for step in self.best.steps}
@@ -73,7 +77,7 @@ class PartitionedProgram:
         Args:
             partitioning: The partition to simulate; the best one by default.
         """
-        return replay_partitioning(self.task, self.best if partitioning is None else partitioning)
+        return replay(self.task.model, self.best if partitioning is None else partitioning)
 
     def explain(self, schemes: Mapping[str, Scheme] | None = None) -> str:
         """Tables of the vectors and their transfer, compared to other partitions.

@@ -68,6 +68,10 @@ class PlanStatements:
         """The same with a GROUP BY everywhere, so that the SQL text stays right when keys of the inputs change."""
         return replace(self, definitions=without_group_by_elimination(self.definitions))
 
+    def reading_entries(self) -> "PlanStatements":
+        """The same, which reads one row an entry also of tensors in lists, so that it names no table but relations."""
+        return replace(self, dialect=replace(self.dialect, stores_lists=False))
+
     def one_per_output(self) -> tuple[SqlStatement, ...]:
         """One statement for every output, with common table expressions and without passes."""
         return self._render({}, {}, {})

@@ -1,4 +1,4 @@
-"""Plans: cuts a program among workers without its data, by EinDecomp."""
+"""Plans: cuts a program among workers without its data."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from functools import partial
 from sparseeinsum.decompose.cost_bounds import least_seconds
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.eindecomp.baselines import all_choices
+from sparseeinsum.decompose.eindecomp.moves_search import search_moves
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
-from sparseeinsum.decompose.eindecomp.replayed_search import search_replayed
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.errors import PlanError, ShapeError
@@ -29,7 +29,8 @@ from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estim
 from sparseeinsum.tracebacks import one_frame
 
 BOUND = "bound"
-OBJECTIVES = (BOUND, "floats")
+FLOATS = "floats"
+OBJECTIVES = (FLOATS, BOUND)
 _ENGINE = "duckdb"  # whose cost constants price what rewriting compares
 
 
@@ -40,7 +41,7 @@ def partition(
     shapes: Mapping[str, Sequence[int]] | None = None,
     entries: Mapping[str, int] | None = None,
     rewrite: bool = True,
-    objective: str = BOUND,
+    objective: str = FLOATS,
 ) -> PartitionedProgram:
     """Cut a program among workers so that they transfer the fewest floats.
 
@@ -55,8 +56,8 @@ def partition(
         entries: The number of entries of sparse tensors; the entries are assumed to be spread evenly.
         rewrite: Whether a cheaper equal formula or another contraction order may compute several statements together,
             if nothing else reads the intermediates.
-        objective: `bound`: the fewest floats if no worker has what its calls read, as in the EinDecomp paper. `floats`:
-            the fewest floats that are found to move as replayed, which takes longer and proves no optimum.
+        objective: `floats`: the fewest floats that workers are found to send each other. `bound`: the fewest floats if
+            no worker has what its calls read, as in the EinDecomp paper.
 
     Raises:
         PlanError: `workers` is no whole number of 1 or more, or there is no such objective.
@@ -100,7 +101,7 @@ def check_objective(objective: str) -> str:
 
 def _moved_floats(partitioned: PartitionedProgram, objective: str) -> float:
     """The floats that an objective minimises."""
-    return partitioned.floats if objective == BOUND else partitioned.replay().total.floats
+    return partitioned.floats if objective == BOUND else partitioned.moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class _Sources:
         model = TransferModel(graph, estimate(graph, self.statistics, evaluations), evaluations)
         task = TransferTask(model, all_choices(graph, workers))
         summary = RewriteSummary.compare(self.bound, graph, rewritten.derivations, rewritten.unsearched)
-        assignment = search(task) if objective == BOUND else search_replayed(task, workers)
+        assignment = search(task) if objective == BOUND else search_moves(task, workers)[0]
         return PartitionedProgram(task, partition_graph(task, assignment, workers), summary)
 
 

@@ -1,5 +1,6 @@
 """Render: numbers that are ordered by row in memory, and products that are computed row by row."""
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -7,20 +8,59 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compress, Contract
 from sparseeinsum.decompose.compressed_access import semiring_of
-from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, constant, converted, integer, text
 from sparseeinsum.render.dialects import DUCKDB
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of
-from sparseeinsum.render.sources import SelectSource, aliased, named
+from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named
 from sparseeinsum.render.values import with_finite_check
-from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
+from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_type, number_type, stored_type
 
 _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
 _VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
 _ROW_COLUMN = "row_number"
 _ENTRY_COLUMN = "entry"
+
+
+def compress_lists_select(relation: Compress, source: ListSource) -> exp.Select | None:
+    """The SELECT that orders the numbers in lists by row in memory, and returns their handle.
+
+    Returns None where a row, or a position in a row, is made of the positions in several lists, or of one that must be
+    multiplied: then numbers are read one by one.
+    """
+    numbers = [_number_in_lists(relation, source, axes) for axes in (relation.row_axes, relation.position_axes)]
+    if None in numbers:
+        return None
+    (row, rows), (position, positions) = [number for number in numbers if number is not None]
+    value: exp.Expr = exp.column(VALUE_COLUMN, table="t")
+    if stored_type(relation.schema.tensor.dtype, is_scalar=False) != computed_type(relation.dtype, is_scalar=False):
+        value = converted(value, array_type(relation.dtype))
+    handle = call("tensor_compressed", value, row, rows, position, positions, integer(_row_count(relation)))
+    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
+
+
+def _number_in_lists(relation: Compress, source: ListSource, axes: tuple[int, ...]) -> tuple[exp.Expr, exp.Expr] | None:
+    """The number of a row, or of a position, in C order over axes: a part from keys, and a list of what to add to it.
+
+    None if several lists, or multiples of one, would have to be added up.
+    """
+    shape, tiles = relation.schema.tensor.shape, source.layout.tiles
+    keys: list[exp.Expr] = []
+    lists: list[exp.Expr] = []
+    for place, axis in enumerate(axes):
+        stride = math.prod(shape[later] for later in axes[place + 1 :])
+        if tiles[axis] != DEMOTED:
+            factor = integer(tiles[axis] * stride)
+            key = exp.cast(exp.column(source.keys[axis], table="t", quoted=True), "bigint")
+            keys.append(exp.Mul(this=key, expression=factor))
+        if axis in source.lists:
+            lists += [exp.column(source.lists[axis], table="t", quoted=True)] * (1 if stride == 1 else 2)
+    if len(lists) > 1:
+        return None
+    number = functools.reduce(lambda left, right: exp.Add(this=left, expression=right), keys, integer(0))
+    return number, lists[0] if lists else exp.cast(exp.array(), exp.DataType.build("INT[]", dialect="duckdb"))
 
 
 def compress_select(relation: Compress, source: SelectSource) -> exp.Select:

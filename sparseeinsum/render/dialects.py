@@ -34,12 +34,12 @@ class Dialect:
         writes_files: Whether it writes rows into files on the machine of the user.
         calls_python: Whether it runs functions of users in Python.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
+        stores_lists: Whether tables can hold entries in lists.
         moves_expressions: Whether an expression of a query is computed where outer queries read it, every time that
             they do.
         computes_whole: Whether a materialised CTE is computed completely, however much of it is read.
         spills_states: Whether aggregation states that are arrays keep to the memory limit of a statement.
         has_workers: Whether parts of a statement run in processes that share tables and hash tables, but not CTEs.
-        forgets_own_rows: Whether rows that a transaction both adds and removes take no space after it.
         catalogue_scripts: The assets that create the catalogue, in order.
         dictionary_schema: The schema of new dictionaries.
         distributes: Whether tables are distributed over machines, so that every operator fills a table in its place.
@@ -64,11 +64,11 @@ class Dialect:
     writes_files: bool
     calls_python: bool
     keeps_residents: bool
+    stores_lists: bool
     moves_expressions: bool
     computes_whole: bool
     spills_states: bool
     has_workers: bool
-    forgets_own_rows: bool
     catalogue_scripts: tuple[str, ...]
     dictionary_schema: str
     distributes: bool = False
@@ -94,11 +94,11 @@ DUCKDB = Dialect(
     writes_files=True,
     calls_python=True,
     keeps_residents=True,
+    stores_lists=True,
     moves_expressions=False,
     computes_whole=True,
     spills_states=False,
     has_workers=False,
-    forgets_own_rows=True,
     catalogue_scripts=("sql/catalogue.sql",),
     dictionary_schema="sparseeinsum",
 )
@@ -120,11 +120,11 @@ POSTGRESQL = Dialect(
     writes_files=False,
     calls_python=False,
     keeps_residents=False,
+    stores_lists=False,
     moves_expressions=True,
     computes_whole=False,
     spills_states=True,
     has_workers=True,
-    forgets_own_rows=False,
     catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),
     dictionary_schema="sparseeinsum_dictionaries",  # where roles may create tables, but no functions with our names
 )

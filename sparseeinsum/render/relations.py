@@ -23,8 +23,13 @@ from sparseeinsum.algebra.operators import (
     Stored,
 )
 from sparseeinsum.language.eingraph import Reference, write_reference
-from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
-from sparseeinsum.render.compressed_rows import compress_select, gather_select, row_product_select
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, StoredTensor
+from sparseeinsum.render.compressed_rows import (
+    compress_lists_select,
+    compress_select,
+    gather_select,
+    row_product_select,
+)
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
@@ -40,6 +45,7 @@ from sparseeinsum.render.layouts import (
 from sparseeinsum.render.sources import (
     SelectSource,
     indices_select,
+    list_source,
     materialized_source,
     plain_source,
     restricted_source,
@@ -172,12 +178,20 @@ class Renderer:
                 return self._contracted(relation.schema.tensor.name, relation, _comment_of(relation))
             case Restrict():
                 return restricted_source(relation, self._separated_from_joins(self.source(relation.input)))
+            case Compress(input=Stored(stored)) if (lists := self._compressed_lists(relation, stored)) is not None:
+                block = Block(_name_of(relation), lists, _comment_of(relation), is_aggregated=False)
+                return self._add_block(block, relation.schema, is_joined=False)
             case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert():
                 select = self._select(relation)
                 block = Block(_name_of(relation), select, _comment_of(relation), isinstance(relation, Stack))
                 return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
+
+    def _compressed_lists(self, relation: Compress, stored: StoredTensor) -> exp.Select | None:
+        """The SELECT that compresses a tensor from its lists; None if its entries must be read one by one."""
+        source = list_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
+        return None if source is None else compress_lists_select(relation, source)
 
     def _select(self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert) -> exp.Select:
         """The SELECT of a relation that is no EinSum."""

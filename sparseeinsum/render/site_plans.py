@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.implementation.placements import PlacementKind
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
@@ -51,6 +50,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.broadcasts import is_everywhere, with_broadcasts_sent
@@ -113,7 +113,7 @@ def site_plan_query(
     """Plans as statements; what several plans have in common is computed once.
 
     Args:
-        plans: Plans of the implementation algebra, whose inputs have the placements that these say.
+        plans: Plans of the implementation algebra, whose inputs have the distributions that these say.
         stored: The tensors that are their inputs, by name.
         dialect: The dialect of an engine whose tables are distributed over machines.
         table_of: Returns the table for the name of a stage.
@@ -131,7 +131,7 @@ def site_plan_query(
     distributed = [
         table_by_name(stored[node.input.name], dialect.name)
         for node in writer.nodes
-        if isinstance(node, PlacedInput) and node.placement.kind == PlacementKind.PARTITIONED
+        if isinstance(node, PlacedInput) and isinstance(node.distribution, Hashed)
     ]
     stages = with_broadcasts_sent(writer.stages, writer.broadcasts, others, distributed)
     return SitePlanQuery(stages, results, tuple(writer.repeated))
@@ -189,11 +189,11 @@ class _SitePlanWriter:
         """Add the result of an operator, after those of its inputs, and its stage if it has a table."""
         inputs = [self.results[id(operand)] for operand in node.inputs]
         result = self._computed(node, inputs)
-        is_everywhere = node.placement.is_everywhere
+        is_everywhere = node.distribution == Replicated()
         has_place = is_everywhere or result.site_part is not None
         if isinstance(node, Broadcast | Shuffle) or (has_place and self._has_table(node)):
             result = self._staged(result, None if is_everywhere else result.site_part)
-            if isinstance(node, Broadcast) and not node.input.placement.is_everywhere:
+            if isinstance(node, Broadcast) and node.input.distribution != Replicated():
                 self.broadcasts.add(self.stages[-1].name)
         self.results[id(node)] = result
 
@@ -215,7 +215,7 @@ class _SitePlanWriter:
     def _has_table(self, node: SitePlan) -> bool:
         """Whether an operator that transfers nothing fills a table, so that its readers read nothing but tables."""
         readers = [reader for reader in self.nodes if any(operand is node for operand in reader.inputs)]
-        if isinstance(node, PlacedInput) or not readers or node.placement.pending is not None:
+        if isinstance(node, PlacedInput) or not readers or node.pending is not None:
             return False
         (reader, *others) = readers
         is_fused = isinstance(node, LocalJoin) and isinstance(reader, LocalAggregation)
@@ -244,8 +244,8 @@ class _SitePlanWriter:
 
     def _computed(self, node: SitePlan, inputs: Sequence[_OperatorResult]) -> _OperatorResult:
         match node:
-            case PlacedInput(relation, placement):
-                site = placement.dims[0] if placement.kind == PlacementKind.PARTITIONED else None
+            case PlacedInput(relation, distribution):
+                site = distribution.axis if isinstance(distribution, Hashed) else None
                 return _OperatorResult(relation, tuple(range(node.type.arity)), site)
             case Broadcast():
                 return replace(inputs[0], site_part=None)
@@ -293,10 +293,10 @@ class _SitePlanWriter:
         """
         group_positions = result.at(node.group_by)
         relation_type = result.expression.type
-        is_pending = node.placement.pending is not None
+        is_pending = node.pending is not None
         extra: tuple[int, ...] = ()
         if result.site_part is not None and result.site_part not in group_positions:
-            is_within = node.placement.kind == PlacementKind.PARTITIONED and not is_pending
+            is_within = isinstance(node.distribution, Hashed) and not is_pending
             if is_within or (is_pending and relation_type.frontier[result.site_part] <= self.shards):
                 extra = (result.site_part,)
         group_by = (*group_positions, *extra)
@@ -318,7 +318,7 @@ class _SitePlanWriter:
         if node.keys.copies == 1:
             if node.kernel != IDENTITY:
                 result = replace(result, expression=Transform(result.expression, node.kernel))
-            return self._rekeyed(result, node.keys, keeps_site=node.placement.kind == PlacementKind.PARTITIONED)
+            return self._rekeyed(result, node.keys, keeps_site=isinstance(node.distribution, Hashed))
         return self._rekeyed(self._copied(result, node.keys.copies), node.keys, keeps_site=False)
 
     def _rekeyed(self, result: _OperatorResult, keys: KeyMap, keeps_site: bool) -> _OperatorResult:

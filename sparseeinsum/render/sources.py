@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Restrict, Schema
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
+from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, ListLayout, StoredTensor
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.packing import is_packed, packed, unpacked
-from sparseeinsum.statistics.columns import table_of_rows, value_of
+from sparseeinsum.statistics.columns import table_of_rows, value_of, written_table
 from sparseeinsum.statistics.dictionary_queries import rows_with_indices
 
 # A smaller part of a scan is not worth a task of its own (measured: bench/gcn.py).
@@ -53,6 +53,33 @@ class SelectSource:
         return unpacked(column, self.schema.tensor.dtype) if self.is_packed else column
 
 
+@dataclass(frozen=True, slots=True)
+class ListSource:
+    """A table that holds the entries of a tensor in lists.
+
+    Attributes:
+        table: The table or query for the FROM clause, without an alias.
+        layout: How it has the entries in lists.
+        keys: The key columns, by the positions of their axes.
+        lists: The columns of lists of positions, by the positions of their axes.
+    """
+
+    table: exp.Expr
+    layout: ListLayout
+    keys: Mapping[int, str]
+    lists: Mapping[int, str]
+
+
+def list_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[int] = ()) -> ListSource | None:
+    """The source of the lists in which a tensor is stored; None if it is stored otherwise. As `stored_source`."""
+    if stored.lists is None or not dialect.stores_lists:
+        return None
+    names, layout = [axis.name for axis in stored.tensor.axes], stored.lists.layout
+    table = _in_ranges(written_table(stored, dialect.names_in or dialect.name), boundaries, dialect.row_number)
+    keys = {axis: names[axis] for axis in layout.keys}
+    return ListSource(table, layout, keys, dict(zip(layout.compressed, layout.list_columns(names), strict=True)))
+
+
 def plain_source(rows: exp.Expr, schema: Schema, is_joined: bool = False) -> SelectSource:
     """The source of a relation whose key columns are named as its axes."""
     return SelectSource(rows, schema, {key: key for key in schema.keys}, is_joined=is_joined)
@@ -83,9 +110,11 @@ def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[i
         boundaries: Row numbers at which to split the scan of its table, ascending.
     """
     schema = Schema(stored.tensor, stored.decomposition)
-    table = table_of_rows(stored, dialect.names_in or dialect.name)
+    table: exp.Expr = table_of_rows(stored, dialect.names_in or dialect.name)
     columns = dict(zip(schema.keys, stored.keys, strict=True))
-    return SelectSource(_in_ranges(table, boundaries, dialect.row_number), schema, columns, stored, is_table=True)
+    if stored.lists is None:  # a view numbers no rows
+        table = _in_ranges(table, boundaries, dialect.row_number)
+    return SelectSource(table, schema, columns, stored, is_table=True)
 
 
 def indices_select(stored: StoredTensor, dialect: Dialect) -> exp.Select:
@@ -98,13 +127,14 @@ def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dial
 
     Args:
         stored: The tensor in the table.
-        rows: How many rows the table has.
+        rows: How many rows the table has; those of lists are estimated from their entries.
         threads: How many threads the engine has.
         dialect: The dialect of the engine.
     """
-    range_count = min(
-        threads, rows // _MIN_ROWS, rows * stored.decomposition.array_size(stored.tensor.shape) // _MIN_VALUES
-    )
+    values = rows * stored.decomposition.array_size(stored.tensor.shape)
+    if stored.lists is not None:
+        rows = min(rows, Decomposition(stored.lists.layout.tiles).max_tuples(stored.tensor.shape))
+    range_count = min(threads, rows // _MIN_ROWS, values // _MIN_VALUES)
     can_split = dialect.row_number is not None and stored.is_owned and not stored.holds_keys
     # If every thread has work already, and the last one half a share, filters by row number would cost more than help.
     is_shared = 2 * rows >= (2 * threads - 1) * dialect.rows_per_thread

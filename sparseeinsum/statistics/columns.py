@@ -35,6 +35,7 @@ NUMBER_TYPES = {dtype: types.computed for dtype, types in _ELEMENT_TYPES.items()
 # Wider types do not fit into BIGINT, the type of indices in functions and results.
 _INDEX_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WHOLE_TYPES = (*_INDEX_TYPES, "UBIGINT", "HUGEINT", "UHUGEINT")
+_INT_BOUND = 1 << 31  # the greatest bound of an axis whose indices have the SQL type INTEGER
 _LARGEST_COORDINATE = 1 << 62
 IS_TRUTH = "is_truth"  # marks casts of booleans, or of 0 and 1: some engines cannot cast booleans to floats directly
 _PAIR_TYPES = ("DOUBLE[]", "FLOAT[]", "DOUBLE[2]", "FLOAT[2]")
@@ -82,6 +83,11 @@ def value_type(stored: StoredTensor) -> str:
     return stored_type(stored.tensor.dtype, stored.decomposition.is_scalar)
 
 
+def index_type(bound: int) -> exp.DataType:
+    """The SQL type of the indices of an axis in tables of tensors."""
+    return exp.DataType.build("int" if bound <= _INT_BOUND else "bigint")
+
+
 def number_type(dtype: str) -> exp.DataType:
     """The SQL type of a number, or of a part of a complex number, in computations."""
     return type_named(NUMBER_TYPES[dtype])
@@ -104,6 +110,11 @@ def type_named(sql_type: str) -> exp.DataType:
 def table_by_name(stored: StoredTensor, dialect: str) -> exp.Table:
     """The table, view or file of a stored tensor, as SQL."""
     return _parse_table(stored.relation, dialect).copy()
+
+
+def written_table(stored: StoredTensor, dialect: str) -> exp.Table:
+    """The table that holds the rows of a stored tensor: that of its lists, if it has any, else as `table_by_name`."""
+    return _parse_table(stored.table, dialect).copy()
 
 
 @lru_cache(maxsize=512)  # called several times for every plan and every run

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.syntax import RULE_OF_NAMES, is_name
-from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, StoredTensor, Tensor
+from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, ListLayout, ListTable, StoredTensor, Tensor
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
@@ -27,7 +27,7 @@ from sparseeinsum.storage.fills import fill_of, fill_text
 from sparseeinsum.storage.table_names import parts_of_relation, relation_of_parts
 from sparseeinsum.storage.value_checks import check_values
 
-_DEFAULTS = {"dictionaries": "NULL", "holds_keys": "FALSE", "owner": "NULL"}  # if an earlier version created the table
+_DEFAULTS = {"holds_keys": "FALSE"}  # and NULL, of columns that an earlier version did not have
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,8 @@ class Catalogue:
             if columns is None:
                 return {}
             self._is_prepared = is_present(columns)
-            selected = ", ".join(name if name in columns else f"{_DEFAULTS[name]} AS {name}" for name in COLUMNS)
+            absent = {name: f"{_DEFAULTS.get(name, 'NULL')} AS {name}" for name in set(COLUMNS) - columns.keys()}
+            selected = ", ".join(absent.get(name, name) for name in COLUMNS)
             rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{TABLE} ORDER BY name")
         by_column = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         # A user without the right to read dictionaries may still read tensors without dictionaries.
@@ -148,7 +149,7 @@ def fingerprint_of_definitions(names: Iterable[str]) -> exp.Select:
 
     The table of the catalogue must exist.
     """
-    hashes = exp.func("SUM", exp.func("HASH", *(exp.column(column) for column in COLUMNS[:-1])))
+    hashes = exp.func("SUM", exp.func("HASH", exp.column(TABLE)))  # of whole rows, whatever columns the version has
     condition = exp.column("name").isin(*(exp.convert(name) for name in names))
     fingerprint = exp.alias_(exp.func("COALESCE", hashes, exp.Literal.number(0)), "fingerprint")
     return exp.select(fingerprint).from_(f"{SCHEMA}.{TABLE}").where(condition)
@@ -282,6 +283,17 @@ def _values(stored: StoredTensor, dialect: str) -> dict[str, object]:
         "is_owned": stored.is_owned,
         "dictionaries": [None if axis.dictionary is None else axis.dictionary.name for axis in tensor.axes],
         "holds_keys": stored.holds_keys,
+        **_values_of_lists(stored.lists, dialect),
+    }
+
+
+def _values_of_lists(lists: ListTable | None, dialect: str) -> dict[str, object]:
+    if lists is None:
+        return {}
+    return {
+        "list_relation": parts_of_relation(lists.relation, dialect),
+        "list_tiles": list(lists.layout.tiles),
+        "list_axes": list(lists.layout.compressed),
     }
 
 
@@ -310,7 +322,16 @@ def _stored_tensor(
         bool(row["is_owned"]),
         holds_keys=bool(row["holds_keys"]),
         owner=None if owner is None else str(owner),
+        lists=_lists(row, dialect),
     )
+
+
+def _lists(row: Mapping[str, object], dialect: str) -> ListTable | None:
+    relation, tiles, axes = row["list_relation"], row["list_tiles"], row["list_axes"]
+    if relation is None:
+        return None
+    assert isinstance(tiles, list) and isinstance(axes, list)
+    return ListTable(_relation(relation, dialect), ListLayout(tuple(map(int, tiles)), tuple(map(int, axes))))
 
 
 def _stored_dictionary(row: Sequence[object], dialect: str) -> StoredDictionary:

@@ -28,10 +28,14 @@ COLUMNS = (
     "is_owned",
     "dictionaries",
     "holds_keys",
+    "list_relation",
+    "list_tiles",
+    "list_axes",
     "owner",
 )
 COLUMNS_OF_DICTIONARIES = ("name", "key_type", "size", "relation", "owner")
-_LATER = ("dictionaries", "holds_keys", "owner")
+_LISTS = {"list_relation": "TEXT[]", "list_tiles": "BIGINT[]", "list_axes": "BIGINT[]"}  # since version 0.3
+_LATER = ("dictionaries", "holds_keys", "owner", *_LISTS)
 
 
 def tensor_columns(engine: Engine) -> Mapping[str, str] | None:
@@ -50,20 +54,24 @@ def tensor_columns(engine: Engine) -> Mapping[str, str] | None:
 
 def is_present(columns: Mapping[str, str]) -> bool:
     """Whether the table of tensors has all its columns; those of earlier versions lack some."""
-    return "owner" in columns
+    return set(COLUMNS) <= columns.keys()
 
 
 def prepare_catalogue(engine: Engine) -> None:
     """Create the tables of the catalogue, or upgrade those of an earlier version."""
     columns = tensor_columns(engine)
-    if columns is None:
-        engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    elif is_present(columns):
+    if columns is not None and is_present(columns):
         return
-    else:
-        _migrate(engine, columns)
-    for script in engine.dialect.catalogue_scripts:
-        engine.execute(assets.read(script))
+    if columns is None or "owner" not in columns:
+        if columns is None:
+            engine.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        else:
+            _migrate(engine, columns)
+        for script in engine.dialect.catalogue_scripts:
+            engine.execute(assets.read(script))
+    if columns is not None:
+        for name, sql_type in _LISTS.items():
+            engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ADD COLUMN {name} {sql_type}")
 
 
 def _migrate(engine: Engine, columns: Mapping[str, str]) -> None:

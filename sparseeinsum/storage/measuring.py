@@ -12,6 +12,7 @@ from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries
 from sparseeinsum.statistics.blocks import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.generated_measurements import measure_generated
+from sparseeinsum.statistics.list_columns import check_lists
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 from sparseeinsum.statistics.measure_sorted import measure_sorted
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
@@ -63,6 +64,8 @@ def _check_relations(
 def _measure(tensor: RowVersion, engine: Engine) -> Measurement:
     if tensor.stored.is_index_range:
         return measure_generated(tensor.stored, tensor.version)
+    if tensor.stored.lists is not None:
+        check_lists(tensor.stored, engine)
     try:
         measurement = _measure_sorted(tensor, engine) if tensor.stored.is_owned else None
         return measurement or measure(tensor.stored, engine, tensor.version)

@@ -1,13 +1,13 @@
 """Storage: which tables belong to tensors, and may be replaced or dropped with them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.statistics.columns import table_by_name, written_table
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.catalogue import Catalogue, check_name, find_tensor
 from sparseeinsum.storage.table_names import folds_case, parse_table_name, table_in
@@ -33,9 +33,11 @@ def claim_table(engine: Engine, catalogue: Catalogue, name: str) -> exp.Table:
         catalogue.remove(name)
     table = default_table(engine, name)
     previous = owned_tensor(engine, tensors, name)
-    if previous is None or previous.relation != table.sql(engine.dialect_name):
+    if previous is None or previous.table != table.sql(engine.dialect_name):
         _check_free(engine, name)
         drop_table(engine, previous)
+    else:
+        drop_view(engine, previous)
     return table
 
 
@@ -74,7 +76,7 @@ def check_target(engine: Engine, result: str, table: str) -> tuple[str, ...]:
     if target[:-1] == (SCHEMA,):
         raise CatalogueError(f"{table} belongs to the catalogue of tensors; choose another table for {result}")
     for name, stored in Catalogue(engine).all().items():
-        if stored.is_owned and qualified_parts(stored.relation) == target:
+        if stored.is_owned and target in (qualified_parts(stored.table), qualified_parts(stored.relation)):
             raise CatalogueError(
                 f"{table} is the table that tensor {name} was loaded into; choose another table for {result}"
             )
@@ -102,16 +104,44 @@ def owned_tensor(engine: Engine, tensors: Mapping[str, StoredTensor], name: str)
     stored = tensors.get(name)
     if stored is None or not stored.is_owned:
         return None
-    table = table_by_name(stored, engine.dialect_name)
+    table = written_table(stored, engine.dialect_name)
     is_named_so = table.name.lower() == name.lower()  # records of version 0.1 have no owner
     return stored if engine.role_owns(stored.owner, table) and (stored.owner or is_named_so) else None
 
 
 def drop_table(engine: Engine, previous: StoredTensor | None) -> None:
-    """Drop the table of a tensor, if there is one."""
+    """Drop the table of a tensor, if there is one, and the view of its entries."""
     if previous is not None:
-        table = table_by_name(previous, engine.dialect_name)
+        drop_view(engine, previous)
+        table = written_table(previous, engine.dialect_name)
         engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
+
+
+def drop_view(engine: Engine, stored: StoredTensor) -> None:
+    """Drop the view of the entries of a tensor in lists."""
+    if stored.lists is not None:
+        view = table_by_name(stored, engine.dialect_name)
+        engine.execute(exp.Drop(tables=[view], kind="VIEW", exists=True))
+
+
+def claim_view(engine: Engine, name: str, names: Sequence[str]) -> exp.Table:
+    """Return the view of the entries of a tensor in lists, with a name that no table or view has.
+
+    Args:
+        engine: The engine of the view.
+        name: The name of the tensor; an earlier view of its entries has been dropped.
+        names: The names of all tensors, which may become those of tables.
+
+    Raises:
+        CatalogueError: There is a table or view of that name.
+    """
+    view = f"{name}_entries"
+    if view.lower() in {other.lower() for other in names}:
+        raise CatalogueError(
+            f"the entries of {name} would be in the view {view}, which is the name of a tensor; choose another name"
+        )
+    _check_free(engine, view)
+    return default_table(engine, view)
 
 
 def _check_free(engine: Engine, name: str) -> None:

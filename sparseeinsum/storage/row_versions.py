@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.statistics.columns import written_table
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in, versions_in_state
 
@@ -32,7 +32,7 @@ def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str
 
 def _change_tokens(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, object]:
     """The change tokens of our tables; None for those whose changes are not recorded."""
-    tables = [table_by_name(source, engine.dialect_name) for source in stored.values()]
+    tables = [written_table(source, engine.dialect_name) for source in stored.values()]
     return dict(zip(stored, engine.change_tokens(tables), strict=True))
 
 

@@ -27,6 +27,7 @@ class TensorDescription:
         fill: The fill; if neither the user nor the data give one, it is 0.
         dtype: The dtype of the values.
         keys: The names of dictionaries by the names of their axes.
+        unnamed_axes: The names of the axes if neither the user nor the data name them; dim_0, dim_1, ... by default.
     """
 
     name: str
@@ -35,6 +36,7 @@ class TensorDescription:
     fill: Number | None = None
     dtype: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
+    unnamed_axes: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.keys, Mapping):
@@ -88,7 +90,7 @@ class TensorDescription:
         Raises:
             ShapeError: There are fewer or more names than axes, or a name is empty or not supported.
         """
-        source = names if self.axes is None else self.axes
+        source = next((axes for axes in (self.axes, names, self.unnamed_axes) if axes is not None), None)
         result = [f"dim_{position}" for position in range(count)] if source is None else list(source)
         if len(result) != count:
             shown = f": {', '.join(result)}" if result else ""

@@ -66,7 +66,7 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
 
 
 def machines_of(stored: Mapping[str, StoredTensor], engine: Engine) -> Machines | None:
-    """Return the cluster of an engine and the placement of tensors in it; None if there is only one machine."""
+    """Return the cluster of an engine and the distributions of tensors in it; None if there is only one machine."""
     cluster = engine.cluster()
     if cluster is None:
         return None

@@ -10,15 +10,15 @@ from sparseeinsum.algebra.translate import repartition
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError, ShapeError
-from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
+from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, ListLayout, StoredTensor, Tensor
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.render.table_distribution import TableDistribution
-from sparseeinsum.statistics.columns import computed_type, relation_of, stored_type, type_named, value_of
+from sparseeinsum.statistics.columns import computed_type, index_type, relation_of, stored_type, type_named, value_of
 from sparseeinsum.statistics.measure import check_rows
+from sparseeinsum.storage.list_tables import lists_query
 
 _ROWS = temporary_name("given")
-_MOST_INT = 1 << 31  # the greatest bound of an axis whose indices have the SQL type INTEGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,14 @@ class TableLayout:
         sum_duplicates: Whether the values of a repeated coordinate are added up.
         order: The key columns that sort the rows; empty to keep the order of the source.
         distribution: How rows are distributed over machines; None if there is one machine.
+        lists: How entries are put into lists; None if they are not.
     """
 
     decomposition: Decomposition
     sum_duplicates: bool = False
     order: tuple[str, ...] = ()
     distribution: TableDistribution | None = None
+    lists: ListLayout | None = None
 
 
 def checked_order(tensor: Tensor, decomposition: Decomposition, order: Sequence[str]) -> tuple[str, ...]:
@@ -68,6 +70,10 @@ def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table
     if layout.sum_duplicates:
         _check_sums(engine, source)
     query = _summed(engine, source) if layout.sum_duplicates else rows_as_stored(engine, source)
+    if layout.lists is not None:
+        query = lists_query(source.tensor, layout.lists, query)
+        engine.replace_table(table, query, distribution=layout.distribution, records_changes=True)
+        return
     if layout.decomposition == source.decomposition:
         engine.replace_table(
             table, _ordered(query, layout.order), distribution=layout.distribution, records_changes=True
@@ -148,7 +154,7 @@ def _entries(engine: Engine, source: StoredTensor, value: exp.Expr) -> exp.Selec
     """Return a query of the key columns of a tensor, named as its axes, and of `value`, in the types of tables."""
     kind = type_named(stored_type(source.tensor.dtype, source.decomposition.is_scalar))
     keys = [
-        exp.alias_(exp.cast(key, "int" if axis.bound <= _MOST_INT else "bigint"), axis.name)
+        exp.alias_(exp.cast(key, index_type(axis.bound)), axis.name)
         for key, axis in zip(_keys(source), _promoted(source), strict=True)
     ]
     return exp.select(*keys, exp.alias_(exp.cast(value, kind), VALUE_COLUMN)).from_(

@@ -10,7 +10,6 @@ from random_relations import Problem, problems, scale_of
 
 from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
-from sparseeinsum.algebra.implementation.placements import SCATTERED, PlacementKind, partitioned
 from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten_plans
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.implementation.site_operators import (
@@ -34,6 +33,7 @@ from sparseeinsum.algebra.relational.keys import projection, with_copy_number
 from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -47,13 +47,13 @@ def expect_equal(actual: Relation, expected: Relation) -> None:
 
 
 def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> None:
-    """Assert that every operator's result has its type and is on the sites that its placement names."""
+    """Assert that every operator's result has its type and is on the sites that its distribution names."""
     for site_plan in topological_order(plan):
         run = simulate(site_plan, inputs, sites)
-        if site_plan.placement.pending is None:
+        if site_plan.pending is None:
             run.relation()  # no key has two arrays
-            assert run.is_everywhere() or not site_plan.placement.is_everywhere
-            assert run.is_partitioned(_dims(site_plan)) or site_plan.placement.is_everywhere
+            assert run.is_everywhere() or not isinstance(site_plan.distribution, Replicated)
+            assert run.is_partitioned(_dims(site_plan)) or isinstance(site_plan.distribution, Replicated)
         keys = {key for site in run.sites for key, _ in site}
         assert len(keys) == site_plan.type.key_count or not site_plan.type.is_continuous
         assert all(part < most for key in keys for part, most in zip(key, site_plan.type.frontier, strict=True))
@@ -61,13 +61,13 @@ def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> No
 
 def _dims(plan: SitePlan) -> Iterable[int]:
     """Dimensions by which a relation is partitioned: all key columns if its tuples are scattered."""
-    return plan.placement.dims if plan.placement.kind == PlacementKind.PARTITIONED else range(plan.type.arity)
+    return plan.distribution.axes if isinstance(plan.distribution, Hashed) else range(plan.type.arity)
 
 
 @settings(max_examples=80, deadline=None)
 @given(problems(), st.sampled_from([1, 2, 3, 5]))
 def test_table_1(problem: Problem, sites: int) -> None:
-    plan = table1_plan(problem.expression, problem.placements)
+    plan = table1_plan(problem.expression, problem.distributions)
     expect_equal(simulate(plan, problem.inputs, sites).relation(), evaluate(problem.expression, problem.inputs))
     expect_placed(plan, problem.inputs, sites)
 
@@ -76,7 +76,7 @@ def test_table_1(problem: Problem, sites: int) -> None:
 @given(problems(), st.sampled_from([2, 3, 4]), st.data())
 def test_rules_keep_relations(problem: Problem, sites: int, data: st.DataObject) -> None:
     """Any rule, applied anywhere in any plan, keeps the relation."""
-    plan = table1_plan(problem.expression, problem.placements)
+    plan = table1_plan(problem.expression, problem.distributions)
     expected = evaluate(problem.expression, problem.inputs)
     for _ in range(4):
         steps = (list(rewritten_plans(plan, [rule])) for rule in RULES.values())
@@ -95,7 +95,7 @@ STORED: dict[str, Relation] = {
     "Y": {(i, j): np.ones((2, 2)) * (i - 2 * j) for i in range(4) for j in range(4)},
 }
 SQUARE = RelationType((4, 4), (2, 2))
-X, Y = (PlacedInput(Input(name, SQUARE), SCATTERED) for name in "XY")
+X, Y = (PlacedInput(Input(name, SQUARE), Scattered()) for name in "XY")
 IS_DIAGONAL = trace_predicate(lambda i, j: i == j, 2)
 FIRST = trace_predicate(lambda i, j: i < 2, 2)
 DIAGONAL = einsum_kernel("ii->i")
@@ -114,7 +114,7 @@ def summed(plan: SitePlan, *group_by: int) -> LocalAggregation:
     return LocalAggregation(plan, group_by, SUM)
 
 
-BY_ROW = PlacedInput(Input("X", SQUARE), partitioned(0))
+BY_ROW = PlacedInput(Input("X", SQUARE), Hashed(0))
 
 # Plans to which each rule applies, and similar plans for which only its condition fails.
 APPLIED: list[tuple[str, SitePlan, int]] = [
@@ -151,7 +151,7 @@ REFUSED: list[tuple[str, SitePlan]] = [
     ("R2-3", Shuffle(LocalMap(X, projection(2, (1, 0)), RELU), (0,))),
     ("R2-4", summed(Shuffle(BY_ROW, (1,)), 1)),
     ("R2-5", LocalAggregation(Shuffle(X, (1,)), (1,), MappedFold(SUM, after=RELU))),
-    ("R2-6", join(PlacedInput(Input("X", SQUARE), partitioned(1)), PlacedInput(Input("Y", SQUARE), partitioned(0)))),
+    ("R2-6", join(PlacedInput(Input("X", SQUARE), Hashed(1)), PlacedInput(Input("Y", SQUARE), Hashed(0)))),
     ("R2-7", Shuffle(shuffled_join(), (0,))),
 ]
 
@@ -171,7 +171,7 @@ def test_rule_applies(name: str, plan: SitePlan, count: int) -> None:
 
 
 ON_DIAGONAL = LocalFilter(BY_ROW, IS_DIAGONAL)
-BY_COLUMN = PlacedInput(Input("Y", SQUARE), partitioned(1))
+BY_COLUMN = PlacedInput(Input("Y", SQUARE), Hashed(1))
 
 # Plans whose operators find tuples together only because keys are equal, and the floats that each sends.
 OF_EQUAL_KEYS: list[tuple[SitePlan, int]] = [
@@ -189,7 +189,7 @@ OF_EQUAL_KEYS: list[tuple[SitePlan, int]] = [
 @pytest.mark.parametrize(("plan", "floats"), OF_EQUAL_KEYS)
 def test_equal_keys_partition_alike(plan: SitePlan, floats: int) -> None:
     """After k0 = k1, partitions by the one and by the other are the same."""
-    assert plan.placement.pending is None
+    assert plan.pending is None
     assert sum(traffic.floats for traffic in simulate(plan, STORED, SITES).traffic) == floats
     assert (cost_of(plan, Sites(SITES)).transfer == 0) == (floats == 0)
     expect_placed(plan, STORED, SITES)
@@ -202,7 +202,7 @@ def test_tuples_without_a_partner_keep_unequal_keys(kind: JoinKind) -> None:
     right = LocalFilter(Shuffle(Y, (0,)), IS_DIAGONAL)
     joined = LocalJoin(BY_ROW, right, (0, 1), (0, 1), ADD, kind, absent)
     assert joined.type.first_equal == (0, 1)
-    assert Shuffle(joined, (1,)).placement == partitioned(1)
+    assert Shuffle(joined, (1,)).distribution == Hashed(1)
     expect_placed(joined, STORED, SITES)
 
 
@@ -219,9 +219,9 @@ def test_maps_of_one_tuple_to_several_are_not_merged() -> None:
 def test_printed_condition_of_two_phases_fails() -> None:
     """R2-5 is printed for group_by within dims: groups then stay on several sites, so its result is wrong."""
     phased = summed(Shuffle(summed(X, 1), (0,)), 0)
-    assert phased.placement.pending is None
+    assert phased.pending is None
     by_both = summed(Shuffle(X, (0, 1)), 1)
-    assert by_both.placement.pending == SUM
+    assert by_both.pending == SUM
     with pytest.raises(AlgebraError, match="has two arrays"):
         simulate(by_both, STORED, SITES).relation()
 
@@ -269,7 +269,7 @@ def test_transferred_floats_are_counted() -> None:
 @settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from([2, 3, 4]))
 def test_replay_without_arrays(problem: Problem, sites: int) -> None:
-    plan = table1_plan(problem.expression, problem.placements)
+    plan = table1_plan(problem.expression, problem.distributions)
     for candidate in [plan, *rewritten_plans(plan, RULES.values())]:
         transfers = [(moved.sent, moved.received) for moved in replay(candidate, sites)]
         assert transfers == [

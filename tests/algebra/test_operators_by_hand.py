@@ -58,7 +58,7 @@ REFUSED: list[tuple[Make, str]] = [
     (lambda x: x.distributed(2, {"X": 0}), "X is placed 0; give the positions"),
     (lambda x: x.distributed(2, {"X": (0, 0)}), r"X is placed \(0, 0\); give the positions"),
     (lambda x: x.distributed(2, {"Z": (0,)}), "Z is placed, and not read; inputs are X"),
-    (lambda x: x.distributed(2, [("X", (0,))]), "stored is .*; give placements by name"),
+    (lambda x: x.distributed(2, [("X", (0,))]), "stored is .*; give distributions by name"),
 ]
 
 

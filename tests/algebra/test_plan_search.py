@@ -77,8 +77,8 @@ def test_search_does_not_shuffle_between_equal_keys() -> None:
 @given(problems(4), st.sampled_from([2, 3, 5]))
 def test_no_plan_that_the_rules_reach_is_cheaper(problem: Problem, count: int) -> None:
     sites = Sites(count)
-    plan = best_plans([problem.expression], problem.placements, sites)[0]
+    plan = best_plans([problem.expression], problem.distributions, sites)[0]
     expect_equal(simulate(plan, problem.inputs, count).relation(), evaluate(problem.expression, problem.inputs))
-    reachable_plans = reachable(table1_plan(problem.expression, problem.placements), RULES.values(), 150)
+    reachable_plans = reachable(table1_plan(problem.expression, problem.distributions), RULES.values(), 150)
     cheapest = min(reachable_plans, key=lambda site_plan: cost_of(site_plan, sites).total(sites))
     assert cost_of(plan, sites).total(sites) <= cost_of(cheapest, sites).total(sites) * (1 + 1e-9), (plan, cheapest)

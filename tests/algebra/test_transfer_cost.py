@@ -1,6 +1,7 @@
 """Transfer costs are the numbers of the paper's tables 4, 6 and 9, and what simulated sites move."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -33,7 +34,6 @@ from bench.relational_plans import (
 )
 from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_by_operator, cost_of, transfer
-from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten_plans
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
@@ -50,13 +50,14 @@ from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, einsum_kerne
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.errors import AlgebraError
 
 SUM = AggregateFold("sum")
 
 
-def best_plan(expression: Expression, placements: dict[str, Placement], sites: Sites) -> SitePlan:
-    return best_plans([expression], placements, sites)[0]
+def best_plan(expression: Expression, distributions: Mapping[str, Distribution], sites: Sites) -> SitePlan:
+    return best_plans([expression], distributions, sites)[0]
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -83,7 +84,7 @@ def test_search_finds_the_winner_of_table_4(name: str, join_kind: str) -> None:
     broadcasts = any(isinstance(node, Broadcast) for node in topological_order(plan))
     if join_kind != "any":
         assert broadcasts == (join_kind == "broadcast")
-        assert (joins[0].placement.dims == (1,)) == (join_kind == "cross")
+        assert (joins[0].distribution == Hashed(1)) == (join_kind == "cross")
 
 
 @pytest.mark.parametrize(("points", "features"), NEIGHBOURS)
@@ -95,16 +96,16 @@ def test_nearest_neighbours_of_table_6(points: int, features: int) -> None:
     assert max(moved) == expected[1]
     assert math.isclose(transfer(by_features, 8), expected[1], rel_tol=0.01)
     assert (transfer(by_rows, 8) < transfer(by_features, 8)) == (expected[0] < expected[1])
-    for parts, placements, best in (
-        ((8, 1), {"X": partitioned(0), "A": partitioned(0), "q": partitioned(0)}, by_rows),
-        ((1, 8), {"X": partitioned(1), "A": partitioned(0), "q": partitioned(0)}, by_features),
+    for parts, distributions, best in (
+        ((8, 1), {"X": Hashed(0), "A": Hashed(0), "q": Hashed(0)}, by_rows),
+        ((1, 8), {"X": Hashed(1), "A": Hashed(0), "q": Hashed(0)}, by_features),
     ):
-        searched_plan = best_plan(nearest_neighbour(points, features, parts)[0], placements, Sites(8))
+        searched_plan = best_plan(nearest_neighbour(points, features, parts)[0], distributions, Sites(8))
         assert cost_of(searched_plan, Sites(8)).total(Sites(8)) <= cost_of(best, Sites(8)).total(Sites(8))
 
 
 def test_tables_of_the_benchmark() -> None:
-    """With the placements of the paper's best plan, the chosen plan moves no more floats than that plan."""
+    """With the distributions of the paper's best plan, the chosen plan moves no more floats than that plan."""
     figures = neighbours()
     for case in {figure.case for figure in figures}:
         moved = {figure.plan: figure.moved for figure in figures if figure.case == case}
@@ -142,7 +143,7 @@ def test_training_steps_compute_the_same() -> None:
     error = 1 / (1 + np.exp(-hidden @ dense["W2"])) - dense["T"]
     back = error @ dense["W2"].T * np.sign(hidden)
     expected = (dense["W1"] - dense["X"].T @ back, dense["W2"] - hidden.T @ error)
-    for parts, placements, plans in (
+    for parts, distributions, plans in (
         (data_parallel_parts(2), DATA_PARALLEL, data_parallel(shape, 2)),
         (model_parallel_parts(2), MODEL_PARALLEL, model_parallel(shape, 2)),
     ):
@@ -154,7 +155,7 @@ def test_training_steps_compute_the_same() -> None:
             }
             for name, (first, second) in names.items()
         }
-        searched_plans = best_plans(training_step(shape, parts)[:1], placements, Sites(2))
+        searched_plans = best_plans(training_step(shape, parts)[:1], distributions, Sites(2))
         for site_plans in (plans, searched_plans):
             for plan, array in zip(site_plans, expected, strict=False):
                 relation = simulate(plan, inputs, 2).relation()
@@ -165,16 +166,16 @@ def test_training_steps_compute_the_same() -> None:
 @random_runs(80)
 @given(problems(), st.sampled_from([2, 3, 4]), st.data())
 def test_dense_counts_are_exact_and_bound_the_transfer(problem: Problem, sites: int, data: st.DataObject) -> None:
-    plan = table1_plan(problem.expression, problem.placements)
+    plan = table1_plan(problem.expression, problem.distributions)
     for _ in range(2):
         others = list(rewritten_plans(plan, RULES.values()))
         plan = data.draw(st.sampled_from(others)) if others else plan
     moved = {id(traffic.plan): traffic.floats for traffic in simulate(plan, problem.inputs, sites).traffic}
     for node, counts, cost in cost_by_operator([plan], Sites(sites)):
         run = simulate(node, problem.inputs, sites)
-        tuples = sum(map(len, run.sites)) / (sites if node.placement.is_everywhere else 1)
+        tuples = sum(map(len, run.sites)) / (sites if node.distribution == Replicated() else 1)
         if all(operand.type.is_continuous for operand in topological_order(node)):
-            if node.placement.pending is None:
+            if node.pending is None:
                 assert counts.tuples == tuples
             assert counts.tuples >= tuples
             assert moved.get(id(node), 0) <= cost.transfer * (1 + 1e-9)
@@ -185,10 +186,10 @@ def test_sparse_counts() -> None:
     adjacency = Input("A", RelationType((2708, 2708), (), False), 10_556, (2708, 2708))
     features = Input("H", RelationType((2708,), (16,)))
     expression = sum_of(Join(adjacency, features, (1,), (0,), einsum_kernel(",m->m")), [0])
-    placed = PlacedInput(adjacency, SCATTERED)
+    placed = PlacedInput(adjacency, Scattered())
     assert transfer(Shuffle(placed, (0,)), 4) == 10_556
     assert transfer(Broadcast(placed), 4) == 4 * 10_556
-    plan = best_plan(expression, {"A": partitioned(0), "H": partitioned(0)}, Sites(4))
+    plan = best_plan(expression, {"A": Hashed(0), "H": Hashed(0)}, Sites(4))
     assert transfer(plan, 4) <= 4 * 2708 * 16
     sizes = [counts.tuples for node, counts, _ in cost_by_operator([plan], Sites(4)) if isinstance(node, LocalJoin)]
     assert sizes == [10_556]
@@ -198,20 +199,20 @@ def test_memory_of_a_site_is_a_limit() -> None:
     """Where a broadcast does not fit into memory, both sides are shuffled, or no plan is found."""
     left, right = matrix("X", (1000, 10_000), (10, 10)), matrix("Y", (10_000, 10), (10, 1))
     expression = sum_of(Join(left.input, right.input, (1,), (0,), MATRIX_PRODUCT), [0, 2])
-    placements = {"X": partitioned(0)}
-    roomy = best_plan(expression, placements, Sites(10))
+    distributions = {"X": Hashed(0)}
+    roomy = best_plan(expression, distributions, Sites(10))
     assert transfer(roomy, 10) == 10 * 10_000 * 10
     least = cost_of(roomy, Sites(10)).memory
-    tight = best_plan(expression, placements, Sites(10, memory_floats=least * 0.99))
+    tight = best_plan(expression, distributions, Sites(10, memory_floats=least * 0.99))
     assert cost_of(tight, Sites(10)).memory < least
     assert transfer(tight, 10) > transfer(roomy, 10)
     with pytest.raises(AlgebraError, match="a site has memory for 1,000 floats"):
-        best_plan(expression, placements, Sites(10, memory_floats=1000))
+        best_plan(expression, distributions, Sites(10, memory_floats=1000))
 
 
 def test_replay_on_many_sites() -> None:
     """For up to 1,024 sites, without arrays: a broadcast moves floats to every site but the one that had them."""
-    plan = product(matrix("X", (4096, 512), (32, 1)), matrix("Y", (512, 4096), (1, 32), partitioned(1))).broadcast()
+    plan = product(matrix("X", (4096, 512), (32, 1)), matrix("Y", (512, 4096), (1, 32), Hashed(1))).broadcast()
     for sites in (2, 64, 1024):
         broadcast, shuffle = replay(plan, sites)
         assert broadcast.floats == 4096 * 512 * (sites - 1)

@@ -280,7 +280,7 @@ def compare(
         results = prepared.run(**{name: inputs[name] for name in names})
     except se.SparseEinsumError as error:
         for name in names:
-            db.tensor(name, inputs[name], fill=case.fills[name], promoted=case.stored[name])
+            case.store(db, name, inputs[name])
         try:
             case.plan(db)
             with pytest.raises(type(error)):

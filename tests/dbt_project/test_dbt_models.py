@@ -354,7 +354,7 @@ class TestAnyProgram:
             outcomes.add(("same", outcome(shared_db, project, plan, case, case.inputs)))
             inputs = {name: data.draw(other(array, case.fills[name])) for name, array in case.inputs.items()}
             for name, array in inputs.items():
-                shared_db.tensor(name, array, fill=case.fills[name], promoted=case.stored[name])
+                case.store(shared_db, name, array)
             outcomes.add(("other", outcome(shared_db, project, plan, case, inputs)))
 
         check()

@@ -1,5 +1,6 @@
 """Partitioned programs, really executed: workers have blocks of numpy arrays, and what moves between two is counted."""
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,104 +8,110 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.decompose.eindecomp.grids import Grid, calls_of
-from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning
-from sparseeinsum.decompose.eindecomp.replay import PlacedEinSum
-from sparseeinsum.language.eingraph import Reference
+from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.eindecomp.moves import Moves
+from sparseeinsum.decompose.eindecomp.worker_blocks import Blocks, Gridded
+from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.semantics.dense import evaluate_einsum
 
 Array = NDArray[np.float64]
+Box = tuple[slice, ...]
 FOLDS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 
-def ranges(grid: Grid, piece: int) -> tuple[slice, ...]:
-    """The indices of one piece."""
-    places = np.unravel_index(piece, grid.shape) if grid.shape else ()
-    tiles = zip(places, grid.tiles, grid.bounds, strict=True)
-    return tuple(slice(place * tile, min((place + 1) * tile, bound) if tile else bound) for place, tile, bound in tiles)
+def boxes(blocks: Blocks) -> dict[int, Box]:
+    """The indices of every worker's block, for the workers that have one."""
+    rows = enumerate(zip(blocks.starts.tolist(), blocks.ends.tolist(), strict=True))
+    return {
+        worker: tuple(slice(start, max(start, end)) for start, end in zip(starts[:-1], ends[:-1], strict=True))
+        for worker, (starts, ends) in rows
+        if ends[-1]
+    }
+
+
+def common(first: Box, second: Box) -> Box:
+    pairs = [(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(first, second, strict=True)]
+    return tuple(slice(start, max(start, stop)) for start, stop in pairs)
+
+
+def inside(box: Box, outer: Box) -> Box:
+    """A box in the indices of an array that holds an outer box."""
+    return tuple(slice(b.start - o.start, b.stop - o.start) for b, o in zip(box, outer, strict=True))
 
 
 @dataclass
 class Cluster:
     """Workers, and the floats that they received: (kind, sender, receiver) -> floats."""
 
-    partitioning: Partitioning
-    placed: Mapping[str, PlacedEinSum]
+    moves: Moves
+    choices: Mapping[str, Choice]
     inputs: Mapping[str, Array]
-    blocks: dict[str, tuple[Grid, dict[int, Array]]] = field(default_factory=dict)
+    blocks: dict[str, dict[int, tuple[Box, Array]]] = field(default_factory=dict)
     moved: Counter[tuple[str, int, int]] = field(default_factory=Counter)
 
     def run(self) -> dict[str, Array]:
         """All results, put together from their blocks."""
-        for step in self.partitioning.steps:
-            self._run(step)
-        return {name: self._whole(name) for name in self.placed}
+        for einsum in self.moves.graph.einsums:
+            self._run(einsum, self.choices[einsum.output.tensor])
+        return {name: self._whole(name) for name in self.choices}
 
-    def _run(self, step: PartitionedEinSum) -> None:
-        name = step.einsum.output.tensor
-        placed = self.placed[name]
-        calls = calls_of(self.partitioning.graph, step.einsum, step.choice)
-        operands = [self._operand(step, number) for number in range(len(step.einsum.operands))]
-        grid = self._grid(step, step.einsum.output)
-        results: dict[int, Array] = {}
-        for call in range(calls.count):
-            worker = int(placed.workers[call])
-            blocks = {}
-            for number, operand in enumerate(step.einsum.operands):
-                piece = self._piece(step, calls, call, operand)
-                blocks[f"operand{number}"] = operands[number][piece]
-                self._move("join", int(placed.operands[number][piece]), worker, operands[number][piece])
-            renamed = tuple(Reference(f"operand{n}", operand.labels) for n, operand in enumerate(step.einsum.operands))
-            partial = evaluate_einsum(replace(step.einsum, operands=renamed), blocks)
-            piece = self._piece(step, calls, call, step.einsum.output)
-            self._move("aggregation", worker, int(placed.homes[piece]), partial)
-            results[piece] = FOLDS[str(step.einsum.aggregate)](results[piece], partial) if piece in results else partial
-        self.blocks[name] = grid, results
+    def _run(self, einsum: EinSum, choice: Choice) -> None:
+        operands = [self._read(einsum, number, choice) for number in range(len(einsum.operands))]
+        renamed = tuple(Reference(f"operand{n}", operand.labels) for n, operand in enumerate(einsum.operands))
+        computed = self._boxes(einsum.output.tensor, self.moves.needed(einsum, einsum.output, choice))
+        results = {
+            worker: (np.full([side.stop - side.start for side in box], np.nan), box)
+            for worker, box in self._boxes(einsum.output.tensor, self.moves.result(einsum, choice)).items()
+        }
+        written = {worker: np.zeros(array.shape, bool) for worker, (array, _) in results.items()}
+        for worker, box in computed.items():
+            read = {f"operand{number}": blocks[worker] for number, blocks in enumerate(operands)}
+            partial = evaluate_einsum(replace(einsum, operands=renamed), read)
+            for home, (array, owned) in results.items():
+                shared = common(box, owned)
+                here, part = inside(shared, owned), partial[inside(shared, box)]
+                if part.size:
+                    self._move("aggregation", worker, home, part)
+                    is_first = not written[home][here].any()
+                    array[here] = part if is_first else FOLDS[str(einsum.aggregate)](array[here], part)
+                    written[home][here] = True
+        self.blocks[einsum.output.tensor] = {worker: (box, array) for worker, (array, box) in results.items()}
 
-    def _operand(self, step: PartitionedEinSum, number: int) -> dict[int, Array]:
-        """Blocks of an operand as an EinSum reads them, cut out of the stored blocks."""
-        operand = step.einsum.operands[number]
-        target = self._grid(step, operand)
+    def _read(self, einsum: EinSum, number: int, choice: Choice) -> dict[int, Array]:
+        """For every worker, the block of an operand that its call reads, put together from those that workers have."""
+        operand = einsum.operands[number]
+        needed, kind = self.moves.needed(einsum, operand, choice), "join"
         if operand.tensor in self.inputs:
-            return {piece: self.inputs[operand.tensor][ranges(target, piece)] for piece in range(target.count)}
-        grid, blocks = self.blocks[operand.tensor]
-        if grid == target:
-            return blocks
-        sources, targets = self.placed[operand.tensor].homes, self.placed[step.einsum.output.tensor].operands[number]
-        repartitioned = {}
-        for piece in range(target.count):
-            owned = ranges(target, piece)
-            repartitioned[piece] = np.full([extent.stop - extent.start for extent in owned], np.nan)
-            for other, block in blocks.items():
-                here, there = [], []
-                for own, its in zip(owned, ranges(grid, other), strict=True):
-                    start, stop = max(own.start, its.start), max(min(own.stop, its.stop), max(own.start, its.start))
-                    here.append(slice(start - own.start, stop - own.start))
-                    there.append(slice(start - its.start, stop - its.start))
-                repartitioned[piece][tuple(here)] = block[tuple(there)]
-                if targets[piece] >= 0:  # some call reads it
-                    self._move("repartition", int(sources[other]), int(targets[piece]), block[tuple(there)])
-        return repartitioned
+            placed = self._boxes(operand.tensor, self.moves.first_readers(einsum, operand, choice))
+            stored = {worker: (box, self.inputs[operand.tensor][box]) for worker, box in placed.items()}
+        else:
+            stored = self.blocks[operand.tensor]
+            producer = self.moves.graph.producer_of(operand.tensor)
+            assert producer is not None
+            if self.moves.result(producer, self.choices[operand.tensor]).tiles != needed.tiles:
+                kind = "repartition"
+        blocks = {}
+        for worker, box in self._boxes(operand.tensor, needed).items():
+            blocks[worker] = np.full([side.stop - side.start for side in box], np.nan)
+            for home, (owned, array) in stored.items():
+                shared = common(box, owned)
+                part = array[inside(shared, owned)]
+                blocks[worker][inside(shared, box)] = part
+                self._move(kind, home, worker, part)
+        return blocks
+
+    def _boxes(self, tensor: str, places: Gridded) -> dict[int, Box]:
+        return boxes(places.blocks(self.moves.graph.tensors[tensor].shape, self.moves.workers))
 
     def _move(self, kind: str, source: int, target: int, block: Array) -> None:
         if source != target:
             self.moved[kind, source, target] += block.size
 
-    def _piece(self, step: PartitionedEinSum, calls: Grid, call: int, reference: Reference) -> int:
-        places = dict(zip(step.einsum.labels, np.unravel_index(call, calls.shape), strict=True))
-        number = 0
-        for label in reference.labels:
-            number = number * calls.shape[step.einsum.labels.index(label)] + int(places[label])
-        return number
-
-    def _grid(self, step: PartitionedEinSum, reference: Reference) -> Grid:
-        tiles = dict(zip(step.einsum.labels, step.choice, strict=True))
-        shape = self.partitioning.graph.tensors[reference.tensor].shape
-        return Grid(tuple(tiles[label] for label in reference.labels), shape)
-
     def _whole(self, name: str) -> Array:
-        grid, blocks = self.blocks[name]
-        whole = np.full(grid.bounds, np.nan)
-        for piece, block in blocks.items():
-            whole[ranges(grid, piece)] = block
+        """A result, each of whose elements one worker has."""
+        whole = np.full(self.moves.graph.tensors[name].shape, np.nan)
+        for (box, array), (other, _) in itertools.permutations(self.blocks[name].values(), 2):
+            assert not whole[common(box, other)].size or not array.size
+        for box, array in self.blocks[name].values():
+            whole[box] = array
         return whole

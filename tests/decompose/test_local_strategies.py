@@ -1,4 +1,4 @@
-"""A cluster's strategies are those of the implementation algebra, and end in the placement they state."""
+"""A cluster's strategies are those of the implementation algebra, and end in the distribution they state."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,13 @@ from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.algebra.implementation.compile import local_operator
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind
 from sparseeinsum.algebra.implementation.site_operators import LocalAggregation, PlacedInput, Shuffle, SitePlan
 from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack
-from sparseeinsum.algebra.placement import placement_of
+from sparseeinsum.algebra.placement import distribution_of_keys
 from sparseeinsum.algebra.plan_expressions import PlanExpressions
 from sparseeinsum.algebra.relational.relational_expressions import Complete, Expression, Input
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Scattered
+from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import (
     LocalStrategy,
     completion_strategies,
@@ -33,17 +32,17 @@ from sparseeinsum.language.tensors import Decomposition
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
 
 
-def placed(place: Distribution, schema: Schema) -> Placement:
-    """A distribution as a placement of the implementation algebra; a single site has every tuple."""
-    return EVERYWHERE if place == Central() else placement_of(place, schema.decomposition)
+def placed(place: Distribution, schema: Schema) -> Distribution:
+    """A distribution by the positions of keys; a single site has every tuple."""
+    return Replicated() if place == Central() else distribution_of_keys(place, schema.decomposition)
 
 
 def operand(schema: Schema, number: int) -> Computed:
-    """A relation of a schema with a unique name, so that each operand gets its own placement."""
+    """A relation of a schema with a unique name, so that each operand gets its own distribution."""
     return Computed(replace(schema, tensor=replace(schema.tensor, name=f"operand{number}")))
 
 
-def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[SitePlan, bool]:
+def on_machines(expression: Expression, places: dict[str, Distribution]) -> tuple[SitePlan, bool]:
     """An expression over inputs that lie in places; whether parts of groups had to be put together in one place.
 
     Raises:
@@ -56,17 +55,17 @@ def on_machines(expression: Expression, places: dict[str, Placement]) -> tuple[S
             site_plans[id(node)] = PlacedInput(node, places[node.name])
             continue
         inputs = tuple(site_plans[id(node_input)] for node_input in node.inputs)
-        pending = inputs[0].placement.pending
+        pending = inputs[0].pending
         if isinstance(node, Complete) and pending is not None:  # the result has no keys
             gathers = True
             inputs = (LocalAggregation(Shuffle(inputs[0], ()), tuple(range(inputs[0].type.arity)), pending),)
         site_plans[id(node)] = local_operator(node, inputs)
     plan = site_plans[id(expression)]
-    return plan, gathers or plan.placement.pending is not None
+    return plan, gathers or plan.pending is not None
 
 
 def check(relation: Relation, operands: Sequence[Schema], strategy: LocalStrategy) -> None:
-    """Assert that a strategy is a plan of the implementation algebra with the placement that the strategy states."""
+    """Assert that a strategy is a plan of the implementation algebra with the distribution that the strategy states."""
     expression = PlanExpressions({}, set()).expression_of(relation)
     places = {
         f"operand{number}": placed(place, schema)
@@ -75,17 +74,19 @@ def check(relation: Relation, operands: Sequence[Schema], strategy: LocalStrateg
     plan, gathers = on_machines(expression, places)
     assert gathers == (strategy.gathers or strategy.parts_by is not None)
     if strategy.parts_by is not None:
-        pending = plan.placement.pending
+        pending = plan.pending
         assert pending is not None
-        shuffled = Shuffle(plan, placed(strategy.result, relation.schema).dims)
+        result = placed(strategy.result, relation.schema)
+        assert isinstance(result, Hashed)
+        shuffled = Shuffle(plan, result.axes)
         plan = LocalAggregation(shuffled, tuple(range(plan.type.arity)), pending)
     if isinstance(strategy.result, Hashed):
-        assert plan.placement == placed(strategy.result, relation.schema)
+        assert plan.distribution == placed(strategy.result, relation.schema)
     elif isinstance(strategy.result, Scattered):
-        assert plan.placement.kind in (PlacementKind.SCATTERED, PlacementKind.PARTITIONED)
+        assert isinstance(plan.distribution, Scattered | Hashed)
     else:
         assert strategy.result == Central()
-        assert strategy.gathers or plan.placement.is_everywhere
+        assert strategy.gathers or plan.distribution == Replicated()
 
 
 def operators(plan: se.Plan) -> Iterator[tuple[Relation, list[Schema], Iterator[LocalStrategy]]]:

@@ -5,6 +5,7 @@ import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,10 +75,15 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
 def own_imports(module: str) -> set[str]:
     """Modules of the package that a module imports."""
     modules = set()
-    for name in imported(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    for name in imported(tree_of(module)):
         if name.split(".")[0] == PACKAGE.name:
             modules.add(name if name in MODULES else name.rpartition(".")[0])
     return modules | late_imports(module)
@@ -85,8 +91,11 @@ def own_imports(module: str) -> set[str]:
 
 def late_imports(module: str) -> set[str]:
     """Modules of the package that a module names for `extras.imported`."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    texts = {
+        node.value
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     return {text for text in texts if "." in text and text in MODULES}
 
 
@@ -123,7 +132,7 @@ def test_no_modules_import_each_other() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_stand_at_the_top(module: str) -> None:
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    tree = tree_of(module)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     assert {name.split(".")[0] for function in functions for name in imported(function)} <= OPTIONAL
     called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]

@@ -13,7 +13,6 @@ from reading import contents, engine_of, relation_in
 
 import sparseeinsum as se
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.placements import Placement, partitioned
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.rewriting import rewritten_plans
 from sparseeinsum.algebra.implementation.site_operators import (
@@ -24,7 +23,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.placement import placement_of
+from sparseeinsum.algebra.placement import distribution_of_keys
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
@@ -32,15 +31,16 @@ from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, compute_plans, plan_query
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
 from sparseeinsum.storage.tensor_placement import distribution_of
 
 SUM = AggregateFold("sum")
 NOT_IN_SQL = ("several sizes", "concatenated in SQL")
 
 
-def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Placement]:
+def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Distribution]:
     """Store the inputs of a problem with random distributions on the cluster."""
-    placements = {}
+    distributions: dict[str, Distribution] = {}
     for node in (candidate for candidate in topological_order(problem.expression) if isinstance(candidate, Input)):
         keys, bound = node.type.frontier, node.type.bound
         array = np.zeros((*keys, *bound))
@@ -49,8 +49,8 @@ def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Pl
         axes = [f"dim_{at}" for at in range(len(keys))]
         place = data.draw(st.sampled_from(["replicated", *axes]))
         stored = db.tensor(node.name, array, promoted=dict.fromkeys(axes, 1), fill=99, distribute=place)
-        placements[node.name] = placement_of(distribution_of(stored, engine_of(db)), stored.decomposition)
-    return placements
+        distributions[node.name] = distribution_of_keys(distribution_of(stored, engine_of(db)), stored.decomposition)
+    return distributions
 
 
 def test_random_expressions_and_plans(citus: se.Database) -> None:
@@ -64,7 +64,7 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
         expected = evaluate(problem.expression, problem.inputs)
         if not expected:
             return
-        placements = load(citus, problem, data)
+        distributions = load(citus, problem, data)
         arity, tolerance = problem.expression.type.arity, scale_of(expected) * 1e-9
 
         def check(result: se.TensorResult) -> None:
@@ -77,12 +77,10 @@ def test_random_expressions_and_plans(citus: se.Database) -> None:
 
         try:
             check(citus.compute(se.TensorRelation(problem.expression)))
-            plan = table1_plan(problem.expression, placements)
+            plan = table1_plan(problem.expression, distributions)
             for _ in range(data.draw(st.integers(0, 2))):
                 check(*compute_plans([plan], engine_of(citus)))
-                others = [
-                    rewritten for rewritten in rewritten_plans(plan, SQL_RULES) if rewritten.placement.pending is None
-                ]
+                others = [rewritten for rewritten in rewritten_plans(plan, SQL_RULES) if rewritten.pending is None]
                 plan = data.draw(st.sampled_from(others)) if others else plan
         except se.AlgebraError as error:
             assert any(text in str(error) for text in NOT_IN_SQL), str(error)
@@ -103,8 +101,8 @@ def product(citus: se.Database) -> tuple[Product, np.ndarray]:
     x, y = rng.normal(size=(12, 16)), rng.normal(size=(16, 9))
     citus.tensor("X", x, promoted=blocks_of(x, 4, 8), distribute="dim_0")
     citus.tensor("Y", y, promoted=blocks_of(y, 8, 3), distribute="dim_1")
-    left = PlacedInput(Input("X", RelationType((4, 8), (3, 2))), partitioned(0))
-    right = PlacedInput(Input("Y", RelationType((8, 3), (2, 3))), partitioned(1))
+    left = PlacedInput(Input("X", RelationType((4, 8), (3, 2))), Hashed(0))
+    right = PlacedInput(Input("Y", RelationType((8, 3), (2, 3))), Hashed(1))
     pairs = LocalJoin(Broadcast(left), right, (1,), (0,), MATRIX_PRODUCT)
     return Product(pairs, left, right, (0, 2), SUM), x @ y
 

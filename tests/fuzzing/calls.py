@@ -89,6 +89,8 @@ def _argument(chance: random.Random, of: ValueType, kind: str, is_duckdb: bool) 
         case ValueType.INTEGERS:
             values = [str(chance.choice(INTEGERS)) for _ in range(chance.randrange(5))]
             return _array("BIGINT", values, is_duckdb)
+        case ValueType.POSITIONS:
+            return _array("INTEGER", [str(chance.randrange(-2, 9)) for _ in range(chance.randrange(5))], is_duckdb)
         case ValueType.NUMBER:
             return f"CAST({_number(chance, kind)} AS {kind})"
         case ValueType.BYTES:

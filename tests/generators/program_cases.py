@@ -1,7 +1,7 @@
 """Cases: programs with inputs, storage, options and numpy's results, and what a run of one must give or may refuse."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,22 @@ class Case:
     nonfinite: str
     tables: dict[str, str | None]  # inputs that are tables of entries, and their value columns; None: all values are 1
     workers: int | None = None
+    lists: dict[str, str] = field(default_factory=dict)  # layouts of inputs that are stored in lists, where engines can
 
     def load(self, db: se.Database) -> None:
         for name, array in self.inputs.items():
             if name in self.tables:
                 self._make_table(db, name, array)
             else:
-                db.tensor(name, array, fill=self.fills[name], promoted=self.stored[name])
+                self.store(db, name, array)
+
+    def store(self, db: se.Database, name: str, array: Array) -> None:
+        """Load an input, in the layout that was drawn for it."""
+        if name in self.lists and db.costs == "duckdb":
+            axes = [f"dim_{axis}" for axis in range(array.ndim)]
+            db.tensor(name, array, axes=axes, fill=self.fills[name], layout=self.lists[name])
+        else:
+            db.tensor(name, array, fill=self.fills[name], promoted=self.stored[name])
 
     def _make_table(self, db: se.Database, name: str, array: Array) -> None:
         """Read an input in place, in a table with a row for every entry."""

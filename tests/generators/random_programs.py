@@ -249,6 +249,16 @@ def arrays(draw: st.DrawFn, shape: tuple[int, ...], dtype: str, fill: Any) -> Ar
 
 
 @st.composite
+def list_layouts(draw: st.DrawFn, name: str, rank: int) -> str:
+    """A layout in lists of a tensor that has axes, as in A[DIM_0:2, ~dim_1, ~dim_0]."""
+    axes = [f"dim_{axis}" for axis in range(rank)]
+    compressed = draw(st.permutations(axes))[: draw(st.integers(1, rank))]
+    tiles = {axis: draw(st.sampled_from(["", ":2", ":3"])) for axis in compressed}
+    keys = [f"{axis.upper()}{tiles.get(axis, '')}" for axis in axes if tiles.get(axis, ":")]
+    return f"{name}[{', '.join([*keys, *(f'~{axis}' for axis in compressed)])}]"
+
+
+@st.composite
 def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
     """Programs whose inputs have the dtypes of a family, planned by one optimizer."""
     seldom = st.sampled_from([False, False, True])
@@ -295,6 +305,11 @@ def cases(draw: st.DrawFn, family: str, optimizer: str) -> Case:
         tuple(name for name in draft.labels if draw(seldom)),
         draw(st.sampled_from(["error", "allow"])),
         tables,
+        lists={
+            name: draw(list_layouts(name, array.ndim))
+            for name, array in inputs.items()
+            if array.ndim and name not in tables and draw(seldom)
+        },
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.relational.evaluate import Relation
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import ADD, MULTIPLY, SUBTRACT, Elementwise, Kernel, einsum_kernel
@@ -33,6 +32,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 
 U = Operand(0)
@@ -61,12 +61,12 @@ class Drawn:
     Attributes:
         draw: Hypothesis' function of this name.
         inputs: Relations by name.
-        placements: Their placements.
+        distributions: Their distributions.
     """
 
     draw: st.DrawFn
     inputs: dict[str, Relation] = field(default_factory=dict)
-    placements: dict[str, Placement] = field(default_factory=dict)
+    distributions: dict[str, Distribution] = field(default_factory=dict)
 
     def choose(self, among: Sequence[Any]) -> Any:  # noqa: ANN401  # one of them
         return self.draw(st.sampled_from(among))
@@ -81,13 +81,13 @@ class Drawn:
         name = f"R{len(self.inputs)}"
         rng = np.random.default_rng(self.draw(st.integers(0, 999)))
         self.inputs[name] = {key: rng.integers(-2, 3, of.bound).astype(float) for key in all_keys(of.frontier)}
-        self.placements[name] = self.placement(of.arity)
+        self.distributions[name] = self.distribution(of.arity)
         return Input(name, of)
 
-    def placement(self, arity: int) -> Placement:
+    def distribution(self, arity: int) -> Distribution:
         dims = [position for position in self.draw(st.permutations(range(arity))) if self.draw(st.booleans())]
-        placements = [EVERYWHERE, SCATTERED, partitioned(*dims), partitioned(*dims)]
-        return self.draw(st.sampled_from(placements))
+        distributions: list[Distribution] = [Replicated(), Scattered(), Hashed(*dims), Hashed(*dims)]
+        return self.draw(st.sampled_from(distributions))
 
     def grown(self, expression: Expression) -> Expression:
         """The expression with one more operator, if a drawn one is possible."""
@@ -176,11 +176,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Problem:
-    """An expression, its inputs and their placements."""
+    """An expression, its inputs and their distributions."""
 
     expression: Expression
     inputs: dict[str, Relation]
-    placements: dict[str, Placement]
+    distributions: dict[str, Distribution]
 
 
 @st.composite
@@ -190,7 +190,7 @@ def problems(draw: st.DrawFn, most: int = 5) -> Problem:
     expression: Expression = drawn.leaf()
     for _ in range(draw(st.integers(1, most))):
         expression = drawn.grown(expression)
-    return Problem(expression, drawn.inputs, drawn.placements)
+    return Problem(expression, drawn.inputs, drawn.distributions)
 
 
 def scale_of(relation: Relation) -> float:

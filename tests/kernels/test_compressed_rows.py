@@ -76,6 +76,37 @@ def test_sums_are_numpys(connection: Connection, sql_type: str, fill: int) -> No
     np.testing.assert_allclose(result, (left @ right)[columns["i"]], rtol=1e-6 if sql_type == "FLOAT" else 1e-12)
 
 
+@pytest.mark.parametrize("sql_type", TYPES)
+@pytest.mark.parametrize(
+    ("lists", "arguments"),
+    [
+        ("i, list(j::INTEGER) AS j, list(val) AS val FROM e GROUP BY i", "i, [], 0, j"),
+        ("j, list(i::INTEGER) AS i, list(val) AS val FROM e GROUP BY j", "0, i, j, []"),
+        ("i // 9 AS i, list((i % 9)::INTEGER) AS k, list(j::INTEGER) AS j, list(val) AS val FROM e GROUP BY ALL",
+         "9 * i, k, 0, j"),
+        ("i, j // 64 AS j, list((j % 64)::INTEGER) AS k, list(val) AS val FROM e GROUP BY ALL", "i, [], 64 * j, k"),
+        ("list(i::INTEGER) AS i, list(j::INTEGER) AS j, list(val) AS val FROM e", "0, i, 0, j"),
+        ("i, j, [val] AS val FROM e", "i, []::INTEGER[], j, [0]"),
+    ],
+)  # fmt: skip
+def test_lists_of_entries(connection: Connection, lists: str, arguments: str, sql_type: str) -> None:
+    """They give the rows that the same entries give one by one."""
+    one_by_one = product(sql_type)
+    handle = f"tensor_compressed(val::{sql_type}[], {arguments}, {ROWS}) AS handle FROM (SELECT {lists})"
+    listed = one_by_one.replace(f"tensor_compressed(val::{sql_type}, i, j, {ROWS}) AS handle FROM e", handle)
+    assert "[]" in listed
+    expected = connection.execute(f"{one_by_one} ORDER BY i").fetchall()
+    assert connection.execute(f"{listed} ORDER BY i").fetchall() == expected
+
+
+def test_lists_that_are_null_or_empty_have_no_entries(connection: Connection) -> None:
+    none = "(NULL::DOUBLE[], 0, [1]), ([2.0], NULL, [1]), ([2.0], 0, NULL), ([]::DOUBLE[], 0, [])"
+    query = f"""
+        SELECT tensor_gather_sum(tensor_compressed(val, i, [], 0, j, 1), 0, NULL, 1, 1::DOUBLE)
+        FROM (VALUES {none}, ([3.0], 0, [1])) AS t(val, i, j)"""
+    assert connection.execute(query).fetchall() == [([3.0],)]
+
+
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("order", ["i, j", "hash(n)"])
 def test_many_chunks_of_entries(connection: Connection, threads: int, order: str) -> None:
@@ -135,6 +166,12 @@ def test_rows_of_no_elements(connection: Connection) -> None:
         (f"tensor_compressed(1.0::DOUBLE, 0, {LARGEST}, 3)", (f"position {LARGEST}",)),
         (f"tensor_compressed(1.0::DOUBLE, 0, 0, {LARGEST + 1})", ("rows is", LARGEST + 1)),
         ("tensor_compressed(1.0::DOUBLE, 0, 0, -1)", ("rows is -1",)),
+        ("tensor_compressed([1.0, 2.0]::DOUBLE[], 0, [], 0, [1], 3)", ("2 elements", "has 1")),
+        ("tensor_compressed([1.0, 2.0]::DOUBLE[], 0, [0, 1, 2], 0, [], 3)", ("2 elements", "has 3")),
+        ("tensor_compressed([1.0, 2.0]::DOUBLE[], 0, [0, 3], 0, [], 3)", ("row 3", "position 0", "0 to 2")),
+        ("tensor_compressed([1.0, 2.0]::DOUBLE[], 1, [], 0, [0, -1], 3)", ("row 1", "position -1")),
+        ("tensor_compressed([1.0, NULL]::DOUBLE[], 0, [], 0, [0, 1], 3)", ("holds NULL",)),
+        ("tensor_compressed([1.0, 2.0]::DOUBLE[], 0, [], 0, [0, NULL], 3)", ("holds NULL",)),
         ("tensor_compressed(1.0::DOUBLE, 0, 0, n) FROM (VALUES (1), (2)) AS t(n)", ("row", 2, 1)),
     ],
 )

@@ -143,6 +143,7 @@ def test_duckdb_lists_every_function(connection: Connection, function: ArrayFunc
         ValueType.TENSORS: f"{element}[][]",
         ValueType.INTEGER: "BIGINT",
         ValueType.INTEGERS: "BIGINT[]",
+        ValueType.POSITIONS: "INTEGER[]",
         ValueType.TEXT: "VARCHAR",
         ValueType.RESIDENT: "BIGINT",
         ValueType.COMPRESSED: "BIGINT",

@@ -80,6 +80,7 @@ def count(case: Case, family: str) -> None:
         "with tiles pinned by hand": any(tile > 1 for tiles in case.pin.values() for tile in tiles.values()),
         "with tiles in the search": bool(case.tiles),
         "with inputs stored in tiles": any(tile > 1 for tiles in case.stored.values() for tile in tiles.values()),
+        "with inputs stored in lists": bool(case.lists),
         "with tables that are read in place": bool(case.tables),
         "with tables without a value column": None in case.tables.values(),
         "with shifted or fixed indices": re.search(r"[A-Z]\d?\[[^]]*\d", case.text) is not None,

@@ -79,7 +79,7 @@ def check(db: se.Database, case: Case, others: dict[str, Array]) -> None:
     assert again.cost == pytest.approx(plan.cost, rel=1e-12)
     assert again.to_json() == text
     for name, array in others.items():
-        db.tensor(name, array, fill=case.fills[name], promoted=case.stored[name])
+        case.store(db, name, array)
     try:
         results = db.run(db.load_plan(text))
     except se.SparseEinsumError as error:

@@ -6,7 +6,6 @@ from reading import relation_in
 from sqlglot import exp
 
 import sparseeinsum as se
-from sparseeinsum.algebra.implementation.placements import partitioned
 from sparseeinsum.algebra.implementation.simulate import simulate
 from sparseeinsum.algebra.implementation.site_operators import (
     LocalFilter,
@@ -21,13 +20,14 @@ from sparseeinsum.algebra.relational.kernels import ADD, IDENTITY
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.clusters.distribution import Hashed
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.render.site_plans import site_plan_query
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.storage.catalogue import require_tensors
 
 SQUARE = RelationType((4, 4), (2, 2))
-X, Y = (PlacedInput(Input(name, SQUARE), partitioned(by)) for by, name in enumerate("XY"))
+X, Y = (PlacedInput(Input(name, SQUARE), Hashed(by)) for by, name in enumerate("XY"))
 IS_DIAGONAL = trace_predicate(lambda i, j: i == j, 2)
 ON_DIAGONAL = LocalFilter(X, IS_DIAGONAL)
 FIRST, SECOND = trace_key_map(lambda i, j: i, 2), trace_key_map(lambda i, j: j, 2)

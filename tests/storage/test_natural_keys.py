@@ -297,16 +297,16 @@ def test_a_plan_is_refused_once_its_dictionary_grows(friends: se.Database) -> No
         friends.run(plan)
 
 
-@pytest.fixture
-def earlier(db: se.Database) -> se.Database:
-    """A database with a catalogue of version 0.1, which named relations as SQL, and knew no owners."""
-    script = Path(__file__).parent / "earlier_versions" / "catalogue_0.1.0.sql"
+@pytest.fixture(params=["0.1.0", "0.2.0"])
+def earlier(request: pytest.FixtureRequest, db: se.Database) -> se.Database:
+    """A database with a catalogue of an earlier version: 0.1 named relations as SQL, and knew no owners."""
+    script = Path(__file__).parent / "earlier_versions" / f"catalogue_{request.param}.sql"
     for statement in script.read_text().strip().split(";\n"):
         run_sql(db, statement)
     return db
 
 
-def test_tensors_of_version_0_1_are_dropped(earlier: se.Database) -> None:
+def test_tensors_of_earlier_versions_are_dropped(earlier: se.Database) -> None:
     earlier.drop_tensor("X")
     assert run_sql(earlier, 'SELECT COUNT(*) FROM "From"') == [(1,)]
     earlier.drop_tensor("Friends")
@@ -315,7 +315,7 @@ def test_tensors_of_version_0_1_are_dropped(earlier: se.Database) -> None:
     assert earlier.dictionaries() == {}
 
 
-def test_a_catalogue_of_version_0_1(earlier: se.Database) -> None:
+def test_a_catalogue_of_an_earlier_version(earlier: se.Database) -> None:
     """It is read unchanged; the first change upgrades it."""
     db = earlier
     program = "Y[i] = sum(Friends[i, j] * X[j])"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from sparseeinsum.algebra.implementation.placements import SCATTERED, Placement
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
@@ -29,20 +28,21 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
+from sparseeinsum.decompose.clusters.distribution import Distribution, Scattered
 from sparseeinsum.semantics.exactness import JoinKind
 
 
-def table1_plan(expression: Expression, placements: Mapping[str, Placement]) -> SitePlan:
+def table1_plan(expression: Expression, distributions: Mapping[str, Distribution]) -> SitePlan:
     """The plan of table 1: joins broadcast their left side, and aggregations shuffle by the keys of their groups.
 
     Args:
         expression: The expression.
-        placements: Where inputs are, by name; others are scattered.
+        distributions: Where inputs are, by name; others are scattered.
     """
     plans: dict[int, SitePlan] = {}
     for node in topological_order(expression):
         if isinstance(node, Input):
-            plans[id(node)] = PlacedInput(node, placements.get(node.name, SCATTERED))
+            plans[id(node)] = PlacedInput(node, distributions.get(node.name, Scattered()))
         else:
             plans[id(node)] = table1_operator(node, tuple(plans[id(operand)] for operand in node.inputs))
     return plans[id(expression)]

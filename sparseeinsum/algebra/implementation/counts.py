@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from sparseeinsum.algebra.implementation.placements import Placement, PlacementKind
 from sparseeinsum.algebra.implementation.site_operators import (
     LocalAggregation,
     LocalComplete,
@@ -22,6 +21,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.relational.keys import CopyNumber, Key, KeyMap, KeyPredicate, key_grid
 from sparseeinsum.algebra.relational.types import Keys, RelationType
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.statistics.estimate import joined_distinct, joined_tuples, result_entries
 
 _SAMPLE_SIZE = 1 << 12  # keys that are examined of a relation that has too many
@@ -100,7 +100,7 @@ def count_tuples(plan: SitePlan, inputs: Sequence[TupleCounts], sites: int) -> T
             )
         case _:
             return inputs[0]
-    repeats = _repeats(inputs[0], plan.inputs[0]) if plan.placement.pending is not None else 1.0
+    repeats = _repeats(inputs[0], plan.inputs[0]) if plan.pending is not None else 1.0
     return TupleCounts(counts.tuples * repeats, counts.distinct, counts.bound)
 
 
@@ -123,7 +123,7 @@ def _joined(plan: LocalJoin, left: TupleCounts, right: TupleCounts) -> TupleCoun
 
 def _aggregated(plan: LocalAggregation, counts: TupleCounts, sites: int) -> TupleCounts:
     """The groups of an aggregation; if they are on several sites, a tuple for every site that has some of a group."""
-    result_type, placement = plan.type, plan.input.placement
+    result_type, distribution = plan.type, plan.input.distribution
     distinct = [counts.distinct[position] for position in plan.group_by]
     if result_type.is_continuous:
         groups = float(result_type.key_count)
@@ -134,10 +134,11 @@ def _aggregated(plan: LocalAggregation, counts: TupleCounts, sites: int) -> Tupl
             else 0.0
         )
     global_counts = _dense(result_type) if result_type.is_continuous else _with_holes(result_type, groups, distinct)
-    if plan.placement.pending is None:
+    if plan.pending is None:
         return global_counts
-    other_dims = [position for position in placement.dims if position not in plan.group_by]
-    site_values = counts.values(other_dims) if placement.kind == PlacementKind.PARTITIONED else counts.tuples
+    site_values = counts.tuples
+    if isinstance(distribution, Hashed):
+        site_values = counts.values([position for position in distribution.axes if position not in plan.group_by])
     return TupleCounts(
         min(counts.tuples, global_counts.tuples * min(sites, site_values)), global_counts.distinct, global_counts.bound
     )
@@ -174,13 +175,13 @@ def _mean(predicate: KeyPredicate, columns: Keys) -> float:
     return float(predicate.holds_in_columns(columns).mean()) if columns.shape[1] else 0.0
 
 
-def busiest_share(counts: TupleCounts, placement: Placement, sites: int) -> float:
+def busiest_share(counts: TupleCounts, distribution: Distribution, sites: int) -> float:
     """The share of the tuples of a relation on the site that has the most, if the keys are distributed evenly.
 
-    >>> busiest_share(TupleCounts(10.0, (10.0,), ()), Placement(PlacementKind.PARTITIONED, (0,)), 4)
+    >>> busiest_share(TupleCounts(10.0, (10.0,), ()), Hashed(0), 4)
     0.3
     """
-    if placement.is_everywhere:
+    if distribution == Replicated():
         return 1.0
-    values = counts.values(placement.dims) if placement.kind == PlacementKind.PARTITIONED else counts.tuples
+    values = counts.values(distribution.axes) if isinstance(distribution, Hashed) else counts.tuples
     return math.ceil(values / sites) / values if values >= 1 else 1.0

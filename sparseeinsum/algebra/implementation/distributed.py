@@ -7,7 +7,6 @@ from typing import cast
 from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.counts import TupleCounts
 from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementLike, partitioned
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay
 from sparseeinsum.algebra.implementation.site_operators import (
@@ -24,7 +23,10 @@ from sparseeinsum.algebra.implementation.site_operators import (
 from sparseeinsum.algebra.relational.expression_text import write_positions, write_tree
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, inputs_of
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.errors import AlgebraError
+
+DistributionLike = Distribution | Sequence[int] | str  # positions that a relation is partitioned by, or `everywhere`
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class DistributedPlans:
 def distribute(
     expressions: Mapping[str, Expression],
     sites: int,
-    stored: Mapping[str, PlacementLike],
+    stored: Mapping[str, DistributionLike],
     memory_floats: float | None = None,
 ) -> DistributedPlans:
     """The cheapest plans found for expressions on several sites.
@@ -98,25 +100,25 @@ def distribute(
     Args:
         expressions: The expressions to compute, by name.
         sites: The number of sites.
-        stored: How inputs are placed, by name: a placement, the positions of the keys by which they are partitioned, or
-            `everywhere`; others are scattered.
+        stored: How inputs are distributed, by name: as a distribution, the positions of the keys by which they are
+            partitioned, or `everywhere`; others are scattered.
         memory_floats: How many floats a site can hold for the inputs and the result of one operator; not limited by
             default.
 
     Raises:
-        AlgebraError: No plan has enough memory, or `stored` has a tensor or a placement that does not exist.
+        AlgebraError: No plan has enough memory, or `stored` has a tensor or a distribution that does not exist.
     """
     _check_sites(sites)
     inputs = inputs_of(expressions.values())
     if not isinstance(stored, Mapping):
-        raise AlgebraError(f"stored is {stored!r}; give placements by name, as in {{'A': (0,), 'B': 'everywhere'}}")
+        raise AlgebraError(f"stored is {stored!r}; give distributions by name, as in {{'A': (0,), 'B': 'everywhere'}}")
     for name in stored:
         if name not in inputs:
             raise AlgebraError(f"{name} is placed, and not read; inputs are {', '.join(inputs)}")
-    placements = {name: _placement(inputs[name], placement) for name, placement in stored.items()}
+    distributions = {name: _distribution(inputs[name], place) for name, place in stored.items()}
     site_costs = Sites(sites, memory_floats)
-    plans = best_plans(list(expressions.values()), placements, site_costs)
-    plain = tuple(table1_plan(expression, placements) for expression in expressions.values())
+    plans = best_plans(list(expressions.values()), distributions, site_costs)
+    plain = tuple(table1_plan(expression, distributions) for expression in expressions.values())
     return DistributedPlans(dict(zip(expressions, plans, strict=True)), site_costs, plain)
 
 
@@ -125,26 +127,27 @@ def _check_sites(sites: int) -> None:
         raise AlgebraError(f"there are {sites!r} sites; give a whole number of 1 or more")
 
 
-def _placement(relation: Input, placement: PlacementLike) -> Placement:
-    """The placement of an input; its positions are those of parts of the key, each once."""
-    if placement == "everywhere":
-        return EVERYWHERE
-    if isinstance(placement, Placement):
-        return placement
+def _distribution(relation: Input, place: DistributionLike) -> Distribution:
+    """The distribution of an input; its positions are those of parts of the key, each once."""
+    if place == "everywhere":
+        return Replicated()
+    if isinstance(place, Distribution):
+        return place
     arity = relation.type.arity
-    is_sequence = isinstance(placement, Sequence) and not isinstance(placement, str)
-    if not is_sequence or not set(placement) <= set(range(arity)) or len(set(placement)) < len(placement):
+    is_sequence = isinstance(place, Sequence) and not isinstance(place, str)
+    if not is_sequence or not set(place) <= set(range(arity)) or len(set(place)) < len(place):
         raise AlgebraError(
-            f"{relation.name} is placed {placement!r}; give the positions of keys that it is partitioned by, of which "
+            f"{relation.name} is placed {place!r}; give the positions of keys that it is partitioned by, of which "
             f"there are {arity}, as in (0,), or 'everywhere'"
         )
-    return partitioned(*cast(Sequence[int], placement))
+    return Hashed(*cast(Sequence[int], place))
 
 
 def _line(plan: SitePlan, floats: float) -> str:
-    """The text of an operator, with the placement of its result, and the floats that it transfers."""
+    """The text of an operator, with the distribution of its result, and the floats that it transfers."""
     transfer_text = f", {floats:,.0f} floats" if floats else ""
-    return f"{_operator(plan)}: {plan.type}, {plan.placement}{transfer_text}"
+    pending_text = f", {plan.pending} pending" if plan.pending is not None else ""
+    return f"{_operator(plan)}: {plan.type}, {plan.distribution}{pending_text}{transfer_text}"
 
 
 def _operator(plan: SitePlan) -> str:

@@ -49,7 +49,7 @@ def compose_map_with_aggregation(plan: SitePlan) -> Iterator[SitePlan]:
     """R1-4: a map after an aggregation becomes part of it: of its result, or of every array if it commutes."""
     match plan:
         case LocalMap(LocalAggregation(operand, group_by, fold) as inner, keys, kernel) if keys.is_identity:
-            is_complete = inner.placement.pending is None and operand.placement.pending is None
+            is_complete = inner.pending is None and operand.pending is None
             if is_complete and not isinstance(fold, MappedFold):
                 yield LocalAggregation(operand, group_by, MappedFold(fold, after=kernel))
             if commutes(kernel, fold):

@@ -8,7 +8,6 @@ are all among those to shuffle by (R2-7).
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from sparseeinsum.algebra.implementation.placements import PlacementKind
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
@@ -19,6 +18,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
     has_groups_on_sites,
 )
+from sparseeinsum.decompose.clusters.distribution import Hashed, is_within
 from sparseeinsum.errors import AlgebraError
 
 
@@ -35,7 +35,7 @@ def skip_movement(plan: SitePlan) -> Iterator[SitePlan]:
 
 def moves_nothing(plan: Broadcast | Shuffle) -> bool:
     """Whether all tuples are already on the sites to which they are sent, and on no others."""
-    return plan.placement == plan.input.placement
+    return plan.distribution == plan.input.distribution
 
 
 def exchange_movement_and_filter(plan: SitePlan) -> Iterator[SitePlan]:
@@ -76,7 +76,7 @@ def aggregate_in_two_phases(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-5: tuples of a group are folded on every site, then shuffled, then folded again."""
     match plan:
         case LocalAggregation(Shuffle(operand, dims), group_by, fold) if set(dims) <= set(group_by):
-            if fold.is_decomposable and operand.placement.pending is None:
+            if fold.is_decomposable and operand.pending is None:
                 dims_of_groups = tuple(group_by.index(position) for position in dims)
                 first = LocalAggregation(operand, group_by, fold)
                 yield LocalAggregation(Shuffle(first, dims_of_groups), tuple(range(len(group_by))), fold)
@@ -114,7 +114,7 @@ def skip_shuffle_after_join(plan: SitePlan) -> Iterator[SitePlan]:
     """R2-7: no shuffle after a join that is partitioned by joined keys which are among those to shuffle by."""
     match plan:
         case Shuffle(LocalJoin(left=Shuffle(), right=Shuffle(), keys=None) as join, dims):
-            if join.placement.kind == PlacementKind.PARTITIONED and set(join.placement.dims) <= set(dims):
+            if isinstance(join.distribution, Hashed) and is_within(join.distribution, dims):
                 yield join
 
 

@@ -20,6 +20,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
+from sparseeinsum.decompose.clusters.distribution import Replicated
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +94,22 @@ def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], output: TupleCo
         sites: The sites and their costs.
     """
     shares = [
-        busiest_share(counts, operand.placement, sites.count)
+        busiest_share(counts, operand.distribution, sites.count)
         for counts, operand in zip(inputs, plan.inputs, strict=True)
     ]
-    memory = output.floats * busiest_share(output, plan.placement, sites.count)
+    memory = output.floats * busiest_share(output, plan.distribution, sites.count)
     if not isinstance(plan, Broadcast | Shuffle):  # tuples that are sent need no memory where they were
         memory += sum(counts.floats * share for counts, share in zip(inputs, shares, strict=True))
     broadcast, shuffled, waited, operations = 0.0, 0.0, 0.0, 0.0
     match plan:
         case Broadcast() if not moves_nothing(plan):
             broadcast = inputs[0].floats * (sites.count + sites.detours)
-        case Shuffle() if not (moves_nothing(plan) or plan.input.placement.is_everywhere):
+        case Shuffle() if not (moves_nothing(plan) or plan.input.distribution == Replicated()):
             shuffled = inputs[0].floats
-            waited = output.floats * sites.count * busiest_share(output, plan.placement, sites.count)
+            waited = output.floats * sites.count * busiest_share(output, plan.distribution, sites.count)
         case LocalJoin():
             operations_per_pair = plan.kernel.operations(inputs[0].bound, inputs[1].bound)
-            operations = operations_per_pair * output.tuples * busiest_share(output, plan.placement, sites.count)
+            operations = operations_per_pair * output.tuples * busiest_share(output, plan.distribution, sites.count)
         case LocalAggregation():
             operations = inputs[0].floats * shares[0]
         case LocalMap(_, _, kernel):

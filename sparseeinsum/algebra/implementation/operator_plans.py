@@ -1,13 +1,12 @@
-"""Algebra, implementation: for every operator and every placement of its result, the cheapest plan."""
+"""Algebra, implementation: for every operator and every distribution of its result, the cheapest plan."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.counts import TupleCounts, count_tuples
 from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, operator_cost
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind, partitioned
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
@@ -17,13 +16,17 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
     has_groups_on_sites,
+    in_type,
 )
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Complete, Concat, Expression, Join
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
 
 _MAX_DIMS = 4  # parts of a key of which all combinations are tried
+
+Goal = Hashed | Replicated  # distributions into which tuples can be sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,45 +39,46 @@ class PricedPlan:
 
 
 @dataclass
-class PlansByPlacement:
-    """The cheapest plans found for one expression, by the placement of their result."""
+class PlansByDistribution:
+    """The cheapest plans found for one expression, by the distribution of their result."""
 
     sites: Sites
-    plans: dict[Placement, PricedPlan] = field(default_factory=dict)
+    plans: dict[Distribution, PricedPlan] = field(default_factory=dict)
 
     def add(self, plan: PricedPlan) -> None:
-        """Keep a plan if it is the cheapest one with its placement; a plan whose fold is pending is not kept."""
-        placement = plan.plan.placement
-        if placement.pending is not None:
+        """Keep a plan if it is the cheapest one with its distribution; a plan whose fold is pending is not kept."""
+        distribution = plan.plan.distribution
+        if plan.plan.pending is not None:
             return
-        cheapest = self.plans.get(placement)
+        cheapest = self.plans.get(distribution)
         if cheapest is None or plan.cost.total(self.sites) < cheapest.cost.total(self.sites):
-            self.plans[placement] = plan
+            self.plans[distribution] = plan
 
     def cheapest(self) -> PricedPlan:
         """The cheapest of all plans."""
         return min(self.plans.values(), key=lambda plan: plan.cost.total(self.sites))
 
-    def cheapest_at(self, placement: Placement) -> PricedPlan:
-        """The cheapest plan whose result has a placement, if need be by a final transfer."""
-        candidates = [self.plans[placement]] if placement in self.plans else []
-        candidates += [move(plan, placement, self.sites) for plan in self.plans.values()]
+    def cheapest_at(self, goal: Distribution) -> PricedPlan:
+        """The cheapest plan whose result has a distribution, if need be by a final transfer."""
+        candidates = [self.plans[goal]] if goal in self.plans else []
+        if isinstance(goal, Goal):
+            candidates += [move(plan, goal, self.sites) for plan in self.plans.values()]
         return min(candidates, key=lambda plan: plan.cost.total(self.sites))
 
-    def pruned(self) -> "PlansByPlacement":
-        """The plans without those that cost no less than another one with a final transfer to their placement."""
-        remaining = PlansByPlacement(self.sites, dict(self.plans))
-        for placement, plan in sorted(self.plans.items(), key=lambda item: -item[1].cost.total(self.sites)):
-            others = [other for goal, other in remaining.plans.items() if goal != placement]
-            if placement.kind != PlacementKind.SCATTERED and others:
-                costs = (move(other, placement, self.sites).cost.total(self.sites) for other in others)
+    def pruned(self) -> "PlansByDistribution":
+        """The plans without those that cost no less than another one with a final transfer to their distribution."""
+        remaining = PlansByDistribution(self.sites, dict(self.plans))
+        for distribution, plan in sorted(self.plans.items(), key=lambda item: -item[1].cost.total(self.sites)):
+            others = [other for goal, other in remaining.plans.items() if goal != distribution]
+            if isinstance(distribution, Goal) and others:
+                costs = (move(other, distribution, self.sites).cost.total(self.sites) for other in others)
                 if min(costs) <= plan.cost.total(self.sites):
-                    del remaining.plans[placement]
+                    del remaining.plans[distribution]
         return remaining
 
     def with_shuffles(self, arity: int) -> list[PricedPlan]:
         """All plans, and the cheapest ones for results that are partitioned by parts of a key of this arity."""
-        goals = [partitioned(*dims) for dims in subsets(range(arity))]
+        goals = [Hashed(*dims) for dims in subsets(range(arity))]
         return [*self.plans.values(), *(self.cheapest_at(goal) for goal in goals if goal not in self.plans)]
 
 
@@ -86,17 +90,18 @@ def price(plan: SitePlan, inputs: Sequence[PricedPlan], sites: Sites) -> PricedP
     return PricedPlan(plan, output, sum((plan.cost for plan in inputs), operator))
 
 
-def move(plan: PricedPlan, placement: Placement, sites: Sites) -> PricedPlan:
-    """The plan with its result broadcast or shuffled to a placement; unchanged, if it has this placement.
+def move(plan: PricedPlan, goal: Goal, sites: Sites) -> PricedPlan:
+    """The plan with its result broadcast or shuffled to a distribution; unchanged, if it has this distribution.
 
     Of several equal parts of the key, a shuffle takes one.
     """
+    if isinstance(goal, Replicated):
+        return plan if plan.plan.distribution == goal else price(Broadcast(plan.plan), [plan], sites)
     first_equal = plan.plan.type.first_equal
-    goal = replace(placement, dims=tuple(dict.fromkeys(first_equal[position] for position in placement.dims)))
-    if plan.plan.placement in (goal, placement.in_type(plan.plan.type)):
+    axes = tuple(dict.fromkeys(first_equal[position] for position in goal.axes))
+    if plan.plan.distribution in (Hashed(*axes), in_type(goal, plan.plan.type)):
         return plan
-    movement = Broadcast(plan.plan) if goal.is_everywhere else Shuffle(plan.plan, goal.dims)
-    return price(movement, [plan], sites)
+    return price(Shuffle(plan.plan, axes), [plan], sites)
 
 
 def subsets(positions: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -108,9 +113,9 @@ def subsets(positions: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from itertools.combinations(positions, size)
 
 
-def plans_of_operator(node: Expression, inputs: Sequence[PlansByPlacement], sites: Sites) -> PlansByPlacement:
+def plans_of_operator(node: Expression, inputs: Sequence[PlansByDistribution], sites: Sites) -> PlansByDistribution:
     """The plans of one operator, from those of its inputs."""
-    result = PlansByPlacement(sites)
+    result = PlansByDistribution(sites)
     match node:
         case Join():
             plans = _joins(node, inputs[0], inputs[1], sites)
@@ -125,21 +130,21 @@ def plans_of_operator(node: Expression, inputs: Sequence[PlansByPlacement], site
     return result.pruned()
 
 
-def plans_of_input(placed: PlacedInput, sites: Sites) -> PlansByPlacement:
+def plans_of_input(placed: PlacedInput, sites: Sites) -> PlansByDistribution:
     """The only plan of an input: it is read where it is."""
-    result = PlansByPlacement(sites)
+    result = PlansByDistribution(sites)
     result.add(price(placed, [], sites))
     return result
 
 
-def _joins(node: Join, left: PlansByPlacement, right: PlansByPlacement, sites: Sites) -> Iterator[PricedPlan]:
+def _joins(node: Join, left: PlansByDistribution, right: PlansByDistribution, sites: Sites) -> Iterator[PricedPlan]:
     """R2-6, partitioned by any of the joined keys; and the sides as they are, or one of them shuffled, if they meet."""
     lefts, rights = left.with_shuffles(node.left.type.arity), right.with_shuffles(node.right.type.arity)
-    pairs = [(left.cheapest_at(EVERYWHERE), second) for second in rights]
-    pairs += [(first, right.cheapest_at(EVERYWHERE)) for first in lefts]
+    pairs = [(left.cheapest_at(Replicated()), second) for second in rights]
+    pairs += [(first, right.cheapest_at(Replicated())) for first in lefts]
     pairs += [(first, second) for first in left.plans.values() for second in right.plans.values()]
     pairs += [
-        (left.cheapest_at(partitioned(*left_dims)), right.cheapest_at(partitioned(*right_dims)))
+        (left.cheapest_at(Hashed(*left_dims)), right.cheapest_at(Hashed(*right_dims)))
         for left_dims, right_dims in _joined_dims(node, left, right)
     ]
     for first, second in pairs:
@@ -151,7 +156,7 @@ def _joins(node: Join, left: PlansByPlacement, right: PlansByPlacement, sites: S
 
 
 def _joined_dims(
-    node: Join, left: PlansByPlacement, right: PlansByPlacement
+    node: Join, left: PlansByDistribution, right: PlansByDistribution
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Parts of both keys by which to partition: subsets of the joined ones, and those that a side is partitioned by."""
     joined = list(zip(node.left_keys, node.right_keys, strict=True))
@@ -160,18 +165,18 @@ def _joined_dims(
     pairs = [(dims, tuple(to_right[position] for position in dims)) for dims in subsets(sorted(node.left_keys))]
     pairs += [(tuple(to_left[position] for position in dims), dims) for dims in subsets(sorted(node.right_keys))]
     for side, to_other, is_left in ((left, to_right, True), (right, to_left, False)):
-        for placement in side.plans:
-            if placement.kind == PlacementKind.PARTITIONED and set(placement.dims) <= to_other.keys():
-                other_dims = tuple(to_other[position] for position in placement.dims)
-                pairs.append((placement.dims, other_dims) if is_left else (other_dims, placement.dims))
+        for distribution in side.plans:
+            if isinstance(distribution, Hashed) and set(distribution.axes) <= to_other.keys():
+                other_axes = tuple(to_other[position] for position in distribution.axes)
+                pairs.append((distribution.axes, other_axes) if is_left else (other_axes, distribution.axes))
     yield from dict.fromkeys(pairs)
 
 
-def _aggregations(node: Aggregation | Concat, inputs: PlansByPlacement, sites: Sites) -> Iterator[PricedPlan]:
+def _aggregations(node: Aggregation | Concat, inputs: PlansByDistribution, sites: Sites) -> Iterator[PricedPlan]:
     """Plans with whole groups on every site, after a shuffle or without; and those in two phases (R2-5)."""
     fold, group_by, all_keys = fold_of(node), node.group_by, tuple(range(len(node.group_by)))
-    whole_groups = [inputs.cheapest_at(partitioned(*dims)) for dims in subsets(group_by)]
-    whole_groups.append(inputs.cheapest_at(EVERYWHERE))
+    whole_groups = [inputs.cheapest_at(Hashed(*dims)) for dims in subsets(group_by)]
+    whole_groups.append(inputs.cheapest_at(Replicated()))
     whole_groups += [plan for plan in inputs.plans.values() if has_groups_on_sites(plan.plan, group_by)]
     for plan in whole_groups:
         yield price(local_operator(node, (plan.plan,)), [plan], sites)
@@ -179,8 +184,9 @@ def _aggregations(node: Aggregation | Concat, inputs: PlansByPlacement, sites: S
         if has_groups_on_sites(plan.plan, group_by) or not fold.is_decomposable:
             continue
         first = price(LocalAggregation(plan.plan, group_by, fold), [plan], sites)
-        for placement in (*(partitioned(*dims) for dims in subsets(all_keys)), EVERYWHERE):
-            second = move(first, placement, sites)
+        goals: list[Goal] = [*(Hashed(*dims) for dims in subsets(all_keys)), Replicated()]
+        for goal in goals:
+            second = move(first, goal, sites)
             yield price(LocalAggregation(second.plan, all_keys, fold), [second], sites)
 
 
@@ -190,7 +196,7 @@ def fold_of(node: Aggregation | Concat) -> Fold:
 
 
 def replicated_joins(
-    node: Aggregation | Concat, left: PlansByPlacement, right: PlansByPlacement, sites: Sites
+    node: Aggregation | Concat, left: PlansByDistribution, right: PlansByDistribution, sites: Sites
 ) -> Iterator[PricedPlan]:
     """RMM: plans that copy both sides of a join to where they meet, for an aggregation of the join.
 
@@ -216,10 +222,10 @@ def price_tree(plan: SitePlan, priced: Mapping[int, PricedPlan], sites: Sites) -
     return price(plan, [price_tree(operand, priced, sites) for operand in plan.inputs], sites)
 
 
-def _completions(node: Complete, inputs: PlansByPlacement, sites: Sites) -> Iterator[PricedPlan]:
+def _completions(node: Complete, inputs: PlansByDistribution, sites: Sites) -> Iterator[PricedPlan]:
     """Plans in which every site knows which of its tuples are absent."""
-    plans = [inputs.cheapest_at(partitioned(*dims)) for dims in subsets(range(node.type.arity))]
-    plans += [inputs.cheapest_at(EVERYWHERE), *inputs.plans.values()]
+    plans = [inputs.cheapest_at(Hashed(*dims)) for dims in subsets(range(node.type.arity))]
+    plans += [inputs.cheapest_at(Replicated()), *inputs.plans.values()]
     for plan in plans:
         try:
             completed = local_operator(node, (plan.plan,))

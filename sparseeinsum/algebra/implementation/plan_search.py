@@ -1,9 +1,9 @@
 """Algebra, implementation: the search for the cheapest plan of relational expressions.
 
-It is a dynamic programme over placements, which is exact for expressions whose parts are read once: for every operator,
-and every placement of its result, it finds the cheapest plan by the rules of joins, aggregations and transfers (R2) and
-RMM. Results that are read several times get one placement each, which are improved one at a time. Rules that compose
-and move kernels and filters (R1, R2-2, R2-3) are tried on the plan that comes out, cheapest first.
+It is a dynamic programme over distributions, which is exact for expressions whose parts are read once: for every
+operator, and every distribution of its result, it finds the cheapest plan by the rules of joins, aggregations and
+transfers (R2) and RMM. Results that are read several times get one distribution each, which are improved one at a time.
+Rules that compose and move kernels and filters (R1, R2-2, R2-3) are tried on the plan that comes out, cheapest first.
 """
 
 import heapq
@@ -15,18 +15,19 @@ from itertools import count
 
 from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.operator_plans import (
-    PlansByPlacement,
+    Goal,
+    PlansByDistribution,
     PricedPlan,
     plans_of_input,
     plans_of_operator,
     replicated_joins,
     subsets,
 )
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, SCATTERED, Placement, partitioned
 from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
 from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan, with_inputs
 from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Concat, Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.errors import AlgebraError
 
 _MAX_EXPANDED = 8  # plans whose neighbours are examined
@@ -35,7 +36,7 @@ _MAX_ROUNDS = 3  # passes over the results that are read several times
 
 def best_plans(
     expressions: Sequence[Expression],
-    placements: Mapping[str, Placement],
+    distributions: Mapping[str, Distribution],
     sites: Sites,
     rules: Iterable[Rule] = tuple(RULES.values()),
 ) -> tuple[SitePlan, ...]:
@@ -43,14 +44,14 @@ def best_plans(
 
     Args:
         expressions: The expressions to compute.
-        placements: Where inputs are, by name; others are scattered.
+        distributions: Where inputs are, by name; others are scattered.
         sites: The sites and their costs.
         rules: The rules that are tried on the plans that the dynamic programme finds.
 
     Raises:
         AlgebraError: No plan has enough memory.
     """
-    chosen = _PlanSearch(tuple(expressions), placements, sites).plans()
+    chosen = _PlanSearch(tuple(expressions), distributions, sites).plans()
     plans = _improved_by_rules(_deduplicated(chosen), sites, tuple(rules))
     if total_cost(plans, sites) == float("inf"):
         raise AlgebraError(
@@ -66,7 +67,7 @@ def total_cost(plans: Sequence[SitePlan], sites: Sites) -> float:
 
 
 Fixed = dict[int, PricedPlan]  # the chosen plans of expressions that are read several times, by id
-Table = dict[int, PlansByPlacement]  # the cheapest plans of all expressions, by id
+Table = dict[int, PlansByDistribution]  # the cheapest plans of all expressions, by id
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class _PlanSearch:
     """The dynamic programme; see `best_plans` for its attributes."""
 
     expressions: tuple[Expression, ...]
-    placements: Mapping[str, Placement]
+    distributions: Mapping[str, Distribution]
     sites: Sites
 
     def plans(self) -> tuple[SitePlan, ...]:
@@ -123,9 +124,9 @@ class _PlanSearch:
                 break
         return table
 
-    def _as_shared(self, chosen: PricedPlan) -> PlansByPlacement:
+    def _as_shared(self, chosen: PricedPlan) -> PlansByDistribution:
         """The one plan of an expression that is read several times, without its cost, which is counted once."""
-        options = PlansByPlacement(self.sites)
+        options = PlansByDistribution(self.sites)
         options.add(replace(chosen, cost=PlanCost()))
         return options
 
@@ -140,7 +141,7 @@ class _PlanSearch:
             changed.add(id(reader))
             plans = self._plans_of(reader, table)
             if id(reader) in fixed:
-                fixed[id(reader)] = plans.cheapest_at(fixed[id(reader)].plan.placement)
+                fixed[id(reader)] = plans.cheapest_at(fixed[id(reader)].plan.distribution)
                 plans = self._as_shared(fixed[id(reader)])
             table[id(reader)] = plans
         return fixed, table
@@ -150,9 +151,9 @@ class _PlanSearch:
         costs += [table[id(expression)].cheapest().cost for expression in self.expressions]
         return sum(costs, PlanCost()).total(self.sites)
 
-    def _plans_of(self, node: Expression, table: Table) -> PlansByPlacement:
+    def _plans_of(self, node: Expression, table: Table) -> PlansByDistribution:
         if isinstance(node, Input):
-            return plans_of_input(PlacedInput(node, self.placements.get(node.name, SCATTERED)), self.sites)
+            return plans_of_input(PlacedInput(node, self.distributions.get(node.name, Scattered())), self.sites)
         plans = plans_of_operator(node, [table[id(operand)] for operand in node.inputs], self.sites)
         if isinstance(node, Aggregation | Concat) and isinstance(node.input, Join):
             left, right = (table[id(operand)] for operand in node.input.inputs)
@@ -163,10 +164,10 @@ class _PlanSearch:
     def _alternatives(self, node: Expression, table: Table) -> list[PricedPlan]:
         """The plans of an expression that is read several times: as they are, or with a final transfer."""
         plans = self._plans_of(node, table)
-        placements = [EVERYWHERE, *(partitioned(*dims) for dims in subsets(range(node.type.arity)))]
+        goals: list[Goal] = [Replicated(), *(Hashed(*dims) for dims in subsets(range(node.type.arity)))]
         return [
             *plans.plans.values(),
-            *(plans.cheapest_at(placement) for placement in placements if placement not in plans.plans),
+            *(plans.cheapest_at(goal) for goal in goals if goal not in plans.plans),
         ]
 
 

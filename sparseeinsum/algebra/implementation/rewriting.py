@@ -28,5 +28,5 @@ def rewritten_plans(plan: SitePlan, rules: Iterable[Rule]) -> Iterator[SitePlan]
                 rewritten = with_inputs(plan, (*plan.inputs[:number], other, *plan.inputs[number + 1 :]))
             except AlgebraError:
                 continue
-            if rewritten.placement.pending == plan.placement.pending:
+            if rewritten.pending == plan.pending:
                 yield rewritten

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.implementation.placements import PlacementKind, site_of_key
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
@@ -26,10 +25,13 @@ from sparseeinsum.algebra.relational.kernels import IDENTITY
 from sparseeinsum.algebra.relational.keys import Key, all_keys
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.tuples import ARRAYS, BOUNDS, Payloads, Tuples, completed, folded, mapped
+from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.dtypes import Array
 
 TuplesBySite: TypeAlias = list[Tuples]
+
+_FACTOR = 1_000_003  # odd, so that keys reach all sites, also if the number of sites is a power of 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,20 +170,21 @@ class _Simulation:
     def _placed(self, plan: PlacedInput) -> TuplesBySite:
         if plan.input.name not in self.stored:
             raise AlgebraError(f"no relation {plan.input.name} is given; there are {', '.join(self.stored) or 'none'}")
-        tuples, placement = self.stored[plan.input.name], plan.placement
-        if placement.is_everywhere:
+        tuples, distribution = self.stored[plan.input.name], plan.distribution
+        if distribution == Replicated():
             return [list(tuples) for _ in range(self.sites)]
         by_site: TuplesBySite = [[] for _ in range(self.sites)]
         for number, (key, value) in enumerate(tuples):
-            is_partitioned = placement.kind == PlacementKind.PARTITIONED
-            site = site_of_key(placement.dims, key, self.sites) if is_partitioned else number % self.sites
+            site = number % self.sites
+            if isinstance(distribution, Hashed):
+                site = site_of_key(distribution.axes, key, self.sites)
             by_site[site].append((key, value))
         return by_site
 
     def _moved(self, plan: Broadcast | Shuffle, origins: TuplesBySite) -> tuple[TuplesBySite, OperatorTraffic]:
         by_site: TuplesBySite = [[] for _ in range(self.sites)]
         sent, received = [0] * self.sites, [0] * self.sites
-        is_everywhere = plan.inputs[0].placement.is_everywhere
+        is_everywhere = plan.inputs[0].distribution == Replicated()
         for origin, tuples in enumerate(origins):
             for key, value in tuples:
                 destinations = (
@@ -209,12 +212,25 @@ class _Simulation:
             case LocalMap(_, keys, kernel):
                 return mapped(tuples, keys, kernel, self.payloads)
             case LocalComplete(_, absent):
-                dims, site_keys = plan.placement.dims, all_keys(plan.type.frontier)
-                if not plan.placement.is_everywhere:
-                    site_keys = [key for key in site_keys if site_of_key(dims, key, self.sites) == site]
+                site_keys = all_keys(plan.type.frontier)
+                if isinstance(plan.distribution, Hashed):
+                    axes = plan.distribution.axes
+                    site_keys = [key for key in site_keys if site_of_key(axes, key, self.sites) == site]
                 return completed(tuples, absent, site_keys, self.payloads)
             case _:
                 raise TypeError(f"no local operator: {plan!r}")
+
+
+def site_of_key(axes: Sequence[int], key: Key, sites: int) -> int:
+    """The site of the tuple with a key, in a relation that is hashed by the parts at `axes`.
+
+    >>> [site_of_key((1,), (0, part), 4) for part in range(6)]
+    [0, 1, 2, 3, 0, 1]
+    """
+    number = 0
+    for position in axes:
+        number = number * _FACTOR + key[position]
+    return number % sites
 
 
 def _by_site(inputs: Sequence[TuplesBySite]) -> Iterable[tuple[int, tuple[Tuples, ...]]]:

@@ -1,4 +1,4 @@
-"""Algebra, implementation: the operators of sites, each with the type and the placement of its result.
+"""Algebra, implementation: the operators of sites, each with the type and the distribution of its result.
 
 Source: section 4. A plan that would not compute what the relational expression means, such as a local join of tuples
 that are on different sites, raises an error when it is made.
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from sparseeinsum.algebra.implementation.placements import EVERYWHERE, Placement, PlacementKind
 from sparseeinsum.algebra.relational.absence import AbsentArray
 from sparseeinsum.algebra.relational.compositions import SplitAxis
 from sparseeinsum.algebra.relational.folds import Fold
@@ -26,6 +25,14 @@ from sparseeinsum.algebra.relational.types import (
     mapped_type,
     tiled_type,
 )
+from sparseeinsum.decompose.clusters.distribution import (
+    Distribution,
+    Hashed,
+    Replicated,
+    Scattered,
+    is_within,
+    with_keys,
+)
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -36,11 +43,11 @@ class PlacedInput:
 
     Attributes:
         input: The relation.
-        placement: Where its tuples are.
+        distribution: Where its tuples are.
     """
 
     input: Input
-    placement: Placement
+    distribution: Distribution
 
     @property
     def type(self) -> RelationType:
@@ -52,12 +59,27 @@ class PlacedInput:
         """It reads no other operator."""
         return ()
 
+    @property
+    def pending(self) -> Fold | None:
+        """None: keys are unique."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
-class Broadcast(OneInput["SitePlan"]):
-    """A copy of every tuple on every site."""
+class _OneInput(OneInput["SitePlan"]):
+    """An operator of one relation."""
 
     input: "SitePlan"
+
+    @property
+    def pending(self) -> Fold | None:
+        """The fold that must still combine tuples of the same key, as in the input; None if keys are unique."""
+        return self.input.pending
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast(_OneInput):
+    """A copy of every tuple on every site."""
 
     @property
     def type(self) -> RelationType:
@@ -65,13 +87,13 @@ class Broadcast(OneInput["SitePlan"]):
         return self.input.type
 
     @property
-    def placement(self) -> Placement:
-        """Everywhere; a pending fold stays pending."""
-        return replace(EVERYWHERE, pending=self.input.placement.pending)
+    def distribution(self) -> Distribution:
+        """Everywhere."""
+        return Replicated()
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffle(OneInput["SitePlan"]):
+class Shuffle(_OneInput):
     """Every tuple on the site that parts of its key select.
 
     Attributes:
@@ -79,7 +101,6 @@ class Shuffle(OneInput["SitePlan"]):
         dims: The positions of these parts in the key.
     """
 
-    input: "SitePlan"
     dims: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -92,9 +113,9 @@ class Shuffle(OneInput["SitePlan"]):
         return self.input.type
 
     @property
-    def placement(self) -> Placement:
-        """Partitioned by `dims`; a pending fold stays pending."""
-        return Placement(PlacementKind.PARTITIONED, self.dims, self.input.placement.pending).in_type(self.type)
+    def distribution(self) -> Distribution:
+        """Partitioned by `dims`."""
+        return in_type(Hashed(*self.dims), self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,32 +142,32 @@ class LocalJoin:
     absent: tuple[AbsentArray | None, AbsentArray | None] = (None, None)
     keys: KeyMap | None = None
     type: RelationType = field(init=False, compare=False, repr=False)
-    placement: Placement = field(init=False, compare=False, repr=False)
+    distribution: Distribution = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         left, right = self.left.type, self.right.type
         bound = self.kernel.bound(left.bound, right.bound)
         joined = joined_type(left, right, self.left_keys, self.right_keys, bound, self.kind)
-        placement = self._placement(joined).in_type(joined)
+        distribution = in_type(self._joined_distribution(joined), joined)
         if self.keys is not None:
-            placement = _with_mapped_keys(placement, joined, self.keys)
+            distribution = _with_mapped_keys(distribution, joined, self.keys)
             joined = mapped_type(joined, self.keys, bound)
         object.__setattr__(self, "type", joined)
-        object.__setattr__(self, "placement", placement)
+        object.__setattr__(self, "distribution", distribution)
 
-    def _placement(self, joined: RelationType) -> Placement:
-        left = self.left.placement
-        right = self.right.placement.with_keys(lambda position: (self.pairing.right_position(position),))
-        if left.pending is not None or right.pending is not None:
+    def _joined_distribution(self, joined: RelationType) -> Distribution:
+        left = self.left.distribution
+        right = with_keys(self.right.distribution, lambda position: (self.pairing.right_position(position),))
+        if self.left.pending is not None or self.right.pending is not None:
             raise AlgebraError("tuples are joined before those of the same key are folded")
-        if left.is_everywhere and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        if left == Replicated() and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
             return right
-        if right.is_everywhere and (self.kind in (JoinKind.INNER, JoinKind.LEFT) or left.is_everywhere):
+        if right == Replicated() and (self.kind in (JoinKind.INNER, JoinKind.LEFT) or left == Replicated()):
             return left
-        if left.kind == PlacementKind.PARTITIONED and left.in_type(joined) == right.in_type(joined):
+        if isinstance(left, Hashed) and in_type(left, joined) == in_type(right, joined):
             return left
         raise AlgebraError(
-            f"a relation {left} and one {self.right.placement} do not meet in a join of {self.left_keys} and "
+            f"a relation {left} and one {self.right.distribution} do not meet in a join of {self.left_keys} and "
             f"{self.right_keys}: broadcast one, or shuffle both by the same keys"
         )
 
@@ -161,9 +182,14 @@ class LocalJoin:
         """The left side and the right side."""
         return (self.left, self.right)
 
+    @property
+    def pending(self) -> Fold | None:
+        """None: keys are unique."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
-class LocalAggregation(OneInput["SitePlan"]):
+class LocalAggregation(_OneInput):
     """One tuple for every group of tuples of the same site whose keys agree in the parts at `group_by`.
 
     If a group can be on several sites, the fold is pending in the result: its tuples must be folded again.
@@ -174,35 +200,39 @@ class LocalAggregation(OneInput["SitePlan"]):
         fold: What becomes of the arrays of a group.
     """
 
-    input: "SitePlan"
     group_by: tuple[int, ...]
     fold: Fold
     type: RelationType = field(init=False, compare=False, repr=False)
-    placement: Placement = field(init=False, compare=False, repr=False)
+    distribution: Distribution = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._check()
+        groups = projection(self.input.type.arity, self.group_by)
+        distribution = _with_mapped_keys(self.input.distribution, self.input.type, groups)
         object.__setattr__(self, "type", aggregated_type(self.input.type, self.group_by, self.fold))
-        object.__setattr__(self, "placement", self._placement())
+        object.__setattr__(self, "distribution", distribution)
 
-    def _placement(self) -> Placement:
-        placement = self.input.placement
-        if placement.pending not in (None, self.fold):
-            raise AlgebraError(f"tuples that wait to be folded by {placement.pending} are folded by {self.fold}")
+    @property
+    def pending(self) -> Fold | None:
+        """The fold of this aggregation, if a group can be on several sites."""
+        return None if has_groups_on_sites(self.input, self.group_by) else self.fold
+
+    def _check(self) -> None:
+        pending = self.input.pending
+        if pending not in (None, self.fold):
+            raise AlgebraError(f"tuples that wait to be folded by {pending} are folded by {self.fold}")
         has_whole_groups = has_groups_on_sites(self.input, self.group_by)
         if not has_whole_groups and not self.fold.is_decomposable:
             raise AlgebraError(
-                f"groups by <{', '.join(map(str, self.group_by))}> of a relation {placement} lie on several sites, and "
-                f"{self.fold} cannot be computed of parts: shuffle by those keys before"
+                f"groups by <{', '.join(map(str, self.group_by))}> of a relation {self.input.distribution} lie on "
+                f"several sites, and {self.fold} cannot be computed of parts: shuffle by those keys before"
             )
-        if placement.pending is not None and not has_whole_groups:
+        if pending is not None and not has_whole_groups:
             raise AlgebraError("tuples that wait to be folded are shuffled by the keys of their groups before")
-        groups = projection(self.input.type.arity, self.group_by)
-        result = _with_mapped_keys(replace(placement, pending=None), self.input.type, groups)
-        return result if has_whole_groups else replace(result, pending=self.fold)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFilter(OneInput["SitePlan"]):
+class LocalFilter(_OneInput):
     """The tuples for whose keys a predicate holds.
 
     Attributes:
@@ -210,7 +240,6 @@ class LocalFilter(OneInput["SitePlan"]):
         predicate: The condition on keys.
     """
 
-    input: "SitePlan"
     predicate: KeyPredicate
     type: RelationType = field(init=False, compare=False, repr=False)
 
@@ -218,13 +247,13 @@ class LocalFilter(OneInput["SitePlan"]):
         object.__setattr__(self, "type", filtered_type(self.input.type, self.predicate))
 
     @property
-    def placement(self) -> Placement:
-        """The placement of the input; parts of keys that the predicate makes equal can take each other's place."""
-        return self.input.placement.in_type(self.type)
+    def distribution(self) -> Distribution:
+        """That of the input; parts of keys that the predicate makes equal can take each other's place."""
+        return in_type(self.input.distribution, self.type)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalMap(OneInput["SitePlan"]):
+class LocalMap(_OneInput):
     """Tuples with other keys and other arrays, one or several for each tuple of the input: the multi-map.
 
     Attributes:
@@ -233,13 +262,12 @@ class LocalMap(OneInput["SitePlan"]):
         kernel: The kernel of one array; it makes as many arrays as `keys` makes keys.
     """
 
-    input: "SitePlan"
     keys: KeyMap
     kernel: Kernel
     type: RelationType = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        input_type, pending = self.input.type, self.input.placement.pending
+        input_type, pending = self.input.type, self.input.pending
         if self.keys.copies != self.kernel.copies:
             raise AlgebraError(
                 f"{self.keys} makes {self.keys.copies} keys, and {self.kernel} {self.kernel.copies} arrays"
@@ -253,13 +281,13 @@ class LocalMap(OneInput["SitePlan"]):
         object.__setattr__(self, "type", result_type)
 
     @property
-    def placement(self) -> Placement:
-        """The placement of the input, if the parts of keys that it depends on stay."""
-        return _with_mapped_keys(self.input.placement, self.input.type, self.keys)
+    def distribution(self) -> Distribution:
+        """That of the input, if the parts of keys that it depends on stay."""
+        return _with_mapped_keys(self.input.distribution, self.input.type, self.keys)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalComplete(OneInput["SitePlan"]):
+class LocalComplete(_OneInput):
     """The relation of a site, completed by the absent tuples that would be on this site.
 
     Attributes:
@@ -268,14 +296,13 @@ class LocalComplete(OneInput["SitePlan"]):
         frontier: The frontier of the keys of the result.
     """
 
-    input: "SitePlan"
     absent: AbsentArray
     frontier: Key
 
     def __post_init__(self) -> None:
-        placement = self.input.placement
-        if placement.kind == PlacementKind.SCATTERED or placement.pending is not None:
-            raise AlgebraError(f"no site knows which tuples of a relation {placement} are absent: shuffle it before")
+        distribution = self.input.distribution
+        if distribution == Scattered() or self.pending is not None:
+            raise AlgebraError(f"no site knows which tuples of a relation {distribution} are absent: shuffle it before")
 
     @property
     def type(self) -> RelationType:
@@ -283,9 +310,9 @@ class LocalComplete(OneInput["SitePlan"]):
         return completed_type(self.input.type, self.frontier)
 
     @property
-    def placement(self) -> Placement:
-        """The placement of the input."""
-        return self.input.placement
+    def distribution(self) -> Distribution:
+        """That of the input."""
+        return self.input.distribution
 
 
 SitePlan: TypeAlias = (
@@ -293,14 +320,19 @@ SitePlan: TypeAlias = (
 )
 
 
-def _with_mapped_keys(placement: Placement, relation_type: RelationType, keys: KeyMap) -> Placement:
-    """The placement of a relation after a function of its keys, which `relation_type` is about."""
-    return placement.with_keys(lambda position: keys.output_positions(relation_type.equal_positions((position,))))
+def in_type(distribution: Distribution, relation_type: RelationType) -> Distribution:
+    """The distribution of a relation, which names the first of several equal parts of the key."""
+    return with_keys(distribution, lambda position: relation_type.equal_positions((position,)))
+
+
+def _with_mapped_keys(distribution: Distribution, relation_type: RelationType, keys: KeyMap) -> Distribution:
+    """The distribution of a relation after a function of its keys, which `relation_type` is about."""
+    return with_keys(distribution, lambda position: keys.output_positions(relation_type.equal_positions((position,))))
 
 
 def has_groups_on_sites(plan: SitePlan, group_by: Sequence[int]) -> bool:
     """Whether tuples whose keys agree in the parts at `group_by` are on one site."""
-    return plan.placement.is_within(plan.type.equal_positions(group_by))
+    return is_within(plan.distribution, plan.type.equal_positions(group_by))
 
 
 def with_inputs(plan: SitePlan, inputs: tuple[SitePlan, ...]) -> SitePlan:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.clusters.cluster_tasks import ClusterTask, Machines
-from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.joint import search_jointly
 from sparseeinsum.decompose.search_tasks import Candidate, Choices, GraphPricing, SearchTask
@@ -46,14 +46,10 @@ class ClusterPlan:
 def write_distribution(distribution: Distribution, reference: Reference) -> str:
     """A distribution in words; the hashed axis is named by its label in the reference."""
     match distribution:
-        case Hashed(axis):
-            return f"by {reference.labels[axis]}"
-        case Replicated():
-            return "everywhere"
-        case Scattered():
-            return "scattered"
-        case Central():
-            return "at the coordinator"
+        case Hashed():
+            return f"by {reference.labels[distribution.axis]}"
+        case _:
+            return str(distribution)
 
 
 def search_for_cluster(

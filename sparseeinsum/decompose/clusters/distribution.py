@@ -1,4 +1,4 @@
-"""Decompose: distributions of relations over the machines of a cluster, and the bytes transferred between them.
+"""Decompose: distributions of relations over machines, and the bytes transferred between them.
 
 Source: tensor relational algebra, section 4: relations whose tuples have a site; section 5.3: to broadcast f numbers to
 s sites transfers f * s numbers, to shuffle them transfers f, of which one in s is already where it belongs.
@@ -8,36 +8,90 @@ central relation is a local table of the coordinator, whose rows are sent to all
 them there.
 """
 
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Hashed:
-    """Each tuple is on the machine that the hash of one key selects; equal keys of all relations select the same.
+    """Each tuple is on the machine that some of its keys select: PART_D of the paper.
+
+    Relations that are hashed by as many keys are hashed alike: equal keys, in this order, select the same machine. On a
+    Citus cluster, stored relations are hashed by one key.
 
     Attributes:
-        axis: Position of the promoted axis whose key is hashed.
+        axes: The positions of these keys: those of axes of a tensor, or of parts of the key of a relation.
     """
 
-    axis: int
+    axes: tuple[int, ...]
+
+    def __init__(self, *axes: int) -> None:
+        object.__setattr__(self, "axes", axes)
+
+    @property
+    def axis(self) -> int:
+        """The only position."""
+        (axis,) = self.axes
+        return axis
+
+    def __str__(self) -> str:
+        return f"partitioned by <{', '.join(map(str, self.axes))}>"
 
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
-    """Every machine has all tuples."""
+    """Every machine has all tuples: ALL of the paper."""
+
+    def __str__(self) -> str:
+        return "everywhere"
 
 
 @dataclass(frozen=True, slots=True)
 class Scattered:
     """Each tuple is on one machine, but nothing tells on which."""
 
+    def __str__(self) -> str:
+        return "scattered"
+
 
 @dataclass(frozen=True, slots=True)
 class Central:
     """The coordinator, to which statements are sent, has all tuples."""
 
+    def __str__(self) -> str:
+        return "at the coordinator"
+
 
 Distribution = Hashed | Replicated | Scattered | Central
+
+
+def is_within(distribution: Distribution, positions: Collection[int]) -> bool:
+    """Whether tuples whose keys agree at these positions are on one machine."""
+    match distribution:
+        case Hashed(axes):
+            return set(axes) <= set(positions)
+        case Scattered():
+            return False
+        case Replicated() | Central():
+            return True
+
+
+def with_keys(distribution: Distribution, positions_of: Callable[[int], Iterable[int]]) -> Distribution:
+    """The distribution after the keys change; of several keys that are equal, it names the first.
+
+    Args:
+        distribution: The distribution before.
+        positions_of: Returns the positions of the new keys that equal the key at a position before, if there are any.
+    """
+    if not isinstance(distribution, Hashed):
+        return distribution
+    axes: list[int] = []
+    for position in distribution.axes:
+        unnamed = set(positions_of(position)) - set(axes)
+        if not unnamed:
+            return Scattered()
+        axes.append(min(unnamed))
+    return Hashed(*axes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, Vectors
+from sparseeinsum.decompose.eindecomp.replay import Replay
+from sparseeinsum.decompose.eindecomp.vector_search import Vectors
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.vertex_costs import VertexCost
-from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import extent_of
 from sparseeinsum.semantics.exactness import Absence
 
@@ -27,8 +28,7 @@ class WorkersShares:
 
     Attributes:
         busiest: The work of the busiest worker divided by the mean: more than 1 if pieces are uneven or too few.
-        operands: For each operand, its name and the multiple of its size that is transferred, into calls or by a
-            repartition before.
+        operands: For each operand, its name and the multiple of its size that is transferred.
         result: The multiple of the result's size that is transferred as partial results.
     """
 
@@ -67,39 +67,35 @@ class WorkersCostModel(CostModel):
         return replace(cost, join=join, aggregation=aggregation, filling=filling, seconds=seconds)
 
 
-def with_workers(model: CostModel, task: TransferTask, vectors: Vectors, workers: int) -> WorkersCostModel:
+def with_workers(model: CostModel, replayed: Replay, vectors: Vectors, workers: int) -> WorkersCostModel:
     """The cost model for several workers with these vectors.
 
     Args:
         model: The cost model of one machine.
-        task: Counts the floats that the vectors transfer.
+        replayed: What workers send each other with these vectors.
         vectors: The vector of every EinSum.
         workers: The number of workers.
     """
     options = {option.name: getattr(model, option.name) for option in fields(CostModel) if option.init}
-    tiles = {
-        einsum.output.tensor: result_tiles(einsum, vectors[einsum.output.tensor]) for einsum in model.graph.einsums
-    }
     shares = {
-        einsum.output.tensor: _shares(task, einsum, vectors[einsum.output.tensor], tiles, workers)
+        einsum.output.tensor: _shares(model.graph, einsum, replayed, vectors[einsum.output.tensor], workers)
         for einsum in model.graph.einsums
     }
     return WorkersCostModel(**options, shares=shares)
 
 
-def _shares(
-    task: TransferTask, einsum: EinSum, vector: Choice, tiles: Mapping[str, Choice], workers: int
-) -> WorkersShares:
-    """The shares of one EinSum with a vector, if results have these tiles."""
-    moved = task.model.moved(einsum, vector)
-    operands = []
-    for operand in einsum.operands:
-        name, required = operand.tensor, reference_tiles(einsum, operand, vector)
-        pieces = task.model.pieces(name, required)
-        joined = moved.calls / pieces.count if pieces.count else 0.0
-        before = task.repartition(name, tiles[name], required) if name in tiles else 0.0
-        operands.append((name, joined + (before / pieces.floats if pieces.floats else 0.0)))
-    floats = task.model.floats(einsum.output.tensor)
-    bounds = [max(task.model.graph.bound_of(einsum, label), 1) for label in einsum.labels]
+def _shares(graph: EinGraph, einsum: EinSum, replayed: Replay, vector: Choice, workers: int) -> WorkersShares:
+    """The shares of one EinSum with a vector."""
+    name = einsum.output.tensor
+    moved, floats = replayed.moved[name], replayed.floats
+    operands = [
+        (operand.tensor, _share(read, floats[operand.tensor]))
+        for operand, read in zip(einsum.operands, moved.read, strict=True)
+    ]
+    bounds = [max(graph.bound_of(einsum, label), 1) for label in einsum.labels]
     largest = math.prod(extent_of(tile, bound) / bound for tile, bound in zip(vector, bounds, strict=True))
-    return WorkersShares(largest * workers, tuple(operands), moved.aggregation / floats if floats else 0.0)
+    return WorkersShares(largest * workers, tuple(operands), _share(moved.aggregation, floats[name]))
+
+
+def _share(moved: float, floats: float) -> float:
+    return moved / floats if floats else 0.0

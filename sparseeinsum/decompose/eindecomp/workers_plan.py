@@ -13,12 +13,13 @@ from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tiles
 from sparseeinsum.decompose.choices import fixed_tiles
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
+from sparseeinsum.decompose.eindecomp.moves_search import search_moves
 from sparseeinsum.decompose.eindecomp.partition_vectors import fewer_workers, viable_choices
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
+from sparseeinsum.decompose.eindecomp.replay import replay
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, search_best
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment
 from sparseeinsum.decompose.eindecomp.workers_cost_model import with_workers
-from sparseeinsum.decompose.joint import TABLE_LIMIT
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum
@@ -88,13 +89,15 @@ def _best_trial(alternatives: Alternatives, task: TransferTask, workers: int) ->
         PlanError: None of them has a plan.
     """
     trials, refusal = [], None
-    for assignment in search_best(task, _CANDIDATES, TABLE_LIMIT):
+    for assignment in search_moves(task, workers, _CANDIDATES):
         vectors = assignment.vectors
         cut = {
             einsum.output.tensor: promoted_tiles(einsum, vectors[einsum.output.tensor])
             for einsum in alternatives.model.graph.einsums
         }
-        consistent = replace(alternatives, model=with_workers(alternatives.model, task, vectors, workers), cut=cut)
+        replayed = replay(task.model, partition_graph(task, assignment, workers))
+        model = with_workers(alternatives.model, replayed, vectors, workers)
+        consistent = replace(alternatives, model=model, cut=cut)
         try:
             (plan,) = consistent.best(1)
         except PlanError as error:

@@ -15,6 +15,7 @@ from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine
 from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation
 from sparseeinsum.engines.postgresql.stage_names import shared_stages
+from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement
@@ -78,16 +79,47 @@ def _speed(gbit: str) -> float:
     raise EngineError(f"the setting {_NETWORK} is {gbit!r}; it must be a number above 0, such as 10")
 
 
+class CitusTransactions(PostgreSQLTransactions):
+    """Begins and ends the transactions of a session with the coordinator, which all machines take part in."""
+
+    isolation = Isolation.READ_COMMITTED
+    # A machine runs one statement per shard at the same time, but no more than it accepts connections.
+    statements_per_machine = (
+        f"(SELECT LEAST(CEIL({_SHARDS} / GREATEST(COUNT(*), 1)::NUMERIC), {_CONNECTIONS})::INT FROM {_MACHINES})"
+    )
+
+    def required_consistency(self, is_nested: bool) -> ReadConsistency:
+        """Return that relations are kept unchanged by locks: each machine has a snapshot of its own.
+
+        Raises:
+            EngineError: The transaction has snapshots, which may be older than the locks.
+        """
+        if is_nested and self._session.has_snapshot():
+            raise EngineError(
+                "machines of a Citus cluster have no common snapshot, so that programs run in no transaction that is "
+                "REPEATABLE READ or SERIALIZABLE; begin it with ISOLATION LEVEL READ COMMITTED"
+            )
+        return ReadConsistency.BY_LOCKS
+
+    def engine_settings(self, is_nested: bool) -> Mapping[str, str]:
+        """Return the settings of this engine for a transaction, which is part of the user's if `is_nested`."""
+        return _NESTED_SETTINGS if is_nested else _SETTINGS
+
+    def set_local(self, settings: Mapping[str, str]) -> None:
+        """Change settings for the rest of the transaction, on all machines."""
+        assignments = (
+            exp.EQ(this=exp.var(name), expression=exp.Literal.string(value)) for name, value in settings.items()
+        )
+        commands = (exp.Set(expressions=[exp.SetItem(this=item, kind="LOCAL")]) for item in assignments)
+        self._session.write("; ".join(write_sql(command, CITUS) for command in commands))
+
+
 class CitusEngine(PostgreSQLEngine):
     """A connection to the coordinator of a cluster that has the functions of this package on every machine."""
 
     title = "PostgreSQL with Citus"
     dialect: Dialect = CITUS
-    _isolation = Isolation.READ_COMMITTED
-    # A machine runs one statement per shard at the same time, but no more than it accepts connections.
-    _statements_per_machine = (
-        f"(SELECT LEAST(CEIL({_SHARDS} / GREATEST(COUNT(*), 1)::NUMERIC), {_CONNECTIONS})::INT FROM {_MACHINES})"
-    )
+    _transactions_type = CitusTransactions
 
     def cluster(self) -> Cluster:
         """Return the number of machines with shards, of shards per table, and the speed of the network if it is set.
@@ -130,7 +162,7 @@ class CitusEngine(PostgreSQLEngine):
         Raises:
             EngineError: The user may not create tables.
         """
-        shared = shared_stages(self._session, self._user_path().first)
+        shared = shared_stages(self._session, self._transactions.user_path.first)
         if shared is None:
             raise EngineError(
                 "on a Citus cluster a run keeps results in tables of the first schema on the search_path, where this "
@@ -156,31 +188,6 @@ class CitusEngine(PostgreSQLEngine):
         super()._create_permanent(table, columns, distribution)
         if distribution is not None:
             self.execute(distribution.command(table))
-
-    def _required_consistency(self, is_nested: bool) -> ReadConsistency:
-        """Return that relations are kept unchanged by locks: each machine has a snapshot of its own.
-
-        Raises:
-            EngineError: The transaction has snapshots, which may be older than the locks.
-        """
-        if is_nested and self._session.has_snapshot():
-            raise EngineError(
-                "machines of a Citus cluster have no common snapshot, so that programs run in no transaction that is "
-                "REPEATABLE READ or SERIALIZABLE; begin it with ISOLATION LEVEL READ COMMITTED"
-            )
-        return ReadConsistency.BY_LOCKS
-
-    def _engine_settings(self, is_nested: bool) -> Mapping[str, str]:
-        """Return the settings of this engine for a transaction, which is part of the user's if `is_nested`."""
-        return _NESTED_SETTINGS if is_nested else _SETTINGS
-
-    def _set_local(self, settings: Mapping[str, str]) -> None:
-        """Change settings for the rest of the transaction, on all machines."""
-        assignments = (
-            exp.EQ(this=exp.var(name), expression=exp.Literal.string(value)) for name, value in settings.items()
-        )
-        commands = (exp.Set(expressions=[exp.SetItem(this=item, kind="LOCAL")]) for item in assignments)
-        self._session.write("; ".join(write_sql(command, self.dialect) for command in commands))
 
     @contextmanager
     def another_connection(self) -> Iterator["CitusEngine"]:

@@ -1,6 +1,5 @@
 """Engines: PostgreSQL, through a session of a client or inside the server."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -9,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.decompose.clusters.distribution import Cluster
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.postgresql import casts, copy_format, rights
@@ -23,19 +21,18 @@ from sparseeinsum.engines.postgresql.postgresql_prepared import (
     temporary_table,
     transaction_mark,
 )
-from sparseeinsum.engines.postgresql.read_consistency import ConflictError, ReadConsistency, ensure_consistent_reads
-from sparseeinsum.engines.postgresql.search_path import SearchPath
-from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation, sqlstate
+from sparseeinsum.engines.postgresql.read_consistency import ConflictError
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession, sqlstate
 from sparseeinsum.engines.postgresql.stage_names import shared_stages, temporary_stages
-from sparseeinsum.engines.postgresql.table_replacement import old_and_new, replace
+from sparseeinsum.engines.postgresql.table_replacement import create_empty, old_and_new, replace
 from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, analyze_stage
-from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, settings_in_effect, transaction_settings
+from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, settings_in_effect
+from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
 from sparseeinsum.engines.prepared import TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
-from sparseeinsum.statistics.columns import type_named
 from sparseeinsum.statistics.scan_cache import ScanCache
 
 _INSUFFICIENT_PRIVILEGE = "42501"  # SQLSTATEs
@@ -52,14 +49,12 @@ class PostgreSQLEngine:
 
     title = "PostgreSQL"
     dialect: Dialect = POSTGRESQL
-    _isolation = Isolation.REPEATABLE_READ  # of the transactions of runs
-    _statements_per_machine = "1"  # SQL for the number of statements that share the memory of a machine
+    _transactions_type = PostgreSQLTransactions
 
     def __init__(self, session: DatabaseSession, functions: InstalledFunctions) -> None:
         self._session = session
         self._functions = functions
-        self._path: SearchPath | None = None  # the user's search_path, while the session has this package's
-        self._consistency = ReadConsistency.NONE
+        self._transactions = self._transactions_type(session, functions.schema)
         self.scans = ScanCache()
 
     @property
@@ -110,10 +105,10 @@ class PostgreSQLEngine:
         return tuples
 
     def _analyze_stage(self, table: exp.Table, query: exp.Select) -> None:
-        analyze_stage(self, self._set_local, table, query)
+        analyze_stage(self, self._transactions.set_local, table, query)
 
     def _analyze_permanent(self, table: exp.Table, columns: Sequence[Column]) -> None:
-        analyze_permanent(self, self._set_local, table, columns)
+        analyze_permanent(self, self._transactions.set_local, table, columns)
 
     def _stored_columns(self, columns: Sequence[Column], distribution: TableDistribution | None) -> Sequence[Column]:
         """Return the columns of a table for the rows of a query that has `columns`."""
@@ -122,18 +117,8 @@ class PostgreSQLEngine:
     def _create_permanent(
         self, table: exp.Table, columns: Sequence[Column], distribution: TableDistribution | None
     ) -> None:
-        """Create a table without rows; its arrays are never compressed, and lie outside of rows that fill a page."""
-        definitions = [
-            exp.ColumnDef(this=exp.to_identifier(column.name, quoted=True), kind=type_named(column.sql_type))
-            for column in columns
-        ]
-        schema = exp.Schema(this=table.copy(), expressions=definitions)
-        properties = exp.Properties(expressions=[INLINE_ARRAYS.copy()])
-        self.execute(exp.Create(this=schema, kind="TABLE", properties=properties))
-        for column in columns:
-            if column.sql_type.endswith("[]"):
-                name = exp.to_identifier(column.name, quoted=True).sql(self.dialect_name)
-                self.execute(f"ALTER TABLE {table.sql(self.dialect_name)} ALTER COLUMN {name} SET STORAGE EXTERNAL")
+        """Create a table without rows, on machines as `distribution` says."""
+        create_empty(self, table, columns)
 
     def stage(self, statement: SqlStatement) -> int:
         """Run a statement that stores its rows in a stage; return their number."""
@@ -188,10 +173,6 @@ class PostgreSQLEngine:
     def prepared_write(self, name: str, statement: str) -> PostgreSQLWrite:
         """Return the statement as it is, which the server plans for the present sizes of tables."""
         return PostgreSQLWrite(self._session, statement)
-
-    def optimize(self, enabled: bool) -> bool:
-        """Return True, and change nothing: the server optimises all statements."""
-        return True
 
     def empty_table(self, table: exp.Table) -> None:
         """Remove all rows of a table, and the space that they and earlier rows take."""
@@ -263,60 +244,21 @@ class PostgreSQLEngine:
         """Return the columns of a query as functions that return records need them: `i bigint, val real`."""
         return column_definitions(self._session, self.columns(query), self.dialect_name)
 
-    @contextmanager
-    def snapshot(self, is_reading: bool = False) -> Iterator[None]:
-        """Run the statements of the context in a transaction in which all see the same data."""
-        del is_reading  # PostgreSQL tells what a transaction has written
-        is_nested = self._session.is_in_transaction()
-        with self.transaction(self._isolation):
-            before, self._consistency = self._consistency, self._required_consistency(is_nested)
-            try:
-                yield
-            finally:
-                self._consistency = before
+    def snapshot(self, is_reading: bool = False) -> AbstractContextManager[None]:
+        """Run statements in a transaction in which all see the same data; PostgreSQL tells what it has written."""
+        return self._transactions.snapshot()
 
     def own_snapshot(self) -> AbstractContextManager[None]:
         """Open a snapshot; the driver knows whether a transaction is open."""
         return self.snapshot()
 
-    def _required_consistency(self, is_nested: bool) -> ReadConsistency:
-        """Return how relations are kept unchanged in the open transaction, which the user opened if `is_nested`."""
-        return (
-            ReadConsistency.BY_LOCKS if is_nested and not self._session.has_snapshot() else ReadConsistency.BY_SNAPSHOT
-        )
-
-    @contextmanager
-    def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Run the statements of the context in a transaction, or in a savepoint of one that is open."""
-        is_nested = self._session.is_in_transaction()
-        with self._session.transaction(isolation), self._fixed_path(is_nested):
-            engine_settings = self._engine_settings(is_nested)
-            settings = transaction_settings(self._session, engine_settings, self._statements_per_machine)
-            self._set_local(settings.during)
-            yield
-            if is_nested:  # the end of an own transaction restores the settings
-                self._set_local(settings.before)
+        return self._transactions.transaction()
 
     def settings(self) -> Mapping[str, str]:
         """Return the settings that this package's SQL needs, with their values in the open transaction."""
         return settings_in_effect(self._session)
-
-    @contextmanager
-    def _fixed_path(self, is_nested: bool) -> Iterator[None]:
-        """Let names without a schema refer to functions of PostgreSQL and of this package, whatever others created."""
-        if self._path is not None:
-            yield
-            return
-        self._path = SearchPath.replace_in(self._session, self._functions.schema)
-        try:
-            yield
-            if is_nested:  # the end of an own transaction restores it, as does an error
-                self._path.restore(self._session)
-        finally:
-            self._path = None
-
-    def _user_path(self) -> SearchPath:
-        return self._path or SearchPath.of_session(self._session)
 
     def reading(self) -> AbstractContextManager[None]:
         """Run statements that change no permanent table."""
@@ -324,16 +266,7 @@ class PostgreSQLEngine:
 
     def protected(self) -> AbstractContextManager[None]:
         """Keep relations that were checked unchanged, and fix what names in this package's SQL refer to."""
-        return nullcontext() if self._path is not None else self.transaction()
-
-    def _engine_settings(self, is_nested: bool) -> Mapping[str, str]:
-        """Return the settings of this engine for a transaction, which is part of the user's if `is_nested`."""
-        return {}
-
-    def _set_local(self, settings: Mapping[str, str]) -> None:
-        """Change settings for the rest of the transaction."""
-        calls = (f"set_config('{name}', '{value}', TRUE) AS \"{name}\"" for name, value in settings.items())
-        self.rows(f"SELECT {', '.join(calls)}")
+        return self._transactions.protected()
 
     @contextmanager
     def another_connection(self) -> Iterator["PostgreSQLEngine"]:
@@ -362,7 +295,7 @@ class PostgreSQLEngine:
         Parallel workers cannot read temporary tables, so that a plan that takes long has unlogged tables instead.
         """
         needs_workers = seconds >= _WORTH_WORKERS_SECONDS and self.threads() > 1
-        shared = shared_stages(self._session, self._user_path().first) if needs_workers else None
+        shared = shared_stages(self._session, self._transactions.user_path.first) if needs_workers else None
         return shared or temporary_stages(self.dialect.temporary_schema)
 
     def location(self) -> tuple[str, str]:
@@ -371,7 +304,7 @@ class PostgreSQLEngine:
         Raises:
             EngineError: No schema of the search_path exists.
         """
-        schema = self._user_path().first
+        schema = self._transactions.user_path.first
         if schema is None:
             raise EngineError("no schema on the search_path exists, so that there is nowhere to create tables; set one")
         ((database,),) = self.rows("SELECT pg_catalog.current_database()")
@@ -394,7 +327,7 @@ class PostgreSQLEngine:
         """
         with self.protected():
             kinds = rights.check_access(self._session, accesses)
-            ensure_consistent_reads(self._session, accesses, kinds, self._consistency)
+            self._transactions.keep_unchanged(accesses, kinds)
 
     def role_owns(self, role: str | None, table: exp.Table) -> bool:
         """Return whether `table` belongs to the role that recorded it, so that it may be dropped with its tensor."""
@@ -419,12 +352,7 @@ class PostgreSQLEngine:
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
-        schemas = json.dumps(self._user_path().schemas)
-        rows = self._session.fetch(assets.read("sql/postgresql/relations.sql"), name, schemas)
-        return [
-            Relation(None, str(schema), str(spelling), None if comment is None else str(comment))
-            for schema, spelling, comment in rows
-        ]
+        return self._transactions.user_path.relations_named(self._session, name)
 
     def is_out_of_memory_error(self, error: EngineError) -> bool:
         """Return whether a statement failed because memory, or disk space to spill to, ran out."""
@@ -454,15 +382,9 @@ class PostgreSQLEngine:
         """Measure nothing: a server tells the progress of no SELECT."""
         return nullcontext(lambda: None)
 
-    @contextmanager
-    def single_threaded(self) -> Iterator[None]:
+    def single_threaded(self) -> AbstractContextManager[None]:
         """Run the statements of the context in one process, with scans that begin at the beginning of the table."""
-        settings = {"max_parallel_workers_per_gather": "0", "synchronize_seqscans": "off"}
-        current = ", ".join(f"pg_catalog.current_setting('{name}')" for name in settings)
-        ((*before,),) = self._session.fetch(f"SELECT {current}")
-        self._set_local(settings)
-        yield
-        self._set_local(dict(zip(settings, map(str, before), strict=True)))
+        return self._transactions.single_threaded()
 
     def threads(self) -> int:
         """Return how many processes a query may run in."""

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from sparseeinsum import assets
+from sparseeinsum.engines.engine import Relation
 from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 
@@ -69,6 +71,14 @@ class SearchPath:
             None if first is None else str(first),
             None if kinds is None else str(kinds),
         )
+
+    def relations_named(self, session: DatabaseSession, name: str) -> list[Relation]:
+        """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
+        rows = session.fetch(assets.read("sql/postgresql/relations.sql"), name, json.dumps(self.schemas))
+        return [
+            Relation(None, str(schema), str(spelling), None if comment is None else str(comment))
+            for schema, spelling, comment in rows
+        ]
 
     def restore(self, session: DatabaseSession) -> None:
         """Set the user's search_path again in a transaction that goes on."""

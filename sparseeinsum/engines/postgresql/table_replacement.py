@@ -1,4 +1,4 @@
-"""Engines: a new PostgreSQL table takes the place of an old one, which views may read."""
+"""Engines: creates tables of PostgreSQL, which may take the place of old ones that views read."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,6 +9,8 @@ from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError
+from sparseeinsum.render.table_distribution import INLINE_ARRAYS
+from sparseeinsum.statistics.columns import type_named
 
 
 def old_and_new(engine: Engine, table: exp.Table) -> tuple[exp.Table, exp.Table]:
@@ -16,6 +18,21 @@ def old_and_new(engine: Engine, table: exp.Table) -> tuple[exp.Table, exp.Table]
     schema = exp.to_identifier(table.db or engine.location()[1])
     old = exp.table_(table.this.copy(), db=schema, catalog=table.args.get("catalog"))
     return old, exp.table_(exp.to_identifier(temporary_name(table.name)), db=schema.copy())
+
+
+def create_empty(engine: Engine, table: exp.Table, columns: Sequence[Column]) -> None:
+    """Create a table without rows; its arrays are never compressed, and lie outside of rows that fill a page."""
+    definitions = [
+        exp.ColumnDef(this=exp.to_identifier(column.name, quoted=True), kind=type_named(column.sql_type))
+        for column in columns
+    ]
+    schema = exp.Schema(this=table.copy(), expressions=definitions)
+    properties = exp.Properties(expressions=[INLINE_ARRAYS.copy()])
+    engine.execute(exp.Create(this=schema, kind="TABLE", properties=properties))
+    for column in columns:
+        if column.sql_type.endswith("[]"):
+            name = exp.to_identifier(column.name, quoted=True).sql(engine.dialect_name)
+            engine.execute(f"ALTER TABLE {table.sql(engine.dialect_name)} ALTER COLUMN {name} SET STORAGE EXTERNAL")
 
 
 def replace(

@@ -45,6 +45,7 @@ _DUCKDB: tuple[Compiled, ...] = (
     compression.compression_size,
     compression.compression_init,
     compression.compression_update,
+    compression.compression_update_lists,
     compression.compression_combine,
     compression.compression_finalize,
     compression.compression_destroy,

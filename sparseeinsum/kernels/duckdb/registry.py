@@ -18,7 +18,7 @@ ROW_NUMBERS_FUNCTION = "tensor_row_numbers"
 ENTRY_FIELDS = ("position", "val")  # of an element of ENTRIES
 
 _FLOAT, _DOUBLE = 10, 11  # duckdb_type in duckdb.h
-_NAMES = {r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", r.VARCHAR: "VARCHAR"}
+_NAMES = {r.INTEGER: "INTEGER", r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", r.VARCHAR: "VARCHAR"}
 _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
 
 # DuckDB computes calls with constant arguments while it plans, where an array is a list of boxed values: that takes a
@@ -105,7 +105,8 @@ def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | s
 
 def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.returns == ValueType.COMPRESSED:
-        return tuple(f"compression_{part}" for part in ("size", "init", "update", "combine", "finalize", "destroy"))
+        update = "update_lists" if function.arguments[0].type == ValueType.TENSOR else "update"
+        return tuple(f"compression_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
     if function.is_aggregate:
         finalize = "resident_finalize" if function.uses_resident_arrays else "aggregate_finalize"
         callbacks = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
@@ -125,6 +126,8 @@ def _type(value_type: ValueType, dtype: str) -> int:
         return r.VARCHAR
     if value_type == ValueType.ENTRIES:
         return _TYPES[dtype] + r.ENTRY_OF + r.LIST_DEPTH
+    if value_type == ValueType.POSITIONS:
+        return r.INTEGER + r.LIST_DEPTH
     is_integer = value_type in (ValueType.INTEGER, ValueType.INTEGERS) or value_type in HANDLES
     return (r.BIGINT if is_integer else _TYPES[dtype]) + r.LIST_DEPTH * DEPTHS[value_type]
 

@@ -21,7 +21,7 @@ def merged(writer: Writer, value: Value, position: int) -> Value:
     (whole,) = new_axis(axis_size(axis))
     axes = (*value.axes[:position], (whole,), *value.axes[position + 1 :])
     if isinstance(value.term, Read) and isinstance(writer.tensors.get(value.term.tensor), np.ndarray):
-        array = writer.gathered(value.term, value.factors).reshape([axis_size(each) for each in axes if each])
+        array = writer.gathered(value.term, value.factors).reshape([axis_size(factors) for factors in axes if factors])
         return _regrouped_constant(writer, array, axes, value.term.tensor)
     return selected(writer, value, axes, merging(tuple(factor.size for factor in axis)), whole, axis)
 

@@ -96,9 +96,9 @@ class Network:
         for name, data in inputs.items():
             if name not in self.inputs:
                 raise DataError(f"the network has no input {name}; it has {', '.join(self.inputs)}")
-            given = self.inputs[name]
+            network_input = self.inputs[name]
             try:
-                database.tensor(given.tensor, data, shape=given.shape, dtype=given.dtype)
+                database.tensor(network_input.tensor, data, shape=network_input.shape, dtype=network_input.dtype)
             except ShapeError as error:
                 raise ShapeError(
                     f"{error}; give it that shape, or read the network with the sizes of your data"

@@ -50,7 +50,7 @@ def read_onnx(source: "str | Path | bytes | Any", /, **sizes: int) -> Network:  
     """
     model = _inlined(_loaded(source))
     writer = Writer()
-    reading = GraphReading({each.domain: each.version for each in model.opset_import}, writer)
+    reading = GraphReading({opset.domain: opset.version for opset in model.opset_import}, writer)
     if reading.versions.get("", _FIRST_VERSION) < _FIRST_VERSION:
         problem = f"the model is of operator set {reading.versions['']}, and sets before {_FIRST_VERSION} differ"
         raise SemanticsError(f"{problem}; convert it with onnx.version_converter")
@@ -58,12 +58,12 @@ def read_onnx(source: "str | Path | bytes | Any", /, **sizes: int) -> Network:  
     if graph.sparse_initializer:
         raise SemanticsError("the model has sparse weights, which are not supported")
     numpy_helper: Any = imported("onnx.numpy_helper", "onnx", "a network")
-    reading.known.update((each.name, numpy_helper.to_array(each)) for each in graph.initializer)
-    given = [each for each in graph.input if each.name not in reading.known]
-    inputs = dict(_inputs(given, sizes, writer))
-    for each in given:
-        reading.values[each.name] = _value_of(inputs[each.name], each.type.tensor_type.elem_type)
-    names = [each.name for each in graph.output]
+    reading.known.update((weights.name, numpy_helper.to_array(weights)) for weights in graph.initializer)
+    declared = [declaration for declaration in graph.input if declaration.name not in reading.known]
+    inputs = dict(_inputs(declared, sizes, writer))
+    for declaration in declared:
+        reading.values[declaration.name] = _value_of(inputs[declaration.name], declaration.type.tensor_type.elem_type)
+    names = [output.name for output in graph.output]
     outputs = {name: writer.invent(tensor_name(name)) for name in names}
     reading.read_nodes(graph.node, names)
     for name in names:
@@ -100,18 +100,20 @@ def _inlined(model: Any) -> Any:  # noqa: ANN401
     return imported("onnx.inliner", "onnx", "a network").inline_local_functions(model)
 
 
-def _inputs(given: Iterable[Any], sizes: Mapping[str, int], writer: Writer) -> Iterable[tuple[str, NetworkInput]]:
+def _inputs(
+    declarations: Iterable[Any], sizes: Mapping[str, int], writer: Writer
+) -> Iterable[tuple[str, NetworkInput]]:
     """The inputs by name; refuses sizes that no input has."""
     used: set[str] = set()
-    for each in given:
-        tensor_type = each.type.tensor_type
+    for declared in declarations:
+        tensor_type = declared.type.tensor_type
         if tensor_type.elem_type not in _DTYPES or not tensor_type.HasField("shape"):
-            raise SemanticsError(f"the input {each.name} is no tensor of numbers of a fixed rank")
+            raise SemanticsError(f"the input {declared.name} is no tensor of numbers of a fixed rank")
         shape = tuple(
-            _size(each.name, position, dim, sizes, used) for position, dim in enumerate(tensor_type.shape.dim)
+            _size(declared.name, position, dim, sizes, used) for position, dim in enumerate(tensor_type.shape.dim)
         )
         dtype, _ = _DTYPES[tensor_type.elem_type]
-        yield each.name, NetworkInput(writer.invent(tensor_name(each.name)), shape, dtype)
+        yield declared.name, NetworkInput(writer.invent(tensor_name(declared.name)), shape, dtype)
     unknown = [name for name in sizes if name not in used]
     if unknown:
         raise SemanticsError(f"no axis of an input has the name {unknown[0]}")
@@ -128,14 +130,14 @@ def _size(name: str, position: int, dim: Any, sizes: Mapping[str, int], used: se
     return int(sizes[key])
 
 
-def _value_of(given: NetworkInput, dtype: int) -> Value:
+def _value_of(network_input: NetworkInput, dtype: int) -> Value:
     """The value of an input, which is read at index 0 of axes of one index."""
-    if 0 in given.shape:
-        raise SemanticsError(f"the input {given.tensor} has an axis without indices")
-    axes = tuple(new_axis(size) for size in given.shape)
+    if 0 in network_input.shape:
+        raise SemanticsError(f"the input {network_input.tensor} has an axis without indices")
+    axes = tuple(new_axis(size) for size in network_input.shape)
     indices = tuple(plain(axis[0].label) if axis else AffineIndex((), 0) for axis in axes)
     _, kind = _DTYPES[dtype]
-    return Value(axes, Read(given.tensor, indices, given.shape), kind)
+    return Value(axes, Read(network_input.tensor, indices, network_input.shape), kind)
 
 
 def _write_output(writer: Writer, name: str, value: Value) -> None:
@@ -159,7 +161,7 @@ def _network(writer: Writer, inputs: Mapping[str, NetworkInput], outputs: Mappin
         if statement.target in needed:
             chosen.append(statement)
             needed |= statement.tensors
-    declared = [each.declaration for each in inputs.values() if each.tensor in needed]
+    declared = [network_input.declaration for network_input in inputs.values() if network_input.tensor in needed]
     text = "".join(f"{line}\n" for line in (*declared, *(statement.text for statement in reversed(chosen))))
     read = {name: data for name, data in writer.tensors.items() if name in needed}
     weights = {name: data for name, data in read.items() if not isinstance(data, Selection)}

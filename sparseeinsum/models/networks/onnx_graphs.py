@@ -125,7 +125,7 @@ class GraphReading:
         """Read the nodes of which ONNX defines an operator."""
         body = body_of(node, self.versions, [self._type_of(name) for name in node.input])
         nodes = inlined(node, body, schema_of(node, self.versions))
-        versions = {**self.versions, **{each.domain: each.version for each in body.opset_import}}
+        versions = {**self.versions, **{opset.domain: opset.version for opset in body.opset_import}}
         replace(self, versions=versions).read_nodes(nodes, [name for name in node.output if name])
 
     def _type_of(self, name: str) -> Any:  # noqa: ANN401

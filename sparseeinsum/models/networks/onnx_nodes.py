@@ -72,7 +72,7 @@ def body_of(node: Node, versions: Mapping[str, int], types: Sequence[Any]) -> An
         text = schema.get_function_with_opset_version(max(fitting)) if fitting else b""
     elif schema.has_context_dependent_function:
         fitting = [known for known in schema.context_dependent_function_opset_versions if known <= version]
-        serialized = [each.SerializeToString() for each in types]
+        serialized = [kind.SerializeToString() for kind in types]
         text = (
             schema.get_context_dependent_function_with_opset_version(max(fitting), node.SerializeToString(), serialized)
             if fitting
@@ -98,7 +98,7 @@ def inlined(node: Node, body: Any, schema: Any) -> list[Node]:  # noqa: ANN401
     names |= {inner: outer for inner, outer in zip(body.output, node.output, strict=False) if outer}
     prefix = f"{node.name or next(filter(None, node.output))}/"
     defaults = (attribute.default_value for attribute in schema.attributes.values() if attribute.default_value.name)
-    given = {attribute.name: attribute for attribute in (*defaults, *body.attribute_proto, *node.attribute)}
+    values = {attribute.name: attribute for attribute in (*defaults, *body.attribute_proto, *node.attribute)}
     nodes = []
     for inner in body.node:
         copy = type(inner)()
@@ -107,20 +107,20 @@ def inlined(node: Node, body: Any, schema: Any) -> list[Node]:  # noqa: ANN401
             for position, name in enumerate(place):
                 place[position] = names.get(name, f"{prefix}{name}") if name else ""
         del copy.attribute[:]
-        copy.attribute.extend(_attributes_with(inner.attribute, given))
+        copy.attribute.extend(_attributes_with(inner.attribute, values))
         nodes.append(copy)
     return nodes
 
 
-def _attributes_with(attributes: Sequence[Any], given: Mapping[str, Any]) -> Sequence[Any]:
-    """Attributes with given ones in place of those that refer to them; left out, if none is given."""
-    found = []
+def _attributes_with(attributes: Sequence[Any], values: Mapping[str, Any]) -> Sequence[Any]:
+    """Attributes with `values` in place of those that refer to them by name; without those whose name has no value."""
+    copies = []
     for attribute in attributes:
         if not attribute.ref_attr_name:
-            found.append(attribute)
-        elif attribute.ref_attr_name in given:
+            copies.append(attribute)
+        elif attribute.ref_attr_name in values:
             copy = type(attribute)()
-            copy.CopyFrom(given[attribute.ref_attr_name])
+            copy.CopyFrom(values[attribute.ref_attr_name])
             copy.name = attribute.name
-            found.append(copy)
-    return found
+            copies.append(copy)
+    return copies

@@ -93,16 +93,16 @@ def leaves(term: Term) -> Iterator[Read | IndexValue | Ones | Literal]:
 
 def labels_of(term: Term) -> tuple[str, ...]:
     """The labels of a term, in order."""
-    found: dict[str, None] = {}
+    in_order: dict[str, None] = {}
     for leaf in leaves(term):
         match leaf:
             case Read(_, indices):
-                found |= dict.fromkeys(label for index in indices for label in index.labels)
+                in_order |= dict.fromkeys(label for index in indices for label in index.labels)
             case IndexValue(index):
-                found |= dict.fromkeys(index.labels)
+                in_order |= dict.fromkeys(index.labels)
             case Ones(labels):
-                found |= dict.fromkeys(labels)
-    return tuple(found)
+                in_order |= dict.fromkeys(labels)
+    return tuple(in_order)
 
 
 def tensors_of(term: Term) -> frozenset[str]:

@@ -89,7 +89,7 @@ class Writer:
         """The term with weights in the layout in which it reads them, so that no statement selects from a weight."""
         match term:
             case Apply(_, arguments):
-                return replace(term, arguments=tuple(self._with_layouts(each, sizes) for each in arguments))
+                return replace(term, arguments=tuple(self._with_layouts(argument, sizes) for argument in arguments))
             case Read(tensor, indices, shape) if isinstance(self.tensors.get(tensor), np.ndarray):
                 labels = labels_of(term)
                 if indices == tuple(map(plain, labels)) and shape == tuple(sizes[label] for label in labels):

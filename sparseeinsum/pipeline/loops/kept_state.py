@@ -35,6 +35,11 @@ def kept_tensor(engine: Engine, source: StoredTensor, name: str) -> StoredTensor
 def _check_own(engine: Engine, stored: StoredTensor) -> None:
     """Refuse to write into a table that was not made for the tensor, or whose keys are looked up."""
     name = stored.tensor.name
+    if stored.lists is not None:
+        raise CatalogueError(
+            f"the state {name} is stored in lists, {stored.notation}, of which a step would write single entries; keep "
+            f'it in another tensor, as in into={{"{name}": "{name}_2"}}'
+        )
     if owned_tensor(engine, {name: stored}, name) is None or stored.holds_keys:
         raise CatalogueError(
             f"the state {name} is read from {stored.relation}, which is no table that this package loaded; keep it in "

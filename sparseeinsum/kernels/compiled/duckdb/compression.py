@@ -1,7 +1,7 @@
 """Kernels: the callbacks of the aggregate that compresses entries; see kernels/compression.py.
 
 The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. The arguments of a row are a number, a row, a position, and the
-number of rows.
+number of rows; or numbers, a row, what to add to it for each number, a position, what to add to it, and how many rows.
 """
 
 from numba import njit, types
@@ -19,12 +19,13 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     get_rows,
     integer_at,
     malloc,
+    read_row,
     set_null,
     start_work,
     value_address,
     word,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, message_of, report, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, copy_bytes, message_of, report, template_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.resident_access import publish, withdraw
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
@@ -38,6 +39,7 @@ _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info",
 _set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
 
 _NUMBER, _ROW, _POSITION, _ROWS = range(4)  # the arguments
+_NUMBERS, _FIRST_ROW, _ROW_LIST, _FIRST_POSITION, _POSITION_LIST, _ROW_COUNT = range(6)  # those of lists
 
 
 @njit
@@ -86,6 +88,57 @@ def _append_rows(descriptor, work, rows, states):
         if code < 0:
             return code
     return 0
+
+
+@njit
+def compression_update_lists(info, chunk, states):
+    """Append the entries in the lists of a chunk of rows to their states; rows with a NULL have none."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows = get_rows(chunk)
+    addresses = array_at(states, rows, word)
+    for index in range(rows):
+        code = read_row(descriptor, work, index, work + 8 * ROW)
+        if code == 0:
+            code = _append_list(work, array_at(addresses[index], c.STATE_WORDS, word), descriptor[d.RESULT_BYTES])
+        if code < 0:
+            _set_error(info, message_of(descriptor, code, work))
+            break
+    free(work)
+    return 0
+
+
+@njit
+def _append_list(work, state, item_bytes):
+    """Append the entries of the row of arguments in the work memory; returns 0 or an error code."""
+    arguments = array_at(work + 8 * ROW, d.ROW_WORDS, word)
+    size = arguments[2 * _NUMBERS + 1]
+    for argument in (_ROW_LIST, _POSITION_LIST):
+        length = arguments[2 * argument + 1]
+        if length != 0 and length != size:
+            report(work, size, length)
+            return d.LENGTHS_DIFFER
+    first_row, first_position = _integer(arguments, _FIRST_ROW), _integer(arguments, _FIRST_POSITION)
+    rows = array_at(arguments[2 * _ROW_LIST], arguments[2 * _ROW_LIST + 1], half_word)
+    positions = array_at(arguments[2 * _POSITION_LIST], arguments[2 * _POSITION_LIST + 1], half_word)
+    count, number = _integer(arguments, _ROW_COUNT), arguments[2 * _NUMBERS]
+    for entry in range(size):
+        row = first_row + (rows[entry] if rows.size > 0 else 0)
+        position = first_position + (positions[entry] if positions.size > 0 else 0)
+        code = _check_entry(work, state, row, position, count)
+        if code == 0:
+            code = _append(state, row, position, number + item_bytes * entry, item_bytes)
+        if code < 0:
+            return code
+    return 0
+
+
+@njit
+def _integer(arguments, argument):
+    return array_at(arguments[2 * argument], 1, word)[0]
 
 
 @njit

@@ -115,14 +115,14 @@ def _extreme_index(name: str) -> Callable[[NodeCall, Writer], Value]:
             value = taken(writer, value, axis, list(reversed(range(size))))
         value = writer.stored(merged(writer, value, axis))
         factors = value.axes[axis]
-        remaining = tuple(() if position == axis else each for position, each in enumerate(value.axes))
+        remaining = tuple(() if position == axis else other for position, other in enumerate(value.axes))
         result = Value(remaining, Literal(0), "int")
         if factors:
             result = writer.computed(remaining, value.term, "int", Aggregation(name, factors))
         if is_last:
             result = combined(writer, f"{size - 1} - {{0}}", [result], "int")
         if not call.attributes.get("keepdims", 1):
-            result = replace(result, axes=tuple(each for position, each in enumerate(result.axes) if position != axis))
+            result = replace(result, axes=tuple(kept for position, kept in enumerate(result.axes) if position != axis))
         return result
 
     return write

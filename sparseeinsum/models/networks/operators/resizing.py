@@ -43,16 +43,16 @@ def _resize(call: NodeCall, writer: Writer) -> Value:
         scales = call.array(position, "scales").tolist()
     sizes = None if scales is not None else call.array(3, "sizes").tolist()
     for number, axis in enumerate(axes):
-        given = {"scales": scales[number]} if scales is not None else {"sizes": (sizes or [])[number]}
-        value = _interpolated(writer, value, axis % len(value.axes), given, attributes)
+        target = {"scales": scales[number]} if scales is not None else {"sizes": (sizes or [])[number]}
+        value = _interpolated(writer, value, axis % len(value.axes), target, attributes)
     return value
 
 
 def _interpolated(
-    writer: Writer, value: Value, axis: int, given: Mapping[str, float], attributes: Mapping[str, Any]
+    writer: Writer, value: Value, axis: int, target: Mapping[str, float], attributes: Mapping[str, Any]
 ) -> Value:
     """The value with an axis of another size."""
-    matrix = _matrix(value.shape[axis], given, attributes)
+    matrix = _matrix(value.shape[axis], target, attributes)
     if matrix.shape[0] == matrix.shape[1] and (matrix == np.eye(len(matrix))).all():
         return value
     if ((matrix == 0) | (matrix == 1)).all() and (matrix.sum(1) == 1).all():
@@ -63,10 +63,10 @@ def _interpolated(
     return contracted(writer, [value, weights], [letters, ["new", letters[axis]]], result)
 
 
-def _matrix(size: int, given: Mapping[str, float], attributes: Mapping[str, Any]) -> Array:
+def _matrix(size: int, target: Mapping[str, float], attributes: Mapping[str, Any]) -> Array:
     """The matrix that resizes a vector of a size: what the evaluator of onnx makes of each unit vector."""
     helper: Any = imported("onnx.helper", "onnx", "a network")
-    (name, number), *_ = given.items()
+    (name, number), *_ = target.items()
     inputs = ["x", "", "scales", ""] if name == "scales" else ["x", "", "", "sizes"]
     node = helper.make_node("Resize", inputs, ["y"], **attributes)
     known = np.array([number], np.float32 if name == "scales" else np.int64)

@@ -1,0 +1,203 @@
+"""EinDecomp: the floats that workers really send each other, as costs of a search.
+
+The paper's costs are upper bounds: they assume that a worker has nothing of what its call reads. Here a worker receives
+only what it lacks. A choice is a partition vector with the numbers of the workers that run its calls, and the place of
+the result, so that what an EinSum reads depends on no other choice than that of the EinSum that computed it:
+
+- Inputs are available in any partition; each piece is on the first worker that reads it.
+- A group is aggregated on its first worker, or each of its workers aggregates an equal part of it.
+- A worker receives from others what it lacks of the blocks that its call reads.
+
+Entries of sparse tensors are spread evenly.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.decompose.choice import Choice, reference_tiles
+from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
+from sparseeinsum.decompose.eindecomp.transfer import TransferModel
+from sparseeinsum.decompose.eindecomp.worker_blocks import UNDIVIDED, Blocks, Digits, Floats, Gridded, numberings
+from sparseeinsum.decompose.elimination import cheapest_plans
+from sparseeinsum.decompose.joint import search_jointly
+from sparseeinsum.decompose.search_tasks import Candidate, State
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
+
+TABLE_LIMIT = 20_000_000  # numbers in all tables together
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The choices of every EinSum, and the floats that workers send each other; a `GraphPricing` in floats.
+
+    A choice is the tiles of all labels, then the number of a numbering of the calls, then the axis along which groups
+    divide their pieces, or UNDIVIDED.
+
+    Attributes:
+        model: Counts floats of tensors, and of partial results.
+        workers: The number of workers.
+        choices: The choices of every EinSum, by the name of its result.
+    """
+
+    model: TransferModel
+    workers: int
+    choices: Mapping[str, Sequence[Choice]]
+    _blocks: dict[tuple[str, State], Blocks] = field(default_factory=dict, repr=False)
+    _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
+    _numbered: dict[tuple[str, Choice], Digits] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_vectors(
+        cls, model: TransferModel, vectors: Mapping[str, Collection[Choice]], workers: int, is_coarse: bool = False
+    ) -> "Moves":
+        """The choices with these vectors.
+
+        Args:
+            model: Counts the floats.
+            vectors: Some vectors of every EinSum, by the name of its result, as tiles.
+            workers: The number of workers; more if vectors have more calls.
+            is_coarse: Whether calls are numbered in one way only, that of the labels.
+        """
+        graph, choices, calls = model.graph, {}, [workers]
+        for einsum in graph.einsums:
+            name = einsum.output.tensor
+            choices[name] = [choice for tiles in vectors[name] for choice in _choices(graph, einsum, tiles, is_coarse)]
+            calls += [math.prod(_pieces(graph, einsum, tiles)) for tiles in vectors[name]]
+        return cls(model, max(calls), choices)
+
+    @property
+    def graph(self) -> EinGraph:
+        """The EinSums, with the tensors that they read and compute."""
+        return self.model.graph
+
+    def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "Moves":
+        """A copy with fewer choices."""
+        return replace(self, choices=choices)
+
+    def needed(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
+        """The pieces of a tensor that every worker's call reads or computes."""
+        digits = self._digits(einsum, choice)
+        positions = [einsum.labels.index(label) for label in reference.labels]
+        return Gridded(math.prod(digits.counts), reference_tiles(einsum, reference, choice), digits.selected(positions))
+
+    def result(self, einsum: EinSum, choice: Choice) -> Gridded:
+        """Where the result is when all groups are aggregated."""
+        digits = self._digits(einsum, choice)
+        group = [at for at, label in enumerate(einsum.labels) if label in einsum.aggregated and digits.counts[at] > 1]
+        group.sort(key=lambda at: -digits.strides[at])
+        return replace(self.needed(einsum, einsum.output, choice), group=digits.selected(group), divided=choice[-1])
+
+    def first_readers(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
+        """The pieces of an input that an EinSum reads, each on the first worker that reads it."""
+        digits = self._digits(einsum, choice)
+        others = [at for at, label in enumerate(einsum.labels) if label not in reference.labels]
+        return replace(self.needed(einsum, reference, choice), group=digits.selected(others))
+
+    def blocks(self, tensor: str, state: State) -> Blocks:
+        """The blocks of a tensor in a state that `result_state` or `required_state` returns."""
+        blocks = self._blocks.get((tensor, state))
+        if blocks is None:
+            blocks = Gridded.of_state(state).blocks(self.graph.tensors[tensor].shape, self.workers)
+            self._blocks[tensor, state] = blocks
+        return blocks
+
+    def density(self, tensor: str) -> float:
+        """The mean number of floats at an index of a tensor."""
+        size = self.graph.tensors[tensor].size
+        return self.model.floats(tensor) / size if size else 0.0
+
+    def result_state(self, einsum: EinSum, choice: Choice) -> State:
+        """The blocks of the result that workers have."""
+        return self.result(einsum, choice).state()
+
+    def required_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
+        """The blocks of operand `index` that calls read."""
+        return self.needed(einsum, einsum.operands[index], choice).state()
+
+    def own_cost(self, einsum: EinSum, choice: Choice) -> float:
+        """The floats of partial results and of inputs that an EinSum moves."""
+        key = einsum.output.tensor, choice
+        cost = self._own.get(key)
+        if cost is None:
+            cost = self.model.moved(einsum, choice[:-2]).aggregation
+            for index, operand in enumerate(einsum.operands):
+                if self.graph.producer_of(operand.tensor) is None:
+                    needed = self.blocks(operand.tensor, self.required_state(einsum, index, choice))
+                    stored = self.blocks(operand.tensor, self.first_readers(einsum, operand, choice).state())
+                    cost += self.density(operand.tensor) * float(needed.sizes.sum() - stored.common(needed).sum())
+            self._own[key] = cost
+        return cost
+
+    def reading_cost(self, einsum: EinSum, choice: Choice, states: Mapping[str, State]) -> float:
+        """The floats that calls lack of the operands that have an item in `states`."""
+        return sum(
+            float(
+                self.repartition_costs(
+                    operand.tensor, [states[operand.tensor]], [(self.required_state(einsum, index, choice), 1)]
+                )[0, 0]
+            )
+            for index, operand in enumerate(einsum.operands)
+            if operand.tensor in states
+        )
+
+    def reads(self, einsum: EinSum, choice: Choice) -> int:
+        """Operands are always read once."""
+        return 1
+
+    def repartition_costs(
+        self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]
+    ) -> NDArray[np.float64]:
+        """The floats that calls lack: a row for each of `before`, a column for each of `required`."""
+        needed = _stacked([self.blocks(tensor, state) for state, _ in required])
+        sizes = needed.sizes.sum(axis=-1)
+        table = np.empty((len(before), len(required)))
+        for row, state in enumerate(before):
+            table[row] = sizes - needed.common(self.blocks(tensor, state)).sum(axis=-1)
+        return table * self.density(tensor)
+
+    def operations(self, einsum: EinSum, choice: Choice) -> Floats:
+        """For every worker, the indices of the labels that its call has."""
+        digits, tiles = self._digits(einsum, choice), choice[:-2]
+        bounds = [self.graph.bound_of(einsum, label) for label in einsum.labels]
+        return Gridded(math.prod(digits.counts), tiles, digits).blocks(bounds, self.workers).sizes.astype(np.float64)
+
+    def _digits(self, einsum: EinSum, choice: Choice) -> Digits:
+        key = einsum.output.tensor, choice[:-1]
+        digits = self._numbered.get(key)
+        if digits is None:
+            counts = _pieces(self.graph, einsum, choice[:-2])
+            digits = self._numbered[key] = numberings(counts)[choice[-2]]
+        return digits
+
+
+def _choices(graph: EinGraph, einsum: EinSum, tiles: Choice, is_coarse: bool) -> Iterator[Choice]:
+    """A vector with the numberings of its calls, and with the places of its result."""
+    counts = _pieces(graph, einsum, tiles)
+    has_groups = any(
+        count > 1 for label, count in zip(einsum.labels, counts, strict=True) if label in einsum.aggregated
+    )
+    axes = range(len(einsum.output.labels)) if has_groups else ()
+    for number in range(1 if is_coarse else len(numberings(counts))):
+        yield from ((*tiles, number, axis) for axis in (UNDIVIDED, *axes))
+
+
+def _pieces(graph: EinGraph, einsum: EinSum, tiles: Choice) -> tuple[int, ...]:
+    return pieces_of(tiles, [graph.bound_of(einsum, label) for label in einsum.labels])
+
+
+def _stacked(blocks: Sequence[Blocks]) -> Blocks:
+    return Blocks(np.stack([block.starts for block in blocks]), np.stack([block.ends for block in blocks]))
+
+
+def exact_moves(moves: Moves, k: int) -> list[Candidate] | None:
+    """The k assignments of choices that move the fewest floats, best first; None if tables grow too large."""
+    return cheapest_plans(moves, moves.graph.einsums, {}, k, TABLE_LIMIT)
+
+
+def fewest_moves(moves: Moves, k: int) -> list[Candidate]:
+    """The same, or approximations if tables grow too large."""
+    return exact_moves(moves, k) or search_jointly(moves, k)

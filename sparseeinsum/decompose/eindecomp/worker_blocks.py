@@ -1,0 +1,161 @@
+"""EinDecomp: the block of a tensor that every worker has or needs.
+
+The calls of an EinSum form a grid with an axis for every label. Workers are numbered along it in some order of the
+labels, so that the number of a worker has a digit for every label: the piece of it that the worker's call reads. A
+block is an interval of every axis. The blocks of a result are whole pieces, each on the first worker of its group; or
+the workers of a group divide each piece among them along one axis.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice, permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.decompose.search_tasks import State
+from sparseeinsum.language.tensors import extent_of
+
+UNDIVIDED = -1  # in place of an axis along which groups divide their pieces
+_MOST_NUMBERINGS = 24
+
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """Digits of the numbers of workers, in mixed radix: that of `worker` is `worker // stride % count`.
+
+    Attributes:
+        counts: The number of values of every digit.
+        strides: The difference of the numbers of two workers with adjacent digits.
+    """
+
+    counts: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def of(self, workers: int) -> Numbers:
+        """The digits of the first `workers` workers: a row for each worker, a column for each digit."""
+        numbers = np.arange(workers, dtype=np.int64)[:, None]
+        return numbers // np.array(self.strides, np.int64) % np.array(self.counts, np.int64)
+
+    def selected(self, positions: Sequence[int]) -> "Digits":
+        """The digits at these positions."""
+        return Digits(tuple(self.counts[at] for at in positions), tuple(self.strides[at] for at in positions))
+
+
+@lru_cache(maxsize=1 << 12)
+def numberings(counts: tuple[int, ...]) -> tuple[Digits, ...]:
+    """The digits for every order of the labels that are cut into these pieces; the last label varies fastest."""
+    cut = [position for position, count in enumerate(counts) if count > 1]
+    numbered = []
+    for order in islice(permutations(cut), _MOST_NUMBERINGS):
+        strides, stride = [1] * len(counts), 1
+        for position in reversed(order):
+            strides[position] = stride
+            stride *= counts[position]
+        numbered.append(Digits(counts, tuple(strides)))
+    return tuple(numbered)
+
+
+@dataclass(frozen=True, slots=True)
+class Gridded:
+    """Which block of a tensor every worker has, or needs.
+
+    Attributes:
+        calls: The number of workers with blocks: the first ones.
+        tiles: The tile of every axis.
+        digits: The digit that numbers the tile, for every axis.
+        group: The digits of the workers that have computed parts of the same piece; none if every worker in `calls` has
+            the whole piece.
+        divided: The axis along which such a group divides its piece; UNDIVIDED if its first worker has the piece.
+    """
+
+    calls: int
+    tiles: tuple[int, ...]
+    digits: Digits
+    group: Digits = Digits((), ())
+    divided: int = UNDIVIDED
+
+    def state(self) -> State:
+        """The same as whole numbers, for a search."""
+        numbers = (*self.tiles, *self.digits.counts, *self.digits.strides, *self.group.counts, *self.group.strides)
+        return self.calls, self.divided, len(self.tiles), *numbers
+
+    @classmethod
+    def of_state(cls, state: State) -> "Gridded":
+        """The distribution whose `state` returns these numbers."""
+        calls, divided, axes, *numbers = state
+        tiles, counts, strides = (tuple(numbers[axes * at : axes * (at + 1)]) for at in range(3))
+        group = numbers[3 * axes :]
+        middle = len(group) // 2
+        groups = Digits(tuple(group[:middle]), tuple(group[middle:]))
+        return cls(calls, tiles, Digits(counts, strides), groups, divided)
+
+    def blocks(self, shape: Sequence[int], workers: int) -> "Blocks":
+        """The blocks of a tensor of this shape."""
+        tiles, bounds = np.array(self.tiles, np.int64), np.array(shape, np.int64)
+        extents = np.array([extent_of(*axis) for axis in zip(self.tiles, shape, strict=True)], np.int64)
+        starts = self.digits.of(workers) * tiles
+        ends = np.minimum(starts + extents, bounds)
+        has_block = np.arange(workers) < self.calls
+        if self.group.counts:
+            members = self.group.of(workers)
+            if self.divided == UNDIVIDED:
+                has_block &= ~members.any(axis=1)
+            else:
+                size = -(-int(extents[self.divided]) // math.prod(self.group.counts))
+                number = np.zeros(workers, np.int64)
+                for count, digits in zip(self.group.counts, members.T, strict=True):
+                    number = number * count + digits
+                starts[:, self.divided] += number * size
+                ends[:, self.divided] = np.minimum(starts[:, self.divided] + size, ends[:, self.divided])
+        return Blocks(
+            np.column_stack([starts, np.zeros(workers, np.int64)]), np.column_stack([ends, has_block.astype(np.int64)])
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Blocks of one tensor: a row for each worker; the last column is an axis of length 0 where there is no block.
+
+    Attributes:
+        starts: The first index along every axis.
+        ends: The index after the last one; a block is empty if it is not greater than the first.
+    """
+
+    starts: Numbers
+    ends: Numbers
+
+    @property
+    def sizes(self) -> Numbers:
+        """The number of indices in every block."""
+        return self.common(self)
+
+    def common(self, other: "Blocks") -> Numbers:
+        """For every worker, the number of indices that its blocks have in common."""
+        volumes: Numbers = _lengths(self.starts, self.ends, other.starts, other.ends).prod(axis=-1)
+        return volumes
+
+    def common_with_all(self, others: "Blocks") -> Numbers:
+        """The number of common indices: a row for each of these blocks, a column for each of the others."""
+        common = np.ones((len(self.starts), len(others.starts)), np.int64)
+        for axis in range(self.starts.shape[-1]):
+            rows, columns = (slice(None), None, axis), (None, slice(None), axis)
+            common *= _lengths(self.starts[rows], self.ends[rows], others.starts[columns], others.ends[columns])
+        return common
+
+    def only(self, workers: NDArray[np.bool_]) -> "Blocks":
+        """The blocks of some workers; the others have none."""
+        ends = self.ends.copy()
+        ends[~workers, -1] = 0
+        return Blocks(self.starts, ends)
+
+
+def _lengths(first_starts: Numbers, first_ends: Numbers, second_starts: Numbers, second_ends: Numbers) -> Numbers:
+    """The lengths of what intervals have in common."""
+    lengths: Numbers = np.maximum(np.minimum(first_ends, second_ends) - np.maximum(first_starts, second_starts), 0)
+    return lengths

@@ -1,0 +1,143 @@
+"""Engines: the transactions of a DuckDB connection."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+
+import duckdb
+
+from sparseeinsum.engines.duckdb_changes import Rows
+from sparseeinsum.engines.interrupts import interruptible
+from sparseeinsum.engines.prepared import TransactionMark
+from sparseeinsum.engines.reading_state import ReadingState
+from sparseeinsum.errors import EngineError
+from sparseeinsum.kernels.duckdb.library import stop_kernels
+
+_MARK = (
+    "SELECT txid_current(), epoch_us(now()), count, current_database(), current_schema(), "
+    "current_setting('search_path') FROM duckdb_connection_count()"
+)
+
+
+class DuckDBTransactions:
+    """Begins and ends the transactions of a connection, and recognises those in which nothing has changed.
+
+    Args:
+        connection: The connection.
+        rows: Runs a query on it and returns its rows.
+        execute: Runs a statement on it.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, rows: Rows, execute: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._rows = rows
+        self._execute = execute
+        self._reading_state = ReadingState()
+        self._numbers_before: Sequence[
+            int
+        ] = ()  # of the transactions of this connection right before the open one, which looked for it
+
+    @property
+    def state_token(self) -> object:
+        """The token of the open reading transaction; None if there is none."""
+        return self._reading_state.token
+
+    def mark(self) -> TransactionMark:
+        """The mark of the open transaction: DuckDB numbers transactions as they begin, whatever they do."""
+        number, _, is_only_connection, session = self._state()
+        before = self._numbers_before
+        is_unbroken = [*before, number] == list(range(number - len(before), number + 1))
+        return TransactionMark(number - len(before), number, is_only_connection and is_unbroken, session)
+
+    def mark_of_query(self) -> TransactionMark | None:
+        """The mark of a transaction of one query; None if a transaction is open, which the query is a part of."""
+        now = time.time_ns() // 1000
+        number, began, is_only_connection, session = self._state()
+        return TransactionMark(number, number, is_only_connection, session) if began >= now else None
+
+    def _state(self) -> tuple[int, int, bool, tuple[object, ...]]:
+        """The transaction's number, when it began in us, whether no other connection is open, and the session."""
+        ((number, began, connections, *session),) = self._rows(_MARK)
+        return int(str(number)), int(str(began)), connections == 1, tuple(session)
+
+    def number(self) -> int:
+        """The number of the open transaction, or of one of its own."""
+        ((number,),) = self._rows("SELECT txid_current()")
+        return int(str(number))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run the statements of the context in a transaction: all of them take effect, or none.
+
+        Raises:
+            EngineError: A transaction is open; as DuckDB has no savepoints, an error in the context would undo it.
+        """
+        if self._is_in_transaction():
+            raise EngineError(
+                "this connection has an open transaction, and DuckDB has none within another; commit or roll back first"
+            )
+        with self._new_transaction():
+            yield
+
+    @contextmanager
+    def _new_transaction(self) -> Iterator[None]:
+        """Run the statements of the context in a transaction, where none is open."""
+        self._execute("BEGIN")
+        try:
+            with interruptible(self._stop):
+                yield
+        except BaseException:
+            with suppress(duckdb.Error):  # after a fatal error, the database cannot roll back and must be reopened
+                self._connection.rollback()
+            raise
+        self._execute("COMMIT")
+
+    def _is_in_transaction(self) -> bool:
+        """Return whether a transaction is open, in which case two statements have the same transaction id.
+
+        To try BEGIN is no way to find out: its error would undo an open transaction.
+        """
+        first, second = self.number(), self.number()
+        self._numbers_before = first, second
+        return first == second
+
+    @contextmanager
+    def snapshot(self, is_reading: bool = False) -> Iterator[None]:
+        """Open a transaction: all its statements see the data of the time when it began."""
+        with self.transaction():
+            if not is_reading:
+                yield
+                return
+            with self._reading_state.reading(self.mark()):
+                yield
+
+    @contextmanager
+    def own_snapshot(self) -> Iterator[None]:
+        """Open a transaction without finding out whether one is open."""
+        self._numbers_before = ()
+        with self._new_transaction():
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Run the statements of the context in a snapshot if no transaction is open."""
+        if self.state_token is not None or self._is_in_transaction():
+            with interruptible(self._stop):
+                yield
+            return
+        with self._new_transaction(), self._reading_state.reading(self.mark()):
+            yield
+
+    def protected(self) -> AbstractContextManager[None]:
+        """React to Ctrl-C at once in the context; a database without roles needs no other protection."""
+        return interruptible(self._stop)
+
+    def _stop(self, is_requested: bool) -> None:
+        """Stop what this connection runs if `is_requested`, else let kernels run again.
+
+        DuckDB itself checks for signals while this thread works, but not while it waits for another thread.
+        """
+        stop_kernels(is_requested)
+        if is_requested:
+            with suppress(duckdb.Error):  # the connection may be closed by now
+                self._connection.interrupt()
