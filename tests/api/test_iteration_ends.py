@@ -259,3 +259,17 @@ def test_a_state_from_a_table_of_the_user(db: se.Database) -> None:
     db.tensor_from_table("t", "scores", ["who"], shape=(3,))
     db.iterate("state t\nnext_t[i] = t[i] * 3", steps=2, into={"t": "counted"})
     assert value(db, "counted") == [0, 9, 0]
+
+
+def test_a_state_that_is_read_in_place(db: se.Database) -> None:
+    """A table of the right columns needs no declaration; the state is kept elsewhere, and the table stays as it is."""
+    db.connection.execute("CREATE TABLE start AS SELECT 1 AS i, CAST(4 AS DOUBLE PRECISION) AS val")
+    halving = "next_{0}[i] = {0}[i] / 2"
+    for _ in range(2):
+        db.iterate(halving.format("start"), {"start": "next_start"}, steps=2, into={"start": "quarter"})
+        assert value(db, "quarter") == [0, 1]
+    declared = 'tensor s[i] from "start" index i value val\n'
+    db.iterate(declared + halving.format("s"), {"s": "next_s"}, steps=1, into={"s": "half"})
+    assert value(db, "half") == [0, 2]
+    with pytest.raises(CatalogueError, match=r"the state start is read from .*start, which is no table"):
+        db.iterate(halving.format("start"), {"start": "next_start"})

@@ -1,6 +1,6 @@
 """Loops: the tables and plans of a loop, before its first step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.prepared import PreparedWrite
 from sparseeinsum.engines.temporary_names import temporary_name
-from sparseeinsum.errors import CatalogueError, ShapeError
+from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import STEP
@@ -128,10 +128,13 @@ def set_up(
         ShapeError: The next value of a state has another shape, dtype or fill.
     """
     number = next(_NUMBERS)
-    stored = _stored_state(steps, engine, [kept[name] if resumes else name for name in steps.state])
-    present = dict(zip(steps.state, stored.values(), strict=True))
-    sources = {name: replace(source, tensor=replace(source.tensor, name=name)) for name, source in present.items()}
     step = _step_number(engine, number)
+    if resumes:
+        stored = require_tensors(engine, [kept[name] for name in steps.state])
+        present = dict(zip(steps.state, stored.values(), strict=True))
+    else:
+        present = _stored_state(steps, engine, step.stored)
+    sources = {name: replace(source, tensor=replace(source.tensor, name=name)) for name, source in present.items()}
     supplied = {**sources, STEP: step.stored}
     inputs = {**sources, **stored_inputs(steps.program, engine, supplied=supplied).stored}
     check_next_values(steps, inputs)
@@ -152,14 +155,11 @@ def set_up(
     return LoopParts(engine, tables, step, records, earlier, len(earlier), rows, plan, changes)
 
 
-def _stored_state(steps: LoopProgram, engine: Engine, names: Sequence[str]) -> Mapping[str, StoredTensor]:
-    """The tensors with the state, which the catalogue must have: a table that a program reads is no tensor yet."""
-    try:
-        return require_tensors(engine, names)
-    except CatalogueError as error:
-        into = f'into={{"{names[0]}": "{names[0]}_2"}}'
-        hint = f"db.tensor_from_table makes one of a table; keep the state elsewhere then, as in {into}"
-        raise CatalogueError(f"{error}; the state of a loop is in tensors; {hint}") from None
+def _stored_state(steps: LoopProgram, engine: Engine, step: StoredTensor) -> dict[str, StoredTensor]:
+    """The tensors with the first state, by name; as all tensors, they may be tables that the program reads in place."""
+    read = stored_inputs(steps.program, engine, supplied={STEP: step}).stored
+    unread = [name for name in steps.state if name not in read]
+    return {**{name: read[name] for name in steps.state if name in read}, **require_tensors(engine, unread)}
 
 
 def _step_number(engine: Engine, number: int) -> StepNumber:
