@@ -59,7 +59,7 @@ def test_on_duckdb(folder: Path) -> None:
     built = done[3].messages
     assert {"web_links_is_as_planned", "web_share", "web_rank", "rank_in_python", "linking"} <= built.keys()
     with duckdb.connect(str(folder / "web.duckdb")) as connection:
-        for table in ("web_rank", "rank_in_python"):
+        for table in ("web_rank", "rank_in_python", "settled"):
             values = connection.execute(f"SELECT val FROM {table} ORDER BY j").fetchnumpy()["val"]
             np.testing.assert_allclose(values, ranks(), rtol=1e-12)
         counted = dict(connection.execute("SELECT j, val FROM linking").fetchall())
@@ -97,14 +97,17 @@ def test_on_postgresql(folder: Path, postgres_python: postgres_server.PostgresSe
     *done, refused = run_commands(folder, *first, POSTGRES_HOST=str(server.folder))
     assert all(response.success for response in done), done
     assert {"web_links_is_as_planned", "web_share", "web_rank"} <= refused.messages.keys()
-    assert "sparseeinsum install postgres --python" in refused.messages["linking"]
+    for model in ("linking", "settled"):
+        assert "sparseeinsum install postgres --python" in refused.messages[model]
     with server.connect("web") as connection:
         values = [value for (value,) in connection.execute("SELECT val FROM web_rank ORDER BY j").fetchall()]
         np.testing.assert_allclose(values, ranks(), rtol=1e-12)
         connection.execute("CREATE EXTENSION sparseeinsum_python CASCADE")
-        (built,) = run_commands(folder, [*building, "--select", "linking"], POSTGRES_HOST=str(server.folder))
+        (built,) = run_commands(folder, [*building, "--select", "linking", "settled"], POSTGRES_HOST=str(server.folder))
         assert built.success, built
         assert dict(connection.execute("SELECT j, val FROM linking").fetchall()) == linking()
+        settled = [value for (value,) in connection.execute("SELECT val FROM settled ORDER BY j").fetchall()]
+        np.testing.assert_allclose(settled, ranks(), rtol=1e-12)
 
 
 def test_models_for_another_engine(folder: Path) -> None:

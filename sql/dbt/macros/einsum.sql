@@ -28,13 +28,7 @@ FROM einsum({{ dbt.string_literal(dbt.escape_single_quotes(program)) }}
 
 {% macro postgres__einsum(program, reads, output) -%}
 {%- if execute -%}
-  {%- set installed = run_query("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'sparseeinsum_python'") -%}
-  {%- if installed.rows | length == 0 -%}
-    {%- do exceptions.raise_compiler_error(
-      "einsum() needs Python in the server: run `sparseeinsum install postgres --python` on its machine, and CREATE "
-      ~ "EXTENSION sparseeinsum_python CASCADE in the database. Or compile the program: sparseeinsum compile --dbt"
-    ) -%}
-  {%- endif -%}
+  {%- do sparseeinsum.require_python_in_server('einsum()') -%}
   {%- set schemas = run_query("SELECT unnest(current_schemas(false))").columns[0].values() | map('string') | list -%}
   {%- for relation in reads if relation.schema and relation.schema not in schemas -%}
     {%- do exceptions.raise_compiler_error(
@@ -51,5 +45,16 @@ SELECT
 FROM sparseeinsum.einsum({{ arguments | join(", ") }}) AS result(
   {{- run_query("SELECT sparseeinsum.einsum_columns(" ~ arguments | join(", ") ~ ")").rows[0][0] -}}
 )
+{%- endif -%}
+{%- endmacro %}
+
+{#- Refuses a PostgreSQL database without the functions that plan programs in the server. -#}
+{% macro require_python_in_server(function) -%}
+{%- set installed = run_query("SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'sparseeinsum_python'") -%}
+{%- if installed.rows | length == 0 -%}
+  {%- do exceptions.raise_compiler_error(
+    function ~ " needs Python in the server: run `sparseeinsum install postgres --python` on its machine, and CREATE "
+    ~ "EXTENSION sparseeinsum_python CASCADE in the database. Or compile the program: sparseeinsum compile --dbt"
+  ) -%}
 {%- endif -%}
 {%- endmacro %}
