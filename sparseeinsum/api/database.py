@@ -294,6 +294,7 @@ class Database(TensorDatabase):
         *,
         resume: bool = False,
         commit_seconds: float = 1.0,
+        deterministic: bool = False,
         progress: bool | None = None,
         parameters: Mapping[str, Number] | None = None,
         **options: Unpack[PlanningOptions],
@@ -319,6 +320,8 @@ class Database(TensorDatabase):
             resume: Whether to go on where an earlier loop over the same state ended, by its table of steps.
             commit_seconds: After so many seconds, the tensors get the state again when a step ends, so that a crash
                 loses no more; 0 for every step. They also get it when the loop ends, be it by an error.
+            deterministic: Whether steps aggregate in a fixed order, in one thread. Then loops over the same tensors
+                give equal bits on one engine.
             progress: As for `run`.
 
         Returns:
@@ -337,7 +340,9 @@ class Database(TensorDatabase):
         result: IterationResult = request.iterate(
             self._engine,
             read,
-            request.LoopRequest(state or {}, steps, until, into or {}, history, resume, commit_seconds, progress),
+            request.LoopRequest(
+                state or {}, steps, until, into or {}, history, resume, commit_seconds, deterministic, progress
+            ),
             plan_options(optimizer, **options),
         )
         return result

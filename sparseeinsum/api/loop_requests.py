@@ -33,6 +33,7 @@ class LoopRequest:
     history: Sequence[str]
     resume: bool
     commit_seconds: float
+    deterministic: bool
     progress: bool | None
 
     def __post_init__(self) -> None:
@@ -59,7 +60,9 @@ def iterate(engine: Engine, program: Program, request: LoopRequest, options: Pla
     if options.memory_limit is not None:
         raise PlanError("a loop takes the memory limit of the database; set that, and leave out memory_limit")
     with shown_progress(request.progress, engine, "step") as show:
-        loop_options = LoopOptions(request.steps, request.into, request.commit_seconds, request.resume, show)
+        loop_options = LoopOptions(
+            request.steps, request.into, request.commit_seconds, request.resume, request.deterministic, show
+        )
         outcome = run_loop(steps, engine, loop_options, replace(options, searches_all=True))
     history = _history(outcome, steps.history)
     done = len(outcome.records)

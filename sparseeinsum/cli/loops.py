@@ -31,6 +31,7 @@ def iterate(arguments: argparse.Namespace) -> None:
             arguments.history,
             resume=arguments.resume,
             commit_seconds=arguments.commit_seconds,
+            deterministic=arguments.deterministic,
             **planning_options(arguments),
         )
     if arguments.history:

@@ -164,6 +164,12 @@ class DuckDBEngine:
         """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
         return DuckDBPreparedWrite(self.connection, self._translating_errors, name, statement)
 
+    def optimize(self, enabled: bool) -> bool:
+        """Optimise statements of this connection, or run them as they are written; return whether it did before."""
+        ((before,),) = self.rows("SELECT current_setting('enable_optimizer')")
+        self.execute(f"SET enable_optimizer = {str(enabled).lower()}")
+        return bool(before)
+
     def empty_table(self, table: exp.Table) -> None:
         """Replace a table by an empty one: a scan reads rows that DELETE has removed."""
         no_rows = exp.select("*").from_(table.copy()).limit(0)

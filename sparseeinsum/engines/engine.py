@@ -160,6 +160,18 @@ class Engine(Protocol):
     def prepared_write(self, name: str, statement: str) -> PreparedWrite:
         """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
 
+    def optimize(self, enabled: bool) -> bool:
+        """Let the database optimise statements of this connection, or run them as they are written.
+
+        DuckDB keeps the plan of a prepared statement only if it is not optimised.
+
+        Args:
+            enabled: Whether to optimise from now on.
+
+        Returns:
+            Whether the database optimised before.
+        """
+
     def empty_table(self, table: exp.Table) -> None:
         """Remove all rows of a table, and the space that they and earlier rows take."""
 

@@ -50,6 +50,17 @@ def retried_context(engine: Engine, make: Callable[[], AbstractContextManager[Va
         yield with_retries(engine, lambda: stack.enter_context(make()))
 
 
+def after_late_signals(work: Callable[[], Value]) -> Value:
+    """Call `work`, which cleans up after an error; call it again if it fails.
+
+    Ctrl-C that a busy machine notices late stops a statement after the one that it was meant for.
+    """
+    try:
+        return work()
+    except EngineError:
+        return work()
+
+
 def with_retries(engine: Engine, work: Callable[[], Value]) -> Value:
     """Call `work`, which has a transaction of its own; call it again after a conflict, at most three times.
 

@@ -40,6 +40,7 @@ class Dialect:
         computes_whole: Whether a materialised CTE is computed completely, however much of it is read.
         spills_states: Whether aggregation states that are arrays keep to the memory limit of a statement.
         has_workers: Whether parts of a statement run in processes that share tables and hash tables, but not CTEs.
+        forgets_own_rows: Whether rows that a transaction both adds and removes take no space after it.
         catalogue_scripts: The assets that create the catalogue, in order.
         dictionary_schema: The schema of new dictionaries.
         distributes: Whether tables are distributed over machines, so that every operator fills a table in its place.
@@ -69,6 +70,7 @@ class Dialect:
     computes_whole: bool
     spills_states: bool
     has_workers: bool
+    forgets_own_rows: bool
     catalogue_scripts: tuple[str, ...]
     dictionary_schema: str
     distributes: bool = False
@@ -99,6 +101,7 @@ DUCKDB = Dialect(
     computes_whole=True,
     spills_states=False,
     has_workers=False,
+    forgets_own_rows=True,
     catalogue_scripts=("sql/catalogue.sql",),
     dictionary_schema="sparseeinsum",
 )
@@ -125,6 +128,7 @@ POSTGRESQL = Dialect(
     computes_whole=False,
     spills_states=True,
     has_workers=True,
+    forgets_own_rows=False,
     catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),
     dictionary_schema="sparseeinsum_dictionaries",  # where roles may create tables, but no functions with our names
 )

@@ -97,12 +97,17 @@ def add_run(subparsers: Commands) -> None:
         action="store_false",
         help="keep the plan, even if intermediates turn out larger or smaller than estimated",
     )
+    _add_deterministic(parser)
+    parser.set_defaults(command=LateFunction(_PROGRAM_COMMANDS, "run"))
+
+
+def _add_deterministic(parser: argparse.ArgumentParser) -> None:
+    """Add the option of runs and loops that give equal bits."""
     parser.add_argument(
         "--deterministic",
         action="store_true",
         help="aggregate in a fixed order, in one thread: runs on the same tables give bitwise equal results",
     )
-    parser.set_defaults(command=LateFunction(_PROGRAM_COMMANDS, "run"))
 
 
 def add_iterate(subparsers: Commands) -> None:
@@ -141,6 +146,7 @@ def add_iterate(subparsers: Commands) -> None:
         metavar="SECONDS",
         help="store the state so often during the steps, so that a crash loses no more (default 1; 0: after every one)",
     )
+    _add_deterministic(parser)
     parser.add_argument("--rows", type=int, help="number of rows of the history to show (default 10)")
     parser.set_defaults(command=LateFunction("sparseeinsum.cli.loops", "iterate"))
 

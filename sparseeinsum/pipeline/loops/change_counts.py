@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.lowering import lower_text
+from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.state_tables import StateTables
 from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
 from sparseeinsum.plans.options import PlanOptions
@@ -23,7 +24,7 @@ class ChangeCounts:
     state: tuple[str, ...]
 
     @classmethod
-    def of(cls, engine: Engine, tables: tuple[StateTables, ...]) -> "ChangeCounts":
+    def of(cls, engine: Engine, prepared: PreparedStatements, tables: tuple[StateTables, ...]) -> "ChangeCounts":
         """Plan the program, in the open transaction."""
         statements = []
         inputs: dict[str, TurningInput] = {}
@@ -35,7 +36,7 @@ class ChangeCounts:
             inputs[f"before_{number}"] = TurningInput(state.stored)
             inputs[f"after_{number}"] = TurningInput((state.stored[1], state.stored[0]))
         options = PlanOptions(nonfinite="allow", searches_all=True)
-        plan = StepPlan(engine, lower_text("\n".join(statements)), options, inputs, {})
+        plan = StepPlan(engine, prepared, lower_text("\n".join(statements)), options, inputs, {})
         plan.plan_anew(0)
         return cls(plan, tuple(state.name for state in tables))
 
@@ -54,5 +55,5 @@ class ChangeCounts:
         return sum(int(count.real) for count in counts.values())
 
     def drop(self) -> None:
-        """Remove prepared statements from the connection."""
+        """Drop the tables of intermediates."""
         self.plan.drop()

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.memory_limit import deterministic_order
 from sparseeinsum.engines.prepared import TransactionMark
-from sparseeinsum.engines.retries import in_own_snapshot, in_snapshot
+from sparseeinsum.engines.retries import after_late_signals, in_own_snapshot, in_snapshot
 from sparseeinsum.errors import EngineError, PlanError, StepError
 from sparseeinsum.language.syntax import STEP
 from sparseeinsum.operators.dtypes import Number
@@ -30,6 +31,7 @@ class LoopOptions:
         into: The tensors that keep the state, by the names of the state; by default those of the state.
         commit_seconds: After how many seconds the tensors get the state again when a step ends.
         resumes: Whether the loop goes on where an earlier one ended.
+        deterministic: Whether steps aggregate in a fixed order, so that two loops give equal bits.
         progress: Called after steps.
     """
 
@@ -37,6 +39,7 @@ class LoopOptions:
     into: Mapping[str, str]
     commit_seconds: float
     resumes: bool
+    deterministic: bool
     progress: Progress
 
 
@@ -81,15 +84,20 @@ def run_loop(steps: LoopProgram, engine: Engine, options: LoopOptions, plan_opti
     kept = {name: options.into.get(name, name) for name in steps.state}
     with ExitStack() as stack:
         _claim(kept, engine, stack)
+        settings_last = not engine.dialect.has_workers  # those of a server end with every transaction
+        stack.enter_context(deterministic_order(engine, options.deterministic and settings_last))
         parts = in_snapshot(engine, lambda: set_up(steps, engine, kept, options.steps, options.resumes, plan_options))
-        stack.callback(parts.close)
+        stack.callback(after_late_signals, parts.close)
         loop = _Loop(steps, engine, options, parts)
         try:
             reason = loop.run()
         except BaseException:
             with suppress(EngineError):  # of a connection that is lost; the first error says more
-                loop.keep()
+                after_late_signals(loop.keep)
             raise
+        finally:
+            with suppress(EngineError):
+                after_late_signals(loop.let_optimize)
         loop.keep()
         table = parts.records.table.sql(engine.dialect_name)
         return LoopOutcome(loop.records, parts.first, reason, kept, table, time.perf_counter() - start)
@@ -127,6 +135,7 @@ class _Loop:
     _rows: dict[str, int] = field(init=False)  # of the state, by name
     _mark: TransactionMark | None = None  # of the last step
     _shown: float = 0.0
+    _optimized_before: bool | None = None  # None while the database optimises as it did before the loop
     _kept_at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -155,10 +164,18 @@ class _Loop:
 
     def _step(self, step: int) -> tuple[dict[str, int], TransactionMark]:
         """Run a step in the open transaction; return the numbers of rows of the state, and the transaction's mark."""
+        self.parts.prepared.begin()
+        if self.options.deterministic and self.engine.dialect.has_workers:
+            with deterministic_order(self.engine):
+                return self._step_in_order(step)
+        return self._step_in_order(step)
+
+    def _step_in_order(self, step: int) -> tuple[dict[str, int], TransactionMark]:
         parts, turn = self.parts, (step - self.parts.first) % 2
         mark = self.engine.transaction_mark()
         may_differ = not (mark.follows(self._mark) and parts.plan.reads_own_tables)
         parts.plan.make_exact(turn, {**self._rows, STEP: 1}, may_differ)
+        self._keep_plans(parts.plan.is_small)
         inserted, numbers = parts.plan.statements(turn).run()
         rows = {name: inserted[following] for name, following in self.steps.state.items()}
         if parts.changes is not None:
@@ -173,9 +190,30 @@ class _Loop:
             self._keep()
         return rows, mark
 
+    def _keep_plans(self, is_small: bool) -> None:
+        """Let the database keep the plans of small statements, whose optimisation takes longer than it saves."""
+        if is_small == (self._optimized_before is not None):
+            return
+        if is_small:
+            self._optimized_before = self.engine.optimize(False)
+        else:
+            self.let_optimize()
+        self.parts.prepared.outdate()
+
+    def let_optimize(self) -> None:
+        """Let the database optimise statements as before the loop."""
+        if self._optimized_before is not None:
+            self.engine.optimize(self._optimized_before)
+            self._optimized_before = None
+
     def keep(self) -> None:
         """Let the tensors have the state of the last whole step, if they have not yet."""
-        in_own_snapshot(self.engine, self._keep)
+
+        def keep() -> None:
+            self.parts.prepared.begin()
+            self._keep()
+
+        in_own_snapshot(self.engine, keep)
 
     def _keep(self) -> None:
         first, done, kept = self.parts.first, self.parts.step.get(), self.parts.records.count()

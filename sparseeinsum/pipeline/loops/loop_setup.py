@@ -7,7 +7,6 @@ from itertools import count
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.prepared import PreparedWrite
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.binding import bind
@@ -19,7 +18,7 @@ from sparseeinsum.operators.ranges import Range
 from sparseeinsum.pipeline.loops.change_counts import ChangeCounts
 from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
-from sparseeinsum.pipeline.loops.refilled_tables import prepared_name
+from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.state_tables import StateTables, create_state_tables
 from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
@@ -37,10 +36,10 @@ _NUMBERS = count(1)  # of the loops of this process
 class StepNumber:
     """A temporary table with the number of steps done, which programs read as `step`."""
 
-    def __init__(self, engine: Engine, stored: StoredTensor) -> None:
+    def __init__(self, engine: Engine, prepared: PreparedStatements, stored: StoredTensor) -> None:
         self.stored = stored
         self._engine = engine
-        self._increment: PreparedWrite | None = None
+        self._prepared = prepared
 
     def set(self, done: int) -> None:
         """Store the number of steps done; the next step reads it."""
@@ -48,20 +47,12 @@ class StepNumber:
 
     def increase(self) -> None:
         """Add one to the number."""
-        if self._increment is None:
-            statement = f"UPDATE {self.stored.relation} SET {VALUE_COLUMN} = {VALUE_COLUMN} + 1"
-            self._increment = self._engine.prepared_write(prepared_name(), statement)
-        self._increment.run()
+        self._prepared.write(f"UPDATE {self.stored.relation} SET {VALUE_COLUMN} = {VALUE_COLUMN} + 1")
 
     def get(self) -> int:
         """Return the stored number of steps done."""
         ((done,),) = self._engine.rows(f"SELECT {VALUE_COLUMN} FROM {self.stored.relation}")
         return int(str(done))
-
-    def forget(self) -> None:
-        """Remove what is prepared for the table from the connection."""
-        if self._increment is not None:
-            self._increment.drop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +61,7 @@ class LoopParts:
 
     Attributes:
         engine: The database.
+        prepared: The statements of the loop.
         tables: The tables of the state.
         step: The number of steps done.
         records: The table of the steps.
@@ -81,6 +73,7 @@ class LoopParts:
     """
 
     engine: Engine
+    prepared: PreparedStatements
     tables: tuple[StateTables, ...]
     step: StepNumber
     records: StepRecords
@@ -95,9 +88,7 @@ class LoopParts:
         self.plan.drop()
         if self.changes is not None:
             self.changes.drop()
-        self.step.forget()
-        for tables in self.tables:
-            tables.forget()
+        self.prepared.drop()
         relations = [self.step.stored.relation]
         relations += [stored.relation for tables in self.tables for stored in tables.stored]
         for relation in relations:
@@ -128,7 +119,9 @@ def set_up(
         ShapeError: The next value of a state has another shape, dtype or fill.
     """
     number = next(_NUMBERS)
-    step = _step_number(engine, number)
+    prepared = PreparedStatements(engine)
+    prepared.outdate()  # the tables of the state are created in this transaction
+    step = _step_number(engine, prepared, number)
     if resumes:
         stored = require_tensors(engine, [kept[name] for name in steps.state])
         present = dict(zip(steps.state, stored.values(), strict=True))
@@ -142,7 +135,7 @@ def set_up(
     records = records_of(engine, next(iter(kept.values())), dtypes)
     earlier = records.read() if resumes else []
     tables = tuple(
-        _state_tables(engine, name, source, kept[name], f"loop_{number}_state_{position}")
+        _state_tables(engine, prepared, name, source, kept[name], f"loop_{number}_state_{position}")
         for position, (name, source) in enumerate(present.items())
     )
     if not resumes:
@@ -150,9 +143,9 @@ def set_up(
     step.set(len(earlier))
     rows = {state.name: _count(engine, state.stored[0]) for state in tables}
     laid_out = steps.with_layouts({name: source.decomposition for name, source in sources.items()})
-    plan = _plan(laid_out, engine, step, tables, rows, most_steps, options)
-    changes = ChangeCounts.of(engine, tables) if steps.counts_changes else None
-    return LoopParts(engine, tables, step, records, earlier, len(earlier), rows, plan, changes)
+    plan = _plan(laid_out, engine, prepared, step, tables, rows, most_steps, options)
+    changes = ChangeCounts.of(engine, prepared, tables) if steps.counts_changes else None
+    return LoopParts(engine, prepared, tables, step, records, earlier, len(earlier), rows, plan, changes)
 
 
 def _stored_state(steps: LoopProgram, engine: Engine, step: StoredTensor) -> dict[str, StoredTensor]:
@@ -162,17 +155,20 @@ def _stored_state(steps: LoopProgram, engine: Engine, step: StoredTensor) -> dic
     return {**{name: read[name] for name in steps.state if name in read}, **require_tensors(engine, unread)}
 
 
-def _step_number(engine: Engine, number: int) -> StepNumber:
+def _step_number(engine: Engine, prepared: PreparedStatements, number: int) -> StepNumber:
     table = exp.table_(temporary_name(f"loop_{number}_step"), db=engine.dialect.temporary_schema)
     zero = exp.alias_(exp.cast(exp.Literal.number(0), "bigint"), VALUE_COLUMN)
     engine.create_temporary(table, exp.select(zero))
     stored = stored_tensor(Tensor(STEP, (), "int64", 0), fully_promoted(0), table.sql(engine.dialect_name))
-    return StepNumber(engine, replace(stored, is_owned=False))
+    return StepNumber(engine, prepared, replace(stored, is_owned=False))
 
 
-def _state_tables(engine: Engine, name: str, source: StoredTensor, kept: str, base: str) -> StateTables:
+def _state_tables(
+    engine: Engine, prepared: PreparedStatements, name: str, source: StoredTensor, kept: str, base: str
+) -> StateTables:
     keeping = kept_tensor(engine, source, kept)
-    return create_state_tables(engine, name, source, keeping, [temporary_name(f"{base}_{turn}") for turn in "ab"])
+    names = [temporary_name(f"{base}_{turn}") for turn in "ab"]
+    return create_state_tables(engine, prepared, name, source, keeping, names)
 
 
 def _count(engine: Engine, stored: StoredTensor) -> int:
@@ -189,6 +185,7 @@ def _dtypes(steps: LoopProgram, inputs: Mapping[str, StoredTensor]) -> dict[str,
 def _plan(
     steps: LoopProgram,
     engine: Engine,
+    prepared: PreparedStatements,
     step: StepNumber,
     tables: tuple[StateTables, ...],
     rows: Mapping[str, int],
@@ -207,7 +204,7 @@ def _plan(
         )
         for state in tables
     }
-    plan = StepPlan(engine, steps.program, options, inputs, inserted)
+    plan = StepPlan(engine, prepared, steps.program, options, inputs, inserted)
     plan.plan_anew(0)
     complete = frozenset(
         steps.state[state.name]
@@ -215,7 +212,7 @@ def _plan(
         if _has_another_fill(plan, state, steps.state[state.name], is_dense[state.name])
     )
     if complete:
-        plan = StepPlan(engine, steps.program, replace(options, complete=complete), inputs, inserted)
+        plan = StepPlan(engine, prepared, steps.program, replace(options, complete=complete), inputs, inserted)
         plan.plan_anew(0)
     return plan
 

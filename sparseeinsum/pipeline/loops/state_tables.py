@@ -7,10 +7,13 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
-from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Number
+from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.storage.tensor_tables import rows_as_stored, stored_tensor
+
+_MOST_REMOVED = 32e6  # bytes of removed rows, of which a scan still reads the keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +57,20 @@ class StateTables:
         columns = self.columns
         engine.execute(insert_into(self.kept.table, f"({columns}) SELECT {columns} FROM {source}", engine.dialect))
 
-    def forget(self) -> None:
-        """Remove what is prepared for the tables from the connection."""
-        for table in (*self.in_turn, self.kept):
-            table.forget()
-
 
 def create_state_tables(
-    engine: Engine, name: str, source: StoredTensor, kept: StoredTensor, names: Sequence[str]
+    engine: Engine,
+    statements: PreparedStatements,
+    name: str,
+    source: StoredTensor,
+    kept: StoredTensor,
+    names: Sequence[str],
 ) -> StateTables:
     """Create the tables in turn of a state; the first one has its rows.
 
     Args:
         engine: The database.
+        statements: The statements of the loop.
         name: The name of the state.
         source: Holds the present rows.
         kept: The tensor that keeps the state.
@@ -81,8 +85,16 @@ def create_state_tables(
     first, second = (
         replace(stored_tensor(tensor, source.decomposition, table.sql(dialect)), is_owned=False) for table in tables
     )
-    in_turn = RefilledTable(engine, tables[0], True), RefilledTable(engine, tables[1], True)
-    home = RefilledTable(engine, table_by_name(kept, dialect), not engine.dialect.has_workers)
+    most = _most_removed(first, engine)
+    in_turn = RefilledTable(engine, statements, tables[0], most), RefilledTable(engine, statements, tables[1], most)
+    kept_table = table_by_name(kept, dialect)
+    home = RefilledTable(engine, statements, kept_table, None if engine.dialect.has_workers else most)
     columns = [exp.to_identifier(column, quoted=True) for column in (*first.keys, VALUE_COLUMN)]
     listed = ", ".join(column.sql(dialect) for column in columns)
     return StateTables(name, in_turn, (first, second), home, listed)
+
+
+def _most_removed(stored: StoredTensor, engine: Engine) -> int:
+    """The number of removed rows of a state after which its table is made anew."""
+    array = stored.decomposition.array_size(stored.tensor.shape) * ITEM_BYTES[stored.tensor.dtype]
+    return int(_MOST_REMOVED / (engine.dialect.entry_bytes + array))

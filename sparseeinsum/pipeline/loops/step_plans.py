@@ -10,6 +10,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import ANY_VALUE, finite_range
+from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.step_statements import InsertedOutput, StageTables, StepStatements
 from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
 from sparseeinsum.plans.options import PlanOptions
@@ -59,6 +60,7 @@ class StepPlan:
     def __init__(
         self,
         engine: Engine,
+        prepared: PreparedStatements,
         program: Program,
         options: PlanOptions,
         inputs: Mapping[str, TurningInput],
@@ -68,20 +70,22 @@ class StepPlan:
 
         Args:
             engine: The database.
+            prepared: The statements of the loop.
             program: What a step computes.
             options: The options of the plan.
             inputs: The inputs that are in tables in turn.
             inserted: The outputs that go into tables.
         """
         self._engine = engine
+        self._prepared = prepared
         self._inputs = {name: turning for name, turning in inputs.items() if name in program.inputs}
         self._inserted = inserted
         self._planned = SuppliedPlan(program, engine, options, {})
         self._unmeasured: frozenset[str] = frozenset()  # inputs for all of whose later values the plan is exact
-        self._prepared: ProgramPlan | None = None
+        self._rendered: ProgramPlan | None = None
         self._turn = 0  # whose tables the plan itself reads
         self._statements: dict[int, StepStatements] = {}
-        self._stages = StageTables(engine)
+        self._stages = StageTables(engine, prepared)
 
     @property
     def plan(self) -> ProgramPlan:
@@ -150,19 +154,26 @@ class StepPlan:
         return self._planned.is_exact_for(name, facts)
 
     @property
+    def is_small(self) -> bool:
+        """Whether one thread scans any input and any result, so that an optimiser has little to gain."""
+        inputs = (measured.measurement.tuples for measured in self.plan.inputs.values())
+        results = (self.plan.statistics[step.einsum.output.tensor].entries for step in self.plan.decomposed.steps)
+        return max((*inputs, *results), default=0) <= self._engine.dialect.rows_per_thread
+
+    @property
     def reads_own_tables(self) -> bool:
         """As in `SuppliedPlan`."""
         return self._planned.reads_own_tables
 
     def statements(self, turn: int) -> StepStatements:
         """The statements that read the tables of a turn, and fill the others."""
-        if self.plan is not self._prepared:
+        if self.plan is not self._rendered:
             self.drop()
-            self._prepared = self.plan
+            self._rendered = self.plan
         if turn not in self._statements:
             swapped = {} if turn == self._turn else self._swapped()
             self._statements[turn] = StepStatements(
-                self._engine, self.plan, 1 - turn, swapped, self._inserted, self._stages
+                self._engine, self._prepared, self.plan, 1 - turn, swapped, self._inserted, self._stages
             )
         return self._statements[turn]
 
@@ -172,8 +183,6 @@ class StepPlan:
         return {read.name: other for pair in tables for read, other in (pair, reversed(pair))}
 
     def drop(self) -> None:
-        """Remove prepared statements and tables of intermediates from the connection."""
-        for statements in self._statements.values():
-            statements.drop()
+        """Drop the tables of intermediates."""
         self._statements = {}
         self._stages.drop()

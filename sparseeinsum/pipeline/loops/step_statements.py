@@ -7,15 +7,17 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.prepared import PreparedQuery, PreparedWrite
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into, prepared_name
+from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
+from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.results import result_of
 from sparseeinsum.statistics.numbers import number
+
+_MOST_REMOVED = 50_000  # rows of an intermediate; to make its table anew takes a millisecond
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +46,32 @@ class InsertedOutput:
 class StageTables:
     """The tables of the intermediates of a plan, which stay from step to step, so that statements stay prepared."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, statements: PreparedStatements) -> None:
         self._engine = engine
+        self._statements = statements
         self._tables: dict[str, RefilledTable] = {}
+        self._created: list[exp.Table] = []  # those of failed steps, too
         self._rows: dict[str, int] = {}
-        self._inserts: dict[str, PreparedWrite] = {}
 
-    def fill(self, statement: SqlStatement, turn: int) -> None:
-        """Put the rows of an intermediate into its table, which is created if need be; `turn` is that of the step."""
+    def fill(self, statement: SqlStatement, insert: str) -> None:
+        """Put the rows of an intermediate into its table, by `insert`, or by creating the table if need be."""
         stage = statement.stage
         assert stage is not None
-        if stage.name not in self._tables:
-            self._engine.execute(exp.Drop(tables=[stage.copy()], kind="TABLE", exists=True))  # after a failed step
-            self._rows[stage.name] = self._engine.stage(statement)
-            if self._may_stay(statement):
-                self._tables[stage.name] = RefilledTable(self._engine, stage, may_be_replaced=True)
+        if stage.name in self._tables:
+            self._rows[stage.name] = self._statements.write(insert)
             return
-        key = f"{stage.name} {turn}"
-        if key not in self._inserts:
-            dialect = self._engine.dialect
-            text = write_sql(statement.query, dialect)
-            self._inserts[key] = self._engine.prepared_write(prepared_name(), insert_into(stage, text, dialect))
-        self._rows[stage.name] = self._inserts[key].run()
+        self._engine.execute(exp.Drop(tables=[stage.copy()], kind="TABLE", exists=True))  # after a failed step
+        self._rows[stage.name] = self._engine.stage(statement)
+        self._statements.outdate()
+        if self._may_stay(statement):
+            most_removed = None if self._engine.dialect.forgets_own_rows else _MOST_REMOVED
+            self._tables[stage.name] = RefilledTable(self._engine, self._statements, stage, most_removed)
+            self._created.append(stage)
 
     def _may_stay(self, statement: SqlStatement) -> bool:
         """Whether a table can be filled again by one INSERT, and no worker reads it."""
         assert statement.stage is not None
         return not statement.passes and statement.stage.db == self._engine.dialect.temporary_schema
-
-    def stays(self, statement: SqlStatement) -> bool:
-        """Whether the table of an intermediate stays from step to step."""
-        return statement.stage is not None and statement.stage.name in self._tables
 
     def empty(self, statement: SqlStatement) -> None:
         """Remove the rows of an intermediate, or its table."""
@@ -87,16 +84,15 @@ class StageTables:
 
     def forget(self) -> None:
         """Create tables again: a step that failed may have undone them."""
-        for insert in self._inserts.values():
-            insert.drop()
-        self._tables, self._inserts = {}, {}
+        self._statements.outdate()
+        self._tables = {}
 
     def drop(self) -> None:
         """Drop the tables."""
-        tables = [table.table.copy() for table in self._tables.values()]
         self.forget()
-        for table in tables:
-            self._engine.execute(exp.Drop(tables=[table], kind="TABLE", exists=True))
+        for table in self._created:
+            self._engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE", exists=True))
+        self._created = []
 
 
 class StepStatements:
@@ -105,6 +101,7 @@ class StepStatements:
     def __init__(
         self,
         engine: Engine,
+        prepared: PreparedStatements,
         plan: ProgramPlan,
         turn: int,
         swapped: Mapping[str, exp.Table],
@@ -115,26 +112,32 @@ class StepStatements:
 
         Args:
             engine: The database.
+            prepared: The statements of the loop.
             plan: The plan, which reads the tables of one turn.
             turn: The tables that are filled.
             swapped: For the names of tables that the plan reads, those to read in place of them.
             inserted: The outputs that go into tables; all others are numbers.
             stages: The tables of intermediates.
         """
-        self._engine = engine
+        self._dialect = engine.dialect
+        self._prepared = prepared
         self._plan = plan
-        self._turn = turn
         self._stages = stages
         self._statements = [_reading(statement, swapped) for statement in plan.statements.for_run]
         self._staged = [statement for statement in self._statements if statement.stage is not None]
-        self._inserts: dict[str, PreparedWrite] = {}
-        self._queries: dict[str, PreparedQuery] = {}
-        self._tables = {name: output.tables[turn] for name, output in inserted.items()}
-        self._texts = {
-            statement.name: write_sql(inserted[statement.name].rows_of(statement.query), engine.dialect)
-            for statement in self._statements
-            if statement.stage is None and statement.name in inserted
-        }
+        tables = {name: output.tables[turn] for name, output in inserted.items()}
+        self._inserts = [self._insert(statement, inserted, tables) for statement in self._statements]
+
+    def _insert(
+        self, statement: SqlStatement, inserted: Mapping[str, InsertedOutput], tables: Mapping[str, exp.Table]
+    ) -> str:
+        """The INSERT of the rows of a statement; empty if it returns a number."""
+        query, table = statement.query, statement.stage
+        if table is None:
+            if statement.name not in inserted:
+                return ""
+            query, table = inserted[statement.name].rows_of(query), tables[statement.name]
+        return insert_into(table, write_sql(query, self._dialect), self._dialect)
 
     def run(self) -> tuple[dict[str, int], dict[str, Number]]:
         """Run all statements; return the numbers of rows in tables, and the numbers, by output."""
@@ -147,39 +150,18 @@ class StepStatements:
     def _run(self) -> tuple[dict[str, int], dict[str, Number]]:
         rows: dict[str, int] = {}
         numbers: dict[str, Number] = {}
-        for statement in self._statements:
+        for statement, insert in zip(self._statements, self._inserts, strict=True):
             name = statement.name
             if statement.stage is not None:
-                self._stages.fill(statement, self._turn)
-            elif name in self._tables:
-                rows[name] = self._insert(name).run()
+                self._stages.fill(statement, insert)
+            elif insert:
+                rows[name] = self._prepared.write(insert)
             else:
                 schema = delivered_relation(self._plan.decomposed, name).schema
-                numbers[name] = result_of(schema, self._query(statement).arrow()).to_numpy().item()
-        if not all(map(self._stages.stays, self._staged)):
-            self.drop()  # statements cannot stay prepared without the tables that they read
+                numbers[name] = result_of(schema, self._prepared.read(statement.text)).to_numpy().item()
         for statement in self._staged:
             self._stages.empty(statement)
         return rows, numbers
-
-    def _insert(self, name: str) -> PreparedWrite:
-        if name not in self._inserts:
-            insert = insert_into(self._tables[name], self._texts[name], self._engine.dialect)
-            self._inserts[name] = self._engine.prepared_write(prepared_name(), insert)
-        return self._inserts[name]
-
-    def _query(self, statement: SqlStatement) -> PreparedQuery:
-        if statement.name not in self._queries:
-            self._queries[statement.name] = self._engine.prepared_query(prepared_name(), statement.text)
-        return self._queries[statement.name]
-
-    def drop(self) -> None:
-        """Remove the prepared statements from the connection."""
-        for insert in self._inserts.values():
-            insert.drop()
-        for query in self._queries.values():
-            query.drop()
-        self._inserts, self._queries = {}, {}
 
 
 def _reading(statement: SqlStatement, tables: Mapping[str, exp.Table]) -> SqlStatement:
