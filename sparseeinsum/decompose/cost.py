@@ -2,7 +2,7 @@
 
 The formulas of SparseEinSum, section 7.2, count the work of a distributed engine, which moves the operands of every
 pair of tuples. An engine in one process passes operands by pointer, but writes results: measured on GCN and attention,
-the paper's count ranks plans far worse there (bench/regret.py). Hence there is an *accounting* for each.
+the paper's count ranks plans far worse there (bench/regret.py). So an *accounting* counts the work of a kind of engine.
 """
 
 import math
@@ -194,27 +194,6 @@ class Accounting(Protocol):
 
     def repartition(self, sizes: RepartitionSizes) -> Work:
         """Work to change a decomposition."""
-
-
-class DistributedAccounting:
-    """The paper's count: both operands of every pair are moved, and every result that is aggregated.
-
-    Source: SparseEinSum, section 7.2.
-    """
-
-    def join(self, sizes: ContractionSizes) -> Work:
-        """C_join = T_join ((sizeof U + sizeof V) C_xfer + C_kernel + C_fixed)."""
-        return Work(sizes.joined, sizes.joined * sizes.operand_bytes) + sizes.kernel()
-
-    def aggregation(self, sizes: ContractionSizes) -> Work:
-        """C_agg = (T_join - T_agg) (sizeof W C_xfer + C_add + C_fixed)."""
-        merged = sizes.joined - sizes.aggregated
-        return Work(merged, merged * sizes.result_bytes, merged * sizes.result_size)
-
-    def repartition(self, sizes: RepartitionSizes) -> Work:
-        """C_repart = (2 T(P_in u P) - T(P_in) - T(P)) (sizeof tuple C_xfer + C_fixed)."""
-        tuples = 2 * sizes.between - sizes.before - sizes.after
-        return Work(tuples, tuples * sizes.between_bytes)
 
 
 class EmbeddedAccounting:

@@ -7,6 +7,7 @@ from sparseeinsum.errors import CatalogueError, DataError
 from sparseeinsum.language.syntax import RULE_OF_NAMES, is_name
 from sparseeinsum.models.tensor_names import tensor_names
 from sparseeinsum.models.weight_files import Weights, as_storable, read_weights
+from sparseeinsum.spelling import did_you_mean
 
 
 def named_weights(
@@ -30,7 +31,8 @@ def tensors_to_save(names: Mapping[str, str] | Iterable[str] | None, stored: Seq
     )
     for tensor in tensors.values():
         if tensor not in stored:
-            raise CatalogueError(f"there is no tensor {tensor} to save; the database has {', '.join(stored) or 'none'}")
+            known = did_you_mean(tensor, stored, "the database has", none="the database has none")
+            raise CatalogueError(f"there is no tensor {tensor} to save; {known}")
     return tensors
 
 
@@ -38,7 +40,7 @@ def _chosen(title: str, weights: Weights, names: Mapping[str, str]) -> dict[str,
     """The names of tensors that a caller gives to some weights, after a check."""
     for name, tensor in names.items():
         if name not in weights:
-            raise DataError(f"{title} has no {name}; it has {', '.join(weights)}")
+            raise DataError(f"{title} has no {name}; {did_you_mean(name, weights, 'it has')}")
         if not is_name(tensor):
             raise DataError(f"{tensor!r} cannot name a tensor; {RULE_OF_NAMES}")
     if len({tensor.lower() for tensor in names.values()}) < len(names):

@@ -1,7 +1,7 @@
 """Plans: cuts a program among workers without its data."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -25,6 +25,7 @@ from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
 from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations
+from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 from sparseeinsum.tracebacks import one_frame
 
@@ -143,7 +144,7 @@ def _tensors(program: Program, shapes: Mapping[str, Sequence[int]]) -> dict[str,
     declared = {declaration.tensor.name: declaration.tensor for declaration in program.declared}
     unknown = sorted(shapes.keys() - set(program.inputs))
     if unknown:
-        raise ShapeError(f"the program reads no tensor {unknown[0]}; it reads {', '.join(program.inputs) or 'none'}")
+        raise _unknown_tensor(unknown[0], program.inputs)
     labels = {
         operand.tensor: operand.labels for einsum in reversed(program.einsums) for operand in reversed(einsum.operands)
     }
@@ -170,7 +171,7 @@ def _axes(shape: Sequence[int], labels: Sequence[str]) -> tuple[Axis, ...]:
 def _checked(entries: Mapping[str, int], tensors: Mapping[str, Tensor]) -> Mapping[str, int]:
     for name, count in entries.items():
         if name not in tensors:
-            raise ShapeError(f"the program reads no tensor {name}; it reads {', '.join(tensors) or 'none'}")
+            raise _unknown_tensor(name, tensors)
         if not 0 <= count <= tensors[name].size:
             raise ShapeError(f"{name} cannot have {count:,} entries; it has {tensors[name].size:,} places")
     return entries
@@ -180,3 +181,8 @@ def _statistics(tensor: Tensor, entries: int | None) -> Statistics:
     if entries is None or entries == math.prod(tensor.shape):
         return dense_statistics(tensor.shape)
     return Statistics(float(entries), tuple(float(min(bound, entries)) for bound in tensor.shape), tensor.shape)
+
+
+def _unknown_tensor(name: str, inputs: Iterable[str]) -> ShapeError:
+    """The error for a tensor that the program does not read; `inputs` are those that it reads."""
+    return ShapeError(f"the program reads no tensor {name}; {did_you_mean(name, inputs, 'it reads', 'it reads none')}")

@@ -123,6 +123,7 @@ def test_a_program_reads_weights(db: se.Database, tmp_path: Path) -> None:
         ({"epoch": 3}, None, "epoch is no array, but int"),
         ({"w": np.array(["text"])}, None, "tensor w"),
         ({"w": np.ones(1)}, {"v": "V"}, "the dict has no v; it has w"),
+        ({f"w{number}": np.ones(1) for number in range(100)}, {"x": "X"}, "no x; it has w0, .*, w39 and 60 more"),
         ({"w": np.ones(1)}, {"w": "a.b"}, "'a.b' cannot name a tensor"),
         ({"w": np.ones(1), "v": np.ones(1)}, {"w": "A", "v": "a"}, "two weights get the same tensor"),
     ],

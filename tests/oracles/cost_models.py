@@ -5,7 +5,14 @@ from collections.abc import Mapping
 from evaluated_programs import evaluated
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.cost import Accounting, CostConstants, DistributedAccounting, EmbeddedAccounting
+from sparseeinsum.decompose.cost import (
+    Accounting,
+    ContractionSizes,
+    CostConstants,
+    EmbeddedAccounting,
+    RepartitionSizes,
+    Work,
+)
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.statistics.estimate import Statistics, estimate
@@ -20,6 +27,29 @@ CONSTANTS = CostConstants(
     hashing_seconds_per_tuple=13,
     fixed_seconds_per_operator=17,
 )
+
+
+class DistributedAccounting:
+    """The paper's count: both operands of every pair are moved, and every result that is aggregated.
+
+    Source: SparseEinSum, section 7.2.
+    """
+
+    def join(self, sizes: ContractionSizes) -> Work:
+        """C_join = T_join ((sizeof U + sizeof V) C_xfer + C_kernel + C_fixed)."""
+        return Work(sizes.joined, sizes.joined * sizes.operand_bytes) + sizes.kernel()
+
+    def aggregation(self, sizes: ContractionSizes) -> Work:
+        """C_agg = (T_join - T_agg) (sizeof W C_xfer + C_add + C_fixed)."""
+        merged = sizes.joined - sizes.aggregated
+        return Work(merged, merged * sizes.result_bytes, merged * sizes.result_size)
+
+    def repartition(self, sizes: RepartitionSizes) -> Work:
+        """C_repart = (2 T(P_in u P) - T(P_in) - T(P)) (sizeof tuple C_xfer + C_fixed)."""
+        tuples = 2 * sizes.between - sizes.before - sizes.after
+        return Work(tuples, tuples * sizes.between_bytes)
+
+
 DISTRIBUTED, EMBEDDED = DistributedAccounting(), EmbeddedAccounting()
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"

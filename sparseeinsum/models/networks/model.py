@@ -10,6 +10,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.models.networks.selections import Selection
 from sparseeinsum.operators.dtypes import Array
+from sparseeinsum.spelling import did_you_mean
 
 
 class TensorStore(Protocol):
@@ -95,7 +96,7 @@ class Network:
         """
         for name, data in inputs.items():
             if name not in self.inputs:
-                raise DataError(f"the network has no input {name}; it has {', '.join(self.inputs)}")
+                raise DataError(f"the network has no input {name}; {did_you_mean(name, self.inputs, 'it has')}")
             network_input = self.inputs[name]
             try:
                 database.tensor(network_input.tensor, data, shape=network_input.shape, dtype=network_input.dtype)
