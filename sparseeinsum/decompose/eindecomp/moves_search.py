@@ -2,12 +2,13 @@
 
 The bound assumes that no worker has what its calls read. So its optimum may move more than vectors with a higher bound,
 such as those that cut all labels alike. Here vectors, the numbers of the workers that run calls, and the places of
-results are chosen together: first with one numbering of calls, to find good vectors, then with all numberings of these
-vectors and of those that common rules make. Each of the two searches is exact unless its tables grow too large.
+results are chosen together. If there are many vectors, they are searched first with one numbering of calls, and then
+the best of them, and those of common rules, with all numberings. Each of the two searches is exact unless its tables
+grow too large.
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,28 +20,33 @@ from sparseeinsum.decompose.search_tasks import Candidate
 from sparseeinsum.language.eingraph import EinSum
 
 _BEAM = 64  # the most vectors of an EinSum: those of the least bounds
-_COARSE = 8  # assignments of vectors whose numberings are searched
-_PER_ASSIGNMENT = 4  # candidates to search for every assignment, as several have the same vectors
+_FEW = 25  # vectors of an EinSum that are all searched with all numberings
+_SLACK = 1.25  # how many times the fewest floats other assignments may move
+_COARSE = 4  # assignments of vectors whose numberings are searched
 
 
 def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[VectorAssignment]:
-    """The k assignments of vectors found that move the fewest floats, best first.
+    """Up to k assignments of vectors found that move the fewest floats, or not many more; best first.
 
     Args:
         task: The possible vectors; `floats` of a result is the bound of its vectors.
         workers: The number of workers.
-        k: The number of assignments.
+        k: The most assignments.
     """
     coarse = fewest_moves(Moves.of_vectors(task.model, _beam(task), workers, is_coarse=True), _COARSE)
-    promising = [*map(_vectors, coarse), *filter(partial(_is_allowed, task), _rules(task, workers))]
-    union = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
-    candidates = exact_moves(Moves.of_vectors(task.model, union, workers), _PER_ASSIGNMENT * k)
-    if candidates is None:
-        single = [{name: (tiles,) for name, tiles in vectors.items()} for vectors in promising]
-        moves = [Moves.of_vectors(task.model, vectors, workers) for vectors in single]
-        candidates = sorted(candidate for choices in moves for candidate in fewest_moves(choices, 1))
-    distinct = dict.fromkeys(tuple(_vectors(candidate).items()) for candidate in candidates)
-    assignments = [dict(vectors) for vectors in distinct][:k]
+    rules = filter(partial(_is_allowed, task), _rules(task, workers))
+    promising = _distinct([*map(_vectors, coarse), *rules])
+    combined: Mapping[str, Collection[Choice]] = task.choices
+    if max(map(len, combined.values()), default=0) > _FEW:
+        combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
+    candidates = exact_moves(Moves.of_vectors(task.model, combined, workers), 1) or []
+    if k > 1 or not candidates:
+        for vectors in promising:
+            single = {name: (tiles,) for name, tiles in vectors.items()}
+            candidates += fewest_moves(Moves.of_vectors(task.model, single, workers), 1)
+    most = min(candidate.cost for candidate in candidates) * _SLACK
+    near = sorted(candidate for candidate in candidates if candidate.cost <= most)
+    assignments = _distinct(map(_vectors, near))[:k]
     return [VectorAssignment(vectors, task.floats(vectors), is_optimal=False) for vectors in assignments]
 
 
@@ -55,6 +61,11 @@ def _beam(task: TransferTask) -> Mapping[str, Sequence[Choice]]:
         einsum.output.tensor: heapq.nsmallest(_BEAM, task.choices[einsum.output.tensor], partial(bound, einsum))
         for einsum in model.graph.einsums
     }
+
+
+def _distinct(assignments: Iterable[Vectors]) -> list[Vectors]:
+    """The assignments without repetitions, in order."""
+    return [dict(vectors) for vectors in dict.fromkeys(tuple(sorted(vectors.items())) for vectors in assignments)]
 
 
 def _vectors(candidate: Candidate) -> Vectors:

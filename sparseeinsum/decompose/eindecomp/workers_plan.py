@@ -27,7 +27,7 @@ from sparseeinsum.language.tensors import DEMOTED
 
 FLOAT_BYTES = 8
 _CANDIDATES = 4  # assignments of vectors that every round searches the best plan for
-_MOST_ROUNDS = 3
+_MOST_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
