@@ -154,14 +154,14 @@ def test_fewest_moves_by_brute_force(workers: int) -> None:
     assert count > 5
 
 
-def test_other_assignments_move_little_more() -> None:
-    shapes = {"A": (640, 64), "B": (64, 640), "C": (640, 64), "D": (64, 6400), "E": (6400, 640)}
-    for workers in (4, 16):
-        task = task_of(MATRIX_CHAIN, workers, shapes)
-        assignments = search_moves(task, workers, 4)
-        assert len({tuple(assignment.vectors.items()) for assignment in assignments}) == len(assignments) > 1
-        graphs = [partition_graph(task, assignment, workers) for assignment in assignments]
-        moved = [replay(task.model, graph).total.floats for graph in graphs]
-        assert moved == pytest.approx(sorted(moved))
-        assert moved[-1] <= 1.25 * moved[0] * (1 + 1e-9)
-        assert search_moves(task, workers)[0].vectors == assignments[0].vectors
+@pytest.mark.parametrize("workers", [4, 16])
+def test_other_assignments_move_little_more(workers: int) -> None:
+    task = task_of(MATRIX_CHAIN, workers, dict.fromkeys("ABCDE", (640, 640)))
+    assignments = search_moves(task, workers, 4)
+    assert len({tuple(assignment.vectors.items()) for assignment in assignments}) == len(assignments) > 1
+    graphs = [partition_graph(task, assignment, workers) for assignment in assignments]
+    moved = [replay(task.model, graph).total.floats for graph in graphs]
+    assert moved == pytest.approx(sorted(moved))
+    assert moved[-1] <= 1.25 * moved[0] * (1 + 1e-9)
+    (best,) = search_moves(task, workers)
+    assert replay(task.model, partition_graph(task, best, workers)).total.floats == pytest.approx(moved[0])
