@@ -20,8 +20,10 @@ from sparseeinsum.semantics.exactness import Evaluation
 _LEAST_ROWS = 256
 # Bytes of an entry while it is moved: in the order in which entries come, then in the order of rows.
 _ENTRY_BYTES = 28
-# Work to order an entry of a list, relative to a tuple of its own: neither row nor position are read and numbered.
-_LISTED_SHARE = 0.2
+# Work to order an entry of a list, relative to a tuple of its own, and tuples that take as long as to read a list; so
+# lists of a few entries take longer than these alone (measured: bench/list_layouts.py).
+_LISTED_SHARE = 0.55
+_TUPLES_PER_LIST = 3.0
 # Tuples that take as long as to read an entry out of a list, with its keys.
 _TUPLES_PER_EXPANDED_ENTRY = 0.5
 _ROW_BYTES = 8
@@ -79,8 +81,10 @@ class CompressedSizes:
 
     @property
     def ordered_tuples(self) -> float:
-        """Tuples that take as long to order."""
-        return self.entries * (_LISTED_SHARE if self.is_in_lists else 1.0)
+        """Tuples that take as long to order; there is about one list for each row that has entries."""
+        if not self.is_in_lists:
+            return self.entries
+        return self.entries * _LISTED_SHARE + min(self.rows, self.entries) * _TUPLES_PER_LIST
 
     @property
     def size_bytes(self) -> float:

@@ -115,7 +115,7 @@ def _load_columns(
             check_duplicates(engine, source)
         if not is_final:
             write_table(engine, source, layout, table)
-        stored = _with_view(engine, catalogue, stored, layout, table)
+        stored = _with_view(engine, stored, layout, table)
         if change is not None and columns.measure is not None and is_measurable(stored):
             _keep_measurement(engine, stored, change, columns.measure(stored))
         catalogue.add(stored)
@@ -140,13 +140,11 @@ def _check_lists(engine: Engine, tensor: Tensor, lists: ListLayout | None, order
         raise ShapeError(f"{notation} has its tuples ordered by their keys; leave order out")
 
 
-def _with_view(
-    engine: Engine, catalogue: Catalogue, stored: StoredTensor, layout: TableLayout, table: exp.Table
-) -> StoredTensor:
+def _with_view(engine: Engine, stored: StoredTensor, layout: TableLayout, table: exp.Table) -> StoredTensor:
     """Return a new tensor with the view of its entries, if they are in lists."""
     if layout.lists is None:
         return stored
-    return in_lists(engine, stored, layout.lists, table, list(catalogue.all()))
+    return in_lists(engine, stored, layout.lists, table)
 
 
 def _keep_measurement(engine: Engine, stored: StoredTensor, change: Change, loaded: LoadedMeasurement) -> None:
@@ -182,7 +180,7 @@ def _load_stream(
             distribution = choose_distribution(tensor, layout.decomposition, distribute, None, engine)
             layout = replace(layout, distribution=distribution)
             stored = _store_entries(engine, source, layout, table, may_have_duplicates=not stream.ascends)
-            stored = _with_view(engine, catalogue, stored, layout, table)
+            stored = _with_view(engine, stored, layout, table)
         catalogue.add(stored)
     return stored
 
@@ -230,7 +228,7 @@ def _load_rows(
         distribution = choose_distribution(rows.tensor, layout.decomposition, distribute, None, engine)
         layout = replace(layout, distribution=distribution)
         stored = _store_entries(engine, rows, layout, table, may_have_duplicates=True)
-        stored = _with_view(engine, catalogue, stored, layout, table)
+        stored = _with_view(engine, stored, layout, table)
         catalogue.add(stored)
         engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
     return stored

@@ -12,9 +12,7 @@ from sparseeinsum.statistics.list_columns import positions_of_keys
 from sparseeinsum.storage.ownership import claim_view
 
 
-def in_lists(
-    engine: Engine, stored: StoredTensor, layout: ListLayout, table: exp.Table, names: Sequence[str]
-) -> StoredTensor:
+def in_lists(engine: Engine, stored: StoredTensor, layout: ListLayout, table: exp.Table) -> StoredTensor:
     """Create the view of the entries in a table of lists, and return the tensor with both.
 
     Args:
@@ -22,12 +20,11 @@ def in_lists(
         stored: The tensor, as one whose entries are the rows of the table.
         layout: How the table has them in lists.
         table: The table.
-        names: The names of all tensors.
 
     Raises:
         CatalogueError: The view would have the name of another table or view.
     """
-    view = claim_view(engine, stored.tensor.name, names)
+    view = claim_view(engine, stored.tensor.name)
     query = _entries(stored.tensor, layout, table)
     engine.execute(exp.Create(this=view.copy(), kind="VIEW", expression=query))
     name = engine.dialect_name

@@ -1,6 +1,6 @@
 """Storage: which tables belong to tensors, and may be replaced or dropped with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from sqlglot import exp
 
@@ -124,22 +124,17 @@ def drop_view(engine: Engine, stored: StoredTensor) -> None:
         engine.execute(exp.Drop(tables=[view], kind="VIEW", exists=True))
 
 
-def claim_view(engine: Engine, name: str, names: Sequence[str]) -> exp.Table:
+def claim_view(engine: Engine, name: str) -> exp.Table:
     """Return the view of the entries of a tensor in lists, with a name that no table or view has.
 
     Args:
         engine: The engine of the view.
         name: The name of the tensor; an earlier view of its entries has been dropped.
-        names: The names of all tensors, which may become those of tables.
 
     Raises:
         CatalogueError: There is a table or view of that name.
     """
     view = f"{name}_entries"
-    if view.lower() in {other.lower() for other in names}:
-        raise CatalogueError(
-            f"the entries of {name} would be in the view {view}, which is the name of a tensor; choose another name"
-        )
     _check_free(engine, view)
     return default_table(engine, view)
 

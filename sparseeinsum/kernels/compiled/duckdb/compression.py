@@ -125,6 +125,8 @@ def _append_list(work, state, item_bytes):
     rows = array_at(arguments[2 * _ROW_LIST], arguments[2 * _ROW_LIST + 1], half_word)
     positions = array_at(arguments[2 * _POSITION_LIST], arguments[2 * _POSITION_LIST + 1], half_word)
     count, number = _integer(arguments, _ROW_COUNT), arguments[2 * _NUMBERS]
+    if size > 0 and rows.size == 0 and positions.size > 0:
+        return _append_run(work, state, (first_row, first_position, count), positions, number, item_bytes)
     for entry in range(size):
         row = first_row + (rows[entry] if rows.size > 0 else 0)
         position = first_position + (positions[entry] if positions.size > 0 else 0)
@@ -133,6 +135,42 @@ def _append_list(work, state, item_bytes):
             code = _append(state, row, position, number + item_bytes * entry, item_bytes)
         if code < 0:
             return code
+    return 0
+
+
+@njit
+def _append_run(work, state, numbers_of_row, positions, number, item_bytes):
+    """Append entries of one row, as many as a chunk has room for at a time; returns 0 or an error code.
+
+    The numbers of the row are its own, the position to add to all others, and how many rows there are.
+    """
+    row, first_position, count = numbers_of_row
+    least, greatest = word(positions[0]), word(positions[0])
+    for entry in range(positions.size):
+        least, greatest = min(least, word(positions[entry])), max(greatest, word(positions[entry]))
+    for position in (first_position + least, first_position + greatest):
+        code = _check_entry(work, state, row, position, count)
+        if code < 0:
+            return code
+    done = 0
+    while done < positions.size:
+        chunk = _chunk_with_room(state, item_bytes)
+        if chunk == 0:
+            return d.OUT_OF_MEMORY
+        head = array_at(chunk, c.CHUNK_WORDS, word)
+        used, capacity = head[c.USED], head[c.CAPACITY]
+        together = min(capacity - used, positions.size - done)
+        placed_rows = array_at(_rows_of(chunk) + 4 * used, together, half_word)
+        placed = array_at(_positions_of(chunk, capacity) + 4 * used, together, half_word)
+        for entry in range(together):
+            placed_rows[entry] = row
+            placed[entry] = positions[done + entry] + first_position
+        target = _numbers_of(chunk, capacity) + item_bytes * used
+        copy_bytes(target, number + item_bytes * done, item_bytes * together)
+        head[c.USED] = used + together
+        state[c.ENTRIES] += together
+        done += together
+    state[c.BOUND] = max(state[c.BOUND], first_position + greatest + 1)
     return 0
 
 
@@ -163,14 +201,10 @@ def _check_entry(work, state, row, position, rows):
 @njit
 def _append(state, row, position, number, item_bytes):
     """Append an entry to the last chunk, or to a new one if that is full; returns 0 or an error code."""
-    chunk = state[c.LAST]
+    chunk = _chunk_with_room(state, item_bytes)
+    if chunk == 0:
+        return d.OUT_OF_MEMORY
     head = array_at(chunk, c.CHUNK_WORDS, word)
-    if chunk == 0 or head[c.USED] == head[c.CAPACITY]:
-        size = min(max(state[c.ENTRIES], c.LEAST_CAPACITY), c.MOST_CAPACITY)
-        chunk = _add_chunk(state, size + size % 2, item_bytes)
-        if chunk == 0:
-            return d.OUT_OF_MEMORY
-        head = array_at(chunk, c.CHUNK_WORDS, word)
     at, capacity = head[c.USED], head[c.CAPACITY]
     array_at(_rows_of(chunk) + 4 * at, 1, half_word)[0] = row
     array_at(_positions_of(chunk, capacity) + 4 * at, 1, half_word)[0] = position
@@ -179,6 +213,18 @@ def _append(state, row, position, number, item_bytes):
     state[c.ENTRIES] += 1
     state[c.BOUND] = max(state[c.BOUND], position + 1)
     return 0
+
+
+@njit
+def _chunk_with_room(state, item_bytes):
+    """Return the last chunk, or a new one if that is full; 0 if there is not enough memory."""
+    chunk = state[c.LAST]
+    if chunk != 0:
+        head = array_at(chunk, c.CHUNK_WORDS, word)
+        if head[c.USED] < head[c.CAPACITY]:
+            return chunk
+    size = min(max(state[c.ENTRIES], c.LEAST_CAPACITY), c.MOST_CAPACITY)
+    return _add_chunk(state, size + size % 2, item_bytes)
 
 
 @njit
