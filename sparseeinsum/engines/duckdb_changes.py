@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
-from sparseeinsum.statistics.scan_cache import Change, ChangeToken
+from sparseeinsum.statistics.scan_cache import Change, ChangeToken, LoadedTable
 
 _LOG_PREFIX = "changes_"
 _NUMBERS = "change_numbers"
@@ -50,8 +50,8 @@ def recorded_table(table: exp.Table, columns: Iterable[Column]) -> exp.Create:
     )
 
 
-def start_recording(rows: Rows, table: exp.Table) -> Change:
-    """Record the changes of a table from now on, which was made by `recorded_table`; return the first of them."""
+def start_recording(rows: Rows, table: exp.Table) -> LoadedTable:
+    """Record the changes of a table from now on, which was made by `recorded_table`; return what it is now."""
     log = _log(rows) or _create_log(rows)
     change = _change(table, log)
     for event in _EVENTS:
@@ -61,14 +61,18 @@ def start_recording(rows: Rows, table: exp.Table) -> Change:
     rows(f"DELETE FROM {SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
     # A table without a row in the log is one whose changes somebody has deleted.
     ((database, number),) = rows(f"{change} RETURNING current_database(), number")
-    return Change(f"{database}.{SCHEMA}.{log}", int(str(number)))
+    ((definition,),) = rows(
+        f"SELECT sql FROM duckdb_tables() WHERE database_name = current_database() "
+        f"AND schema_name = {_literal(table.db)} AND table_name = {_literal(table.name)}"
+    )
+    return LoadedTable(str(definition), Change(f"{database}.{SCHEMA}.{log}", int(str(number))))
 
 
 def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
     """By schema and name of every table whose changes are recorded, a value that differs after every change.
 
-    It has what identifies the table and its triggers, its columns, and its changes. Numbers in the log are never used
-    again, even if their transaction is undone.
+    It has what identifies the table and its triggers, its definition, and its changes. Numbers in the log are never
+    used again, even if their transaction is undone.
     """
     triggers = _triggers(rows)
     logs = {match[0] for texts in triggers.values() for match in map(_IN_TRIGGER.search, texts) if match}
@@ -85,7 +89,7 @@ def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
         "WHERE database_name = current_database() AND check_constraint_count > 0"
     )
     return {
-        (str(schema), str(name)): ChangeToken((oid, definition, triggers[schema, name]), *last[f"{schema}.{name}"])
+        (str(schema), str(name)): ChangeToken((oid, triggers[schema, name]), str(definition), *last[f"{schema}.{name}"])
         for schema, name, oid, definition in tables
         if len(triggers.get((schema, name), ())) == len(_EVENTS) and f"{schema}.{name}" in last
     }
@@ -125,7 +129,11 @@ def _change(table: exp.Table, log: str) -> str:
 
 
 def _name_in_log(table: exp.Table) -> str:
-    return exp.Literal.string(f"{table.db}.{table.name}").sql("duckdb")
+    return _literal(f"{table.db}.{table.name}")
+
+
+def _literal(text: str) -> str:
+    return exp.Literal.string(text).sql("duckdb")
 
 
 def _trigger_name(event: str) -> str:

@@ -14,7 +14,7 @@ from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
-from sparseeinsum.statistics.scan_cache import Change, ScanCache
+from sparseeinsum.statistics.scan_cache import LoadedTable, ScanCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +196,11 @@ class Engine(Protocol):
 
     def load_table(
         self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None
-    ) -> Change | None:
+    ) -> LoadedTable | None:
         """Create the table of a tensor from an Arrow table, or replace it; see `replace_table`.
 
         Returns:
-            The change that this is, as in `ChangeToken.last`; None if changes are not recorded.
+            The table as it is then; None if changes are not recorded.
         """
 
     def cluster(self) -> Cluster | None:

@@ -19,7 +19,7 @@ from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, is_measurable
 from sparseeinsum.statistics.measure import Measurement, check_entries, measure
 from sparseeinsum.statistics.order import is_ascending
-from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, Change
+from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, LoadedTable
 from sparseeinsum.storage.catalogue import Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import read_relation, relation_as_tensor, relation_named
@@ -104,10 +104,10 @@ def _load_columns(
         catalogue = Catalogue(engine)
         table = claim_table(engine, catalogue, columns.tensor.name)
         stored = stored_tensor(columns.tensor, columns.stored_decomposition, table.sql(engine.dialect_name))
-        change = None
+        loaded = None
         if is_final:
             rows = columns.table if lists is None else list_rows(columns.tensor, lists, columns.table)
-            change = engine.load_table(table, rows, distribution)
+            loaded = engine.load_table(table, rows, distribution)
         source = stored
         if incoming is not None:
             source = stored_tensor(columns.tensor, columns.decomposition, incoming.sql(engine.dialect_name))
@@ -116,8 +116,8 @@ def _load_columns(
         if not is_final:
             write_table(engine, source, layout, table)
         stored = _with_view(engine, stored, layout, table)
-        if change is not None and columns.measure is not None and is_measurable(stored):
-            _keep_measurement(engine, stored, change, columns.measure(stored))
+        if loaded is not None and columns.measure is not None and is_measurable(stored):
+            _keep_measurement(engine, stored, loaded, columns.measure(stored))
         catalogue.add(stored)
     return stored
 
@@ -147,7 +147,7 @@ def _with_view(engine: Engine, stored: StoredTensor, layout: TableLayout, table:
     return in_lists(engine, stored, layout.lists, table)
 
 
-def _keep_measurement(engine: Engine, stored: StoredTensor, change: Change, loaded: LoadedMeasurement) -> None:
+def _keep_measurement(engine: Engine, stored: StoredTensor, table: LoadedTable, loaded: LoadedMeasurement) -> None:
     """Let plans use what was found in the values, until the rows change."""
 
     def measurement(version: object) -> Measurement:
@@ -156,7 +156,7 @@ def _keep_measurement(engine: Engine, stored: StoredTensor, change: Change, load
     results: dict[str, Callable[[object], object]] = {MEASUREMENT: measurement}
     if loaded.counts is not None:
         results[AXIS_COUNTS] = lambda _: loaded.counts
-    engine.scans.keep_loaded(stored, change, results)
+    engine.scans.keep_loaded(stored, table, results)
 
 
 def _load_stream(

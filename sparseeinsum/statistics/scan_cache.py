@@ -41,16 +41,31 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """A table at the time when it was loaded.
+
+    Attributes:
+        definition: Its columns and constraints, as in `ChangeToken`.
+        change: The change that the loading was.
+    """
+
+    definition: str
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeToken:
     """A value that differs after every change of a table.
 
     Attributes:
-        table: What identifies the table, its columns and what records its changes.
+        table: What identifies the table and what records its changes.
+        definition: The statement that would create the table with the columns and constraints that it has.
         changes: The number of its changes since it was made, which is one of them.
         last: The last change.
     """
 
     table: tuple[object, ...]
+    definition: str
     changes: int
     last: Change
 
@@ -61,19 +76,20 @@ class _LoadedTensor:
 
     Attributes:
         stored: The tensor.
-        change: The change that the loading was.
+        table: Its table.
         results: What scans would find, from the version of the rows, by the kind of scan.
     """
 
     stored: StoredTensor
-    change: Change
+    table: LoadedTable
     results: Mapping[str, Callable[[object], Any]]
 
     def is_as_loaded(self, tensor: RowVersion) -> bool:
-        """Whether nothing has changed the rows since they were loaded."""
+        """Whether nothing has changed the rows and the columns since they were loaded."""
         version = tensor.version
-        is_first = isinstance(version, ChangeToken) and (version.changes, version.last) == (1, self.change)
-        return is_first and tensor.stored == self.stored
+        if not isinstance(version, ChangeToken) or tensor.stored != self.stored:
+            return False
+        return version.changes == 1 and LoadedTable(version.definition, version.last) == self.table
 
 
 def stored_in(tensors: Mapping[str, RowVersion]) -> dict[str, StoredTensor]:
@@ -118,16 +134,18 @@ class ScanCache:
             del self._results[next(iter(self._results))]
         return {name: result for name, result in results.items() if result is not None}
 
-    def keep_loaded(self, stored: StoredTensor, change: Change, results: Mapping[str, Callable[[object], Any]]) -> None:
+    def keep_loaded(
+        self, stored: StoredTensor, table: LoadedTable, results: Mapping[str, Callable[[object], Any]]
+    ) -> None:
         """Keep what scans of a tensor would find, which was found in the values when they were loaded.
 
         Args:
             stored: The tensor.
-            change: The change that the loading was.
+            table: Its table.
             results: What scans would find, from the version of the rows, by the kind of scan.
         """
         self._loaded.pop(stored.relation, None)
-        self._loaded[stored.relation] = _LoadedTensor(stored, change, results)
+        self._loaded[stored.relation] = _LoadedTensor(stored, table, results)
         while len(self._loaded) > _MOST_RESULTS:
             del self._loaded[next(iter(self._loaded))]
 

@@ -133,6 +133,16 @@ def test_random_changes(tmp_path: Path, is_stored: bool) -> None:
     run()
 
 
+@pytest.mark.parametrize("keys", [[0, 1, 2], [2, 0, 1]])
+def test_columns_that_change_their_names_after_loading(keys: list[int]) -> None:
+    """Keys that were unique when they were loaded are those of another axis then, whose rows must be grouped."""
+    with se.connect() as db:
+        db.tensor("A", (np.array([keys, [1, 1, 1]]), np.array([1.0, 2.0, 3.0])), shape=(3, 3), axes=["i", "j"])
+        for before, after in (("i", "k"), ("j", "i"), ("k", "j")):
+            db.connection.execute(f"ALTER TABLE A RENAME {before} TO {after}")
+        np.testing.assert_array_equal(db.run("Y[i] = sum(A[i, j])")["Y"].to_numpy(), [0, 6, 0])
+
+
 @pytest.mark.parametrize("is_undone", [False, True])
 def test_changes_of_a_transaction_that_is_open(is_undone: bool) -> None:
     with se.connect() as db:
