@@ -231,9 +231,9 @@ class DuckDBEngine:
         """Return the mark of the open transaction."""
         return self._transactions.mark()
 
-    def mark_of_query(self) -> TransactionMark | None:
-        """Return the mark of a transaction of one query of its own; None if a transaction is open."""
-        return self._transactions.mark_of_query()
+    def number_of_query(self) -> int | None:
+        """Return the number of the transaction of one query of its own; None if a transaction is open."""
+        return self._transactions.number_of_query()
 
     def transaction_number(self) -> int:
         """Return the number of the open transaction, or of one of its own."""

@@ -14,8 +14,8 @@ from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import stop_kernels
 
 _MARK = (
-    "SELECT txid_current(), epoch_us(now()), count, current_database(), current_schema(), "
-    "current_setting('search_path') FROM duckdb_connection_count()"
+    "SELECT txid_current(), count, current_database(), current_schema(), current_setting('search_path') "
+    "FROM duckdb_connection_count()"
 )
 
 
@@ -44,21 +44,16 @@ class DuckDBTransactions:
 
     def mark(self) -> TransactionMark:
         """The mark of the open transaction: DuckDB numbers transactions as they begin, whatever they do."""
-        number, _, is_only_connection, session = self._state()
-        before = self._numbers_before
+        ((present, connections, *session),) = self._rows(_MARK)
+        number, before = int(str(present)), self._numbers_before
         is_unbroken = [*before, number] == list(range(number - len(before), number + 1))
-        return TransactionMark(number - len(before), number, is_only_connection and is_unbroken, session)
+        return TransactionMark(number - len(before), number, connections == 1 and is_unbroken, tuple(session))
 
-    def mark_of_query(self) -> TransactionMark | None:
-        """The mark of a transaction of one query; None if a transaction is open, which the query is a part of."""
+    def number_of_query(self) -> int | None:
+        """The number of a transaction of one query; None if a transaction is open, which the query is a part of."""
         now = time.time_ns() // 1000
-        number, began, is_only_connection, session = self._state()
-        return TransactionMark(number, number, is_only_connection, session) if began >= now else None
-
-    def _state(self) -> tuple[int, int, bool, tuple[object, ...]]:
-        """The transaction's number, when it began in us, whether no other connection is open, and the session."""
-        ((number, began, connections, *session),) = self._rows(_MARK)
-        return int(str(number)), int(str(began)), connections == 1, tuple(session)
+        ((number, began),) = self._rows("SELECT txid_current(), epoch_us(now())")
+        return int(str(number)) if int(str(began)) >= now else None
 
     def number(self) -> int:
         """The number of the open transaction, or of one of its own."""

@@ -185,8 +185,11 @@ class Engine(Protocol):
     def transaction_mark(self) -> TransactionMark:
         """Return the mark of the open transaction."""
 
-    def mark_of_query(self) -> TransactionMark | None:
-        """Return the mark of a transaction of one query of its own; None if a transaction is open."""
+    def number_of_query(self) -> int | None:
+        """Return the number of the transaction of one query of its own, as in `TransactionMark.last`.
+
+        None if a transaction is open, or if numbers do not count every query.
+        """
 
     def transaction_number(self) -> int:
         """Return the number of the open transaction as in `TransactionMark.last`, or of one of its own."""

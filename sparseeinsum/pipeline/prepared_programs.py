@@ -142,8 +142,8 @@ class PreparedProgram:
 
     def _run_if_nothing_changed(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult] | None:
         """The results of a run that needs no transaction; None if it needs one."""
-        mark = self._mark_without_transaction()
-        if mark is None:
+        mark = self._mark
+        if mark is None or not self._needs_no_transaction(mark):
             return None
         with suppress(EngineError), self._engine.protected():  # the run in a transaction raises errors that say more
             return self._run_without_transaction(rows, mark)
@@ -156,24 +156,26 @@ class PreparedProgram:
         with naming_missing_tables(plan, self._engine):
             return in_snapshot(self._engine, partial(self._run, rows))
 
-    def _mark_without_transaction(self) -> TransactionMark | None:
-        """The mark of a run that needs no transaction, because nothing has changed and nothing is left to check."""
-        if self._mark is None or not self._queries or self._has_dictionaries or not self._planned.reads_own_tables:
-            return None
-        mark = self._engine.mark_of_query()
-        return mark if mark is not None and mark.follows(self._mark) else None
+    def _needs_no_transaction(self, mark: TransactionMark) -> bool:
+        """Whether a run has nothing to check if no other transaction has begun since the one that had `mark`.
+
+        Who changes tables, or settings that names depend on, begins a transaction, which takes a number.
+        """
+        has_nothing_to_check = not self._has_dictionaries and self._planned.reads_own_tables
+        is_unchanged = mark.is_alone and bool(self._queries) and has_nothing_to_check
+        return is_unchanged and self._engine.number_of_query() == mark.last + 1
 
     def _run_without_transaction(
         self, rows: Mapping[str, SuppliedRows], mark: TransactionMark
     ) -> Mapping[str, TensorResult] | None:
-        """The results if the plan is exact, and no other transaction began since `mark`; otherwise None."""
+        """The results if the plan is exact, and no other transaction began since that of `mark`; otherwise None."""
         self._mark = None  # until the run has succeeded
         check_functions(self.plan)
         self._supply(rows)
         if not all(map(self._is_exact_for, rows.values())):
             return None
         results = self._results()
-        number = mark.last + len(self._queries) + 1
+        number = mark.last + len(self._queries) + 2
         if self._engine.transaction_number() != number:
             return None
         self._mark = replace(mark, first=number, last=number)

@@ -197,7 +197,7 @@ class PostgreSQLEngine:
         """Return the mark of the open transaction, which counts from now on as one that writes."""
         return transaction_mark(self._session)
 
-    def mark_of_query(self) -> None:
+    def number_of_query(self) -> None:
         """Return None: without a transaction, queries lack the settings of this package."""
 
     def transaction_number(self) -> int:
