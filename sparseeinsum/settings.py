@@ -22,7 +22,7 @@ def _home() -> Path:
 
 
 def cache_folder() -> Path:
-    """The folder of compiled kernels: `$XDG_CACHE_HOME/sparseeinsum`, by default `~/.cache/sparseeinsum`."""
+    """The folder of kernels and parsers: `$XDG_CACHE_HOME/sparseeinsum`, by default `~/.cache/sparseeinsum`."""
     return _folder("XDG_CACHE_HOME", ".cache")
 
 

@@ -1,6 +1,7 @@
 """Language: parses program text to trees of lark, whose nodes are the rules of grammar.lark."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 
 from lark import Lark, Token, Tree, UnexpectedInput
@@ -8,6 +9,8 @@ from lark import Lark, Token, Tree, UnexpectedInput
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_statement, explain_syntax_error
 from sparseeinsum.language.syntax import SourceText
+from sparseeinsum.settings import cache_folder
+from sparseeinsum.version import __version__
 
 Report = Callable[[ParseError], None]
 
@@ -52,9 +55,14 @@ def expression_tree(source: SourceText) -> Tree[Token]:
 
 @cache
 def _parser() -> Lark:
+    """The parser; lark keeps its tables in a file, with a digest of the grammar, as to make them takes 0.2 seconds."""
+    folder = cache_folder()
+    with suppress(OSError):  # lark goes on without a file, too
+        folder.mkdir(parents=True, exist_ok=True)
     return Lark.open(
         "grammar.lark",
         rel_to=__file__,
+        cache=str(folder / f"grammar-{__version__}"),
         parser="lalr",
         start=["start", "expression"],
         propagate_positions=True,
