@@ -91,9 +91,7 @@ class Database(TensorDatabase):
     def program(self, text: str, /, folder: Path | None = None, **parameters: Number) -> Program:
         """Read program text as `se.program` does; the tensors of this database give the ranks of names without labels.
 
-        Args:
-            text: As for `se.program`, like parameters; errors are those of `se.program`, too.
-            folder: The folder of the files that the text includes; None forbids includes.
+        The text may include files of `folder`; None forbids includes.
         """
         return lower_text(text, parameters, folder, shapes_in(self._engine))
 
@@ -106,12 +104,7 @@ class Database(TensorDatabase):
         repeat: Callable[..., Any] | None = None,
         derivatives: str | Sequence[str] | None = None,
     ) -> None:
-        """Register Python functions as an aggregate that programs can use, as `se.aggregate` does.
-
-        Raises:
-            SemanticsError: As for `se.aggregate`.
-            ParseError: As for `se.aggregate`.
-        """
+        """Register Python functions as an aggregate that programs can use, as `se.aggregate` does."""
         aggregate(name, fold, identity, combine, repeat, derivatives)
 
     @synchronized
@@ -320,8 +313,7 @@ class Database(TensorDatabase):
             resume: Whether to go on where an earlier loop over the same state ended, by its table of steps.
             commit_seconds: After so many seconds, the tensors get the state again when a step ends, so that a crash
                 loses no more; 0 for every step. They also get it when the loop ends, be it by an error.
-            deterministic: Whether steps aggregate in a fixed order, in one thread. Then loops over the same tensors
-                give equal bits on one engine.
+            deterministic: As for `run`, for all steps, on one engine.
             progress: As for `run`.
 
         Returns:
