@@ -6,7 +6,7 @@ Estimation for Matrix Expressions", SIGMOD 2019, section 3; here for tensors of 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,9 @@ _MOST_CELLS = 1 << 14  # the most cells of a grid of bins
 _NARROWEST_BIN = 1e-9  # on a logarithmic scale: smaller differences are rounding errors
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class AxisCounts:
-    """Counts for every index of one axis.
+    """Counts for every index of one axis; what follows from them is computed once.
 
     Attributes:
         entries: The number of entries at every index, or the expected number.
@@ -43,13 +43,17 @@ class AxisCounts:
     entries: Vector
     present: Vector
 
-    @property
+    @cached_property
+    def total(self) -> float:
+        """The entries at all indices."""
+        return float(self.entries.sum())
+
+    @cached_property
     def weights(self) -> Vector:
         """The share of all entries at every index."""
-        total = self.entries.sum()
-        return self.entries / total if total > 0 else self.entries
+        return self.entries / self.total if self.total > 0 else self.entries
 
-    @property
+    @cached_property
     def distinct(self) -> float:
         """V, the expected number of indices with an entry."""
         return float(self.present.sum())
@@ -57,18 +61,18 @@ class AxisCounts:
     @property
     def is_key(self) -> bool:
         """Whether no index has two entries."""
-        return float(self.entries.sum()) <= self.distinct * (1 + 1e-9)
+        return self.total <= self.distinct * (1 + 1e-9)
 
     def scaled(self, entries: float) -> "AxisCounts":
         """Counts with `entries` entries in the same proportions; no index becomes more likely to have entries."""
-        scaled = self.weights * entries
+        scaled = self.entries if entries == self.total else self.weights * entries
         return AxisCounts(scaled, np.minimum(self.present, scaled))
 
 
 def even_counts(bound: int, entries: float, distinct: float) -> AxisCounts:
     """Counts of `entries` spread evenly over an axis with this bound, of which `distinct` indices have entries."""
     indices = max(bound, 1)
-    return AxisCounts(np.full(bound, entries / indices), np.full(bound, distinct / indices))
+    return AxisCounts(np.broadcast_to(entries / indices, bound), np.broadcast_to(distinct / indices, bound))
 
 
 def is_countable(shape: Sequence[int]) -> bool:
@@ -115,7 +119,7 @@ def counted_statistics(stored: StoredTensor, counts: Sequence[AxisCounts], tuple
         counts: The counts of its axes.
         tuples: The rows of its relation.
     """
-    entries = float(counts[0].entries.sum()) if counts else float(tuples)
+    entries = counts[0].total if counts else float(tuples)
     counted = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(tuples)}
     return Statistics(entries, tuple(axis.distinct for axis in counts), stored.tensor.shape, counted_tuples=counted)
 

@@ -132,18 +132,17 @@ def estimate_result(
     """Statistics of the result of one EinSum, from those of its operands in `operand_statistics`."""
     all_labels = tuple(frozenset(operand.labels) for operand in einsum.operands)
     absence, *_ = evaluation.absence_options(all_labels)
-    operands = []
-    for operand, dense in zip(einsum.operands, absence.dense, strict=True):
-        statistics = (
-            dense_statistics(graph.tensors[operand.tensor].shape) if dense else operand_statistics[operand.tensor]
-        )
-        operands.append(by_label(operand.labels, statistics))
+    read = [
+        dense_statistics(graph.tensors[operand.tensor].shape) if dense else operand_statistics[operand.tensor]
+        for operand, dense in zip(einsum.operands, absence.dense, strict=True)
+    ]
     shape = graph.tensors[einsum.output.tensor].shape
+    if all_have_all_entries(read):
+        return dense_statistics(shape)
+    operands = [by_label(operand.labels, statistics) for operand, statistics in zip(einsum.operands, read, strict=True)]
     joined, values = _joined(operands, absence.join, einsum.labels)
     if joined <= 0:
         return Statistics(0.0, (0.0,) * len(shape), shape)
-    if all(operand.statistics.is_dense for operand in operands):
-        return dense_statistics(shape)
     labels = tuple(label for label in einsum.output.labels if label != einsum.state)
     distincts = [max(values[label], 1.0) for label in labels]
     bounds = _tuple_bounds(labels, distincts, operands, absence.join)
@@ -154,6 +153,11 @@ def estimate_result(
         return Statistics(entries * shape[-1], (*distinct, float(shape[-1])), shape)
     statistics = Statistics(entries, distinct, shape, bounds)
     return _filled_along(statistics, labels.index(einsum.along)) if einsum.along in labels else statistics
+
+
+def all_have_all_entries(operands: Iterable[Statistics]) -> bool:
+    """Whether operands have an entry at every index tuple, and at least one; so has the result of their EinSum then."""
+    return all(statistics.is_dense and statistics.entries > 0 for statistics in operands)
 
 
 def _filled_along(statistics: Statistics, axis: int) -> Statistics:

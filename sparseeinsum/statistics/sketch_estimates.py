@@ -18,7 +18,14 @@ from sparseeinsum.statistics.axis_counts import (
     measure_counts,
     occupied_cells,
 )
-from sparseeinsum.statistics.estimate import LabelStatistics, Statistics, by_label, dense_statistics, estimate_result
+from sparseeinsum.statistics.estimate import (
+    LabelStatistics,
+    Statistics,
+    all_have_all_entries,
+    by_label,
+    dense_statistics,
+    estimate_result,
+)
 from sparseeinsum.statistics.sketch import Sketch, aggregated, joined, skew, under_labels
 
 _MOST_AXES = 5  # the most axes of a tensor for which every set of axes gets a bound
@@ -65,7 +72,8 @@ class SketchEstimator:
         }
         for einsum in graph.einsums:
             name = einsum.output.tensor
-            operands = _operand_sketches(graph, einsum, estimates, counts, evaluations[name])
+            is_dense = all_have_all_entries(estimates[operand.tensor] for operand in einsum.operands)
+            operands = None if is_dense else _operand_sketches(graph, einsum, estimates, counts, evaluations[name])
             if operands is None or einsum.demoted_labels:
                 estimates[name] = estimate_result(graph, einsum, estimates, evaluations[name])
             else:
