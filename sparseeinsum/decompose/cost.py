@@ -111,6 +111,9 @@ class Work:
         )
 
 
+NO_WORK = Work()
+
+
 @dataclass(frozen=True, slots=True)
 class ContractionSizes:
     """Sizes of one EinSum under a choice.
@@ -203,12 +206,21 @@ class EmbeddedAccounting:
         """Every pair is processed, and every matched tuple hashed; results are written unless grouped or streamed."""
         written = 0.0 if sizes.is_grouped or sizes.is_streamed else sizes.joined * sizes.result_bytes
         written += sizes.joined * sizes.copied_bytes * _COPIED_BYTES
-        return Work(sizes.joined, written, hashed_tuples=sizes.matched, operators=1) + sizes.kernel()
+        kernel = sizes.kernel()
+        return Work(
+            sizes.joined,
+            written,
+            kernel.kernel_operations,
+            kernel.matrix_operations,
+            kernel.expression_operations,
+            hashed_tuples=sizes.matched,
+            operators=1,
+        )
 
     def aggregation(self, sizes: ContractionSizes) -> Work:
         """Every group is inserted into a hash table, read from it and written; all other pairs look it up."""
         if not sizes.is_grouped:
-            return Work()
+            return NO_WORK
         lookups = sizes.joined - sizes.aggregated
         hashed = 2 * sizes.aggregated + lookups * _LOOKUP_SHARE if sizes.has_keys else 0.0
         return Work(bytes_moved=sizes.aggregated * sizes.result_bytes, hashed_tuples=hashed, operators=1)

@@ -11,6 +11,8 @@ from sparseeinsum.statistics.estimate import Statistics
 
 # An EinSum that takes so little more than starting an operator has no choice that is much cheaper.
 _NEGLIGIBLE_SECONDS = 1e-4
+# One that takes so little more has no choice that is cheaper at all; thousands of them do not add up to a millisecond.
+NO_SECONDS = 1e-6
 
 
 def least_seconds(
@@ -28,7 +30,10 @@ def least_seconds(
 
 def _least_seconds(model: CostModel, einsum: EinSum) -> float:
     choices = list(all_choices(einsum, {label: model.graph.bound_of(einsum, label) for label in einsum.labels}))
-    least = min(model.vertex_cost(einsum, choice).seconds for choice in (choices[0], choices[-1]))  # no label, and all
+    least = model.vertex_cost(einsum, choices[0]).seconds  # without keys
+    if least < model.constants.fixed_seconds_per_operator + NO_SECONDS:
+        return least
+    least = min(least, model.vertex_cost(einsum, choices[-1]).seconds)  # with all labels as keys
     is_at_bound = least < model.constants.fixed_seconds_per_operator + _NEGLIGIBLE_SECONDS
     if is_at_bound or len(einsum.labels) > MOST_LABELS:
         return least

@@ -41,18 +41,25 @@ def single_rounds(graph: EinGraph) -> list[tuple[EinSum, ...]]:
 
 def search_rounds(task: GraphPricing, rounds: Sequence[tuple[EinSum, ...]], k: int) -> list[Candidate]:
     """The k cheapest plans that result from optimising one round of EinSums after the other, best first."""
+    producers = {einsum.output.tensor: einsum for einsum in task.graph.einsums}
     partial_plans = [Candidate(0.0, ())]
     for einsums in rounds:
-        partial_plans = _extend(task, einsums, partial_plans, k)
+        partial_plans = _extend(task, einsums, partial_plans, producers, k)
     return [Candidate(plan.cost, tuple(sorted(plan.choices))) for plan in partial_plans]
 
 
-def _extend(task: GraphPricing, einsums: tuple[EinSum, ...], plans: list[Candidate], k: int) -> list[Candidate]:
+def _extend(
+    task: GraphPricing,
+    einsums: tuple[EinSum, ...],
+    plans: list[Candidate],
+    producers: Mapping[str, EinSum],
+    k: int,
+) -> list[Candidate]:
     """The k cheapest extensions of plans for earlier rounds by the EinSums of the next round, best first."""
     plans_by_state: dict[tuple[tuple[str, State], ...], list[Candidate]] = {}
     extended = []
     for plan in plans:
-        fixed = _fixed_states(task, plan, einsums)
+        fixed = _fixed_states(task, plan, einsums, producers)
         key = tuple(sorted(fixed.items()))
         if key not in plans_by_state:
             plans_by_state[key] = _optimise_round(task, einsums, fixed, k)
@@ -83,13 +90,11 @@ def _candidates(task: GraphPricing, einsum: EinSum, fixed: Mapping[str, State]) 
         yield Candidate(seconds, ((name, choice),))
 
 
-def _fixed_states(task: GraphPricing, plan: Candidate, einsums: tuple[EinSum, ...]) -> dict[str, State]:
-    """The states of results that a round reads and earlier rounds have fixed."""
+def _fixed_states(
+    task: GraphPricing, plan: Candidate, einsums: tuple[EinSum, ...], producers: Mapping[str, EinSum]
+) -> dict[str, State]:
+    """The states of results that a round reads and earlier rounds have fixed; `producers` has the EinSum of each."""
     chosen = dict(plan.choices)
     computed = {einsum.output.tensor for einsum in einsums}
-    read = {operand.tensor for einsum in einsums for operand in einsum.operands}
-    return {
-        einsum.output.tensor: task.result_state(einsum, chosen[einsum.output.tensor])
-        for einsum in task.graph.einsums
-        if einsum.output.tensor in read - computed
-    }
+    read = sorted({operand.tensor for einsum in einsums for operand in einsum.operands} - computed)
+    return {name: task.result_state(producers[name], chosen[name]) for name in read if name in producers}

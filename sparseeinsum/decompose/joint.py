@@ -28,6 +28,8 @@ def search_jointly(task: _Task, k: int, limit: int = TABLE_LIMIT) -> list[Candid
     narrowed = task
     if len(greedy) == k:
         narrowed = task.narrowed(choices_within(task, einsums, greedy[-1].cost))
+        if k == 1 and all(len(choices) == 1 for choices in narrowed.choices.values()):
+            return greedy  # no other plan costs less
     exact = cheapest_plans(narrowed, einsums, {}, k, limit)
     if exact is not None:
         return exact

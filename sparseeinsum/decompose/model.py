@@ -15,6 +15,7 @@ from sparseeinsum.decompose.compressed_access import (
 )
 from sparseeinsum.decompose.copied_parts import CopiedPart, copied_part
 from sparseeinsum.decompose.cost import (
+    NO_WORK,
     Accounting,
     ContractionSizes,
     CostConstants,
@@ -193,7 +194,8 @@ class CostModel:
         ]
         bytes_moved = sum([tuples * operand.tuple_bytes for tuples, operand in zip(added, operands, strict=True)])
         bytes_moved += sizes.joined * sum([operands[index].tuple_bytes for index in _FILLED_IN[absence.join]])
-        filling = Work(sum(added), bytes_moved, operators=sum([tuples > 0 for tuples in added]))
+        operators = sum([tuples > 0 for tuples in added])
+        filling = Work(sum(added), bytes_moved, operators=operators) if operators or bytes_moved else NO_WORK
         if index is not None:
             is_scattered = sizes.is_grouped and not self._is_in_order(decomposed, 1 - index)
             join = indexed(join, sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0)

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sparseeinsum.decompose.choice import Choice, promoted_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tiles, result_tiles
 from sparseeinsum.decompose.choices import MOST_LABELS, LabelConstraints, fixed_tiles
+from sparseeinsum.decompose.cost_bounds import NO_SECONDS
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, write_einsum
@@ -130,6 +131,18 @@ class _ChoiceSpace:
         simple = dict.fromkeys(self._simple_choices(tiles_of))
         return [choice for choice in choices if choice in simple] or choices
 
+    def is_surely_cheapest(self, choice: Choice, tiles_of: Mapping[str, Choice]) -> bool:
+        """Whether a choice takes no longer than starting an operator, and reads operands as they probably are.
+
+        An output may be delivered in another layout than it is computed in, so that its choices are compared.
+        """
+        if self.name in self.model.graph.outputs or any(
+            tiles_of.get(operand.tensor) != reference_tiles(self.einsum, operand, choice)
+            for operand in self.einsum.operands
+        ):
+            return False
+        return self.seconds(choice) < self.model.constants.fixed_seconds_per_operator + NO_SECONDS
+
     def _simple_choices(self, tiles_of: Mapping[str, Choice]) -> Iterator[Choice]:
         labels, fixed = self.einsum.labels, fixed_tiles(self.einsum)
         for tile in (DEMOTED, 1):
@@ -175,7 +188,9 @@ def _worth_pricing(
     priced: dict[str, list[Choice]] = {}
     seconds: dict[str, float] = {}
     for space in spaces:
-        priced[space.name] = space.few_choices(choices[space.name], tiles_of)
+        few = space.few_choices(choices[space.name], tiles_of)
+        best = next((choice for choice in few if space.is_surely_cheapest(choice, tiles_of)), None)
+        priced[space.name] = few if best is None else [best]
         seconds[space.name], cheapest = min((space.seconds(choice), choice) for choice in priced[space.name])
         tiles_of[space.name] = result_tiles(space.einsum, cheapest)
     most = max(_ALL_CHOICES, int(_MOST_SHARE * sum(seconds.values()) / _SECONDS_OF_CHOICE))

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.copied_parts import CopiedPart
-from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.cost import NO_WORK, Work
 from sparseeinsum.decompose.memory_footprint import Passes
 from sparseeinsum.semantics.exactness import Absence
-
-_NOTHING = Work()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class VertexCost:
     absence: Absence
     indexed: int | None
     passes: Passes | None = None
-    rereading: Work = _NOTHING
+    rereading: Work = NO_WORK
     is_within_memory: bool = True
     compressed: tuple[int, ...] = ()
     copied: CopiedPart | None = None

@@ -10,7 +10,7 @@ from sparseeinsum.html_tables import html_text
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
-from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, operands_of, write, write_number
+from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, interned, operands_of, write, write_number
 from sparseeinsum.language.syntax import Declaration, Import
 from sparseeinsum.language.syntax_text import write_limits, write_range, write_statement
 from sparseeinsum.language.tensors import Tensor, write_label
@@ -67,6 +67,7 @@ class EinSum:
     def __post_init__(self) -> None:
         appearing = (*self.output.labels, *(label for operand in self.operands for label in operand.labels))
         object.__setattr__(self, "labels", tuple(dict.fromkeys(appearing)))
+        object.__setattr__(self, "join", interned(self.join))
         assert self.operands
         assert operands_of(self.join) == frozenset(range(len(self.operands)))
         if self.aggregate in USER_AGGREGATES:

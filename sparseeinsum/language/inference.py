@@ -4,13 +4,14 @@ The rules are numpy's: dtypes are found by evaluating on empty arrays, and fills
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
-from sparseeinsum.language.scalar import evaluate, evaluated_dtype, gives_infinity, write
+from sparseeinsum.language.scalar import evaluate, evaluated_dtype, gives_infinity, key_of, write
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
 from sparseeinsum.operators.dtypes import Array, Number, as_number
@@ -126,17 +127,45 @@ def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | N
     represent it, and every entry of the result must be computed.
     """
     operands = [tensors[operand.tensor] for operand in einsum.operands]
-    fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
     bounds = bounds_of(einsum, tensors)
     dtype = result_dtype(einsum, join_dtype(einsum, tensors))
     try:
-        joined = evaluate(einsum.join, fills)
+        joined = value_at_fills(einsum.join, operands)
     except ValueError:  # an integer to a negative power
         return None
-    times = math.prod(bounds[label] for label in einsum.aggregated)
+    times = math.prod([bounds[label] for label in einsum.aggregated])
     value = aggregate_constant(einsum, joined, times, dtype)
-    may_be_infinite = times == 0 or not all(np.isfinite(fill) for fill in fills) or gives_infinity(einsum.join)
+    may_be_infinite = (
+        times == 0 or not all(np.isfinite(tensor.fill) for tensor in operands) or gives_infinity(einsum.join)
+    )
     return None if value is None else _possible_fill(value, dtype, may_be_infinite)
+
+
+def value_at_fills(expression: Scalar, operands: Sequence[Tensor]) -> Array:
+    """The value of an expression where all its operands have their fills, as numpy computes it.
+
+    Raises:
+        ValueError: The expression has no value there, as an integer to a negative power.
+    """
+    fills = tuple([tensor.fill for tensor in operands])
+    dtypes = tuple([tensor.dtype for tensor in operands])
+    return _value_of_numbers(expression, fills, dtypes, repr(fills), key_of(expression))
+
+
+@lru_cache(maxsize=4096)  # most tensors have the fill 0, and most joins are products
+def _value_of_numbers(
+    expression: Scalar,
+    numbers: tuple[Number, ...],
+    dtypes: tuple[str, ...],
+    written: str,
+    key: tuple[object, ...],
+) -> Array:
+    """The value of an expression; `written` tells 0.0 from -0.0, and `key` is its `key_of`."""
+    del written, key
+    pairs = zip(numbers, dtypes, strict=True)
+    value = evaluate(expression, [np.asarray(number, dtype)[()] for number, dtype in pairs])
+    value.flags.writeable = False
+    return value
 
 
 def aggregate_constant(einsum: EinSum, value: Array, times: int, dtype: str) -> Number | None:

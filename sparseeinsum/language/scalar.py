@@ -36,14 +36,13 @@ def evaluate(expression: Scalar, operands: Operands) -> Array:
 
 def evaluated_dtype(expression: Scalar, dtypes: Sequence[str]) -> str:
     """The dtype that numpy gives an expression of operands of `dtypes`."""
-    functions = tuple([FUNCTIONS[name] for name in functions_of(expression)])
-    return _evaluated_dtype(expression, tuple(dtypes), functions)
+    return _evaluated_dtype(expression, tuple(dtypes), key_of(expression))
 
 
 @lru_cache(maxsize=4096)  # planning asks for the same expressions many times
-def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], functions: tuple[ScalarFunction, ...]) -> str:
-    """The dtype of an expression; `functions`, those it calls, are a key of the cache, as users may replace them."""
-    del functions
+def _evaluated_dtype(expression: Scalar, dtypes: tuple[str, ...], key: tuple[object, ...]) -> str:
+    """The dtype of an expression; `key` is its `key_of`."""
+    del key
     return str(evaluate(expression, {index: _EMPTY[dtypes[index]] for index in operands_of(expression)}).dtype)
 
 
@@ -210,6 +209,34 @@ def axis_bounds_of(expression: Scalar) -> Iterator[AxisBound]:
         case Call(_, arguments):
             for argument in arguments:
                 yield from axis_bounds_of(argument)
+
+
+def key_of(expression: Scalar) -> tuple[object, ...]:
+    """What caches of results need in their keys besides an expression.
+
+    These are the functions that it calls, as users may replace them, and its text if it has literals, as 0.0 and -0.0
+    are equal.
+    """
+    functions = [FUNCTIONS[name] for name in functions_of(expression)]
+    return (*functions, repr(expression)) if has_literals(expression) else tuple(functions)
+
+
+@lru_cache(maxsize=4096)
+def has_literals(expression: Scalar) -> bool:
+    """Whether a number is written in an expression."""
+    if isinstance(expression, Call):
+        return any(map(has_literals, expression.arguments))
+    return isinstance(expression, Literal)
+
+
+def interned(expression: Scalar) -> Scalar:
+    """An equal expression that is the same object for all callers, so that caches need not compare its parts."""
+    return expression if has_literals(expression) else _interned(expression)
+
+
+@lru_cache(maxsize=4096)
+def _interned(expression: Scalar) -> Scalar:
+    return expression
 
 
 def count_operations(expression: Scalar) -> int:

@@ -37,7 +37,6 @@ from sparseeinsum.plans.saved.plan_files import SavedPlan
 from sparseeinsum.plans.saved.rebuilding import check_exact, decomposed_as, rebuilt
 from sparseeinsum.plans.units import write_seconds
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.einsum_parts import parts_of
 from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
@@ -100,8 +99,7 @@ def _plans(
         with timed(_LOGGER, "rewrite"):
             rewritten = _rewritten(bound, data, engine, options)
         pins = _pins(bound, rewritten.graph, options)
-        merged = merge_common_subexpressions(rewritten.graph, pins)
-        exact = decide_evaluations(merged, data.values, options.allows_nonfinite)
+        exact = rewritten.merged(pins).annotated.exact
         layouts = _layouts(program, exact.graph, options)
         with timed(_LOGGER, "search"):
             alternatives = _alternatives(exact, data, engine, options, layouts, pins)

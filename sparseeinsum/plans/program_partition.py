@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from sparseeinsum.decompose.cost_bounds import least_seconds
@@ -20,11 +20,10 @@ from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.ranges import finite_range
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
-from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
-from sparseeinsum.semantics.exactness import ValueFacts, decide_evaluations
+from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 from sparseeinsum.tracebacks import one_frame
@@ -125,12 +124,11 @@ class _Sources:
         constants = constants_for(_ENGINE)
         price = partial(least_seconds, constants=constants)
         cost = CostPredictor(price, seconds_to_start=constants.fixed_seconds_per_operator)
-        rewritten = rewrite_graph(self.bound, annotator, cost, RewritingOptions(rewrite))
-        return replace(rewritten, graph=merge_common_subexpressions(rewritten.graph, {}))
+        return rewrite_graph(self.bound, annotator, cost, RewritingOptions(rewrite)).merged({})
 
     def partitioned(self, rewritten: RewrittenGraph, workers: int, objective: str) -> PartitionedProgram:
         """The partition of a graph that transfers the fewest floats, by an objective."""
-        exact = decide_evaluations(rewritten.graph, self.values)
+        exact = rewritten.annotated.exact
         graph, evaluations = exact.graph, exact.evaluations
         model = TransferModel(graph, estimate(graph, self.statistics, evaluations), evaluations)
         task = TransferTask(model, all_choices(graph, workers))

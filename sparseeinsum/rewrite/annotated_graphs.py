@@ -12,7 +12,7 @@ from types import MappingProxyType
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import Tensor
-from sparseeinsum.semantics.exactness import Evaluation, ValueFacts, decide_evaluations
+from sparseeinsum.semantics.exactness import Evaluation, ExactGraph, ValueFacts, decide_evaluations
 from sparseeinsum.statistics.estimate import Statistics, estimate_result
 
 
@@ -54,7 +54,7 @@ class AnnotatedEinSum:
 
     def is_valid_for(self, einsum: EinSum, operands: tuple[AnnotatedTensor, ...]) -> bool:
         """Whether the annotations hold for `einsum`: it is the same, and `operands` are the same objects."""
-        return self.einsum == einsum and all(map(operator.is_, self.operands, operands))
+        return (self.einsum is einsum or self.einsum == einsum) and all(map(operator.is_, self.operands, operands))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,11 @@ class AnnotatedGraph:
     def tensor(self, name: str) -> AnnotatedTensor:
         """An input or a result."""
         return self.annotated[name].result if name in self.annotated else self.inputs[name]
+
+    @property
+    def exact(self) -> ExactGraph:
+        """The graph without statistics."""
+        return ExactGraph(self.graph, self.evaluations, {name: tensor.values for name, tensor in self.tensors.items()})
 
     @property
     def evaluations(self) -> dict[str, Evaluation]:

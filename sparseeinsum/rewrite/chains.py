@@ -5,10 +5,11 @@ This module decides what may be reordered, and which aggregates may be taken of 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from sparseeinsum.language.scalar import evaluate, evaluated_dtype, operands_of
+from sparseeinsum.language.scalar import evaluate, evaluated_dtype, key_of, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, result_dtype
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, joined_in_halves
@@ -52,6 +53,19 @@ def as_chain(expression: Scalar, aggregate: str | None, dtypes: Sequence[str], l
         dtypes: Dtypes of the operands.
         least_factors: The number of factors that it must have; 1 accepts a single factor with constants.
     """
+    return _as_chain(expression, aggregate, tuple(dtypes), least_factors, key_of(expression))
+
+
+@lru_cache(maxsize=1024)  # the stages ask for the same expressions, and most EinSums are products of two tensors
+def _as_chain(
+    expression: Scalar,
+    aggregate: str | None,
+    dtypes: tuple[str, ...],
+    least_factors: int,
+    key: tuple[object, ...],
+) -> Chain | None:
+    """As `as_chain`; `key` is the `key_of` the expression."""
+    del key
     operator = _operator(expression)
     if operator is None:
         return None

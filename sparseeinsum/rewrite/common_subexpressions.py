@@ -3,9 +3,11 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
+from sparseeinsum.language.scalar import key_of
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.rewrite.chains import substitute
@@ -180,9 +182,16 @@ def _form_in_order(einsum: EinSum, order: Sequence[int]) -> _Form:
     labels = dict.fromkeys(label for reference in (*operands, einsum.output) for label in reference.labels)
     numbers = {label: number for number, label in enumerate(labels)}
     named = tuple((operand.tensor, tuple(numbers[label] for label in operand.labels)) for operand in operands)
-    join = substitute(einsum.join, {position: Operand(number) for number, position in enumerate(order)})
     axes = tuple(numbers[label] for label in einsum.output.labels)
-    return _Form(named, repr(_with_sorted_arguments(join)), axes, numbers)
+    return _Form(named, _written_join(einsum.join, tuple(order), key_of(einsum.join)), axes, numbers)
+
+
+@lru_cache(maxsize=1024)  # most EinSums are products of two tensors
+def _written_join(join: Scalar, order: tuple[int, ...], key: tuple[object, ...]) -> str:
+    """A join expression of operands in an order, with sorted arguments; `key` is its `key_of`."""
+    del key
+    renumbered = substitute(join, {position: Operand(number) for number, position in enumerate(order)})
+    return repr(_with_sorted_arguments(renumbered))
 
 
 def _with_sorted_arguments(expression: Scalar) -> Scalar:

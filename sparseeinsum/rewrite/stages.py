@@ -4,13 +4,14 @@ Plans on a database and partitions from shapes alone are made of the graph that 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.rewrite.aggregation_pull_up import pull_up_sums
 from sparseeinsum.rewrite.algebraic import rewrite_algebraically
-from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
+from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
 from sparseeinsum.rewrite.binarise import binarise
+from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.first_match import rewrite_first_matches
@@ -42,14 +43,24 @@ class RewrittenGraph:
     """A rewritten graph, and how it differs from what was written.
 
     Attributes:
-        graph: EinSums of one or two operands.
+        annotated: EinSums of one or two operands.
         derivations: For each result that has another formula than the written one, that formula.
         unsearched: Results for which no other formulas were searched, because packages are not installed.
     """
 
-    graph: EinGraph
+    annotated: AnnotatedGraph
     derivations: Mapping[str, Derivation] = field(default_factory=dict)
     unsearched: tuple[str, ...] = ()
+
+    @property
+    def graph(self) -> EinGraph:
+        """EinSums of one or two operands."""
+        return self.annotated.graph
+
+    def merged(self, pinned: Mapping[str, Mapping[str, int]]) -> "RewrittenGraph":
+        """A copy that computes once what several EinSums compute; see `merge_common_subexpressions`."""
+        merged = merge_common_subexpressions(self.graph, pinned)
+        return replace(self, annotated=self.annotated.with_einsums(merged.einsums))
 
 
 def rewrite_graph(
@@ -65,7 +76,7 @@ def rewrite_graph(
     """
     binary = binarise(bound, annotator)
     if annotator.allows_nonfinite:
-        return RewrittenGraph(binary.graph)
+        return RewrittenGraph(binary)
     derivations: Mapping[str, Derivation] = {}
     unsearched: tuple[str, ...] = ()
     if options.rewrite:
@@ -78,4 +89,4 @@ def rewrite_graph(
     # Last, since the stages before look for products and sums as they are written.
     compensated = rewrite_first_matches(compensate(binary, cost), options.successors, cost)
     selected = select_sparsely(compensated, options.index_maps, cost)
-    return RewrittenGraph(selected.graph, derivations, unsearched)
+    return RewrittenGraph(selected, derivations, unsearched)

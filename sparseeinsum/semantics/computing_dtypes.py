@@ -7,13 +7,12 @@ prove.
 
 import math
 from collections.abc import Iterator, Mapping
-
-import numpy as np
+from functools import lru_cache
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.inference import bounds_of, dtype_of, join_dtype
-from sparseeinsum.language.scalar import evaluate, functions_of, operands_of, write
+from sparseeinsum.language.inference import bounds_of, dtype_of, join_dtype, value_at_fills
+from sparseeinsum.language.scalar import functions_of, key_of, operands_of, write
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import aggregated_dtype, has_aggregate
 from sparseeinsum.operators.dtypes import result_dtype
@@ -37,10 +36,8 @@ def computing_dtype(einsum: EinSum, tensors: Mapping[str, Tensor], ranges: list[
         SemanticsError: Integers in an expression of floating point may be too large to be exact.
     """
     dtypes = [tensors[operand.tensor].dtype for operand in einsum.operands]
-    dtypes_inside = {
-        dtype_of(subexpression, dtypes, einsum)
-        for subexpression in (*_subexpressions(einsum.join), *_comparison_sums(einsum.join))
-    }
+    computed = _computed_subexpressions(einsum.join, key_of(einsum.join))
+    dtypes_inside = {dtype_of(subexpression, dtypes, einsum) for subexpression in computed}
     dtype = result_dtype(sorted(dtypes_inside))
     if dtype == "bool":
         dtype = "float32" if aggregated_dtype(einsum.base_aggregate, dtype) == "bool" else "float64"
@@ -78,6 +75,13 @@ def _subexpressions(expression: Scalar) -> Iterator[Scalar]:
             yield expression
             for argument in arguments:
                 yield from _subexpressions(argument)
+
+
+@lru_cache(maxsize=1024)  # most joins are products
+def _computed_subexpressions(expression: Scalar, key: tuple[object, ...]) -> tuple[Scalar, ...]:
+    """Everything in whose dtype a part of an expression is computed; `key` is its `key_of`."""
+    del key
+    return (*_subexpressions(expression), *_comparison_sums(expression))
 
 
 def _comparison_sums(expression: Scalar) -> Iterator[Scalar]:
@@ -130,8 +134,8 @@ def _check_count(einsum: EinSum, tensors: Mapping[str, Tensor]) -> None:
     """
     bounds = bounds_of(einsum, tensors)
     times = math.prod(bounds[label] for label in einsum.aggregated)
-    fills = [np.asarray(tensors[operand.tensor].fill, tensors[operand.tensor].dtype)[()] for operand in einsum.operands]
-    if times > _EXACT and evaluate(einsum.join, fills):
+    operands = [tensors[operand.tensor] for operand in einsum.operands]
+    if times > _EXACT and value_at_fills(einsum.join, operands):
         names = [operand.tensor for operand in einsum.operands]
         raise SemanticsError(
             f"{einsum.output.tensor}: {write(einsum.join, names)} may be true {times:,} times, and float64 "

@@ -17,8 +17,8 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, aggregate_arguments
-from sparseeinsum.language.inference import aggregate_constant, join_dtype
-from sparseeinsum.language.scalar import evaluate, gives_infinity
+from sparseeinsum.language.inference import aggregate_constant, join_dtype, value_at_fills
+from sparseeinsum.language.scalar import gives_infinity
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number, as_number, is_complex
@@ -283,9 +283,8 @@ class _EinSumAnalysis:
             return None
         if self._all_have_fill:
             operands = [self.tensors[operand.tensor] for operand in self.einsum.operands]
-            fills = [np.asarray(tensor.fill, tensor.dtype)[()] for tensor in operands]
             try:
-                value: Number = evaluate(self.einsum.join, fills).item()
+                value: Number = value_at_fills(self.einsum.join, operands).item()
             except ValueError:
                 return None
         else:
