@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         StatisticsError,
         StepError,
     )
+    from sparseeinsum.kernels.duckdb.devices import get_device, set_device
     from sparseeinsum.language.aggregate_registration import aggregate
     from sparseeinsum.language.derivatives.programs import gradient, jvp
     from sparseeinsum.language.eingraph import Program
@@ -73,6 +74,7 @@ _MODULES = {
         *("SemanticsError", "ShapeError"),
         *("SparseEinsumError", "StatisticsError", "StepError"),
     ),
+    "kernels.duckdb.devices": ("get_device", "set_device"),
     "language.programs": ("function", "program", "read_program", "tensor"),
     "language.eingraph": ("Program",),
     "language.derivatives.programs": ("gradient", "jvp"),
@@ -144,6 +146,7 @@ __all__ = [
     "einsum",
     "equivalent",
     "function",
+    "get_device",
     "gradient",
     "index",
     "jvp",
@@ -156,6 +159,7 @@ __all__ = [
     "read_program",
     "read_qasm",
     "scalar",
+    "set_device",
     "tensor",
     "tensordot",
     "transpose",

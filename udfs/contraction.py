@@ -2,8 +2,9 @@
 
 Self-contained: numba and numpy only, no allocation, the same source for every host. contraction_plan.py makes the plans
 that say how to walk the arrays. A host supplies the external functions `sparseeinsum_gemm_f64`, and f32, c128 and c64
-for the dtypes that it has, and `sparseeinsum_pause`, which is called at least every 0.1 s. It returns 0 to continue and
-another number to stop, or does not return.
+for the dtypes that it has, `sparseeinsum_gpu_product`, which returns 0 if a GPU has computed a large product, and
+`sparseeinsum_pause`, which is called at least every 0.1 s. It returns 0 to continue and another number to stop, or does
+not return.
 
 Names: u and v are the operands, w is the result; `offset_u` is where to start in u, and `stride_u` the distance between
 neighbours in u, both in elements.
@@ -20,8 +21,12 @@ _MAX_ELEMENTS = 1 << 40
 _MAX_GEMM = (1 << 31) - 1  # BLAS counts in int32
 _GEMM_WORTH = 2048  # multiply-adds below which plain loops beat a call of gemm (measured, 2 cores)
 
-_GEMM_PRODUCTS = 1 << 30  # multiply-adds of one call of gemm, about 0.05 s
-_LEAST_GEMM_ROWS = 64  # of one call: fewer rows are slower
+_GEMM_PRODUCTS = 1 << 30  # multiply-adds of one call of gemm, about 0.05 s; more if there are many rows and columns
+_GPU_WORTH = 1 << 22  # multiply-adds that take a millisecond or less on a processor
+# BLAS copies its operands first. Shorter sums add no copies, but fewer rows or columns do: with 268 rows, a product of
+# 2,000 x 2,000 matrices takes 1.8 times as long, with sums of 384 it takes the same.
+_LEAST_INNER = 512
+_LEAST_ROWS = 2048
 _PAUSE_PRODUCTS = 1 << 20  # multiply-adds of lines between two pauses
 
 _pause = types.ExternalFunction("sparseeinsum_pause", types.int64())
@@ -31,6 +36,7 @@ _GEMMS = {
     dtype: types.ExternalFunction(f"sparseeinsum_gemm_{name}", types.void(*_GEMM_ARGUMENTS))
     for name, dtype in _DTYPES.items()
 }
+_gpu_product = types.ExternalFunction("sparseeinsum_gpu_product", types.int64(types.int64, *_GEMM_ARGUMENTS))
 
 
 @njit
@@ -173,7 +179,7 @@ def _contract_matrices(plan, u, v, w, rows, columns, inner):
 
 @njit
 def gemm(dtype_of, m, n, k, a, a_rows, a_columns, b, b_rows, b_columns, c, c_rows):
-    """Add the matrix product A B to C, for A (m, k), B (k, n) and C (m, n), in panels of rows with pauses between them.
+    """Add the matrix product A B to C, for A (m, k), B (k, n) and C (m, n), in parts with pauses between them.
 
     Args:
         dtype_of: An array of the dtype of the matrices.
@@ -193,13 +199,38 @@ def gemm(dtype_of, m, n, k, a, a_rows, a_columns, b, b_rows, b_columns, c, c_row
     b_transposed = np.int64(b_columns != 1)
     a_leading = a_columns if a_transposed else a_rows
     b_leading = b_columns if b_transposed else b_rows
-    panel = max(_GEMM_PRODUCTS // max(n * k, 1), _LEAST_GEMM_ROWS)
-    for first in range(0, m, panel):
-        rows = min(panel, m - first)
-        at_a, at_c = a + first * a_rows * dtype_of.itemsize, c + first * c_rows * dtype_of.itemsize
-        _call_gemm(dtype_of, a_transposed, b_transposed, rows, n, k, at_a, a_leading, b, b_leading, at_c, c_rows)
-        if first + rows < m and is_interrupted():
-            return
+    if m * n * k >= _GPU_WORTH and _ask_gpu(
+        dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows
+    ):
+        return
+    inner = _part(k, m * n, _LEAST_INNER)
+    rows = _part(m, n * inner, _LEAST_ROWS)
+    columns = _part(n, rows * inner, _LEAST_ROWS)
+    for row in range(0, m, rows):
+        for column in range(0, n, columns):
+            for first in range(0, k, inner):
+                _call_gemm(
+                    dtype_of,
+                    a_transposed,
+                    b_transposed,
+                    min(rows, m - row),
+                    min(columns, n - column),
+                    min(inner, k - first),
+                    a + (row * a_rows + first * a_columns) * dtype_of.itemsize,
+                    a_leading,
+                    b + (first * b_rows + column * b_columns) * dtype_of.itemsize,
+                    b_leading,
+                    c + (row * c_rows + column) * dtype_of.itemsize,
+                    c_rows,
+                )
+                if is_interrupted():
+                    return
+
+
+@njit
+def _part(extent, products, least):
+    """Return how many of `extent` steps, each of so many multiply-adds, one call of gemm takes."""
+    return max(min(extent, max(_GEMM_PRODUCTS // max(products, 1), least)), 1)
 
 
 def _call_gemm(dtype_of, *arguments):
@@ -212,6 +243,20 @@ def _choose_gemm(dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b,
 
     def compute(dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows):
         product(a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows)
+
+    return compute
+
+
+def _ask_gpu(dtype_of, *arguments):
+    """Whether a GPU has added the product to C; numba compiles `_choose_dtype` instead."""
+
+
+@overload(_ask_gpu)
+def _choose_dtype(dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows):
+    number = list(_GEMMS).index(dtype_of.dtype)
+
+    def compute(dtype_of, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows):
+        return _gpu_product(number, a_transposed, b_transposed, m, n, k, a, a_leading, b, b_leading, c, c_rows) == 0
 
     return compute
 

@@ -7,6 +7,7 @@ import duckdb
 
 from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import EngineError
+from sparseeinsum.kernels.duckdb.devices import set_device_of_environment
 from sparseeinsum.kernels.duckdb.library import require_library
 
 # Of DuckDB's message about a file that another process has locked: the process, and what it says if that only reads.
@@ -35,6 +36,7 @@ def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
     if not (target is None or isinstance(target, str | Path)):
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     require_library()  # before connecting: a database has the functions that existed when it was opened
+    set_device_of_environment()
     try:
         connection = duckdb.connect(":memory:" if target is None else str(target), read_only)
     except duckdb.Error as error:

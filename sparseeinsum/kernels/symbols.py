@@ -8,6 +8,8 @@ NUMBER_AND_ARRAY = "number_and_array"
 
 GEMM_DTYPES = ("f64", "f32", "c128", "c64")
 GEMMS = tuple(f"sparseeinsum_gemm_{dtype}" for dtype in GEMM_DTYPES)
+GPU_PRODUCT = "sparseeinsum_gpu_product"  # takes the number of the dtype and the arguments of a gemm
+MATRIX_PRODUCTS = (*GEMMS, GPU_PRODUCT)
 
 # The functions that a library for DuckDB exports.
 ENTRY_POINT = "sparseeinsum_init_c_api"  # DuckDB derives the name from that of the file
@@ -24,10 +26,12 @@ EXPORTED_TO_DUCKDB = (
 # Tables in a library.
 RESIDENTS = "sparseeinsum_residents"  # see residents.py
 USER_FUNCTIONS = "sparseeinsum_users_functions"  # see udfs/expression.py
-BLAS = "sparseeinsum_blas"  # addresses of the gemm of each of GEMM_DTYPES, then two more words
+BLAS = "sparseeinsum_blas"  # addresses of the gemm of each of GEMM_DTYPES, then four more words
 SETTER_WORD = len(GEMM_DTYPES)  # address of the function that sets the number of threads, 0 if there is none
 MOST_THREADS_WORD = SETTER_WORD + 1  # the most threads of a matrix product
-BLAS_WORDS = MOST_THREADS_WORD + 1
+GPU_WORD = MOST_THREADS_WORD + 1  # address of the function that a GPU computes products with, 0 if there is none
+LEAST_PRODUCTS_WORD = GPU_WORD + 1  # multiply-adds for each number of the matrices from which on it is called
+BLAS_WORDS = LEAST_PRODUCTS_WORD + 1
 
 
 def measure_symbol(measure: str) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from sparseeinsum.algebra.placement import place_definitions
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
+from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_bounds import least_seconds
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
@@ -22,6 +23,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.errors import PlanError
 from sparseeinsum.extras import late
+from sparseeinsum.kernels.duckdb.library import gpu_in_use
 from sparseeinsum.kernels.user_function_table import require_aggregate, require_function
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
@@ -146,12 +148,22 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
 def _rewritten(bound: EinGraph, data: ProgramData, engine: Engine, options: PlanOptions) -> RewrittenGraph:
     """EinSums of one or two operands in a cheap order on this engine."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    constants = constants_for(engine.constants_name)
+    constants = _constants(engine)
     price = partial(least_seconds, constants=constants)
     least = 0.0 if options.searches_all else LEAST_SECONDS
     cost = CostPredictor(price, least, constants.fixed_seconds_per_operator)
     rewriting = RewritingOptions(options.rewrite, options.pin, data.successors, frozenset(data.index_maps))
     return rewrite_graph(bound, annotator, cost, rewriting)
+
+
+def _constants(engine: Engine) -> CostConstants:
+    """The cost constants of an engine, with matrix products at the speed of the GPU if there is one."""
+    constants = constants_for(engine.constants_name)
+    gpu = gpu_in_use() if engine.dialect.calls_python else None
+    if gpu is None:
+        return constants
+    seconds = min(gpu.seconds_per_operation, constants.matrix_seconds_per_operation)
+    return replace(constants, matrix_seconds_per_operation=seconds)
 
 
 def _alternatives(
@@ -170,7 +182,7 @@ def _alternatives(
         exact.graph,
         statistics,
         exact.evaluations,
-        constants_for(engine.constants_name),
+        _constants(engine),
         memory=memory,
         resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_keep and options.indexes else 0,
         orders=data.orders,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Set
 
 from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.decomposed_graph import Step
-from sparseeinsum.kernels.duckdb.library import available_library
+from sparseeinsum.kernels.duckdb.library import available_library, gpu_in_use
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.rewriting_notes import rewriting_notes
@@ -23,9 +23,7 @@ def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
         if plan.alternatives.model.is_matrix_product(step.einsum, step.choice)
     ]
     if products:
-        library = available_library() if plan.dialect.calls_python else None
-        computing = "our own kernels" if library is None or library.blas is None else library.blas.name
-        notes.append(f"{', '.join(products)}: matrix products of arrays are computed by {computing}")
+        notes.append(f"{', '.join(products)}: matrix products of arrays are computed by {_computing(plan)}")
     space = plan.alternatives.search_space()
     considered, possible = (sum(map(len, choices.values())) for choices in (space.considered(), space.all()))
     if considered < possible:
@@ -36,6 +34,13 @@ def notes_on(plan: ProgramPlan, analysis: Analysis | None) -> list[str]:
     if analysis is not None:
         notes += [replanning.summary for replanning in analysis.replannings]
     return notes
+
+
+def _computing(plan: ProgramPlan) -> str:
+    """What computes the matrix products of a plan."""
+    library, gpu = (available_library(), gpu_in_use()) if plan.dialect.calls_python else (None, None)
+    computing = "our own kernels" if library is None or library.blas is None else library.blas.name
+    return computing if gpu is None else f"{computing}, large ones by {gpu.name}"
 
 
 def _evaluation_notes(step: Step, evaluation: Evaluation, in_lists: Set[str]) -> Iterator[str]:

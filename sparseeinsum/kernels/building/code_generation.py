@@ -7,7 +7,7 @@ import llvmlite.binding as llvm
 
 from sparseeinsum.kernels.building.externals import check_externals
 from sparseeinsum.kernels.building.targets import Target, target_machine
-from sparseeinsum.kernels.symbols import GEMMS, processor_symbol
+from sparseeinsum.kernels.symbols import MATRIX_PRODUCTS, processor_symbol
 
 _PADDING = "sparseeinsum_room"
 _CALLED = re.compile(r'call [^@\n]*@"?([^"(]+)')
@@ -22,7 +22,7 @@ def object_of_group(bitcode: bytes, target: Target) -> bytes:
         for function in _exports(module):
             function.name = processor_symbol(function.name, target.processor)
         for function in module.functions:
-            if function.is_declaration and function.name in GEMMS:  # defined in another group
+            if function.is_declaration and function.name in MATRIX_PRODUCTS:  # defined in another group
                 function.name = processor_symbol(function.name, target.processor)
     return emit_object(module, target)
 

@@ -4,7 +4,7 @@ import llvmlite.binding as llvm
 
 from sparseeinsum.kernels.building import postgresql_functions
 from sparseeinsum.kernels.duckdb import api_table
-from sparseeinsum.kernels.symbols import BLAS, GEMMS, RESIDENTS, USER_FUNCTIONS
+from sparseeinsum.kernels.symbols import BLAS, MATRIX_PRODUCTS, RESIDENTS, USER_FUNCTIONS
 
 _C_MEMORY = ("calloc", "malloc", "free", "memset", "memcpy", "memmove", "memcmp", "bcmp", "strtod", "strcmp", "getenv")
 C_MATHEMATICS = (  # of float64, then of float32
@@ -40,7 +40,7 @@ SUPPLIED = frozenset(
         *_C_MEMORY,
         *C_MATHEMATICS,
         *_LIBRARY,
-        *GEMMS,
+        *MATRIX_PRODUCTS,
         BLAS,
         USER_FUNCTIONS,
         RESIDENTS,

@@ -1,6 +1,16 @@
-"""Kernels: writes the gemm that udfs/contraction.py calls, in LLVM IR: it calls a BLAS, or our own gemm without one."""
+"""Kernels: writes the gemm that udfs/contraction.py calls, in LLVM IR: it calls a GPU, a BLAS, or our own gemm."""
 
-from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, GEMM_DTYPES, GEMMS, MOST_THREADS_WORD, SETTER_WORD
+from sparseeinsum.kernels.symbols import (
+    BLAS,
+    BLAS_WORDS,
+    GEMM_DTYPES,
+    GEMMS,
+    GPU_PRODUCT,
+    GPU_WORD,
+    LEAST_PRODUCTS_WORD,
+    MOST_THREADS_WORD,
+    SETTER_WORD,
+)
 
 # Row-major C += A B, as C' += B' A' for BLAS, which is column-major. BLAS may read integers of 32 or of 64 bits: both
 # work, because these have 64 bits, lowest byte first, and udfs/contraction.py uses no more than 31 of them.
@@ -120,14 +130,45 @@ done:
   ret void
 }}
 """
+# Returns 0 if a GPU has added the product to C, else 1. A GPU is asked if copying all matrices takes less time than the
+# processor would need; C counts twice, as it is added up afterwards.
+_GPU = f"""
+define i64 @{GPU_PRODUCT}(i64 %dtype, i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %lda, i64 %b, i64 %ldb,
+                          i64 %c, i64 %ldc) {{
+start:
+  %place = getelementptr [{BLAS_WORDS} x ptr], ptr @{BLAS}, i64 0, i64 {GPU_WORD}
+  %gpu = load ptr, ptr %place
+  %none = icmp eq ptr %gpu, null
+  br i1 %none, label %no, label %weigh
+weigh:
+  %least_at = getelementptr [{BLAS_WORDS} x ptr], ptr @{BLAS}, i64 0, i64 {LEAST_PRODUCTS_WORD}
+  %least = load i64, ptr %least_at
+  %mk = mul i64 %m, %k
+  %kn = mul i64 %k, %n
+  %mn = mul i64 %m, %n
+  %operands = add i64 %mk, %kn
+  %results = mul i64 %mn, 2
+  %numbers = add i64 %operands, %results
+  %products = mul i64 %mn, %k
+  %share = udiv i64 %products, %least
+  %pays = icmp uge i64 %share, %numbers
+  br i1 %pays, label %ask, label %no
+ask:
+  %done = call i64 %gpu(i64 %dtype, i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, i64 %a, i64 %lda, i64 %b, i64 %ldb,
+                        i64 %c, i64 %ldc)
+  ret i64 %done
+no:
+  ret i64 1
+}}
+"""
 _PARAMETERS = ("ta", "tb", "m", "n", "k", "a", "lda", "b", "ldb", "c", "ldc")
 _INTEGERS = ("m", "n", "k", "lda", "ldb", "ldc")
 _TYPES = {"f64": "double", "f32": "float", "c128": "double", "c64": "float"}  # of an element or its parts
 
 
 def gemm_code() -> str:
-    """Return the LLVM IR of GEMMS, which call the functions named by `own_gemm` if the process has no BLAS."""
-    return _THREADS + "".join(map(_gemm, GEMM_DTYPES, GEMMS))
+    """Return the LLVM IR of GPU_PRODUCT and of GEMMS, which call functions named by `own_gemm` if there is no BLAS."""
+    return _THREADS + _GPU + "".join(map(_gemm, GEMM_DTYPES, GEMMS))
 
 
 def own_gemm(dtype: str) -> str:

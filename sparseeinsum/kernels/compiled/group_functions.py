@@ -25,7 +25,7 @@ from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_ag
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.groups import kernels_of, measures_in_use
-from sparseeinsum.kernels.symbols import GEMMS, PARTS, kernel_symbol, measure_symbol
+from sparseeinsum.kernels.symbols import MATRIX_PRODUCTS, PARTS, kernel_symbol, measure_symbol
 
 Compiled = Callable[..., int]
 
@@ -102,7 +102,7 @@ def written_by_hand(group: str) -> str:
 
 def exported_by(group: str) -> frozenset[str]:
     """Return the symbols of a group's functions that other groups or a host may call."""
-    return frozenset(GEMMS if group == "matrix_products" else functions_of(group))
+    return frozenset(MATRIX_PRODUCTS if group == "matrix_products" else functions_of(group))
 
 
 def _by_name(callbacks: tuple[Compiled, ...]) -> Mapping[str, Compiled]:

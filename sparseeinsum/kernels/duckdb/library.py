@@ -11,6 +11,7 @@ from sparseeinsum.errors import KernelsError, PackageError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels.blas import Blas, find_blas
 from sparseeinsum.kernels.duckdb.capi import Pointer, address_in, function_table
+from sparseeinsum.kernels.gpus import Gpu
 from sparseeinsum.kernels.libraries import libraries_for_duckdb
 from sparseeinsum.kernels.platforms import NATIVE, processor_asked_for
 from sparseeinsum.kernels.residents import LIVE
@@ -19,6 +20,7 @@ from sparseeinsum.kernels.symbols import (
     CHOSEN_PROCESSOR,
     CONFIGURE,
     ENTRY_POINT,
+    GEMM_DTYPES,
     STOP_WORD,
     TABLE_OF_RESIDENTS,
     TABLE_OF_USER_FUNCTIONS,
@@ -29,6 +31,8 @@ AddressOf = Callable[[str], int]
 _UNLIMITED = (1 << 31) - 1  # threads of a matrix product
 _PRODUCTS_LOCK = Lock()
 _SINGLE_THREADED: list[None] = []  # one entry for each context of single_threaded_products
+_NO_BLAS = (0,) * (len(GEMM_DTYPES) + 1)
+_GPUS: list[Gpu | None] = []  # the last is in use; kernels may still call the others
 _OPENED: list["DuckdbLibrary"] = []  # empty until the library is open, then one
 
 
@@ -71,11 +75,17 @@ class DuckdbLibrary:
         """Make all running kernels fail soon, or let kernels run again."""
         ctypes.c_int64.from_address(self._table(STOP_WORD)).value = int(stops)
 
-    def limit_blas_threads(self, threads: int) -> None:
-        """Limit the threads of each matrix product; it never has more than the BLAS is set to."""
-        if self.blas is not None:
-            words = (ctypes.c_int64 * BLAS_WORDS)(*self.blas.addresses, threads)
-            ctypes.CFUNCTYPE(None, Pointer)(self.address_of(CONFIGURE))(ctypes.addressof(words))
+    def configure_products(self, threads: int, gpu: Gpu | None) -> None:
+        """Say how matrix products are computed.
+
+        Args:
+            threads: The most threads of a product; it never has more than the BLAS is set to.
+            gpu: What computes the large ones; None if the processor does.
+        """
+        addresses = _NO_BLAS if self.blas is None else self.blas.addresses
+        gpu_words = (0, 0) if gpu is None else (gpu.address, gpu.least_products)
+        words = (ctypes.c_int64 * BLAS_WORDS)(*addresses, threads, *gpu_words)
+        ctypes.CFUNCTYPE(None, Pointer)(self.address_of(CONFIGURE))(ctypes.addressof(words))
 
     def count_residents(self) -> int:
         """Return the number of arrays that are resident in this process now."""
@@ -108,21 +118,36 @@ def stop_kernels(stops: bool) -> None:
 
 @contextmanager
 def single_threaded_products() -> Iterator[None]:
-    """In the context, every matrix product of this process runs in one thread: with more, sums round differently."""
+    """In the context, every matrix product runs in one thread of the processor: otherwise, sums round differently."""
     with _PRODUCTS_LOCK:
         _SINGLE_THREADED.append(None)
-        _limit_products()
+        _configure_products()
     try:
         yield
     finally:
         with _PRODUCTS_LOCK:
             _SINGLE_THREADED.pop()
-            _limit_products()
+            _configure_products()
 
 
-def _limit_products() -> None:
+def use_gpu(gpu: Gpu | None) -> None:
+    """Let a GPU compute the large matrix products of this process from now on, or the processor all of them."""
+    with _PRODUCTS_LOCK:
+        _GPUS.append(gpu)
+        _configure_products()
+
+
+def gpu_in_use() -> Gpu | None:
+    """Return the GPU that computes large matrix products; None if the processor computes all."""
+    return _GPUS[-1] if _GPUS else None
+
+
+def _configure_products() -> None:
     for library in _OPENED:
-        library.limit_blas_threads(1 if _SINGLE_THREADED else _UNLIMITED)
+        if _SINGLE_THREADED:
+            library.configure_products(1, None)
+        else:
+            library.configure_products(_UNLIMITED, gpu_in_use())
 
 
 def has_library() -> bool:
@@ -175,7 +200,7 @@ def _open_library(address_of: AddressOf) -> DuckdbLibrary | None:
     if processor is None:
         return None
     library = DuckdbLibrary(address_of, processor, find_blas())
-    library.limit_blas_threads(_UNLIMITED)
+    library.configure_products(_UNLIMITED, gpu_in_use())
     return library
 
 
