@@ -118,3 +118,11 @@ def add_scaled(w, scale, v):
     for i in range(w.size):
         w[i] += scale * v[i]
     return 0
+
+
+@njit
+def add_scaled_product(w, scale, u, v):
+    """Add scale * u * v to w, element by element; u, v and w: (n,), one dtype."""
+    for i in range(w.size):
+        w[i] += scale * u[i] * v[i]
+    return 0

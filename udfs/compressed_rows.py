@@ -12,6 +12,8 @@ from numba.extending import intrinsic
 _NEAR_ENTRIES, _FAR_ENTRIES = 8, 16
 _LINE = 8  # elements between the addresses that are fetched of a dense row; processors fetch the rest of long rows
 
+REPEATED_POSITION = -76  # an error code
+
 _BYTE, _FLAG = cgutils.ir.IntType(8), cgutils.ir.IntType(32)
 _TO_READ, _TO_ALL_CACHES, _OF_DATA = 0, 3, 1  # arguments of llvm.prefetch
 
@@ -115,6 +117,31 @@ def make_add_rows_by_four(add_four_scaled, add_rows):
     return add_rows_by_four
 
 
+def make_add_product_rows(add_scaled_product):
+    """Make the function add_product_rows(w, numbers, positions, u, v), which returns 0 or a code.
+
+    It adds numbers[entry] * u[i] * v[j] to w for every entry, whose position is i * k + j. Shapes: w (n,), u (m, n) and
+    v (k, n) as flat arrays. After those of the entries, `positions` may have others, which are read next.
+
+    Args:
+        add_scaled_product: (w, number, u, v) adds number * u * v to w, element by element; returns 0 or a code.
+    """
+
+    @njit
+    def add_product_rows(w, numbers, positions, u, v):
+        code, n, furthest = 0, w.size, positions.size - 1
+        count = v.size // n
+        for entry in range(numbers.size):
+            ahead = positions[min(entry + _NEAR_ENTRIES, furthest)]
+            _prefetch(u, ahead // count * n)
+            _prefetch(v, ahead % count * n)
+            first, second = positions[entry] // count * n, positions[entry] % count * n
+            code = min(code, add_scaled_product(w, numbers[entry], u[first : first + n], v[second : second + n]))
+        return code
+
+    return add_product_rows
+
+
 def make_multiply_row(add, multiply, with_code):
     """Make the function that computes one row of a product of sparse matrices, and returns where its entries end.
 
@@ -164,6 +191,77 @@ def make_multiply_row(add, multiply, with_code):
         return code if code < 0 else last
 
     return multiply_row
+
+
+def make_multiply_masked_row(add, multiply, with_code):
+    """Make the function that computes one row of a product of sparse matrices where a third one, a mask, has entries.
+
+    multiply_masked_row(start, mask_numbers, mask_positions, ...) takes the others of `multiply_row`, and returns the
+    same. The number of an entry is add(...add(start, product * mask)..., product * mask); an entry of the mask
+    without products gives none. There is room for all entries of the mask. Slots: a power of two, either twice as many,
+    or one for each column; all are 0, before and after.
+    """
+
+    @njit
+    def multiply_masked_row(
+        start,
+        mask_numbers,
+        mask_positions,
+        numbers,
+        positions,
+        starts,
+        columns,
+        values,
+        slots,
+        factor,
+        shift,
+        first,
+        out_columns,
+        out_numbers,
+    ):
+        code, bits, furthest = 0, slots.size - 1, positions.size - 1
+        for entry in range(mask_numbers.size):
+            out_columns[first + entry] = -1 - mask_positions[entry]  # negative until there is a product
+            out_numbers[first + entry] = start
+            slot = ((mask_positions[entry] * factor) >> shift) & bits
+            while slots[slot] != 0:
+                if mask_positions[slots[slot] - 1] == mask_positions[entry]:
+                    return REPEATED_POSITION
+                slot = (slot + 1) & bits
+            slots[slot] = entry + 1
+        for entry in range(numbers.size):
+            next_row = starts[positions[min(entry + _NEAR_ENTRIES, furthest)]]
+            _prefetch(columns, next_row)
+            _prefetch(starts, positions[min(entry + _FAR_ENTRIES, furthest)])
+            number, row = numbers[entry], positions[entry]
+            for index in range(starts[row], starts[row + 1]):
+                column = columns[index]
+                slot = ((column * factor) >> shift) & bits
+                at = slots[slot]
+                while at != 0 and mask_positions[at - 1] != column:
+                    slot = (slot + 1) & bits
+                    at = slots[slot]
+                if at != 0:
+                    place = first + at - 1
+                    out_columns[place] = column
+                    product, failure = with_code(multiply(number, values[index]))
+                    code |= failure
+                    product, failure = with_code(multiply(product, mask_numbers[at - 1]))
+                    code |= failure
+                    out_numbers[place], failure = with_code(add(out_numbers[place], product))
+                    code |= failure
+        last = first
+        for entry in range(mask_numbers.size):
+            slot = ((mask_positions[entry] * factor) >> shift) & bits
+            while slots[slot] != 0:
+                slots[slot] = 0
+                slot = (slot + 1) & bits
+            if out_columns[first + entry] >= 0:
+                out_columns[last], out_numbers[last] = out_columns[first + entry], out_numbers[first + entry]
+                last += 1
+        return code if code < 0 else last
+
+    return multiply_masked_row
 
 
 @njit

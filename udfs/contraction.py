@@ -400,6 +400,15 @@ def dot(u, v):
     return total
 
 
+@njit(fastmath={"reassoc", "contract"})
+def scaled_dot(scale, u, v):
+    """Return the sum of scale * u[i] * v[i]; u and v: (n,), one dtype."""
+    total = u.dtype.type(0)
+    for i in range(u.size):
+        total += scale * u[i] * v[i]
+    return total
+
+
 @njit
 def _add_strided(w, offset_w, stride_w, u, offset_u, stride_u, v, offset_v, stride_v, extent):
     for i in range(extent):

@@ -132,6 +132,19 @@ def dot(u, v, out):
 
 
 @njit
+def scaled_dot(factor, u, v, out):
+    """Write the sum of factor * u[i] * v[i] to out[0]; u and v: (n,)."""
+    total, overflows = 0, False
+    for i in range(u.size):
+        scaled, scaled_overflow = _multiply(factor, u[i])
+        product, product_overflow = _multiply(scaled, v[i])
+        total, sum_overflow = _add(total, product)
+        overflows |= scaled_overflow | product_overflow | sum_overflow
+    out[0] = total
+    return code_of(overflows)
+
+
+@njit
 def add_scaled(w, factor, v):
     """Add factor * v to w; v and w: (n,)."""
     overflows = False
@@ -139,6 +152,18 @@ def add_scaled(w, factor, v):
         product, product_overflow = _multiply(factor, v[i])
         w[i], sum_overflow = _add(w[i], product)
         overflows |= product_overflow | sum_overflow
+    return code_of(overflows)
+
+
+@njit
+def add_scaled_product(w, factor, u, v):
+    """Add factor * u * v to w, element by element; u, v and w: (n,)."""
+    overflows = False
+    for i in range(w.size):
+        scaled, scaled_overflow = _multiply(factor, u[i])
+        product, product_overflow = _multiply(scaled, v[i])
+        w[i], sum_overflow = _add(w[i], product)
+        overflows |= product_overflow | scaled_overflow | sum_overflow
     return code_of(overflows)
 
 

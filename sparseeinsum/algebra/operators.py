@@ -290,6 +290,7 @@ class Contract:
         einsum: The EinSum that is computed.
         inputs: The operands, in the decompositions that the kernel needs. One may be resident, if the other one has all
             its keys: then nothing is joined. If the other one is compressed, or both are, nothing is grouped, either.
+            Three operands are computed by one kernel: numbers and two resident ones, or three that are compressed.
         join: Which tuples a join of two operands keeps.
         output: The schema of the result.
         computed_in: The dtype of the kernel's arithmetic.
@@ -329,6 +330,11 @@ class Contract:
         """The labels of the axes of the output."""
         labels = self.einsum.output.labels
         return labels if self.parts_by is None else (self.parts_by, *labels)
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether this is a product of three operands."""
+        return len(self.inputs) == 3
 
     @property
     def indexed(self) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.dependencies import has_single_pairs
+from sparseeinsum.algebra.fused import fused_relation
 from sparseeinsum.algebra.operators import (
     AllKeys,
     Compensation,
@@ -27,13 +28,14 @@ from sparseeinsum.algebra.operators import (
     Stored,
     key_ranges,
 )
+from sparseeinsum.algebra.reading import Readable, compressed, in_decomposition, repartitioned, resident
 from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.eingraph import Reference
-from sparseeinsum.language.tensors import Decomposition, StoredTensor, count_keys, tuple_bytes
+from sparseeinsum.language.tensors import StoredTensor, count_keys, tuple_bytes
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 
@@ -170,13 +172,21 @@ def _definitions(
     plan: DecomposedGraph, inputs: InputTensors, evaluations: Mapping[str, Evaluation]
 ) -> Iterator[Definition]:
     readables = {
-        name: _Readable(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
+        name: Readable(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
         for name, source in inputs.stored.items()
     }
     for step in plan.steps:
+        if step.computed_in:
+            continue
         name = step.einsum.output.tensor
         schema = Schema(plan.graph.tensors[name], step.result)
         evaluation = evaluations[name]
+        if step.fused is not None:
+            relation = fused_relation(step, step.fused, schema, readables, plan, evaluation)
+            yield Definition(name, relation, step)
+            has_all_values = not evaluation.values.has_fill
+            readables[name] = Readable(Computed(schema), has_all_values or not schema.keys, has_all_values)
+            continue
         operands = [
             _operand(
                 readables[operand.tensor],
@@ -211,7 +221,7 @@ def _definitions(
         yield Definition(name, contract, step)
         is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none
         has_all_values = not evaluation.values.has_fill
-        readables[name] = _Readable(Computed(schema), is_complete or is_single or has_all_values, has_all_values)
+        readables[name] = Readable(Computed(schema), is_complete or is_single or has_all_values, has_all_values)
 
 
 def _facts(name: str, inputs: InputTensors, evaluations: Mapping[str, Evaluation]) -> ValueFacts:
@@ -272,60 +282,15 @@ def _compensation(evaluation: Evaluation, pairs: int, indices: int) -> Compensat
     return Compensation(evaluation.constant, pairs, indices)
 
 
-@dataclass(frozen=True, slots=True)
-class _Readable:
-    """A relation that an EinSum can read.
-
-    Attributes:
-        relation: The operator that computes it.
-        is_complete: Whether it is known to hold every tuple.
-        is_full: Whether no index counts as absent, even where it holds the fill; such a relation is complete.
-    """
-
-    relation: Relation
-    is_complete: bool
-    is_full: bool
-
-
-def _operand(readable: _Readable, step: Step, index: int, planned: Repartition, computed_in: str) -> _Readable:
+def _operand(readable: Readable, step: Step, index: int, planned: Repartition, computed_in: str) -> Readable:
     """An operand as a step reads it."""
     if index == step.indexed:
-        return _resident(readable, step.operand(index), planned)
-    operand = _repartitioned(readable, step.operand(index), step.absence.dense[index], planned)
-    return (
-        replace(operand, relation=_compress(operand.relation, step, index, computed_in))
-        if index in step.compressed
-        else operand
-    )
-
-
-def _compress(relation: Relation, step: Step, index: int, computed_in: str) -> Compress:
-    """The entries of operand `index`, ordered by row."""
-    axis_of = step.einsum.operands[index].labels.index
+        return resident(readable, step.operand(index), planned)
+    operand = repartitioned(readable, step.operand(index), step.absence.dense[index], planned)
+    if index not in step.compressed:
+        return operand
     order = RowOrder.of(step.einsum, step.promoted, step.compressed, index)
-    return Compress(relation, tuple(map(axis_of, order.rows)), tuple(map(axis_of, order.positions)), computed_in)
-
-
-def _repartitioned(operand: _Readable, target: Decomposition, needs_all: bool, planned: Repartition) -> _Readable:
-    """An operand in the decomposition of its reader, with every tuple present if `needs_all`."""
-    has_indices = operand.relation.schema.tensor.size > 0  # without indices, there are no tuples, and no group to stack
-    has_all = operand.is_complete and has_indices
-    if has_all and (needs_all or operand.is_full):  # nothing is absent, if slicing drops nothing
-        return _Readable(_in_decomposition(operand.relation, target, planned, keeps_fill=True), True, operand.is_full)
-    relation = _in_decomposition(operand.relation, target, planned)
-    decomposition = operand.relation.schema.decomposition
-    drops_fill = decomposition.common_refinement(target) != decomposition
-    is_single_stack = isinstance(relation, Stack) and not target.promoted  # which always has a tuple
-    is_complete = is_single_stack or (has_all and not drops_fill)
-    if needs_all and not is_complete:
-        return _Readable(Densify(relation), True, is_full=False)
-    return _Readable(relation, is_complete, is_full=False)
-
-
-def _resident(operand: _Readable, target: Decomposition, planned: Repartition) -> _Readable:
-    """An operand that is kept in memory, where every tuple can be read, whether it is stored or not."""
-    relation = _in_decomposition(operand.relation, target, planned)
-    return _Readable(Resident(relation), relation.schema.tensor.size > 0, operand.is_full)
+    return replace(operand, relation=compressed(operand.relation, step.einsum.operands[index], order, computed_in))
 
 
 def is_aggregating(step: Step) -> bool:
@@ -338,7 +303,7 @@ def delivered_relation(plan: DecomposedGraph, name: str) -> Relation:
     step = plan.step_of(name)
     assert step is not None
     computed = Computed(Schema(plan.graph.tensors[name], step.result))
-    delivered = _in_decomposition(computed, plan.layouts[name], plan.repartitions[name, plan.layouts[name]])
+    delivered = in_decomposition(computed, plan.layouts[name], plan.repartitions[name, plan.layouts[name]])
     return Convert(delivered) if delivered.schema.tensor.dtype == "bool" else delivered
 
 
@@ -349,25 +314,3 @@ def with_all_tuples(delivered: Relation) -> Relation:
             return replace(delivered, input=with_all_tuples(inner))
         case _:
             return Densify(delivered)
-
-
-def _in_decomposition(
-    relation: Relation, target: Decomposition, planned: Repartition, keeps_fill: bool = False
-) -> Relation:
-    """The relation in another decomposition, in a table of its own if that is planned."""
-    repartitioned = repartition(relation, target, keeps_fill)
-    if planned.passes is None:
-        return repartitioned
-    axes = [axis.name for axis in repartitioned.schema.tensor.axes]
-    return Materialized(repartitioned, axes.index(planned.passes.label), planned.passes.count)
-
-
-def repartition(relation: Relation, target: Decomposition, keeps_fill: bool = False) -> Relation:
-    """The relation in another decomposition: sliced to the common keys, then stacked to those of `target`."""
-    decomposition = relation.schema.decomposition
-    common = decomposition.common_refinement(target)
-    if common != decomposition:
-        relation = Slice(relation, common, keeps_fill)
-    if common != target:
-        relation = Stack(relation, target)
-    return relation

@@ -6,7 +6,7 @@ operands are ordered by row, a kernel computes a row of the product of two spars
 """
 
 import math
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import Work
@@ -36,6 +36,7 @@ _CACHED_OPERATIONS = 0.6
 _TUPLES_PER_ORDERED_ENTRY = 5.0
 _TUPLES_PER_PRODUCT = 1.0
 _TUPLES_PER_RESULT = 1.0
+_TUPLES_PER_MASKED_PRODUCT = 0.5  # most products meet no entry of the mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def can_compress(decomposed: DecomposedEinSum, index: int, graph: EinGraph, eval
         return False
     order = RowOrder.of(einsum, decomposed.promoted, (1 - index,), 1 - index)
     return (
-        _has_rows(order, decomposed, graph)
+        has_enough_rows(order, decomposed.einsum, graph)
         and set(output.labels) & decomposed.promoted <= set(order.rows)
         and count_indices(order.positions, einsum, graph) < MOST_POSITIONS
         and _inside(array, decomposed.operands[index]) == _inside(output, decomposed.result)
@@ -129,7 +130,7 @@ def row_products(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Eval
         has_positions = second.rows and all(
             count_indices(labels, einsum, graph) < MOST_POSITIONS for labels in (second.rows, second.positions)
         )
-        if has_positions and _has_rows(first, decomposed, graph):
+        if has_positions and has_enough_rows(first, decomposed.einsum, graph):
             yield compressed
 
 
@@ -164,6 +165,18 @@ def in_row_products(joined: float, tuples: float, sizes: Iterator[CompressedSize
     return sum(ordered, Work(joined * _TUPLES_PER_PRODUCT + tuples * _TUPLES_PER_RESULT, operators=2))
 
 
+def in_masked_product(pairs: float, entries: float, sizes: Iterable[CompressedSizes]) -> Work:
+    """The work to order operands by row, and to multiply two of them row by row where a third one has entries.
+
+    Args:
+        pairs: The pairs of numbers of the two operands.
+        entries: The entries of the third one.
+        sizes: The sizes of the operands that are ordered.
+    """
+    ordered = [Work(size.rows + size.entries * _TUPLES_PER_ORDERED_ENTRY, operators=1) for size in sizes]
+    return sum(ordered, Work(pairs * _TUPLES_PER_MASKED_PRODUCT + entries * _TUPLES_PER_RESULT, operators=2))
+
+
 def count_indices(labels: tuple[str, ...], einsum: EinSum, graph: EinGraph) -> int:
     """The product of the bounds of labels."""
     return math.prod(graph.bound_of(einsum, label) for label in labels)
@@ -176,9 +189,9 @@ def _is_computable(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Ev
     return decomposed.is_grouped and not evaluation.compensates and not has_complex
 
 
-def _has_rows(order: RowOrder, decomposed: DecomposedEinSum, graph: EinGraph) -> bool:
+def has_enough_rows(order: RowOrder, einsum: EinSum, graph: EinGraph) -> bool:
     """Whether the operand whose rows are those of the result has enough of them, and not too many."""
-    return bool(order.rows) and _LEAST_ROWS <= count_indices(order.rows, decomposed.einsum, graph) <= MOST_POSITIONS
+    return bool(order.rows) and _LEAST_ROWS <= count_indices(order.rows, einsum, graph) <= MOST_POSITIONS
 
 
 def _inside(reference: Reference, tiles: tuple[int, ...]) -> list[str]:

@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tiles, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan, plan_on_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
-from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.cost import CostConstants, Work
+from sparseeinsum.decompose.fused_products import FusedProduct, PricedEinSum, fused_product
 from sparseeinsum.decompose.memory_footprint import Passes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.decompose.search_tasks import task_of
 from sparseeinsum.decompose.vertex_costs import VertexCost
-from sparseeinsum.language.eingraph import EinGraph, EinSum, write_einsum
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference, write_einsum
 from sparseeinsum.language.tensors import Decomposition, count_keys
 from sparseeinsum.semantics.exactness import Absence
 
@@ -30,6 +31,8 @@ class Step:
         aggregation_seconds: To aggregate the joined pairs.
         repartition_seconds: To bring the operands into their decompositions, once for every pass; to add their absent
             tuples, or to load them into memory, where the step needs that.
+        fused: The product of three operands that computes this EinSum and the one that it reads; None if there is none.
+        computed_in: The result whose step computes this one at once with its own; empty if it has a step of its own.
     """
 
     einsum: EinSum
@@ -38,6 +41,13 @@ class Step:
     join_seconds: float
     aggregation_seconds: float
     repartition_seconds: float
+    fused: FusedProduct | None = None
+    computed_in: str = ""
+
+    @property
+    def read(self) -> tuple[Reference, ...]:
+        """The tensors that it reads."""
+        return self.einsum.operands if self.fused is None else self.fused.einsum.operands
 
     @property
     def promoted(self) -> frozenset[str]:
@@ -148,6 +158,74 @@ class DecomposedGraph:
         return next((step for step in self.steps if step.einsum.output.tensor == name), None)
 
 
+@dataclass(frozen=True, slots=True)
+class _StepWork:
+    """The work of a step.
+
+    Attributes:
+        priced: The EinSum with its choice and cost.
+        join: To join tuples and run the kernel.
+        aggregation: To aggregate joined pairs.
+        filling: To add absent tuples, or to load operands into memory; to read operands again.
+        moving: To bring operands into their decompositions.
+        fused: As in `Step`.
+        computed_in: As in `Step`.
+    """
+
+    priced: PricedEinSum
+    join: Work
+    aggregation: Work
+    filling: Work
+    moving: Work
+    fused: FusedProduct | None = None
+    computed_in: str = ""
+
+    @property
+    def computing(self) -> Work:
+        """All of it but moving."""
+        return self.join + self.aggregation + self.filling
+
+    @property
+    def total(self) -> Work:
+        """All of it."""
+        return self.computing + self.moving
+
+    def step(self, constants: CostConstants) -> Step:
+        """The step with its expected seconds."""
+        join, aggregation, reading = (
+            work.seconds(constants) for work in (self.join, self.aggregation, self.filling + self.moving)
+        )
+        priced = self.priced
+        return Step(priced.einsum, priced.choice, priced.cost, join, aggregation, reading, self.fused, self.computed_in)
+
+    def at_once_with(self, read: "_StepWork", product: FusedProduct) -> "_StepWork":
+        """The work of one product in place of this step and of one that it reads."""
+        return replace(
+            self,
+            join=product.work,
+            aggregation=Work(),
+            filling=product.keeping,
+            moving=self.moving + read.moving,
+            fused=product,
+        )
+
+
+def _fuse(steps: dict[str, _StepWork], model: CostModel) -> None:
+    """Let steps compute the EinSum that they read at once with their own, where that is expected to take less time."""
+    readers = model.graph.count_readers()
+    read_once = {name for name, count in readers.items() if count == 1 and name not in model.graph.outputs}
+    for name in list(steps):
+        for operand in steps[name].priced.einsum.operands:
+            reading, read = steps[name], steps.get(operand.tensor)
+            if read is None or operand.tensor not in read_once or reading.fused is not None or read.fused is not None:
+                continue
+            product = fused_product(model, reading.priced, read.priced)
+            before = (reading.computing + read.computing).seconds(model.constants)
+            if product is not None and product.seconds(model.constants) < before:
+                steps[name], nothing = reading.at_once_with(read, product), Work()
+                steps[operand.tensor] = _StepWork(read.priced, nothing, nothing, nothing, nothing, computed_in=name)
+
+
 def price_choices(
     model: CostModel,
     choices: Mapping[str, Choice],
@@ -165,26 +243,28 @@ def price_choices(
         machines: The cluster that the plan is for; None for one machine.
     """
     tiles_of = {name: decomposition.tiles for name, decomposition in stored.items()}
-    steps = []
+    steps: dict[str, _StepWork] = {}
     repartitions: dict[tuple[str, Decomposition], Repartition] = {}
-    total = Work()
     for einsum in model.graph.einsums:
         choice = choices[einsum.output.tensor]
         cost = model.vertex_cost(einsum, choice)
-        reading = cost.filling + cost.rereading
+        moving = Work()
         for operand in einsum.operands:
             required = reference_tiles(einsum, operand, choice)
             current = tiles_of.get(operand.tensor, required)
             repartition = model.repartitions.cheapest(operand.tensor, current, required, cost.reads)
-            reading += repartition.work
+            moving += repartition.work
             if repartition.passes is not None:
                 # It goes into a table, which every other reader of this decomposition shares.
                 repartitions[operand.tensor, Decomposition(required)] = repartition
             repartitions.setdefault((operand.tensor, Decomposition(required)), repartition)
         tiles_of[einsum.output.tensor] = result_tiles(einsum, choice)
-        works = (cost.join, cost.aggregation, reading)
-        total = sum(works, total)
-        steps.append(Step(einsum, choice, cost, *(work.seconds(model.constants) for work in works)))
+        filling = cost.filling + cost.rereading
+        priced = PricedEinSum(einsum, choice, cost)
+        steps[einsum.output.tensor] = _StepWork(priced, cost.join, cost.aggregation, filling, moving)
+    if model.resident_bytes > 0:
+        _fuse(steps, model)
+    total = sum([work.total for work in steps.values()], Work())
     delivered = {name: layouts.get(name, Decomposition(tiles_of[name])) for name in model.graph.outputs}
     for name, layout in delivered.items():
         repartitions.setdefault((name, layout), model.repartitions.cheapest(name, tiles_of[name], layout.tiles))
@@ -197,7 +277,7 @@ def price_choices(
         cluster_plan = plan_on_cluster(task_of(model, single_choices, stored, layouts), machines)
     return DecomposedGraph(
         model.graph,
-        tuple(steps),
+        tuple([work.step(model.constants) for work in steps.values()]),
         stored,
         delivered,
         repartitions,

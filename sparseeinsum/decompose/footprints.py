@@ -99,6 +99,29 @@ class Footprints:
             keys={label: keys[label] for label in einsum.output.labels if label in keys and label in read_labels},
         )
 
+    def fused(self, decomposed: DecomposedEinSum, memory_bytes: float) -> Footprint:
+        """The memory of a product of three operands, which it keeps in so many bytes; numbers take none in vectors."""
+        einsum = decomposed.einsum
+        bounds = {label: self.graph.bound_of(einsum, label) for label in einsum.labels}
+        keys = {
+            label: count_keys(tile, bounds[label])
+            for label, tile in zip(einsum.labels, decomposed.choice, strict=True)
+            if tile != DEMOTED
+        }
+        inside = [label for label in einsum.output.labels if label not in keys]
+        item_bytes = ITEM_BYTES[self.evaluations[decomposed.name].computed_in]
+        result_bytes = math.prod(bounds[label] for label in inside) * item_bytes
+        return Footprint(
+            read=(),
+            returned=(KernelArrays(keys, result_bytes),),
+            states=0,
+            all_states=0,
+            state_bytes=0,
+            resident_bytes=math.ceil(memory_bytes),
+            kept_bytes=0,
+            keys={},
+        )
+
     def _array_bytes(self, tensor: str, tiles: Choice, computed_item_bytes: int) -> int:
         """Bytes of the array in one tuple of a tensor, as stored or as computed with, if larger."""
         item_bytes = max(ITEM_BYTES[self.graph.tensors[tensor].dtype], computed_item_bytes)

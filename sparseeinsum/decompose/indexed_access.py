@@ -68,11 +68,11 @@ def indexable_operands(decomposed: DecomposedEinSum, graph: EinGraph, computed_i
         tensor = graph.tensors[operand.tensor]
         is_even = not any(map(is_ragged, tiles, tensor.shape))
         has_distinct_labels = len(set(operand.labels)) == len(operand.labels)
-        if is_even and has_distinct_labels and _needs_no_conversion(tensor.dtype, computed_in, bool(tensor.fill)):
+        if is_even and has_distinct_labels and needs_no_conversion(tensor.dtype, computed_in, bool(tensor.fill)):
             yield index
 
 
-def _needs_no_conversion(dtype: str, computed_in: str, has_other_fill: bool) -> bool:
+def needs_no_conversion(dtype: str, computed_in: str, has_other_fill: bool) -> bool:
     """Whether rows need no conversion to the computing dtype, and the fill is a single number of their element type."""
     is_alike = NUMBER_TYPES[dtype] == NUMBER_TYPES[computed_in] and is_complex(dtype) == is_complex(computed_in)
     return is_alike and not (is_complex(dtype) and has_other_fill)

@@ -43,7 +43,7 @@ def replanning_points(plan: DecomposedGraph, model: CostModel, staged: Collectio
     cost, gain = {}, {}
     for step in plan.steps:
         name = step.einsum.output.tensor
-        if name in times and name not in staged:
+        if name in times and name not in staged and not step.computed_in:
             seconds = _table_seconds(step, model)
             expected = _CHANCE * later[name] * (min(times[name], _MOST_TIMES) - 1)
             if seconds < expected:

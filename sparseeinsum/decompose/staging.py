@@ -4,6 +4,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
+from sparseeinsum.decompose.memory_footprint import Footprint
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.repartitions import Repartition
 
@@ -30,6 +31,8 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
     computed = {step.einsum.output.tensor for step in plan.steps}
     staged: set[str] = set()
     for step in plan.steps:
+        if step.computed_in:
+            continue
         name = step.einsum.output.tensor
         readers = readers_by_name[name]
         is_read = readers > 0
@@ -63,7 +66,7 @@ def _deeply_nested(plan: DecomposedGraph, staged: Set[str]) -> set[str]:
     for step in plan.steps:
         name = step.einsum.output.tensor
         depth[name] = 1 + max((depth.get(operand.tensor, 0) for operand in step.einsum.operands), default=0)
-        if depth[name] >= _MOST_NESTED and name in read:
+        if depth[name] >= _MOST_NESTED and name in read and not step.computed_in:
             nested.add(name)
         if name in staged or name in nested:
             depth[name] = 0
@@ -80,6 +83,13 @@ def _fits_in_statement(step: Step, model: CostModel) -> bool:
     return model.sizes.relation_bytes(name, tiles) <= model.memory.largest_relation_bytes
 
 
+def _footprint(step: Step, model: CostModel) -> Footprint:
+    """The memory that a step takes in one pass."""
+    if step.fused is None:
+        return model.footprint(step.einsum, step.choice)
+    return model.footprints.fused(step.fused.decomposed, step.fused.memory_bytes)
+
+
 def _takes_much_memory(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
     size_bytes: float = _vector_bytes(plan, step, model)
     if not model.memory.spills_states:
@@ -90,19 +100,19 @@ def _takes_much_memory(plan: DecomposedGraph, step: Step, model: CostModel) -> b
 def _vector_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> int:
     """Bytes of the arrays in vectors at once while a statement computes an EinSum and repartitions its operands."""
     together = sum(repartition.vector_bytes for repartition in _repartitions_within(plan, step))
-    return model.footprint(step.einsum, step.choice).vector_bytes(model.memory, step.passes) + together
+    return _footprint(step, model).vector_bytes(model.memory, step.passes) + together
 
 
 def _returned_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> float:
     """Bytes of the arrays among them that functions return."""
     together = sum(repartition.returned_bytes for repartition in _repartitions_within(plan, step))
-    return model.footprint(step.einsum, step.choice).returned_bytes(model.memory, step.passes) + together
+    return _footprint(step, model).returned_bytes(model.memory, step.passes) + together
 
 
 def _states_bytes(plan: DecomposedGraph, step: Step, model: CostModel) -> float:
     """Bytes of the aggregation states of an EinSum, and of those that put arrays of its operands together."""
     together = sum(repartition.states_bytes for repartition in _repartitions_within(plan, step))
-    return model.footprint(step.einsum, step.choice).states_bytes(model.memory, step.passes) + together
+    return _footprint(step, model).states_bytes(model.memory, step.passes) + together
 
 
 def _repartitions_within(plan: DecomposedGraph, step: Step) -> list[Repartition]:
@@ -157,6 +167,6 @@ def statement_sizes(plan: DecomposedGraph, computed: Set[str], model: CostModel)
         *(repartition.returned_bytes for repartition in repartitions),
         0,
     )
-    temporary_bytes = sum(model.footprint(step.einsum, step.choice).kept_bytes for step in steps)
+    temporary_bytes = sum(_footprint(step, model).kept_bytes for step in steps)
     temporary_bytes += sum(repartition.work.bytes_moved for repartition in repartitions)
     return StatementSizes(states, vectors, returned, states + vectors + temporary_bytes)

@@ -25,10 +25,12 @@ from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relatio
 from sparseeinsum.engines.duckdb_settings import DuckDBSettings
 from sparseeinsum.engines.duckdb_transactions import DuckDBTransactions
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
+from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import TransactionMark
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
+from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
@@ -53,6 +55,7 @@ class DuckDBEngine:
         self.scans = ScanCache()
         self._settings = DuckDBSettings(self.rows, self.another_connection)
         self._transactions = DuckDBTransactions(connection, self.rows, self.execute)
+        self.kept_memory = KeptMemory(require_library)
 
     @property
     def dialect_name(self) -> str:
@@ -394,5 +397,6 @@ class DuckDBEngine:
 
     def close(self) -> None:
         """Close the connection if it was opened here."""
+        self.kept_memory.release_all()
         if self._is_owned:
             self.connection.close()

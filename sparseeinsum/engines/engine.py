@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.decompose.clusters.distribution import Cluster
+from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import PreparedQuery, PreparedWrite, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
@@ -144,6 +145,10 @@ class Engine(Protocol):
 
         None stands for a table whose changes are not recorded.
         """
+
+    @property
+    def kept_memory(self) -> KeptMemory | None:
+        """What stays in memory between runs of this connection; None if nothing does."""
 
     def state_token(self) -> object:
         """Return a value that is the same later only if nobody has changed any permanent table of the database since.

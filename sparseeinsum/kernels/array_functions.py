@@ -46,7 +46,8 @@ class FunctionKind(StrEnum):
     CHECK = "check"  # returns its second argument unchanged, or fails
     VIEW = "view"  # returns parts of a resident array, which the engine's callback reads without a kernel
     ROW_PRODUCT = "row product"  # computes from entries in memory alone
-    GATHER = "gather"  # computes from entries and an array in memory, which the engine's callback looks up
+    GATHER = "gather"  # computes from entries or arrays in memory, which the engine's callback looks up
+    KEEPER = "keeper"  # keeps memory after its statement
 
 
 # The dtypes of functions whose entries list none, as suffixes of kernels.

@@ -20,7 +20,7 @@ PART_SIZE = 11  # arrays of arrays: address of the function that returns the ele
 ELEMENT_TYPE = 12  # resident arrays: the host's type of the elements; else 0
 FINISH = 13  # aggregates: address of the function that turns a state into a result, or 0 if it is the result
 HEADER = 14
-MAX_ARGUMENTS = 6
+MAX_ARGUMENTS = 8
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 
 # Kinds of arguments, the first of the two words for each argument. The second is the bytes of an element; a complex

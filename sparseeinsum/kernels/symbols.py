@@ -17,10 +17,11 @@ CONFIGURE = "sparseeinsum_configure"  # takes the address of the new content of 
 CHOSEN_PROCESSOR = "sparseeinsum_processor"  # returns its name, or 0 if no code of the library can run here
 TABLE_OF_RESIDENTS = "sparseeinsum_table_of_residents"  # returns the address of a table, as the next one
 TABLE_OF_USER_FUNCTIONS = "sparseeinsum_table_of_users_functions"
+RELEASE = "sparseeinsum_release"  # takes a handle of kept memory and releases it; returns 1, or 0 if there is none
 STOP_WORD = "sparseeinsum_stop_word"  # returns the address of a word: kernels stop while it is not 0
 EXPORTED_TO_DUCKDB = (
     *(ENTRY_POINT, CONFIGURE, CHOSEN_PROCESSOR),
-    *(TABLE_OF_RESIDENTS, TABLE_OF_USER_FUNCTIONS, STOP_WORD),
+    *(TABLE_OF_RESIDENTS, TABLE_OF_USER_FUNCTIONS, STOP_WORD, RELEASE),
 )
 
 # Tables in a library.

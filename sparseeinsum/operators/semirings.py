@@ -14,10 +14,12 @@ class Semiring:
     Attributes:
         aggregate: The name of the aggregate.
         function: The name of the function of two numbers that multiplies.
+        is_distributive: Whether aggregate(a * x, a * y) = a * aggregate(x, y) for all finite numbers.
     """
 
     aggregate: str
     function: str
+    is_distributive: bool = True
 
     @property
     def text(self) -> str:
@@ -36,8 +38,8 @@ SEMIRINGS = (
     Semiring("sum", "mul"),
     Semiring("min", "add"),
     Semiring("max", "add"),
-    Semiring("max", "mul"),
-    Semiring("min", "mul"),
+    Semiring("max", "mul", is_distributive=False),
+    Semiring("min", "mul", is_distributive=False),
     Semiring("max", "min"),
     Semiring("min", "max"),
     Semiring("any", "and"),

@@ -119,9 +119,12 @@ class Explanation:
         if self.analysis is None:
             costs = (step.join_seconds, step.aggregation_seconds, step.repartition_seconds)
             return [*cells, tuples, size, *map(write_seconds, costs)]
-        run = self.analysis.einsums[name]
-        duration = "in its readers" if run.seconds is None else write_seconds(run.seconds)
-        actual = write_count(run.tuples), write_bytes(run.tuples * sizes.tuple_bytes), duration
+        run = self.analysis.einsums.get(name)
+        if run is None:
+            actual = "-", "-", f"in {step.computed_in}"
+        else:
+            duration = "in its readers" if run.seconds is None else write_seconds(run.seconds)
+            actual = write_count(run.tuples), write_bytes(run.tuples * sizes.tuple_bytes), duration
         expected = tuples, size, write_seconds(step.seconds)
         return [*cells, *(cell for pair in zip(expected, actual, strict=True) for cell in pair)]
 

@@ -41,7 +41,7 @@ def _einsum(plan: ProgramPlan, step: Step, analysis: Analysis | None) -> dict[st
     name = step.einsum.output.tensor
     schema = Schema(plan.decomposed.graph.tensors[name], step.result)
     sizes = step_sizes(plan.alternatives.model, step)
-    run = None if analysis is None else analysis.einsums[name]
+    run = None if analysis is None else analysis.einsums.get(name)
     actual = run and {"tuples": run.tuples, "bytes": run.tuples * sizes.tuple_bytes, "seconds": run.seconds}
     return {
         "result": name,

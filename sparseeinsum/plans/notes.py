@@ -4,6 +4,7 @@ from collections.abc import Iterator, Set
 
 from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.decomposed_graph import Step
+from sparseeinsum.decompose.fused_products import FusedKernel, FusedProduct
 from sparseeinsum.kernels.duckdb.library import available_library, gpu_in_use
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.plan import ProgramPlan
@@ -45,6 +46,12 @@ def _computing(plan: ProgramPlan) -> str:
 
 def _evaluation_notes(step: Step, evaluation: Evaluation, in_lists: Set[str]) -> Iterator[str]:
     name, operands = step.einsum.output.tensor, step.einsum.operands
+    if step.computed_in:
+        yield f"{name}: computed at once with {step.computed_in}, and never stored"
+        return
+    if step.fused is not None:
+        yield f"{name}: {_fused_note(step.fused)}"
+        return
     dense = [operand.tensor for operand, is_dense in zip(operands, step.absence.dense, strict=True) if is_dense]
     if dense:
         yield f"{name}: every tuple of {', '.join(dense)} must be present, because {evaluation.reason}"
@@ -70,6 +77,21 @@ def _evaluation_notes(step: Step, evaluation: Evaluation, in_lists: Set[str]) ->
         yield f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"
     if evaluation.detects_nonfinite:
         yield f"{name}: a run ends where it turns NaN or infinite (nonfinite='allow' lets it go on)"
+
+
+def _fused_note(product: FusedProduct) -> str:
+    first, second, third = (operand.tensor for operand in product.einsum.operands)
+    match product.kernel:
+        case FusedKernel.SAMPLED:
+            return f"rows of {second} and {third}, which are kept in memory, are multiplied only at entries of {first}"
+        case FusedKernel.ROWS:
+            rows = ", ".join(product.orders[0].rows)
+            return (
+                f"{first} is ordered by {rows} in memory, and each entry multiplied by rows of {second} and {third}, "
+                "which are kept in memory, too"
+            )
+        case FusedKernel.MASKED:
+            return f"{second} and {third} are multiplied row by row in memory, only where {first} has entries"
 
 
 def _counts_absent_pairs(step: Step, evaluation: Evaluation) -> bool:

@@ -1,7 +1,7 @@
 """Plans: the SQL statements of a plan, in one statement per output or staged in temporary tables."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -37,6 +37,7 @@ class PlanStatements:
         stage_of: Returns the table that stores a result during a run, by the name of the result.
         reserved_names: Names that staged relations must not take.
         complete: Outputs that are returned with all their tuples.
+        kept: Operands that are in memory already, with their handles; None for those without rows.
     """
 
     definitions: tuple[Definition, ...]
@@ -48,6 +49,17 @@ class PlanStatements:
     stage_of: Callable[[str], exp.Table]
     reserved_names: frozenset[str]
     complete: frozenset[str] = frozenset()
+    kept: Mapping[Relation, int | None] = field(default_factory=dict)
+    _with_kept: "PlanStatements | None" = field(default=None, init=False, repr=False, compare=False)
+
+    def reading(self, kept: Mapping[Relation, int | None]) -> "PlanStatements":
+        """The same for operands that are in memory already; the last of them is remembered."""
+        if kept == self.kept:
+            return self
+        if self._with_kept is None or self._with_kept.kept != kept:
+            object.__setattr__(self, "_with_kept", replace(self, kept=kept))
+        assert self._with_kept is not None
+        return self._with_kept
 
     @cached_property
     def for_run(self) -> tuple[SqlStatement, ...]:
@@ -166,7 +178,9 @@ class PlanStatements:
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
         deliveries = {name: self._delivery(name) for name in self.decomposed.graph.outputs}
-        return staged_statements(self.definitions, deliveries, tables, self.dialect, boundaries, materialized_tables)
+        return staged_statements(
+            self.definitions, deliveries, tables, self.dialect, boundaries, materialized_tables, self.kept
+        )
 
 
 def without_group_by_elimination(definitions: Iterable[Definition]) -> tuple[Definition, ...]:

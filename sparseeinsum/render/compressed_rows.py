@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -10,6 +10,7 @@ from sparseeinsum.algebra.operators import Compress, Contract
 from sparseeinsum.decompose.compressed_access import semiring_of
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.semirings import Semiring
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, constant, converted, integer, text
 from sparseeinsum.render.dialects import DUCKDB
@@ -20,8 +21,9 @@ from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_t
 
 _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
 _VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
-_ROW_COLUMN = "row_number"
+ROW_COLUMN = "row_number"
 _ENTRY_COLUMN = "entry"
+HANDLE_ALIASES = ("u", "v", "w")  # of the tables that have handles
 
 
 def compress_lists_select(relation: Compress, source: ListSource) -> exp.Select | None:
@@ -70,9 +72,7 @@ def compress_select(relation: Compress, source: SelectSource) -> exp.Select:
         position_of([(source.key(axes[axis].name, "t"), counts[axes[axis].name]) for axis in chosen])
         for chosen in (relation.row_axes, relation.position_axes)
     )
-    value = source.value("t")
-    if NUMBER_TYPES[relation.schema.tensor.dtype] != NUMBER_TYPES[relation.dtype]:
-        value = converted(value, number_type(relation.dtype))
+    value = computed_number(source.value("t"), relation.schema.tensor.dtype, relation.dtype)
     handle = call("tensor_compressed", value, row, position, integer(_row_count(relation)))
     return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
 
@@ -89,17 +89,31 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
     gathered = call(
         "tensor_gather_sum",
         exp.column(HANDLE_COLUMN, table="u"),
-        exp.column(_ROW_COLUMN, table="r"),
+        exp.column(ROW_COLUMN, table="r"),
         exp.column(HANDLE_COLUMN, table="v"),
         integer(size),
         element_of(array.schema),
     )
-    columns = [exp.column(_ROW_COLUMN, table="r"), exp.alias_(gathered, VALUE_COLUMN)]
-    rows = _rows_select(relation, columns, (entries, array), _rows_together(size))
-    keys = positions_at(exp.column(_ROW_COLUMN, table="s"), relation.output.key_counts)
+    return gathered_rows_select(relation, gathered, (entries, array), size)
+
+
+def gathered_rows_select(
+    relation: Contract, gathered: exp.Expr, handles: Sequence[SelectSource], size: int
+) -> exp.Select:
+    """The SELECT of arrays of `size` elements that a kernel computes for every row that has entries.
+
+    Args:
+        relation: The EinSum.
+        gathered: The call of the kernel for row r, which returns NULL for other rows.
+        handles: Where the handles u, v, ... of operands are read; that of the compressed one is the first.
+        size: The elements of an array.
+    """
+    columns = [exp.column(ROW_COLUMN, table="r"), exp.alias_(gathered, VALUE_COLUMN)]
+    rows = _rows_select(relation, columns, handles, _rows_together(size))
+    keys = positions_at(exp.column(ROW_COLUMN, table="s"), relation.output.key_counts)
     value = exp.column(VALUE_COLUMN, table="s")
     is_present = value.is_(exp.null()).not_()
-    return _result_select(relation, keys, value, rows).where(is_present)
+    return result_select(relation, keys, value, rows).where(is_present)
 
 
 def row_product_select(relation: Contract, first: SelectSource, second: SelectSource) -> exp.Select:
@@ -110,28 +124,47 @@ def row_product_select(relation: Contract, first: SelectSource, second: SelectSo
         first: Where the handle of the operand is read whose rows are those of the result.
         second: Where the handle of the other operand is read.
     """
-    einsum, row = relation.einsum, exp.column(_ROW_COLUMN, table="r")
-    semiring = semiring_of(einsum)
+    semiring = semiring_of(relation.einsum)
     assert semiring is not None
     entries = call(
         "tensor_product_row",
         text(semiring.text),
         exp.column(HANDLE_COLUMN, table="u"),
-        row,
+        exp.column(ROW_COLUMN, table="r"),
         exp.column(HANDLE_COLUMN, table="v"),
-        constant(AGGREGATES[semiring.aggregate].identity(relation.computed_in), relation.computed_in),
+        identity_of(semiring, relation),
     )
-    columns = [exp.alias_(exp.cast(row.copy(), "int"), _ROW_COLUMN), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
+    row_labels = relation.einsum.operands[relation.compressed[0]].labels
+    return entries_of_rows_select(relation, entries, (first, second), row_labels)
+
+
+def identity_of(semiring: Semiring, relation: Contract) -> exp.Expr:
+    """The number that aggregates of an EinSum in a semiring start from."""
+    return constant(AGGREGATES[semiring.aggregate].identity(relation.computed_in), relation.computed_in)
+
+
+def entries_of_rows_select(
+    relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource], row_labels: Collection[str]
+) -> exp.Select:
+    """The SELECT of entries that a kernel computes for every row of the result.
+
+    Args:
+        relation: The EinSum.
+        entries: The call of the kernel for row r, which returns a list of entries.
+        handles: Where the handles u, v, ... of operands are read.
+        row_labels: Labels of the result that number its rows, and others; the rest number the positions.
+    """
+    row = exp.cast(exp.column(ROW_COLUMN, table="r"), "int")
+    columns = [exp.alias_(row, ROW_COLUMN), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
     together = min(max(_count_rows(relation) // _VECTORS, 1), DUCKDB.vector_rows)
-    rows = _rows_select(relation, columns, (first, second), together)
+    rows = _rows_select(relation, columns, handles, together)
     counts = relation.output.key_counts
-    row_labels = einsum.operands[relation.compressed[0]].labels
-    axes = zip(relation.output.tensor.axes, einsum.output.labels, strict=True)
+    axes = zip(relation.output.tensor.axes, relation.einsum.output.labels, strict=True)
     row_counts = {axis.name: counts[axis.name] for axis, label in axes if label in row_labels}
-    keys = positions_at(exp.column(_ROW_COLUMN, table="s"), row_counts) | positions_at(
+    keys = positions_at(exp.column(ROW_COLUMN, table="s"), row_counts) | positions_at(
         _field("position"), {name: count for name, count in counts.items() if name not in row_counts}
     )
-    return _result_select(relation, {name: keys[name] for name in counts}, _field("val"), rows)
+    return result_select(relation, {name: keys[name] for name in counts}, _field("val"), rows)
 
 
 def _field(name: str) -> exp.Expr:
@@ -140,29 +173,41 @@ def _field(name: str) -> exp.Expr:
 
 
 def _rows_select(
-    relation: Contract, columns: Sequence[exp.Expr], handles: tuple[SelectSource, SelectSource], together: int
+    relation: Contract, columns: Sequence[exp.Expr], handles: Sequence[SelectSource], together: int
 ) -> exp.Select:
-    """The SELECT of columns for every row r of the result, `together` of them in a vector; the handles are u and v.
+    """The SELECT of columns for every row r of the result, `together` of them in a vector; handles are u, v, and so on.
 
     DISTINCT leaves the only handle as it is, but tells DuckDB that rows have no order. Otherwise, one thread would
     compute all rows, to keep the order of their numbers in results and tables.
     """
     numbers = call("tensor_row_numbers", integer(_count_rows(relation)), integer(together))
-    first, second = handles
+    first, *others = handles
     unordered = exp.select(HANDLE_COLUMN).distinct().from_(first.table.copy())
     select = exp.select(*columns).from_(exp.alias_(exp.Table(this=numbers), "r", table=True))
-    return select.join(aliased(unordered, "u"), join_type="CROSS").join(aliased(second.table, "v"), join_type="CROSS")
+    select = select.join(aliased(unordered, HANDLE_ALIASES[0]), join_type="CROSS")
+    for alias, other in zip(HANDLE_ALIASES[1:], others, strict=False):
+        select = select.join(aliased(other.table, alias), join_type="CROSS")
+    return select
 
 
-def _result_select(relation: Contract, keys: Mapping[str, exp.Expr], value: exp.Expr, rows: exp.Select) -> exp.Select:
+def result_select(relation: Contract, keys: Mapping[str, exp.Expr], value: exp.Expr, rows: exp.Select) -> exp.Select:
     """The SELECT of an EinSum's result from its keys and values in `rows`, which it names s."""
+    columns = [named(key.copy(), name) for name, key in keys.items()]
+    result = exp.alias_(result_value(relation, value).copy(), VALUE_COLUMN)
+    return exp.select(*columns, result).from_(rows.subquery("s"))
+
+
+def result_value(relation: Contract, value: exp.Expr) -> exp.Expr:
+    """A value that a kernel computed, in the type of the result, and checked if that is planned."""
     tensor = relation.output.tensor
     if NUMBER_TYPES[relation.computed_in] != NUMBER_TYPES[tensor.dtype]:
         value = converted(value, number_type(tensor.dtype) if relation.output.is_scalar else array_type(tensor.dtype))
-    if relation.detects_nonfinite:
-        value = with_finite_check(value, tensor)
-    columns = [named(key.copy(), name) for name, key in keys.items()]
-    return exp.select(*columns, exp.alias_(value.copy(), VALUE_COLUMN)).from_(rows.subquery("s"))
+    return with_finite_check(value, tensor) if relation.detects_nonfinite else value
+
+
+def computed_number(value: exp.Expr, dtype: str, computed_in: str) -> exp.Expr:
+    """A number of an operand in the type of the kernel."""
+    return value if NUMBER_TYPES[dtype] == NUMBER_TYPES[computed_in] else converted(value, number_type(computed_in))
 
 
 def _count_rows(relation: Contract) -> int:

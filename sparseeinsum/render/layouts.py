@@ -287,12 +287,12 @@ def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     """The SELECT that puts all arrays into one, in C order of their keys, and returns its handle in memory."""
     schema = relation.schema
     handle = call(
-        "tensor_resident", source.value("t"), *_row_position(schema, _keys_of(source, "t")), element_of(schema)
+        "tensor_resident", source.value("t"), *row_position(schema, _keys_of(source, "t")), element_of(schema)
     )
     return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
 
 
-def _row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
+def row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
     """Which row of a resident array the tuple with these keys is, and how many rows there are."""
     counts = schema.key_counts
     position = position_of([(in_parentheses(key_of(axis)), count) for axis, count in counts.items()])
@@ -301,7 +301,7 @@ def _row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
 
 def resident_row(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
     """The array of the tuple with these keys, read from the resident array of a handle."""
-    position, _ = _row_position(schema, key_of)
+    position, _ = row_position(schema, key_of)
     size = schema.list_length
     return call("tensor_row", handle, position, integer(size), element_of(schema))
 

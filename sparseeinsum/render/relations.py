@@ -24,6 +24,7 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, StoredTensor
+from sparseeinsum.render.calls import integer
 from sparseeinsum.render.compressed_rows import (
     compress_lists_select,
     compress_select,
@@ -33,7 +34,9 @@ from sparseeinsum.render.compressed_rows import (
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.fused_products import fused_select
 from sparseeinsum.render.layouts import (
+    HANDLE_COLUMN,
     all_keys_select,
     convert_select,
     densify_from_keys_select,
@@ -87,6 +90,7 @@ class Renderer:
         tables: Tables that hold results already, by tensor.
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
         materialized: Tables that hold relations already.
+        kept: Operands that are in memory already, with their handles; None for those without rows.
         blocks: The blocks so far, in order.
     """
 
@@ -94,6 +98,7 @@ class Renderer:
     tables: Mapping[str, exp.Table]
     boundaries: Mapping[str, Sequence[int]] = field(default_factory=dict)
     materialized: Mapping[Materialized, exp.Table] = field(default_factory=dict)
+    kept: Mapping[Relation, int | None] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     _sources: dict[Relation, SelectSource] = field(default_factory=dict)
     _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive has another meaning
@@ -101,7 +106,8 @@ class Renderer:
     def source(self, relation: Relation) -> SelectSource:
         """What to select from to read a relation; its block is made if there is none."""
         if relation not in self._sources:
-            self._sources[relation] = self._make_source(relation)
+            is_kept = relation in self.kept
+            self._sources[relation] = self._kept(relation) if is_kept else self._make_source(relation)
         return self._sources[relation]
 
     def define(self, name: str, relation: Contract, comment: str) -> None:
@@ -125,6 +131,9 @@ class Renderer:
             else self.source(operand)
             for number, operand in enumerate(relation.inputs)
         ]
+        if relation.is_fused:
+            block = Block(name, fused_select(relation, sources), comment, is_aggregated=bool(relation.compressed))
+            return self._add_block(block, relation.schema, is_joined=False)
         if relation.compressed:
             first, second = sources if relation.compressed[0] == 0 else reversed(sources)
             write = gather_select if relation.indexed is not None else row_product_select
@@ -192,6 +201,15 @@ class Renderer:
         """The SELECT that compresses a tensor from its lists; None if its entries must be read one by one."""
         source = list_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
         return None if source is None else compress_lists_select(relation, source)
+
+    def _kept(self, relation: Relation) -> SelectSource:
+        """The block with the handle of an operand that is in memory already."""
+        handle = self.kept[relation]
+        number = exp.null() if handle is None else integer(handle)
+        select = exp.select(exp.alias_(exp.cast(number, "bigint"), HANDLE_COLUMN))
+        comment = f"{write_schema(relation.schema)}, in memory since an earlier run"
+        name = f"{relation.schema.tensor.name}_kept"
+        return self._add_block(Block(name, select, comment, False), relation.schema, is_joined=False)
 
     def _select(self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert) -> exp.Select:
         """The SELECT of a relation that is no EinSum."""
@@ -280,7 +298,7 @@ def _comment_of(relation: Slice | Stack | AllKeys | Densify | Resident | Compres
     if isinstance(relation, AllKeys):
         return f"all keys of {notation}"
     if isinstance(relation, Contract):
-        return f"{notation}, parts of groups"
+        return f"{notation}, {'before it is aggregated' if relation.is_fused else 'parts of groups'}"
     return f"{notation}, every tuple present" if isinstance(relation, Densify) else notation
 
 

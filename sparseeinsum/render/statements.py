@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -29,6 +30,8 @@ from sparseeinsum.render.packing import materialized_type
 from sparseeinsum.render.relations import Block, Renderer
 from sparseeinsum.render.sources import aliased, fenced, key_column, materialized_select, named
 from sparseeinsum.render.table_distribution import TableDistribution, output_distribution, stage_distribution
+
+NOTHING_KEPT: Mapping[Relation, int | None] = MappingProxyType({})
 
 
 @dataclass(frozen=True)  # no slots: its text is written once and kept
@@ -92,6 +95,7 @@ def staged_statements(
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
     materialized: Mapping[Materialized, exp.Table],
+    kept: Mapping[Relation, int | None] = NOTHING_KEPT,
 ) -> tuple[SqlStatement, ...]:
     """The statements of a plan: those that fill temporary tables, and a SELECT for every output.
 
@@ -103,8 +107,9 @@ def staged_statements(
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
         materialized: Temporary tables of materialised relations; a relation without a table is computed where it is
             read.
+        kept: Operands that are in memory already, with their handles; None for those without rows.
     """
-    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries, materialized)
+    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries, materialized, kept)
     return tuple(compiler.statements(delivered))
 
 
@@ -154,6 +159,7 @@ class _Compiler:
     dialect: Dialect
     boundaries: Mapping[str, Sequence[int]]
     materialized: Mapping[Materialized, exp.Table]
+    kept: Mapping[Relation, int | None] = field(default_factory=dict)
 
     def statements(self, delivered: Mapping[str, Relation]) -> Iterator[SqlStatement]:
         """All statements, each after those whose tables it reads."""
@@ -214,7 +220,7 @@ class _Compiler:
 
     def _statement(self, name: str, relation: Relation, stage: exp.Table | None) -> SqlStatement:
         tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
-        renderer = Renderer(self.dialect, tables, self.boundaries, self.materialized)
+        renderer = Renderer(self.dialect, tables, self.boundaries, self.materialized, self.kept)
         inlined = self._needed(relation, tables)
         for definition in inlined:
             renderer.define(definition.name, definition.relation, definition.step.notation)
@@ -252,6 +258,8 @@ class _Compiler:
                         needed.add(name)
                         unfilled += by_name[name].relation.inputs
                 case Materialized() as materialized if materialized in self.materialized:
+                    pass
+                case Resident() | Compress() as operand if operand in self.kept:
                     pass
                 case Contract(inputs=inputs):
                     unfilled += inputs

@@ -23,6 +23,7 @@ from sparseeinsum.plans.result_sizes import result_sizes
 from sparseeinsum.plans.units import write_count, write_seconds
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.delivering import deliver, natural_keys
+from sparseeinsum.results.kept_operands import kept_operands
 from sparseeinsum.results.output_targets import Target
 from sparseeinsum.results.results import TensorResult, result_of
 
@@ -241,7 +242,8 @@ class _Run:
     def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, SqlStatement]]:
         """The statements of a plan, with whose memory limit the run goes on."""
         with timed(_LOGGER, "render"):
-            statements = plan.statements.for_run if self._replan is None else plan.statements.for_run_with_checkpoints
+            written = plan.statements.reading(kept_operands(plan, self._engine))
+            statements = written.for_run if self._replan is None else written.for_run_with_checkpoints
         self._memory.adopt_plan(plan, statements)
         return [(plan, statement) for statement in statements]
 
@@ -291,18 +293,19 @@ def _drop(engine: Engine, table: exp.Table) -> None:
 
 
 def run_each(plan: ProgramPlan, engine: Engine) -> dict[str, EinSumRun]:
-    """Run every EinSum of a plan alone in the open transaction, from tables into a table; return what each took.
+    """Run every step of a plan alone in the open transaction, from tables into a table; return what each took.
 
     A result that is expected to take more than a share of the memory gets no table, unless it is computed in passes.
     Its tuples are counted, and it is computed again where it is read: its time is part of that of its readers.
     """
     limit = engine.memory_limit() * _STAGED_SHARE
-    unread = Counter(operand.tensor for step in plan.decomposed.steps for operand in step.einsum.operands)
+    steps = [step for step in plan.decomposed.steps if not step.computed_in]
+    unread = Counter(operand.tensor for step in steps for operand in step.read)
     tables: dict[str, exp.Table] = {}
     runs: dict[str, EinSumRun] = {}
     with memory_guard(engine, ()) as memory:
         memory.adopt_plan(plan, plan.statements.for_run_with_checkpoints)
-        for step in plan.decomposed.steps:
+        for step in steps:
             name = step.einsum.output.tensor
             memory.make_room(plan, (name,))
             if step.passes is not None or result_sizes(plan, name).expected_bytes <= limit:
@@ -312,7 +315,7 @@ def run_each(plan: ProgramPlan, engine: Engine) -> dict[str, EinSumRun]:
                 query = plan.statements.query_of(name, tables)
                 ((count,),) = engine.rows(exp.select("COUNT(*)").from_(query.subquery("counted")))
                 runs[name] = EinSumRun(int(str(count)), None)
-            unread.subtract(operand.tensor for operand in step.einsum.operands)
+            unread.subtract(operand.tensor for operand in step.read)
             for unneeded in [table for table in tables if unread[table] == 0]:
                 _drop(engine, tables.pop(unneeded))
     return runs

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Convert, Stored
-from sparseeinsum.algebra.translate import repartition
+from sparseeinsum.algebra.reading import repartition
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError, ShapeError

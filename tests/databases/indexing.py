@@ -3,7 +3,7 @@
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.decompose import compressed_access, indexed_access, model
+from sparseeinsum.decompose import compressed_access, fused_products, indexed_access, model
 from sparseeinsum.decompose.cost import Work
 
 
@@ -31,3 +31,15 @@ def indexed_steps(plan: se.Plan) -> dict[str, int]:
     """The number of the resident operand, for every result that is computed by index."""
     steps = plan.data.decomposed.steps
     return {step.einsum.output.tensor: step.indexed for step in steps if step.indexed is not None}
+
+
+def fuse_wherever_possible(patch: pytest.MonkeyPatch) -> None:
+    """Make products of three operands free, even for few rows, so that plans compute EinSums at once if they can."""
+    patch.setattr(compressed_access, "_LEAST_ROWS", 1)
+    patch.setattr(fused_products.FusedProduct, "seconds", lambda *_: 0.0)
+
+
+def fused_kernels(plan: se.Plan) -> dict[str, str]:
+    """The kernel of every result that a product of three operands computes."""
+    steps = plan.data.decomposed.steps
+    return {step.einsum.output.tensor: str(step.fused.kernel) for step in steps if step.fused is not None}

@@ -56,6 +56,7 @@ class PostgreSQLEngine:
         self._functions = functions
         self._transactions = self._transactions_type(session, functions.schema)
         self.scans = ScanCache()
+        self.kept_memory = None  # a server keeps nothing in memory for this package
 
     @property
     def place(self) -> str:

@@ -18,6 +18,7 @@ from sparseeinsum.kernels.symbols import (
     CHOSEN_PROCESSOR,
     CONFIGURE,
     ENTRY_POINT,
+    RELEASE,
     RESIDENTS,
     STOP_WORD,
     TABLE_OF_RESIDENTS,
@@ -36,7 +37,8 @@ _UNSIGNED = bytes(256)
 _FUNCTIONS = "sparseeinsum_c_api"  # the symbol of the function table
 _MOST_ARGUMENTS = 6  # of any function in it; all are integers or pointers, which are passed in registers
 _LOAD = "load_extension"
-_CODE = "code"  # the words of each processor: addresses of its `load_extension` and of its registry
+_RELEASE = "release_kept"
+_CODE = "code"  # the words of each processor: addresses of its `load_extension`, of its registry, and of `release_kept`
 
 _ENTRY = f"""
 @{_FUNCTIONS} = internal global [{COPIED_SLOTS} x i64] zeroinitializer
@@ -85,6 +87,17 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 define ptr @{TABLE_OF_RESIDENTS}() {{
   ret ptr @{RESIDENTS}
+}}
+
+define i64 @{RELEASE}(i64 %handle) {{
+  %number = call i64 @choose()
+  %processor = inttoptr i64 %number to ptr
+  %place = getelementptr [3 x ptr], ptr %processor, i64 0, i64 2
+  %code = load ptr, ptr %place
+  %third = getelementptr [3 x ptr], ptr %code, i64 0, i64 2
+  %release = load ptr, ptr %third
+  %released = call i64 %release(i64 %handle)
+  ret i64 %released
 }}
 
 define ptr @{STOP_WORD}() {{
@@ -176,13 +189,13 @@ def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterato
         exported: The names of the functions that the groups export.
     """
     processors = [target.processor for target in targets if target.processor is not None]
-    code = StaticWords(_CODE, (_LOAD, REGISTRY))
+    code = StaticWords(_CODE, (_LOAD, REGISTRY, _RELEASE))
     referenced = {
         word for block in registry() if isinstance(block, StaticWords) for word in block.words if isinstance(word, str)
     }
     yield system_code(targets[0].platform)
     yield tables_code()
-    yield from declarations({_LOAD, *referenced}.intersection(exported), processors)
+    yield from declarations({_LOAD, _RELEASE, *referenced}.intersection(exported), processors)
     yield from data_code((*registry(), StaticText("c_api_version", C_API_VERSION), code), processors, exported)
     yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
     yield _ENTRY

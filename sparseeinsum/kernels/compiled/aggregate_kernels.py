@@ -37,7 +37,7 @@ def folding(arithmetic: DtypeArithmetic, aggregate: int) -> tuple[Callable[..., 
 def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
     """Return the kernels for aggregates of arrays, scans, and sums of rows in memory, by their names."""
     dtype, fold = arithmetic.dtype, arithmetic.fold
-    add_scaled, add_rows = arithmetic.add_scaled, arithmetic.add_rows
+    add_scaled, add_rows, add_product_rows = arithmetic.add_scaled, arithmetic.add_rows, arithmetic.add_product_rows
     scan, identities = arithmetic.scan, arithmetic.identities
 
     def folded(aggregate: int) -> RowKernel:
@@ -70,11 +70,19 @@ def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dic
         code = add_rows(w, array(row, 1), array_at(address, entries, half_word), array(row, 2))
         return contraction.INTERRUPTED if contraction.is_interrupted() else code
 
+    def gather_product_sum(row, out, size, scratch):
+        address, entries = argument(row, 0)
+        w = array_at(out, size, dtype)
+        elementwise.fill(array(row, 4)[0], w)
+        code = add_product_rows(w, array(row, 1), array_at(address, entries, half_word), array(row, 2), array(row, 3))
+        return contraction.INTERRUPTED if contraction.is_interrupted() else code
+
     folds = {name: folded(code) for name, code in CODES.items()}
     return {
         **folds,
         "scan": RowKernel(scan_row),
         "gather_sum": RowKernel(gather_sum),
+        "gather_product_sum": RowKernel(gather_product_sum),
         "avg": replace(folds["sum"], finish=finish_average),
         "sum_scaled": replace(folds["sum"], compute=sum_scaled),
     }

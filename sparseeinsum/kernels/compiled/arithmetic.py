@@ -47,9 +47,12 @@ class DtypeArithmetic:
         scale: (factor, u, out) writes factor * u to out.
         outer: (u, v, out) writes the outer product to out.
         dot: (u, v, out) writes the inner product to the only element of out.
+        scaled_dot: (factor, u, v, out) writes the sum of factor * u[i] * v[i] to the only element of out.
         add_scaled: (w, factor, v) adds factor * v to w.
         add_rows: (w, numbers, positions, u) adds numbers[e] * u[positions[e]] to w for every e; u has rows like w.
+        add_product_rows: (w, numbers, positions, u, v) adds products of rows of u and v; see `make_add_product_rows`.
         multiply_row: (semiring, ...) writes a row of a product of sparse matrices; see `make_multiply_row`.
+        multiply_masked_row: (semiring, ...) writes one only where a mask has entries; see `make_multiply_masked_row`.
         contract: (plan, u, v, w) adds the contraction of u and v to w.
         identities: The identities of aggregates, by code.
         fold: (aggregate, w, u) folds u into w, element by element.
@@ -69,9 +72,12 @@ class DtypeArithmetic:
     scale: Compiled
     outer: Compiled
     dot: Compiled
+    scaled_dot: Compiled
     add_scaled: Compiled
     add_rows: Compiled
+    add_product_rows: Compiled
     multiply_row: Compiled
+    multiply_masked_row: Compiled
     contract: Compiled
     identities: Array
     fold: Compiled
@@ -114,23 +120,21 @@ def _arithmetic(kind: str) -> Mapping[str, Compiled]:
     return of_arrays | with_numbers
 
 
-def _row_products(kind: str) -> Compiled:
-    """Return the function that computes a row of a product of sparse matrices, by code of the semiring."""
+def _in_semirings(kind: str, make: Callable[..., Compiled]) -> Compiled:
+    """Return the function that `make` makes of the bodies of a semiring, by code of the semiring."""
     compiled: Compiled = evaluation.make_switch(
         [
-            _refuse
-            if bodies is None
-            else _in_semiring(compressed_rows.make_multiply_row(*bodies, evaluation.with_code))
+            _refuse if bodies is None else _in_semiring(make(*bodies, evaluation.with_code))
             for bodies in semirings_by_code(kind)
         ]
     )
     return compiled
 
 
-def _in_semiring(multiply_row: Compiled) -> Compiled:
+def _in_semiring(function: Compiled) -> Compiled:
     @njit
     def compute(semiring, *arguments):
-        return multiply_row(*arguments)
+        return function(*arguments)
 
     return compute
 
@@ -138,6 +142,12 @@ def _in_semiring(multiply_row: Compiled) -> Compiled:
 @njit
 def _refuse(semiring, *arguments):
     return UNKNOWN_SEMIRING
+
+
+@njit
+def _scaled_dot(factor, u, v, out):
+    out[0] = contraction.scaled_dot(factor, u, v)
+    return 0
 
 
 def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
@@ -173,9 +183,12 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
         scale=elementwise.scale,
         outer=elementwise.outer,
         dot=dot,
+        scaled_dot=_scaled_dot,
         add_scaled=aggregation.add_scaled,
         add_rows=compressed_rows.make_add_rows_by_four(contraction.add_four_scaled, add_rows),
-        multiply_row=_row_products("real"),
+        add_product_rows=compressed_rows.make_add_product_rows(aggregation.add_scaled_product),
+        multiply_row=_in_semirings("real", compressed_rows.make_multiply_row),
+        multiply_masked_row=_in_semirings("real", compressed_rows.make_multiply_masked_row),
         contract=contract,
         identities=identities(str(dtype)),
         fold=fold,
@@ -222,9 +235,12 @@ def _integers() -> DtypeArithmetic:
         scale=integers.scale,
         outer=integers.outer,
         dot=integers.dot,
+        scaled_dot=integers.scaled_dot,
         add_scaled=integers.add_scaled,
         add_rows=compressed_rows.make_add_rows(integers.add_scaled),
-        multiply_row=_row_products("integer"),
+        add_product_rows=compressed_rows.make_add_product_rows(integers.add_scaled_product),
+        multiply_row=_in_semirings("integer", compressed_rows.make_multiply_row),
+        multiply_masked_row=_in_semirings("integer", compressed_rows.make_multiply_masked_row),
         contract=contract,
         identities=identities("int64"),
         fold=fold,
@@ -270,9 +286,12 @@ def _complex(dtype: types.Complex, part_dtype: types.Float, bits: types.Integer)
         scale=complexes.scale,
         outer=complexes.outer,
         dot=complexes.dot,
+        scaled_dot=_scaled_dot,
         add_scaled=complexes.add_scaled,
         add_rows=compressed_rows.make_add_rows(complexes.add_scaled),
-        multiply_row=_row_products("complex"),
+        add_product_rows=compressed_rows.make_add_product_rows(aggregation.add_scaled_product),
+        multiply_row=_in_semirings("complex", compressed_rows.make_multiply_row),
+        multiply_masked_row=_in_semirings("complex", compressed_rows.make_multiply_masked_row),
         contract=contract,
         identities=identities(str(dtype)),
         fold=fold,

@@ -11,9 +11,11 @@ from sparseeinsum.kernels.compiled.blas_calls import gemm_code
 from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
 from sparseeinsum.kernels.compiled.duckdb import (
     compression,
+    dots,
     function_list,
     gathers,
     hint,
+    keeping,
     registration,
     row_numbers,
     row_products,
@@ -51,6 +53,9 @@ _DUCKDB: tuple[Compiled, ...] = (
     compression.compression_destroy,
     views.view_rows,
     gathers.gather_rows,
+    dots.dot_rows,
+    keeping.keep_rows,
+    keeping.release_kept,
     row_products.multiply_rows,
     hint.hint_bind,
     hint.hint_init,

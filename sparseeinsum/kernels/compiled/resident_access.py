@@ -73,14 +73,25 @@ def publish(vector, elements, element_type):
         elements: The number of elements.
         element_type: The logical type of the elements, as in the registry.
     """
+    handle = enter(vector, elements, element_type, MAX_RESIDENTS)
+    if handle != 0:
+        words = _words()
+        lock_table()
+        words[LIVE] += 1
+        unlock_table()
+    return handle
+
+
+@njit
+def enter(vector, elements, element_type, most):
+    """Enter an array into one of the first `most` slots; the rest is as for `publish`, which counts it."""
     words = _words()
     handle = word(0)
     lock_table()
-    for index in range(MAX_RESIDENTS):
+    for index in range(most):
         slot = _slot(words, index)
         if slot[HANDLE] == 0:
             words[COUNT] += 1
-            words[LIVE] += 1
             random = word(_mix_bits(_mix_bits(words[COUNT]) ^ _bits(words[SECRET])) >> _bits(64 - _RANDOM_BITS))
             handle = word(_IS_HANDLE) | (random << SLOT_BITS) | index
             slot[HANDLE], slot[VECTOR], slot[ELEMENTS], slot[TYPE] = handle, vector, elements, element_type
@@ -91,14 +102,36 @@ def publish(vector, elements, element_type):
 
 @njit
 def withdraw(handle):
-    """Remove an array from the table; vectors that already share it keep it."""
+    """Remove an array that `publish` added; vectors that already share it keep it."""
+    if remove(handle) != 0:
+        words = _words()
+        lock_table()
+        words[LIVE] -= 1
+        unlock_table()
+
+
+@njit
+def type_of(handle):
+    """Return the type under which an array is in the table, or an error code."""
     words = _words()
     lock_table()
     slot = _slot(words, handle & (MAX_RESIDENTS - 1))
-    if slot[HANDLE] == handle:
-        slot[HANDLE] = 0
-        words[LIVE] -= 1
+    kind = slot[TYPE] if handle > 0 and slot[HANDLE] == handle else word(d.NOT_RESIDENT)
     unlock_table()
+    return kind
+
+
+@njit
+def remove(handle):
+    """Remove an array from the table; returns the vector that owned it, or 0 if there is no such array."""
+    words = _words()
+    vector = word(0)
+    lock_table()
+    slot = _slot(words, handle & (MAX_RESIDENTS - 1))
+    if handle > 0 and slot[HANDLE] == handle:
+        vector, slot[HANDLE] = slot[VECTOR], 0
+    unlock_table()
+    return vector
 
 
 @njit

@@ -62,7 +62,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
 
 def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
     dtype, scale_array = arithmetic.dtype, arithmetic.scale
-    multiply_outer, multiply_inner = arithmetic.outer, arithmetic.dot
+    multiply_outer, multiply_inner, multiply_scaled = arithmetic.outer, arithmetic.dot, arithmetic.scaled_dot
 
     def binary_kernel(function: Callable[..., int]) -> RowKernel:
         def compute(row, out, size, scratch):
@@ -79,6 +79,9 @@ def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
     def dot(row, out, size, scratch):
         return multiply_inner(array(row, 0), array(row, 1), array_at(out, 1, dtype))
 
+    def scaled_dot(row, out, size, scratch):
+        return multiply_scaled(array(row, 0)[0], array(row, 1), array(row, 2), array_at(out, 1, dtype))
+
     def fill(row, out, size, scratch):
         elementwise.fill(array(row, 1)[0], array_at(out, size, dtype))
         return 0
@@ -88,6 +91,7 @@ def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
         "scale": RowKernel(scale),
         "outer": RowKernel(outer),
         "dot": RowKernel(dot),
+        "scaled_dot": RowKernel(scaled_dot),
         "fill": RowKernel(fill),
     }
 
@@ -304,26 +308,36 @@ def _complex_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict
 
 
 def _row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
-    dtype, multiply_row = arithmetic.dtype, arithmetic.multiply_row
+    """Return the kernels that write a row of a product of sparse matrices, and return where it ends.
+
+    Their `out` is the address of the words that kernels/compression.py lists.
+    """
+    dtype, multiply_row, multiply_masked_row = arithmetic.dtype, arithmetic.multiply_row, arithmetic.multiply_masked_row
 
     @njit
     def positions(row, index):
         address, size = argument(row, index)
         return array_at(address, size, half_word)
 
-    def product_row(row, out, size, scratch):
-        """Write a row of a product, and return where it ends; `out`: the words that kernels/compression.py lists."""
-        semiring, product = semiring_code(row), array_at(out, compression.PRODUCT_WORDS, word)
-        if semiring < 0:
-            return semiring
-        end = multiply_row(
-            semiring,
-            array_at(product[compression.START], 1, dtype)[0],
-            array(row, 2),
-            positions(row, 1),
-            integers(row, 3),
-            positions(row, 4),
-            array(row, 5),
+    @njit
+    def start_of(product):
+        return array_at(product[compression.START], 1, dtype)[0]
+
+    @njit
+    def operands_from(row, index):
+        """Return numbers and positions of the row, and where rows of the other matrix begin, its columns and values."""
+        return (
+            array(row, index + 1),
+            positions(row, index),
+            integers(row, index + 2),
+            positions(row, index + 3),
+            array(row, index + 4),
+        )
+
+    @njit
+    def written(product, size):
+        """Return the slots, their hash function, where the row begins, and the positions and numbers to write."""
+        return (
             array_at(product[compression.SLOTS], product[compression.SLOT_COUNT], half_word),
             product[compression.FACTOR],
             product[compression.SHIFT],
@@ -331,6 +345,20 @@ def _row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
             array_at(product[compression.OUT_POSITIONS], size, half_word),
             array_at(product[compression.OUT_NUMBERS], size, dtype),
         )
+
+    def product_row(row, out, size, scratch):
+        semiring, product = semiring_code(row), array_at(out, compression.PRODUCT_WORDS, word)
+        if semiring < 0:
+            return semiring
+        end = multiply_row(semiring, start_of(product), *operands_from(row, 1), *written(product, size))
         return contraction.INTERRUPTED if contraction.is_interrupted() else end
 
-    return {"product_row": RowKernel(product_row)}
+    def masked_product_row(row, out, size, scratch):
+        semiring, product = semiring_code(row), array_at(out, compression.PRODUCT_WORDS, word)
+        if semiring < 0:
+            return semiring
+        mask = array(row, 7), positions(row, 6)
+        end = multiply_masked_row(semiring, start_of(product), *mask, *operands_from(row, 1), *written(product, size))
+        return contraction.INTERRUPTED if contraction.is_interrupted() else end
+
+    return {"product_row": RowKernel(product_row), "masked_product_row": RowKernel(masked_product_row)}

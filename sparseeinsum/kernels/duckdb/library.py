@@ -14,13 +14,14 @@ from sparseeinsum.kernels.duckdb.capi import Pointer, address_in, function_table
 from sparseeinsum.kernels.gpus import Gpu
 from sparseeinsum.kernels.libraries import libraries_for_duckdb
 from sparseeinsum.kernels.platforms import NATIVE, processor_asked_for
-from sparseeinsum.kernels.residents import LIVE
+from sparseeinsum.kernels.residents import ELEMENTS, HANDLE, LIVE, MAX_KEPT, MAX_RESIDENTS, SLOT_WORDS, SLOTS
 from sparseeinsum.kernels.symbols import (
     BLAS_WORDS,
     CHOSEN_PROCESSOR,
     CONFIGURE,
     ENTRY_POINT,
     GEMM_DTYPES,
+    RELEASE,
     STOP_WORD,
     TABLE_OF_RESIDENTS,
     TABLE_OF_USER_FUNCTIONS,
@@ -29,6 +30,7 @@ from sparseeinsum.kernels.symbols import (
 _BUILDER = "sparseeinsum.kernels.building.make"
 AddressOf = Callable[[str], int]
 _UNLIMITED = (1 << 31) - 1  # threads of a matrix product
+_MOST_KEPT_SHARE = 0.75  # of the slots that statements share with what is kept
 _PRODUCTS_LOCK = Lock()
 _SINGLE_THREADED: list[None] = []  # one entry for each context of single_threaded_products
 _NO_BLAS = (0,) * (len(GEMM_DTYPES) + 1)
@@ -88,8 +90,28 @@ class DuckdbLibrary:
         ctypes.CFUNCTYPE(None, Pointer)(self.address_of(CONFIGURE))(ctypes.addressof(words))
 
     def count_residents(self) -> int:
-        """Return the number of arrays that are resident in this process now."""
+        """Return the number of arrays that statements of this process have in memory now."""
         return ctypes.c_int64.from_address(self._table(TABLE_OF_RESIDENTS) + 8 * LIVE).value
+
+    def release(self, handle: int) -> bool:
+        """Release memory that `tensor_keep` returned a handle of; False if there is none."""
+        return bool(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.address_of(RELEASE))(handle))
+
+    def kept_bytes(self, handle: int) -> int:
+        """Return the bytes of memory that is kept under a handle."""
+        table = self._table(TABLE_OF_RESIDENTS)
+        slot = (ctypes.c_int64 * SLOT_WORDS).from_address(table + 8 * (SLOTS + handle % MAX_RESIDENTS * SLOT_WORDS))
+        return int(slot[ELEMENTS]) * 8
+
+    def count_kept(self) -> int:
+        """Return the number of arrays that stay in memory between statements of this process."""
+        table = self._table(TABLE_OF_RESIDENTS)
+        words = (ctypes.c_int64 * (MAX_RESIDENTS * SLOT_WORDS)).from_address(table + 8 * SLOTS)
+        return sum(1 for handle in words[HANDLE::SLOT_WORDS] if handle) - self.count_residents()
+
+    def can_keep(self) -> bool:
+        """Return whether there is room for more arrays that stay, and for those that statements make meanwhile."""
+        return self.count_kept() < _MOST_KEPT_SHARE * MAX_KEPT
 
     def _table(self, symbol: str) -> int:
         return int(ctypes.CFUNCTYPE(Pointer)(self.address_of(symbol))() or 0)

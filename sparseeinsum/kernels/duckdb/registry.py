@@ -23,9 +23,10 @@ _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64"
 
 # DuckDB computes calls with constant arguments while it plans, where an array is a list of boxed values: that takes a
 # hundred milliseconds for 180,000 elements. A function that is declared volatile is computed when the query runs.
-_NOT_FOLDED = frozenset(("tensor_fill",))
+_NOT_FOLDED = frozenset(("tensor_fill", "tensor_keep"))
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB's limit
-_READERS = (FunctionKind.VIEW, FunctionKind.GATHER, FunctionKind.ROW_PRODUCT)  # of memory by handle
+# The kinds of functions that read memory by handle.
+_READERS = (FunctionKind.VIEW, FunctionKind.GATHER, FunctionKind.ROW_PRODUCT, FunctionKind.KEEPER)
 _RESULTS = ("value", "list", "lists")  # results by their depth (see DEPTHS), in the names of callbacks
 
 _TEXTS = (
@@ -114,7 +115,9 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.kind == FunctionKind.VIEW:
         return ("view_rows",)
     if function.kind == FunctionKind.GATHER:
-        return ("gather_rows",)
+        return ("dot_rows",) if function.returns == ValueType.NUMBER else ("gather_rows",)
+    if function.kind == FunctionKind.KEEPER:
+        return ("keep_rows",)
     if function.kind == FunctionKind.ROW_PRODUCT:
         return ("multiply_rows",)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"

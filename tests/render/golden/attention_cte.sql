@@ -51,25 +51,11 @@ WITH X_compressed AS MATERIALIZED (
   ) AS s
   WHERE
     NOT s.val IS NULL
-), T2 AS (
-  /* T2[I, J, k] = T0[I, k] * A[I, J] */
+), T0_resident AS (
+  /* T0[I, k], all tuples in one array in memory while the statement runs */
   SELECT
-    u.i,
-    v.dim_1 AS j,
-    tensor_scale(v.val, u.val) AS val
-  FROM (
-    SELECT
-      t.i,
-      t.val
-    FROM T0 AS t
-    UNION ALL
-    SELECT
-      NULL,
-      NULL
-    FROM tensor_no_tuples()
-  ) AS u
-  JOIN main.A AS v
-    ON u.i = v.dim_0
+    tensor_resident(t.val, t.i, 2708, CAST(0 AS DOUBLE)) AS handle
+  FROM T0 AS t
 ), T1_resident AS (
   /* T1[J, k], all tuples in one array in memory while the statement runs */
   SELECT
@@ -78,11 +64,12 @@ WITH X_compressed AS MATERIALIZED (
 ), T3 AS (
   /* T3[I, J] = sum(T2[I, J, k] * T1[J, k]) */
   SELECT
-    u.i,
-    u.j,
-    tensor_dot(u.val, tensor_row(v.handle, u.j, 1024, CAST(0 AS DOUBLE))) AS val
-  FROM T2 AS u
-  CROSS JOIN T1_resident AS v
+    u.dim_0 AS i,
+    u.dim_1 AS j,
+    tensor_scaled_dot(u.val, v.handle, u.dim_0, w.handle, u.dim_1, 1024) AS val
+  FROM main.A AS u
+  CROSS JOIN T0_resident AS v
+  CROSS JOIN T1_resident AS w
 )
 /* S[I, J] = T3[I, J] / 32.0 */
 SELECT

@@ -1,8 +1,11 @@
-"""Kernels: the callback of DuckDB's functions that add up rows of a resident array at the positions of entries.
+"""Kernels: the callback of DuckDB's functions that add up rows of resident arrays at the positions of entries.
 
 The arguments are a handle of compressed entries, a row of these, a handle of an array, the number of elements in a row
 of the array, and the fill. A NULL handle of an array stands for an array without stored entries: all elements are the
 fill. A row without entries gives NULL.
+
+With two arrays, position i * k + j stands for the product of row i of the first and row j of the second, which has k
+rows; the last argument is then what sums start from. A NULL handle of one of them gives NULL.
 """
 
 from numba import njit, types
@@ -33,13 +36,13 @@ from sparseeinsum.kernels.compiled.raw_memory import array_at
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
 
-_ENTRIES, _ROW, _ARRAY, _SIZE, _FILL = range(5)  # the arguments
+_ENTRIES, _ROW, _ARRAY = range(3)  # the arguments; one array or two, the size and the fill or start follow
 
-# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: two pins, and the address of
+# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: three pins, and the address of
 # positions and fills, or 0.
 _PIN_OF_ENTRIES = FIRST_ROW
-_PIN_OF_ARRAY = FIRST_ROW + PIN_WORDS
-_FILLS = FIRST_ROW + 2 * PIN_WORDS
+_PIN_OF_ARRAY = _PIN_OF_ENTRIES + PIN_WORDS
+_FILLS = _PIN_OF_ARRAY + 2 * PIN_WORDS
 _LARGEST_SIZE = 1 << 40
 
 
@@ -59,9 +62,26 @@ def gather_rows(info, chunk, result):
         _set_error(info, message_of(descriptor, code, work))
     unpin(work + 8 * _PIN_OF_ENTRIES)
     unpin(work + 8 * _PIN_OF_ARRAY)
+    unpin(work + 8 * (_PIN_OF_ARRAY + PIN_WORDS))
     free(array_at(work + 8 * _FILLS, 1, word)[0])
     free(work)
     return 0
+
+
+@njit
+def _size_argument(descriptor):
+    """Return the number of the argument that is the size of a row; the fill or the start comes last."""
+    return descriptor[d.ARGUMENTS] - 2
+
+
+@njit
+def _has_result(descriptor, work, row):
+    """Whether no argument is NULL, but for the handle of the only array."""
+    for index in range(descriptor[d.ARGUMENTS]):
+        is_only_array = index == _ARRAY and _size_argument(descriptor) == _ARRAY + 1
+        if not is_only_array and not argument_is_valid(work, index, row):
+            return False
+    return True
 
 
 @njit
@@ -72,11 +92,11 @@ def _measure_rows(descriptor, work, rows, result):
     entries_pin = work + 8 * _PIN_OF_ENTRIES
     for row in range(rows):
         write_entry(descriptor, entries, row, total, 0)
-        is_valid = argument_is_valid(work, _ENTRIES, row) and argument_is_valid(work, _ROW, row)
-        if not (is_valid and argument_is_valid(work, _SIZE, row) and argument_is_valid(work, _FILL, row)):
+        if not _has_result(descriptor, work, row):
             set_null(result, row)
             continue
-        code, size = pin_block(descriptor, work, entries_pin, _ENTRIES, row), integer_at(work, _SIZE, row)
+        code = pin_block(descriptor, work, entries_pin, _ENTRIES, row)
+        size = integer_at(work, _size_argument(descriptor), row)
         if code < 0:
             return code
         first, last = range_of_row(work, pinned_address(entries_pin), integer_at(work, _ROW, row))
@@ -118,24 +138,39 @@ def _compute_rows(descriptor, work, rows, result):
 
 @njit
 def _read_operands(descriptor, work, row, size):
-    """Write the operands of the kernel: positions, numbers and the array; returns 0 or an error code."""
-    operands, item_bytes = array_at(work + 8 * ROW, 6, word), descriptor[d.RESULT_BYTES]
+    """Write the operands of the kernel: positions, numbers, arrays, and what sums start from; returns 0 or a code."""
+    operands, item_bytes = array_at(work + 8 * ROW, d.ROW_WORDS, word), descriptor[d.RESULT_BYTES]
     block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
     first, last = range_of_row(work, block, integer_at(work, _ROW, row))
     write_entries(operands, 0, block, item_bytes, first, last)
-    bound = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
+    bound, end = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_BOUND], _size_argument(descriptor)
+    last_value = value_address(work, end + 1, row, item_bytes)
     if not argument_is_valid(work, _ARRAY, row):
-        return _read_fills(work, operands, value_address(work, _FILL, row, item_bytes), item_bytes, size)
-    handle, kind, place = integer_at(work, _ARRAY, row), descriptor[d.ELEMENT_TYPE], work + 8 * _PIN_OF_ARRAY
+        return _read_fills(work, operands, last_value, item_bytes, size)
+    positions, elements = word(1), word(0)
+    for argument in range(_ARRAY, end):
+        elements = _read_array(descriptor, work, row, argument, operands)
+        if elements < 0:
+            return elements
+        positions *= elements // size
+    if bound > positions:
+        report(work, bound - 1, size, elements)
+        return d.OUTSIDE_RESIDENT
+    operands[2 * end], operands[2 * end + 1] = last_value, 1
+    return 0
+
+
+@njit
+def _read_array(descriptor, work, row, argument, operands):
+    """Write the operand of the kernel that is a resident array; returns its elements or an error code."""
+    handle, kind = integer_at(work, argument, row), descriptor[d.ELEMENT_TYPE]
+    place = work + 8 * (_PIN_OF_ARRAY + (argument - _ARRAY) * PIN_WORDS)
     elements = pin(place, handle, kind, kind)
     if elements < 0:
         report(work, handle, 0)
-        return elements
-    if bound > elements // size:
-        report(work, bound - 1, size, elements)
-        return d.OUTSIDE_RESIDENT
-    operands[4], operands[5] = pinned_address(place), elements
-    return 0
+    else:
+        operands[2 * argument], operands[2 * argument + 1] = pinned_address(place), elements
+    return elements
 
 
 @njit

@@ -1,8 +1,11 @@
-"""Kernels: the callback of DuckDB's function that computes rows of a product of two sparse matrices.
+"""Kernels: the callback of DuckDB's functions that compute rows of a product of two sparse matrices.
 
 The arguments are the text of a semiring, a handle of compressed entries, a row of these, a handle of the other entries,
 whose rows are the positions of the first, and the number that sums start from. The result lists the entries of the row
 of the product, in no order; it is NULL if an argument is, because a NULL handle stands for no entries.
+
+With a sixth argument, the handle of a mask with the rows and positions of the product, only entries at those of the
+mask are computed, and multiplied by them.
 """
 
 from numba import njit, types
@@ -40,19 +43,21 @@ _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", wo
 _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
 _field = types.ExternalFunction("duckdb_struct_vector_get_child", word(word, word))
 
-_LEFT, _ROW, _RIGHT, _START = range(1, 5)  # the arguments after the semiring
+_LEFT, _ROW, _RIGHT, _START, _MASK = range(1, 6)  # the arguments after the semiring
 
-# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: two pins; what a kernel needs to
-# write a row; for how many slots there is room.
+# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: three pins; what a kernel needs
+# to write a row; for how many slots there is room.
 _PIN_OF_LEFT = FIRST_ROW
-_PIN_OF_RIGHT = FIRST_ROW + PIN_WORDS
-_PRODUCT = FIRST_ROW + 2 * PIN_WORDS
+_PIN_OF_RIGHT = _PIN_OF_LEFT + PIN_WORDS
+_PIN_OF_MASK = _PIN_OF_RIGHT + PIN_WORDS
+_PRODUCT = _PIN_OF_MASK + PIN_WORDS
 _SLOT_ROOM = _PRODUCT + c.PRODUCT_WORDS
 
 assert _SLOT_ROOM < FIRST_ROW + d.ROW_WORDS + d.MAX_ARGUMENTS
 
 # Up to so many columns there is a slot for every one; the table stays in the processor's cache.
 _FEW_COLUMNS = 1 << 16
+_COLUMNS_OF_MASKS = 1 << 18  # of a mask, most slots are empty, and stay so
 _DENSE_SHARE = 4  # also if a row has at least a fourth as many products as there are columns
 _HASH_FACTOR, _HASH_SHIFT = -7046029254386353131, 32  # 2^64 divided by the golden ratio, odd
 
@@ -83,6 +88,7 @@ def multiply_rows(info, chunk, result):
     set_list_size(result, end)
     unpin(work + 8 * _PIN_OF_LEFT)
     unpin(work + 8 * _PIN_OF_RIGHT)
+    unpin(work + 8 * _PIN_OF_MASK)
     free(array_at(work + 8 * (_PRODUCT + c.SLOTS), 1, word)[0])
     free(work)
     return 0
@@ -94,12 +100,18 @@ def _multiply_row(descriptor, work, row, result, end):
     products = _read_operands(descriptor, work, row)
     if products <= 0:
         return products if products < 0 else end
-    columns = array_at(pinned_address(work + 8 * _PIN_OF_RIGHT), c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
-    most = end + min(products, columns)
+    few = _COLUMNS_OF_MASKS if _has_mask(descriptor) else _FEW_COLUMNS
+    columns, results = array_at(pinned_address(work + 8 * _PIN_OF_RIGHT), c.BLOCK_WORDS, word)[c.BLOCK_BOUND], products
+    if _has_mask(descriptor):
+        results = _read_mask(descriptor, work, row)
+        if results <= 0:
+            return results if results < 0 else end
+        columns = max(columns, array_at(pinned_address(work + 8 * _PIN_OF_MASK), c.BLOCK_WORDS, word)[c.BLOCK_BOUND])
+    most = end + (results if _has_mask(descriptor) else min(results, columns))
     if most > min(descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES], c.LARGEST):
         report(work, most * descriptor[d.RESULT_BYTES], descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
-    if reserve(result, most) != 0 or not _prepare_slots(work, products, columns):
+    if reserve(result, most) != 0 or not _prepare_slots(work, results, columns, few):
         report(work, most * descriptor[d.RESULT_BYTES], 0)
         return d.OUT_OF_MEMORY
     product, entries = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), get_child(result)
@@ -140,12 +152,36 @@ def _read_operands(descriptor, work, row):
 
 
 @njit
-def _prepare_slots(work, products, columns):
-    """Make room for the slots of a row, and choose the hash function; whether there is enough memory."""
+def _has_mask(descriptor):
+    return descriptor[d.ARGUMENTS] > _MASK
+
+
+@njit
+def _read_mask(descriptor, work, row):
+    """Write the last operands of the kernel, the positions and numbers of a row of the mask; returns how many."""
+    code = pin_block(descriptor, work, work + 8 * _PIN_OF_MASK, _MASK, row)
+    if code < 0:
+        return code
+    mask = pinned_address(work + 8 * _PIN_OF_MASK)
+    first, last = range_of_row(work, mask, integer_at(work, _ROW, row))
+    if first < 0:
+        return first
+    operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
+    write_entries(operands, 12, mask, descriptor[d.HEADER + 2 * _START + 1], first, last)
+    operands[13] = last - first
+    return last - first
+
+
+@njit
+def _prepare_slots(work, results, columns, few):
+    """Make room for the slots of a row, and choose the hash function; whether there is enough memory.
+
+    Up to `few` columns, and for rows with many results, there is a slot for every column.
+    """
     product, room = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), array_at(work + 8 * _SLOT_ROOM, 1, word)
-    is_dense = columns <= max(_FEW_COLUMNS, _DENSE_SHARE * products)
+    is_dense = columns <= max(few, _DENSE_SHARE * results)
     product[c.FACTOR], product[c.SHIFT] = (1, 0) if is_dense else (_HASH_FACTOR, _HASH_SHIFT)
-    least, count = columns if is_dense else 2 * products, 1
+    least, count = columns if is_dense else 2 * results, 1
     while count < least:
         count *= 2
     product[c.SLOT_COUNT] = count

@@ -1,0 +1,125 @@
+"""Engines: what statements of several runs read in memory: arrays, and entries ordered by row, of tables as they are.
+
+A run that needs the same as a run before it, of tables that have not changed since, keeps it for later runs. What was
+not needed for the longest time is released first, so that all together stays within a limit.
+"""
+
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+MOST_KEPT = 256  # arrays of a connection; the library has room for twice as many of all connections
+
+
+class MemoryLibrary(Protocol):
+    """What has the memory of a process."""
+
+    def can_keep(self) -> bool:
+        """Return whether there is room for another handle."""
+
+    def kept_bytes(self, handle: int) -> int:
+        """Return the bytes of the memory of a handle."""
+
+    def release(self, handle: int) -> bool:
+        """Release the memory of a handle; return whether there was any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Memory that is kept.
+
+    Attributes:
+        version: The version of the rows of the table.
+        handle: The handle under which functions of the database read it; None if there are no rows.
+        size_bytes: How large it is.
+    """
+
+    version: Hashable
+    handle: int | None
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class _State:
+    """Of one connection: what is kept, what was needed last at the end; and versions that were needed once."""
+
+    kept: dict[Hashable, Kept] = field(default_factory=dict)
+    needed: dict[Hashable, Hashable] = field(default_factory=dict)
+
+
+class KeptMemory:
+    """The memory that a connection keeps between runs."""
+
+    def __init__(self, library: Callable[[], MemoryLibrary]) -> None:
+        """Keep nothing at first; `library` opens the library of the process, when there is something to keep."""
+        self._library = library
+        self._state = _State()
+        weakref.finalize(self, _release_all, self._state, library)
+
+    def handles(
+        self,
+        needed: Mapping[Key, Hashable],
+        limit_bytes: float,
+        keep: Callable[[Key], int | None],
+    ) -> dict[Key, int | None]:
+        """The handles of what a run needs, as far as it is kept; the run makes the rest itself.
+
+        Args:
+            needed: What the run needs, with the versions of rows that it sees.
+            limit_bytes: How much may be kept.
+            keep: Makes what is needed, and returns its handle; None if there are no rows.
+        """
+        state = self._state
+        for key, version in needed.items():
+            kept = state.kept.pop(key, None)
+            if kept is not None and kept.version != version:
+                self._release_all_of([kept])
+                kept = None
+            if kept is None and key in state.needed and state.needed[key] == version and self._library().can_keep():
+                handle = keep(key)
+                kept = Kept(version, handle, 0 if handle is None else self._library().kept_bytes(handle))
+            if kept is not None:
+                state.kept[key] = kept  # at the end
+        if len(state.needed) >= MOST_KEPT:
+            state.needed.clear()
+        state.needed.update(needed.items())
+        self._release_beyond(limit_bytes)
+        return {key: state.kept[key].handle for key in needed if key in state.kept}
+
+    def release_all(self) -> None:
+        """Release everything."""
+        _release_all(self._state, self._library)
+
+    @property
+    def count(self) -> int:
+        """How many arrays are kept."""
+        return len(self._state.kept)
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of everything that is kept."""
+        return sum(kept.size_bytes for kept in self._state.kept.values())
+
+    def _release_beyond(self, limit_bytes: float) -> None:
+        """Release what was not needed for the longest time, until the rest is within the limit."""
+        kept, size = self._state.kept, self.size_bytes
+        while kept and (size > limit_bytes or len(kept) > MOST_KEPT):
+            released = kept.pop(next(iter(kept)))
+            size -= released.size_bytes
+            self._release_all_of([released])
+
+    def _release_all_of(self, released: Iterable[Kept]) -> None:
+        for kept in released:
+            if kept.handle is not None:
+                self._library().release(kept.handle)
+
+
+def _release_all(state: _State, library: Callable[[], MemoryLibrary]) -> None:
+    for kept in state.kept.values():
+        if kept.handle is not None:
+            library().release(kept.handle)
+    state.kept.clear()
+    state.needed.clear()

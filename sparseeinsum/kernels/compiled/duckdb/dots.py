@@ -1,0 +1,91 @@
+"""Kernels: the callback of DuckDB's functions that multiply a number by the inner product of rows of resident arrays.
+
+The arguments are a number, a handle of an array and a row of it, a handle of another array and a row of it, and the
+number of elements in a row of both. A NULL handle stands for an array of zeros.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, unpin
+from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    FIRST_ROW,
+    argument_is_valid,
+    free,
+    get_data,
+    get_rows,
+    integer_at,
+    set_null,
+    start_work,
+    value_address,
+    word,
+)
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, message_of, report, template_of
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+
+_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
+_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
+
+_NUMBER, _LEFT, _LEFT_ROW, _RIGHT, _RIGHT_ROW, _SIZE = range(6)  # the arguments
+_PIN_OF_LEFT, _PIN_OF_RIGHT = FIRST_ROW, FIRST_ROW + PIN_WORDS  # words of the memory of a call; no row is there
+
+
+@njit
+def dot_rows(info, chunk, result):
+    """Compute the products for all rows of a chunk."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows, out, code = get_rows(chunk), get_data(result), word(0)
+    for row in range(rows):
+        code = _dot_row(descriptor, work, row, result, out + row * descriptor[d.RESULT_BYTES])
+        if code < 0:
+            _set_error(info, message_of(descriptor, code, work))
+            break
+    unpin(work + 8 * _PIN_OF_LEFT)
+    unpin(work + 8 * _PIN_OF_RIGHT)
+    free(work)
+    return 0
+
+
+@njit
+def _dot_row(descriptor, work, row, result, out):
+    """Write the product of a row to `out`; returns 0 or an error code."""
+    for index in range(_NUMBER, _SIZE + 1):
+        if index != _LEFT and index != _RIGHT and not argument_is_valid(work, index, row):
+            set_null(result, row)
+            return 0
+    if not (argument_is_valid(work, _LEFT, row) and argument_is_valid(work, _RIGHT, row)):
+        numbers = array_at(out, descriptor[d.RESULT_BYTES], types.uint8)
+        for index in range(numbers.size):
+            numbers[index] = 0
+        return 0
+    operands, size = array_at(work + 8 * ROW, d.ROW_WORDS, word), integer_at(work, _SIZE, row)
+    if size < 0:
+        report(work, size, 0)
+        return d.BAD_SIZE
+    operands[0], operands[1] = value_address(work, _NUMBER, row, descriptor[d.RESULT_BYTES]), 1
+    code = _read_row(descriptor, work, row, work + 8 * _PIN_OF_LEFT, _LEFT, size)
+    if code >= 0:
+        code = _read_row(descriptor, work, row, work + 8 * _PIN_OF_RIGHT, _RIGHT, size)
+    return compute(descriptor, work, work + 8 * ROW, out, 1) if code >= 0 else code
+
+
+@njit
+def _read_row(descriptor, work, row, place, argument, size):
+    """Write the operand of the kernel that is a row of an array; returns 0 or an error code."""
+    handle, position = integer_at(work, argument, row), integer_at(work, argument + 1, row)
+    kind = descriptor[d.ELEMENT_TYPE]
+    elements = pin(place, handle, kind, kind)
+    if elements < 0:
+        report(work, handle, 0)
+        return elements
+    if position < 0 or (size > 0 and position >= elements // size):
+        report(work, position, size, elements)
+        return d.OUTSIDE_RESIDENT
+    operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
+    at = 2 if argument == _LEFT else 4
+    operands[at], operands[at + 1] = pinned_address(place) + position * size * descriptor[d.RESULT_BYTES], size
+    return 0

@@ -1,0 +1,83 @@
+"""Kernels: keeps resident memory after the statement that made it, until the process releases it.
+
+`tensor_keep(handle)` returns another handle of the same memory.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import compression as c
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    FIRST_ROW,
+    argument_is_valid,
+    free,
+    get_data,
+    get_rows,
+    integer_at,
+    malloc,
+    set_null,
+    start_work,
+    word,
+)
+from sparseeinsum.kernels.compiled.kernel_calls import message_of, report, template_of
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.resident_access import enter, remove, share, type_of
+from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
+from sparseeinsum.kernels.residents import MAX_KEPT
+
+_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
+_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
+
+
+@njit
+def keep_rows(info, chunk, result):
+    """Keep the memory of all handles of a chunk; NULL for NULL."""
+    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
+    work = start_work(chunk, descriptor)
+    if work == 0:
+        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
+        return 0
+    rows = get_rows(chunk)
+    handles = array_at(get_data(result), rows, word)
+    for row in range(rows):
+        if not argument_is_valid(work, 0, row):
+            set_null(result, row)
+            continue
+        handles[row] = _keep(work, integer_at(work, 0, row))
+        if handles[row] < 0:
+            _set_error(info, message_of(descriptor, handles[row], work))
+            break
+    free(work)
+    return 0
+
+
+@njit
+def _keep(work, handle):
+    """Return a second handle, or an error code."""
+    kind, place = type_of(handle), work + 8 * FIRST_ROW
+    if kind < 0:
+        report(work, handle, 0)
+        return kind
+    vector = create_vector(BIGINT if kind >= c.COMPRESSED_TYPE else kind, 1, place)
+    elements = share(handle, kind, vector)
+    kept = enter(vector, elements, kind, MAX_KEPT) if elements >= 0 else word(elements)
+    if kept <= 0:
+        report(work, MAX_KEPT if kept == 0 else handle, 0)
+        destroy_vector(place)
+    return kept if kept != 0 else word(d.TOO_MANY_RESIDENTS)
+
+
+@njit
+def release_kept(handle):
+    """Release memory that `tensor_keep` returned a handle of; returns 1, or 0 if there is none."""
+    place = malloc(8)
+    if place == 0:
+        return 0
+    vector = array_at(place, 1, word)
+    vector[0] = remove(handle)
+    is_kept = vector[0] != 0
+    if is_kept:
+        destroy_vector(place)
+    free(place)
+    return word(is_kept)

@@ -1,0 +1,87 @@
+"""Render: products of three operands, each computed by one kernel."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Compress, Contract, Schema
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.operators.expressions import Call
+from sparseeinsum.operators.semirings import SEMIRINGS
+from sparseeinsum.render.calls import call, integer, text
+from sparseeinsum.render.compressed_rows import (
+    HANDLE_ALIASES,
+    ROW_COLUMN,
+    computed_number,
+    entries_of_rows_select,
+    gathered_rows_select,
+    identity_of,
+    result_value,
+)
+from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of, row_position
+from sparseeinsum.render.sources import SelectSource, aliased, named
+
+
+def fused_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:
+    """The SELECT of a product of three operands, which are read from `sources`."""
+    match [isinstance(operand, Compress) for operand in relation.inputs]:
+        case [True, True, True]:
+            return _masked_select(relation, sources)
+        case [True, False, False]:
+            return _rows_select(relation, sources)
+        case _:
+            return _sampled_select(relation, sources)
+
+
+def _handles() -> list[exp.Expr]:
+    """The handles of the three operands."""
+    return [exp.column(HANDLE_COLUMN, table=alias) for alias in HANDLE_ALIASES]
+
+
+def _masked_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:
+    """The product of two factors at the entries of a mask, all of them compressed; the mask is the first operand."""
+    join, aggregate = relation.einsum.join, relation.einsum.aggregate
+    assert isinstance(join, Call)
+    semiring = next(known for known in SEMIRINGS if (known.aggregate, known.function) == (aggregate, join.function))
+    mask, left, right = _handles()
+    row, start = exp.column(ROW_COLUMN, table="r"), identity_of(semiring, relation)
+    entries = call("tensor_masked_product_row", text(semiring.text), left, row, right, start, mask)
+    return entries_of_rows_select(relation, entries, sources, relation.einsum.operands[1].labels)
+
+
+def _rows_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:
+    """The sums over the entries of a row, each times rows of two resident arrays."""
+    size, start = sources[1].schema.list_length, element_of(sources[1].schema)
+    entries, first, second = _handles()
+    row = exp.column(ROW_COLUMN, table="r")
+    gathered = call("tensor_gather_product_sum", entries, row, first, second, integer(size), start)
+    return gathered_rows_select(relation, gathered, sources, size)
+
+
+def _sampled_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:
+    """The inner products of rows of two resident arrays at the keys of numbers, times the numbers."""
+    (numbers, *arrays), einsum = sources, relation.einsum
+    alias = HANDLE_ALIASES[0]
+    columns = zip(einsum.operands[0].labels, numbers.schema.keys, strict=True)
+    keys = {label: numbers.key(column, alias) for label, column in columns}
+    number = computed_number(numbers.value(alias), numbers.schema.tensor.dtype, relation.computed_in)
+    handles = zip(einsum.operands[1:], arrays, _handles()[1:], strict=True)
+    arguments = [
+        argument
+        for operand, array, handle in handles
+        for argument in (handle, _row_of(array.schema, operand.labels, keys))
+    ]
+    value = call("tensor_scaled_dot", number, *arguments, integer(arrays[0].schema.list_length))
+    axes = zip(einsum.output.labels, relation.output.keys, strict=True)
+    selected = [named(keys[label].copy(), axis) for label, axis in axes]
+    select = exp.select(*selected, exp.alias_(result_value(relation, value), VALUE_COLUMN))
+    select = select.from_(aliased(numbers.table, alias))
+    for array, other in zip(arrays, HANDLE_ALIASES[1:], strict=True):
+        select = select.join(aliased(array.table, other), join_type="CROSS")
+    return select
+
+
+def _row_of(schema: Schema, labels: Sequence[str], keys: Mapping[str, exp.Expr]) -> exp.Expr:
+    """The row of a resident array with these labels at keys of the labels."""
+    axes = {axis.name: label for axis, label in zip(schema.tensor.axes, labels, strict=True)}
+    return row_position(schema, lambda axis: keys[axes[axis]].copy())[0]

@@ -1,0 +1,76 @@
+"""Results: operands that a run reads in memory, and that stay there for later runs while their tables do not change.
+
+Runs with a memory limit of their own, or in another number of threads, do not read what others keep.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Compress, Contract, Densify, Relation, Resident, Slice, Stack, Stored
+from sparseeinsum.engines.engine import Engine
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.render.calls import call
+from sparseeinsum.render.layouts import HANDLE_COLUMN
+from sparseeinsum.render.statements import relation_query
+from sparseeinsum.storage.row_versions import row_versions
+
+_KEPT_SHARE = 0.5  # of the memory that operands of one run may take; together at most an eighth of the database's
+
+
+def kept_operands(plan: ProgramPlan, engine: Engine) -> Mapping[Relation, int | None]:
+    """The handles of the operands of a plan that are in memory, None for those without rows; in an open transaction.
+
+    Those that a run before this one needed, too, are put there now, and stay.
+    """
+    kept = engine.kept_memory
+    if kept is None or plan.options.memory_limit is not None:
+        return {}
+    operands = dict(_operands_in_memory(plan))
+    stored = {source.source.tensor.name: source.source for source in operands.values()}
+    owned = {name: source for name, source in stored.items() if source.is_owned}
+    if not owned:
+        return {}
+    versions = row_versions(owned, engine)
+    needed: dict[Relation, Hashable] = {
+        operand: (versions[source.source.tensor.name].version, plan.threads)
+        for operand, source in operands.items()
+        if source.source.tensor.name in owned
+    }
+
+    def keep(operand: Relation) -> int | None:
+        query = relation_query(operand, plan.dialect).subquery("made")
+        kept_handle = call("tensor_keep", exp.column(HANDLE_COLUMN, table="made"))
+        ((handle,),) = engine.rows(exp.select(kept_handle).from_(query))
+        return None if handle is None else int(str(handle))
+
+    return kept.handles(needed, plan.alternatives.model.resident_bytes * _KEPT_SHARE, keep)
+
+
+def _operands_in_memory(plan: ProgramPlan) -> Iterator[tuple[Relation, Stored]]:
+    """The operands that statements put into memory from one stored tensor alone, with that tensor."""
+    for definition in plan.definitions:
+        if definition.step.passes is None:
+            yield from _in_memory(definition.relation)
+
+
+def _in_memory(relation: Relation) -> Iterator[tuple[Relation, Stored]]:
+    match relation:
+        case Contract(inputs=inputs):
+            for operand in inputs:
+                yield from _in_memory(operand)
+        case Resident(input=source) | Compress(input=source):
+            stored = _stored(source)
+            if stored is not None:
+                yield relation, stored
+
+
+def _stored(relation: Relation) -> Stored | None:
+    """The stored tensor of which a relation is made; None if it is made of others."""
+    match relation:
+        case Stored():
+            return relation
+        case Slice(input=source) | Stack(input=source) | Densify(input=source, all_keys=None):
+            return _stored(source)
+        case _:
+            return None

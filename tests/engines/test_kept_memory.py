@@ -1,0 +1,168 @@
+"""Operands that are ordered or put together in memory stay there for later runs, until their tables change."""
+
+import gc
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from indexing import compress_wherever_possible
+from numpy.typing import NDArray
+
+import sparseeinsum as se
+from sparseeinsum.engines.kept_memory import KeptMemory
+from sparseeinsum.kernels.duckdb.library import require_library
+
+pytestmark = pytest.mark.engines("duckdb", reason="servers keep nothing in memory for this package")
+
+PROGRAM = "Y[i, k] = sum(A[i, j] * X[j, k])"
+
+
+def entries(seed: int, count: int = 3000) -> NDArray[Any]:
+    rng = np.random.default_rng(seed)
+    places = np.unique(rng.integers(0, 500 * 400, count))
+    return np.stack([places // 400, places % 400, rng.integers(1, 9, len(places))])
+
+
+def dense(coordinates: NDArray[Any]) -> NDArray[Any]:
+    array = np.zeros((500, 400))
+    array[coordinates[0], coordinates[1]] = coordinates[2]
+    return array
+
+
+@pytest.fixture(autouse=True)
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans put operands into memory wherever they can."""
+    compress_wherever_possible(monkeypatch)
+
+
+@pytest.fixture
+def loaded(db: se.Database) -> se.Database:
+    """A database with a sparse and a dense matrix."""
+    coordinates = entries(0)
+    db.tensor("A", (coordinates[:2], coordinates[2].astype(float)), shape=(500, 400))
+    db.tensor("X", np.random.default_rng(1).integers(0, 5, (400, 16)).astype(float))
+    return db
+
+
+def kept_count(database: se.Database) -> int:
+    kept = database._engine.kept_memory
+    assert kept is not None
+    return kept.count
+
+
+def result(database: se.Database, program: str | se.Plan = PROGRAM) -> NDArray[Any]:
+    array: NDArray[Any] = database.run(program, progress=False)["Y"].to_numpy()
+    return array
+
+
+def test_results_follow_the_tables(loaded: se.Database) -> None:
+    array, other = dense(entries(0)), np.random.default_rng(1).integers(0, 5, (400, 16)).astype(float)
+    plan = loaded.plan(PROGRAM)
+    assert "tensor_gather_sum(" in plan.sql()
+    for kept in (0, 2, 2):
+        np.testing.assert_array_equal(result(loaded, plan), array @ other)
+        assert kept_count(loaded) == kept
+    loaded.connection.execute("UPDATE A SET val = 2 * val WHERE dim_0 < 100")
+    array[:100] *= 2
+    for _ in range(3):
+        np.testing.assert_array_equal(result(loaded, plan), array @ other)
+    loaded.connection.execute("DELETE FROM A WHERE dim_0 = 7")
+    array[7] = 0
+    for _ in range(3):
+        np.testing.assert_array_equal(result(loaded), array @ other)
+    loaded.connection.execute("DELETE FROM A")
+    for _ in range(3):
+        np.testing.assert_array_equal(result(loaded, plan), 0 * (array @ other))
+    changed = entries(3)
+    loaded.tensor("A", (changed[:2], changed[2].astype(float)), shape=(500, 400))
+    for _ in range(3):
+        np.testing.assert_array_equal(result(loaded), dense(changed) @ other)
+    assert require_library().count_residents() == 0
+
+
+def test_other_runs_keep_and_read_nothing(loaded: se.Database) -> None:
+    for options in ({"memory_limit": "200MB"}, {"indexes": False}):
+        plan = loaded.plan(PROGRAM, **options)
+        for _ in range(3):
+            result(loaded, plan)
+        assert kept_count(loaded) == 0
+
+
+def test_changes_of_another_connection(loaded: se.Database) -> None:
+    plan = loaded.plan(PROGRAM)
+    before = [result(loaded, plan) for _ in range(3)][-1]
+    with loaded.connection.cursor() as cursor:
+        cursor.execute("UPDATE A SET val = 3 * val")
+        np.testing.assert_array_equal(result(loaded, plan), 3 * before)
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE A SET val = 5 * val")
+        np.testing.assert_array_equal(result(loaded, plan), 3 * before)
+        cursor.execute("ROLLBACK")
+    np.testing.assert_array_equal(result(loaded, plan), 3 * before)
+
+
+def test_memory_is_released_with_the_database() -> None:
+    library, coordinates = require_library(), entries(0)
+    gc.collect()
+    before = library.count_kept()
+    for closes in (True, False):
+        database = se.connect()
+        database.tensor("A", (coordinates[:2], coordinates[2].astype(float)), shape=(500, 400))
+        database.tensor("X", np.ones((400, 16)))
+        for _ in range(2):
+            result(database)
+        assert library.count_kept() == before + 2
+        if closes:
+            database.close()
+        del database
+        gc.collect()
+        assert library.count_kept() == before
+    assert not library.release(12345)
+
+
+@dataclass
+class Library:
+    """A library whose arrays all have ten bytes."""
+
+    has_room: bool
+    released: list[int] = field(default_factory=list)
+
+    def can_keep(self) -> bool:
+        return self.has_room
+
+    def kept_bytes(self, handle: int) -> int:
+        return 10
+
+    def release(self, handle: int) -> bool:
+        self.released.append(handle)
+        return True
+
+
+def test_what_was_not_needed_for_the_longest_time_goes_first() -> None:
+    library = Library(has_room=True)
+    released, made = library.released, iter(range(1, 100))
+    memory = KeptMemory(lambda: library)
+
+    def handles(*keys: str, version: int = 0) -> dict[str, int | None]:
+        return memory.handles(dict.fromkeys(keys, version), 25, lambda key: next(made))
+
+    assert handles("a", "b") == {}
+    assert handles("a", "b") == {"a": 1, "b": 2}
+    assert handles("c") == {}
+    assert handles("a") == {"a": 1}
+    assert handles("c") == {"c": 3}
+    assert released == [2]
+    assert handles("a", version=1) == {}
+    assert released == [2, 1]
+    assert handles("a", version=1) == {"a": 4}
+    assert memory.size_bytes == 20
+    memory.release_all()
+    assert sorted(released) == [1, 2, 3, 4]
+    assert handles("a", version=1) == {}
+
+
+def test_nothing_is_kept_without_room() -> None:
+    memory = KeptMemory(lambda: Library(has_room=False))
+    for _ in range(3):
+        assert memory.handles({"a": 0}, 100, lambda key: 1) == {}
