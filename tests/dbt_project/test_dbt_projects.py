@@ -55,7 +55,7 @@ def test_on_duckdb(folder: Path) -> None:
         compiling,
         ["dbt", "build", "--exclude-resource-type", "seed"],
     )
-    assert [response.success for response in done] == [True] * 4, done
+    assert [response.success for response in done] == [True] * 4, [response.messages for response in done]
     built = done[3].messages
     assert {"web_links_is_as_planned", "web_share", "web_rank", "rank_in_python", "linking"} <= built.keys()
     with duckdb.connect(str(folder / "web.duckdb")) as connection:
