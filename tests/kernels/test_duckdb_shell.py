@@ -34,7 +34,7 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.cli import main
-from sparseeinsum.kernels.array_functions import HANDLES, array_functions
+from sparseeinsum.kernels.array_functions import array_functions
 
 Matrices = dict[str, Any]
 TABLE_FUNCTIONS = ("tensor_functions", "tensor_no_tuples", "tensor_row_numbers")
@@ -67,8 +67,8 @@ def examples() -> list[str]:
     """A query for the example of every function that works without Python; each returns true."""
     queries = []
     for function in (listed for listed in array_functions() if not listed.is_embedded):
-        if function.returns in HANDLES:
-            queries.append(f"SELECT {function.example} > 0 AS holds FROM {ROWS_OF_HANDLES[function.name]}")
+        if function.example in ROWS_OF_HANDLES:
+            queries.append(f"SELECT {function.example} > 0 AS holds FROM {ROWS_OF_HANDLES[function.example]}")
         elif function.is_aggregate:
             rows, expected = EXAMPLE_ROWS[function.example]
             close = f"list_sum(list_transform(list_zip(val, {expected}), lambda p: abs(p[1] - p[2]))) < 1e-12"

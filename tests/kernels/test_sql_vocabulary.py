@@ -10,7 +10,7 @@ import test_sql_functions
 from sql_rows import Connection
 
 import sparseeinsum as se
-from sparseeinsum.kernels.array_functions import HANDLES, ArrayFunction, ValueType, array_functions
+from sparseeinsum.kernels.array_functions import ArrayFunction, ValueType, array_functions
 from sparseeinsum.kernels.user_function_table import require_aggregate
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
@@ -34,8 +34,9 @@ def test_every_function_is_tested() -> None:
 
 # Inputs and results of the examples of aggregates.
 ROWS_OF_HANDLES = {
-    "tensor_resident": "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)",
-    "tensor_compressed": "(VALUES (1.5::DOUBLE, 2, 0), (2.5, 0, 7)) AS t(val, i, j)",
+    "tensor_resident(val, i, 3, 0.0)": "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)",
+    "tensor_compressed(val, i, j, 3)": "(VALUES (1.5::DOUBLE, 2, 0), (2.5, 0, 7)) AS t(val, i, j)",
+    "tensor_compressed(val, i, [], 0, j, 3)": "(VALUES ([1.5, 2.5]::DOUBLE[], 2, [0, 7]::INTEGER[])) AS t(val, i, j)",
 }
 EXAMPLE_ROWS = {
     "tensor_sum(u)": ("(VALUES ([1, 2]), ([3, 4])) AS t(u)", [4.0, 6.0]),
@@ -112,8 +113,8 @@ def test_examples_run(connection: Connection, function: ArrayFunction) -> None:
         for record in USER_AGGREGATES.values():
             require_aggregate(record)
     assert function.example.startswith(f"{function.name}(")
-    if function.returns in HANDLES:
-        query = f"SELECT {function.example} > 0 FROM {ROWS_OF_HANDLES[function.name]}"
+    if function.example in ROWS_OF_HANDLES:
+        query = f"SELECT {function.example} > 0 FROM {ROWS_OF_HANDLES[function.example]}"
         assert connection.execute(query).fetchall() == [(True,)]
     elif function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]
