@@ -125,9 +125,7 @@ def available_library() -> DuckdbLibrary | None:
     """
     for path in () if _OPENED else libraries_for_duckdb():
         with suppress(OSError):  # this one cannot be loaded; the next may
-            library = _open_library(_exports_of(path))
-            if library is not None:
-                _OPENED.append(library)
+            if _open_library(_exports_of(path)):
                 break
     return _OPENED[0] if _OPENED else None
 
@@ -194,11 +192,9 @@ def require_library() -> DuckdbLibrary:
             )
         except PackageError as error:
             raise KernelsError(str(error)) from error
-        library = _open_library(builder.compile_library(processor_asked_for()))
-        if library is None:
+        if not _open_library(builder.compile_library(processor_asked_for())):
             raise KernelsError("the kernels were compiled for another processor than that of this machine")
-        _OPENED.append(library)
-    return library
+    return _OPENED[0]
 
 
 def available_level() -> str | None:
@@ -216,14 +212,15 @@ def _exports_of(path: Path) -> AddressOf:
     return lambda symbol: address_in(library, symbol)
 
 
-def _open_library(address_of: AddressOf) -> DuckdbLibrary | None:
-    """Open a library and tell it the addresses of the BLAS; None if its code is for another processor."""
+def _open_library(address_of: AddressOf) -> bool:
+    """Open a library and tell it how to compute products; return whether its code is for this processor."""
     processor = _processor_of(address_of)
     if processor is None:
-        return None
-    library = DuckdbLibrary(address_of, processor, find_blas())
-    library.configure_products(_UNLIMITED, gpu_in_use())
-    return library
+        return False
+    with _PRODUCTS_LOCK:
+        _OPENED.append(DuckdbLibrary(address_of, processor, find_blas()))
+        _configure_products()
+    return True
 
 
 def _processor_of(address_of: AddressOf) -> str | None:
