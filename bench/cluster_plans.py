@@ -110,8 +110,8 @@ class Case:
 def _chosen(layout: Layout, expressions: Sequence[Expression], sites: int) -> tuple[Way, Way]:
     """What the search over the rules of the implementation algebra finds, and what is left to the planner."""
     distributions = {name: laid.distribution for name, laid in layout.items()}
-    found = best_plans(expressions, distributions, sites_of(Cluster(sites, sites)), SQL_RULES)
-    return Way("search", layout, found), Way("db.plan", layout)
+    plans = best_plans(expressions, distributions, sites_of(Cluster(sites, sites)), SQL_RULES)
+    return Way("search", layout, plans), Way("db.plan", layout)
 
 
 def product_case(name: str, rows: int, inner: int, columns: int, sites: int) -> Case:
@@ -119,7 +119,7 @@ def product_case(name: str, rows: int, inner: int, columns: int, sites: int) -> 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(rows, inner)), rng.normal(size=(inner, columns))
     layout = {"X": Laid(x, (4, _BLOCKS), 0), "Y": Laid(y, (_BLOCKS, 4), 1)}
-    left, right = (PlacedInput(laid.input(each), laid.distribution) for each, laid in layout.items())
+    left, right = (PlacedInput(laid.input(name), laid.distribution) for name, laid in layout.items())
     ways = product(left, right)
     by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)
     parts = LocalAggregation(by_inner, (0, 2), SUM)
@@ -183,8 +183,8 @@ def training_case(name: str, shape: tuple[int, int, int, int], sites: int) -> Ca
     by_batch = _laid(inputs, data_parallel_parts(_BLOCKS), {"X": 0, "W1": 1, "W2": 0, "T": 0})
     by_model = _laid(inputs, model_parallel_parts(_BLOCKS), {"X": 1, "W1": 0, "W2": 1, "T": 1})
     ways = (
-        Way("TRA-DP", by_batch, data_parallel(shape, _BLOCKS, {each: by_batch[each].distribution for each in inputs})),
-        Way("TRA-MP", by_model, model_parallel(shape, _BLOCKS, {each: by_model[each].distribution for each in inputs})),
+        Way("TRA-DP", by_batch, data_parallel(shape, _BLOCKS, {name: by_batch[name].distribution for name in inputs})),
+        Way("TRA-MP", by_model, model_parallel(shape, _BLOCKS, {name: by_model[name].distribution for name in inputs})),
     )
     is_wide = features > hidden
     best = by_model if is_wide else by_batch

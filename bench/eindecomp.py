@@ -221,7 +221,7 @@ def run(case: Case) -> list[Figure]:
     for name, scheme in case.schemes.items():
         start = time.perf_counter()
         timed.append((name, partitioned.along(scheme), time.perf_counter() - start))
-    figures = [_figure(case, partitioned, partitioned, *each) for each in timed]
+    figures = [_figure(case, partitioned, partitioned, *timing) for timing in timed]
     others: dict[str, dict[str, Any]] = {"rewritten": {"objective": "bound"}}
     if case.workers <= _MOST_REPLAYED:
         others |= {"floats": {"rewrite": False}, "floats, rewritten": {}}
@@ -237,26 +237,26 @@ def _figure(
     partitioned: se.PartitionedProgram,
     program: se.PartitionedProgram,
     name: str,
-    each: Partitioning,
+    partitioning: Partitioning,
     seconds: float,
 ) -> Figure:
     """What a partition of `program` moves, in times of the best of `partitioned`."""
-    replay, replayed = program.replay(each), partitioned.moved
+    replay, replayed = program.replay(partitioning), partitioned.moved
     total = replay.total
     return Figure(
         case.name,
         case.workers,
         name,
-        each.floats,
-        each.join,
-        each.aggregation,
-        each.repartition,
-        each.floats / partitioned.floats,
+        partitioning.floats,
+        partitioning.join,
+        partitioning.aggregation,
+        partitioning.repartition,
+        partitioning.floats / partitioned.floats,
         total.floats,
         total.floats / replayed if replayed else 1.0,
         float(total.received.max()),
         replay.imbalance,
-        each.is_optimal,
+        partitioning.is_optimal,
         seconds,
     )
 
@@ -269,19 +269,19 @@ def report(title: str, figures: Sequence[Figure]) -> None:
     headings = ("Mfloats at most", "times", "replayed", "times", "busiest gets", "search s")
     for heading in headings:
         table.add_column(heading, justify="right")
-    for each in figures:
+    for figure in figures:
         table.add_row(
-            *((each.case, f"{each.workers:,}") if each.partition == "EinDecomp" else ("", "")),
-            each.partition + ("" if each.is_optimal else " *"),
-            f"{each.floats / 1e6:,.1f}",
-            f"{each.ratio:.2f}",
-            f"{each.replayed / 1e6:,.1f}",
-            f"{each.replayed_ratio:.2f}",
-            f"{each.busiest / 1e6:,.1f}",
-            f"{each.search_seconds:.2f}",
+            *((figure.case, f"{figure.workers:,}") if figure.partition == "EinDecomp" else ("", "")),
+            figure.partition + ("" if figure.is_optimal else " *"),
+            f"{figure.floats / 1e6:,.1f}",
+            f"{figure.ratio:.2f}",
+            f"{figure.replayed / 1e6:,.1f}",
+            f"{figure.replayed_ratio:.2f}",
+            f"{figure.busiest / 1e6:,.1f}",
+            f"{figure.search_seconds:.2f}",
         )
     CONSOLE.print(table)
-    if not all(each.is_optimal for each in figures):
+    if not all(figure.is_optimal for figure in figures):
         CONSOLE.print("* of longest paths, or short lists of vectors: others may move fewer")
 
 

@@ -96,15 +96,15 @@ def nearest_neighbour(points: int, features: int, parts: tuple[int, int]) -> tup
 def horizontal(points: int, features: int, sites: int) -> SitePlan:
     """Opt4Horizontal: query and metric go everywhere, points stay where they are, by rows."""
     expression, _ = nearest_neighbour(points, features, (sites, 1))
-    found: dict[int, SitePlan] = {}
-    for each in topological_order(expression):
-        inputs = tuple(found[id(operand)] for operand in each.inputs)
-        if isinstance(each, Input):
-            placed = PlacedInput(each, Hashed(0))
-            found[id(each)] = placed if each.name == "X" else Broadcast(placed)
+    plans: dict[int, SitePlan] = {}
+    for node in topological_order(expression):
+        inputs = tuple(plans[id(operand)] for operand in node.inputs)
+        if isinstance(node, Input):
+            placed = PlacedInput(node, Hashed(0))
+            plans[id(node)] = placed if node.name == "X" else Broadcast(placed)
         else:
-            found[id(each)] = local_operator(each, inputs)
-    return found[id(expression)]
+            plans[id(node)] = local_operator(node, inputs)
+    return plans[id(expression)]
 
 
 def vertical(points: int, features: int, sites: int) -> SitePlan:
@@ -187,9 +187,9 @@ def model_parallel_parts(sites: int) -> tuple[int, int, int, int]:
 def data_parallel(
     shape: tuple[int, int, int, int], sites: int, distributions: Mapping[str, Distribution] = DATA_PARALLEL
 ) -> tuple[SitePlan, ...]:
-    """Weights go everywhere, each site has a part of the batch, gradients are added up over all sites."""
+    """Weights go everywhere, node site has a part of the batch, gradients are added up over all sites."""
     steps = training_step(shape, data_parallel_parts(sites))
-    return by_hand(steps, lambda each: isinstance(each, Input) and each.name in ("W1", "W2"), distributions)
+    return by_hand(steps, lambda node: isinstance(node, Input) and node.name in ("W1", "W2"), distributions)
 
 
 def model_parallel(
@@ -202,7 +202,7 @@ def model_parallel(
     gradient = new_w1.right.inputs[0]
     hidden_error = gradient.inputs[1]
     activation = hidden_error.inputs[1].inputs[0]
-    return by_hand(steps, lambda each: each in (hidden_error, activation), distributions)
+    return by_hand(steps, lambda node: node in (hidden_error, activation), distributions)
 
 
 def by_hand(
@@ -211,19 +211,19 @@ def by_hand(
     distributions: Mapping[str, Distribution],
 ) -> tuple[SitePlan, ...]:
     """The plan in which some results go everywhere, and sums of terms on several sites are shuffled to be added up."""
-    found: dict[int, SitePlan] = {}
-    for each in (each for step in steps for each in topological_order(step)):
-        if id(each) in found:
+    plans: dict[int, SitePlan] = {}
+    for node in (node for step in steps for node in topological_order(step)):
+        if id(node) in plans:
             continue
-        if isinstance(each, Input):
-            plan: SitePlan = PlacedInput(each, distributions.get(each.name, Scattered()))
+        if isinstance(node, Input):
+            plan: SitePlan = PlacedInput(node, distributions.get(node.name, Scattered()))
         else:
-            plan = local_operator(each, tuple(found[id(operand)] for operand in each.inputs))
+            plan = local_operator(node, tuple(plans[id(operand)] for operand in node.inputs))
         if plan.pending is not None:
             every = tuple(range(plan.type.arity))
             plan = LocalAggregation(Shuffle(plan, every), every, SUM)
-        found[id(each)] = Broadcast(plan) if goes_everywhere(each) else plan
-    return tuple(found[id(step)] for step in steps)
+        plans[id(node)] = Broadcast(plan) if goes_everywhere(node) else plan
+    return tuple(plans[id(step)] for step in steps)
 
 
 def whole_cost(plans: tuple[SitePlan, ...], sites: Sites) -> PlanCost:

@@ -61,7 +61,7 @@ class PlacedInput:
 
     @property
     def pending(self) -> Fold | None:
-        """None: keys are unique."""
+        """None, because no two tuples have the same key, so that nothing must be combined."""
         return None
 
 
@@ -88,7 +88,7 @@ class Broadcast(_OneInput):
 
     @property
     def distribution(self) -> Distribution:
-        """Everywhere."""
+        """All tuples are on every site."""
         return Replicated()
 
 
@@ -114,7 +114,7 @@ class Shuffle(_OneInput):
 
     @property
     def distribution(self) -> Distribution:
-        """Partitioned by `dims`."""
+        """Tuples are partitioned by the parts `dims` of their keys."""
         return in_type(Hashed(*self.dims), self.type)
 
 
@@ -184,7 +184,7 @@ class LocalJoin:
 
     @property
     def pending(self) -> Fold | None:
-        """None: keys are unique."""
+        """None, because no two tuples have the same key, so that nothing must be combined."""
         return None
 
 
@@ -311,7 +311,7 @@ class LocalComplete(_OneInput):
 
     @property
     def distribution(self) -> Distribution:
-        """That of the input."""
+        """The distribution of the input."""
         return self.input.distribution
 
 

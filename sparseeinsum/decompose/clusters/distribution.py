@@ -30,7 +30,7 @@ class Hashed:
 
     @property
     def axis(self) -> int:
-        """The only position."""
+        """The position of the only key that selects a machine."""
         (axis,) = self.axes
         return axis
 
