@@ -68,15 +68,15 @@ class DbtProject:
             DbtError: dbt knows several tables of this name, or may know one later, as above.
         """
         named = (reference for location, reference in self.references.items() if location[-1].lower() == name.lower())
-        known = list(dict.fromkeys(named))
-        if len(known) > 1:
+        tables = list(dict.fromkeys(named))
+        if len(tables) > 1:
             raise DbtError(
-                f"dbt knows several tables {name}: {' and '.join(known)}; give the one that the program reads a name "
+                f"dbt knows several tables {name}: {' and '.join(tables)}; give the one that the program reads a name "
                 "of its own, or declare no source for the others"
             )
-        if not known:
+        if not tables:
             self._check_parsed(name.lower(), name)
-        return next(iter(known), None)
+        return next(iter(tables), None)
 
     def _check_parsed(self, name: str, shown: str) -> None:
         """Refuse a table, by its name in lower case, that a file creates which dbt has not read yet."""

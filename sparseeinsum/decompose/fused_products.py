@@ -33,7 +33,7 @@ from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, is_ragged
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.operators.expressions import Call, Operand, Scalar
+from sparseeinsum.operators.expressions import Call, Operand
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -303,16 +303,11 @@ class _Pair:
 def _common_semiring(producer: EinSum, reader: EinSum) -> Semiring | None:
     """The semiring in which two EinSums together are an aggregate of products of three operands."""
     for semiring in SEMIRINGS:
-        multiply = _multiplies(producer.join, semiring) and _multiplies(reader.join, semiring)
+        multiplies = semiring.multiplies(producer.join) and semiring.multiplies(reader.join)
         aggregates = {producer.aggregate, reader.aggregate} - {None}
-        if multiply and aggregates == {semiring.aggregate}:
+        if multiplies and aggregates == {semiring.aggregate}:
             return semiring if producer.aggregate is None or semiring.is_distributive else None
     return None
-
-
-def _multiplies(join: Scalar, semiring: Semiring) -> bool:
-    """Whether an expression is the product of two operands in a semiring."""
-    return any(join == Call(semiring.function, (Operand(index), Operand(1 - index))) for index in (0, 1))
 
 
 def _is_plain(model: CostModel, priced: PricedEinSum) -> bool:

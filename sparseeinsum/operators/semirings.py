@@ -28,10 +28,14 @@ class Semiring:
         product = f"u {symbol} v" if symbol else f"{self.function}(u, v)"
         return f"{self.aggregate}({product})"
 
+    def multiplies(self, join: Scalar) -> bool:
+        """Whether an expression is its product of two operands."""
+        orders = (Operand(0), Operand(1)), (Operand(1), Operand(0))
+        return join in [Call(self.function, order) for order in orders]
+
     def computes(self, aggregate: str | None, join: Scalar) -> bool:
         """Whether it is that aggregate of that expression of two operands."""
-        orders = (Operand(0), Operand(1)), (Operand(1), Operand(0))
-        return aggregate == self.aggregate and join in [Call(self.function, order) for order in orders]
+        return aggregate == self.aggregate and self.multiplies(join)
 
 
 SEMIRINGS = (

@@ -42,7 +42,8 @@ def _masked_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.S
     """The product of two factors at the entries of a mask, all of them compressed; the mask is the first operand."""
     join, aggregate = relation.einsum.join, relation.einsum.aggregate
     assert isinstance(join, Call)
-    semiring = next(known for known in SEMIRINGS if (known.aggregate, known.function) == (aggregate, join.function))
+    pair = aggregate, join.function
+    semiring = next(semiring for semiring in SEMIRINGS if (semiring.aggregate, semiring.function) == pair)
     mask, left, right = _handles()
     row, start = exp.column(ROW_COLUMN, table="r"), identity_of(semiring, relation)
     entries = call("tensor_masked_product_row", text(semiring.text), left, row, right, start, mask)
