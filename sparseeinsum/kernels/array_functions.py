@@ -1,7 +1,7 @@
 """Kernels: reads which array functions a database gets, with their arguments and descriptions."""
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -102,6 +102,13 @@ def array_functions() -> tuple[ArrayFunction, ...]:
 
 
 @cache
+def elementwise_kernels() -> Mapping[str, str]:
+    """Return the scalar functions that kernels of two arrays apply to every element, by the names of the kernels."""
+    functions = [function for file in _FILES for function in _read_functions(file)]
+    return {function.kernel: function.elementwise_function for function in functions if function.elementwise_function}
+
+
+@cache
 def array_functions_of_postgresql() -> tuple[ArrayFunction, ...]:
     """List the functions that only PostgreSQL's extension has."""
     return tuple(_read_functions(_FILE_OF_POSTGRESQL))
@@ -182,7 +189,7 @@ def _function(entry: dict[str, object]) -> ArrayFunction:
         description=_fill_in_names(str(entry["description"]), dtypes),
         example=str(entry["example"]),
         is_embedded=bool(entry.get("embedded", False)),
-        elementwise_function=str(entry["kernel"]) if is_elementwise else "",
+        elementwise_function=str(entry.get("function", entry["kernel"])) if is_elementwise else "",
     )
 
 

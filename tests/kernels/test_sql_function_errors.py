@@ -25,6 +25,7 @@ MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_mul([1, 2], [1, 2, 3])", (2, 3)),
     ("tensor_div([1], [])", (1, 0)),
     ("tensor_pow([1], [2, 3])", (1, 2)),
+    ("tensor_maximum([1], [2, 3])", (1, 2)),
     ("tensor_dot([1, 2, 3], [1, 2])", (3, 2)),
     ("tensor_matmul([1, 2], [3, 4], [2, 2, 1])", ("operand 1", 2, 4)),
     ("tensor_matmul([1, 2], [3, 4, 5], [1, 2, 1])", ("operand 2", 3, 2)),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels.array_functions import elementwise_kernels
 from sparseeinsum.kernels.compiled.operator_codes import (
     folds_by_code,
     function_of,
@@ -43,7 +44,7 @@ class DtypeArithmetic:
         bits: int64 or int32, to access the bits of elements.
         words: The number of words of type `bits` in an element.
         block: The number of elements for which an expression is evaluated at a time.
-        functions: By name of a function of two operands: (u, v, out) writes the function of u and v to out.
+        functions: By kernel of a function of two operands: (u, v, out) writes the function of u and v to out.
         scale: (factor, u, out) writes factor * u to out.
         outer: (u, v, out) writes the outer product to out.
         dot: (u, v, out) writes the inner product to the only element of out.
@@ -105,16 +106,16 @@ def arithmetic_of(suffix: str) -> DtypeArithmetic:
 
 
 def _arithmetic(kind: str) -> Mapping[str, Compiled]:
-    """Return the functions of two operands that are functions in SQL, as far as numbers of `kind` have them."""
-    names = [
-        name for name in ("add", "sub", "mul", "div", "pow", "threefry") if getattr(FUNCTIONS[name], kind) is not None
-    ]
-    of_arrays = {name: function_of(kind, name, (1, 1)) for name in names}
+    """Return the functions of two operands that SQL has, by kernel, as far as numbers of `kind` have them."""
+    functions = {
+        kernel: name for kernel, name in elementwise_kernels().items() if getattr(FUNCTIONS[name], kind) is not None
+    }
+    of_arrays = {kernel: function_of(kind, name, (1, 1)) for kernel, name in functions.items()}
     if kind == "complex":
         return of_arrays
     with_numbers = {
-        f"{name}_{operands}": function_of(kind, name, steps)
-        for name in names
+        f"{kernel}_{operands}": function_of(kind, name, steps)
+        for kernel, name in functions.items()
         for operands, steps in ((ARRAY_AND_NUMBER, (1, 0)), (NUMBER_AND_ARRAY, (0, 1)))
     }
     return of_arrays | with_numbers

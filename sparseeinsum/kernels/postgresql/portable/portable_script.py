@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.kernels import descriptors
-from sparseeinsum.kernels.array_functions import FunctionKind, ValueType, array_functions
+from sparseeinsum.kernels.array_functions import FunctionKind, ValueType, elementwise_kernels
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.kernels.postgresql.declared_functions import (
@@ -305,19 +305,20 @@ def _part_comment(function: CFunction) -> str:
 @cache
 def _kernels() -> Mapping[str, str]:
     folds = {name: f"{_SYMBOL}fold_row(@caller@, {literal(name)}, @state@, @1@)" for name in AGGREGATES}
-    return {**tomllib.loads(_read("kernels.toml")), **folds, **_kernels_with_numbers()}
+    return {**tomllib.loads(_read("kernels.toml")), **folds, **_elementwise_kernels()}
 
 
-def _kernels_with_numbers() -> Mapping[str, str]:
-    """Return the calls of elementwise functions of an array and a number, which is repeated to an array."""
+def _elementwise_kernels() -> Mapping[str, str]:
+    """Return the calls of elementwise functions of two arrays, or of an array and a number, which is repeated."""
     repeated = "array_fill({0}, ARRAY[cardinality({1})])"
     arguments = {
-        ARRAY_AND_NUMBER: f"@1@, {repeated.format('@2@', '@1@')}",
-        NUMBER_AND_ARRAY: f"{repeated.format('@1@', '@2@')}, @2@",
+        "": "@1@, @2@",
+        f"_{ARRAY_AND_NUMBER}": f"@1@, {repeated.format('@2@', '@1@')}",
+        f"_{NUMBER_AND_ARRAY}": f"{repeated.format('@1@', '@2@')}, @2@",
     }
     return {
-        f"{name}_{operands}": f"{_SYMBOL}combine(@caller@, {literal(name)}, {values})"
-        for name in {function.elementwise_function for function in array_functions()} - {""}
+        f"{kernel}{operands}": f"{_SYMBOL}combine(@caller@, {literal(name)}, {values})"
+        for kernel, name in elementwise_kernels().items()
         for operands, values in arguments.items()
     }
 
