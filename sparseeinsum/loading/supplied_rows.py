@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DataError, PlanError, ShapeError
-from sparseeinsum.language.tensors import StoredTensor, Tensor
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, Tensor
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.sources.input_data import ColumnSelection, DenseArray, EntryArrays
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.loading.tensor_columns import entry_columns, row_schema, rows_of_array, sorted_entries
 from sparseeinsum.semantics.exactness import ValueFacts
-from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.statistics.columns import table_by_name, value_of
 from sparseeinsum.statistics.loaded_measurements import facts_of_entries
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_metadata import completed_from_metadata
@@ -80,8 +80,11 @@ def present_rows(stored: StoredTensor, engine: Engine) -> pa.Table:
         EngineError: The relation cannot be read.
     """
     columns: list[exp.Expr] = [exp.column(key, quoted=True) for key in stored.keys]
-    columns.append(exp.column(stored.value, quoted=True) if stored.value else exp.Literal.number(1))
-    rows = engine.arrow(exp.select(*columns).from_(table_by_name(stored, engine.dialect_name)))
+    rows = engine.arrow(
+        exp.select(*columns, exp.alias_(value_of(stored), VALUE_COLUMN)).from_(
+            table_by_name(stored, engine.dialect_name)
+        )
+    )
     schema = row_schema(stored.tensor, stored.decomposition)
     return rows.rename_columns(schema.names).cast(schema)
 

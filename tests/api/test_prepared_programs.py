@@ -92,6 +92,18 @@ def test_values_of_any_kind(db: se.Database, kind: str, promoted: list[str]) -> 
         np.testing.assert_allclose(step.run(A=KINDS[kind](matrix))["Y"].to_numpy(), matrix @ VECTOR)
 
 
+@pytest.mark.parametrize("dtype", ["complex128", "bool", "float32"])
+def test_the_first_values_are_those_of_a_table_without_values(db: se.Database, dtype: str) -> None:
+    db.connection.execute("CREATE TABLE links AS SELECT 1 AS i, 2 AS j")
+    db.tensor_from_table("A", "links", ["i", "j"], shape=(3, 3), dtype=dtype)
+    present = np.zeros((3, 3), dtype)
+    present[1, 2] = 1
+    with db.prepare("Y[i] = sum(A[i, j])", inputs=["A"]) as step:
+        np.testing.assert_array_equal(step.run()["Y"].to_numpy(), present.sum(axis=1))
+        supplied = np.full((3, 3), 2, dtype)
+        np.testing.assert_array_equal(step.run(A=supplied)["Y"].to_numpy(), supplied.sum(axis=1))
+
+
 def test_stored_inputs_may_change(db: se.Database) -> None:
     load(db)
     with db.prepare(STEP, inputs=["X"]) as step:
