@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import shtab
 
 from sparseeinsum.kernels.whole_files import write_whole
+from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
 from sparseeinsum.settings import completion_file
 
 _FILES = {"data", "database", "files", "html", "output", "pg_config", "plan", "program", "save", "source"}
@@ -23,6 +24,8 @@ def write_script(parser: argparse.ArgumentParser, shell: str) -> str:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
         elif action.dest in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif action.dest == "dialect":
+            action.choices = tuple(OTHER_DIALECTS)
     return str(shtab.complete(parser, shell))
 
 

@@ -40,6 +40,7 @@ def test_bash_completes(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     assert completed(script, "run", "--de") == {"--deterministic"}
     assert completed(script, "run", "--optimizer", "") == set(OPTIMIZERS)
     assert completed(script, "run", "--format", "pa") == {"parquet"}
+    assert completed(script, "compile", "--dialect", "s") == {"spark", "sqlite", "snowflake"}
     assert completed(script, "run", "--database", "gr") == {"graph.duckdb"}
 
 
