@@ -27,6 +27,7 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import Assignment, Definition, SourceText, Statement
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.plans.preview import rows_table
+from sparseeinsum.plans.units import write_rows
 
 _HELP = """\
 SQL ends with a semicolon and runs as it is. A program is a line such as
@@ -254,7 +255,7 @@ class ShellSession:
         if cursor.description is None or (writes and names == ["Count"]):  # psycopg, DuckDB
             (count,) = (cursor.fetchone() or (-1,)) if names else (cursor.rowcount,)
             if writes and count >= 0:
-                print(f"{count:,} rows")
+                print(write_rows(count))
             return
         rows = cursor.fetchmany(self._rows + 1)
         if not rows and names == ["Success"]:  # DuckDB, for a statement that returns nothing

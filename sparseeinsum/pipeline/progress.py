@@ -14,6 +14,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.extras import late
 from sparseeinsum.pipeline.run_options import no_progress
 from sparseeinsum.plans.preview import can_draw
+from sparseeinsum.plans.units import write_rows
 from sparseeinsum.results import execution
 
 _NOTEBOOK_SHELL = "ZMQInteractiveShell"  # of Jupyter and what follows its protocol
@@ -30,6 +31,7 @@ class RunState:
         done: The number of finished statements.
         total: The number of all statements; None while the program is planned.
         name: The result that is computed; empty at the end.
+        rows: About how many rows the running statement reads; 0 if that is not known.
         on_statement: Called when a statement begins, and at the end.
         start: When planning began, on the monotonic clock.
     """
@@ -39,12 +41,13 @@ class RunState:
     done: int = 0
     total: int | None = None
     name: str = ""
+    rows: float = 0
     on_statement: Callable[[], object] = lambda: None
     start: float = field(default_factory=time.monotonic)
 
-    def begin(self, done: int, total: int, name: str) -> None:
+    def begin(self, done: int, total: int, name: str, rows: float = 0) -> None:
         """The next statement begins, as `execution.Progress` says."""
-        self.done, self.total, self.name = done, total, name
+        self.done, self.total, self.name, self.rows = done, total, name, rows
         self.on_statement()
 
     def completed(self) -> tuple[float, str]:
@@ -57,7 +60,10 @@ class RunState:
             return self.done, f"step {self.done} of {self.total}: {self.name}"
         place = f"computing {self.name}, statement {self.done + 1} of {self.total}"
         share = self.share()
-        return (self.done, place) if share is None else (self.done + share, f"{place}, {share:.0%}")
+        if share is None:
+            return self.done, place
+        of_rows = f" of about {write_rows(self.rows)}" if self.rows else ""
+        return self.done + share, f"{place}, {share:.0%}{of_rows}"
 
     def line(self) -> str:
         """All of it in a line, with the seconds since the beginning."""

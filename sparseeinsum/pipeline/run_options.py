@@ -6,7 +6,7 @@ from sparseeinsum.pipeline.replanning import replan
 from sparseeinsum.results.execution import Progress, Replan
 
 
-def no_progress(done: int, total: int, name: str) -> None:
+def no_progress(done: int, total: int, name: str, rows: float = 0) -> None:
     """Ignore the progress of a run."""
 
 

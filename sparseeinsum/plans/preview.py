@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
@@ -36,8 +37,9 @@ class Preview:
     note: str = ""
 
     def text(self) -> str:
-        """For a terminal: plain text in lines."""
-        lines = [self.title, *table_lines(rows_table(self.columns, self.rows), is_drawn=True), self.note]
+        """For a prompt: plain text in lines; without drawn ones where the encoding of standard output lacks them."""
+        table = table_lines(rows_table(self.columns, self.rows), is_drawn=_is_unicode(sys.stdout))
+        lines = [self.title, *table, self.note]
         return "\n".join(line for line in lines if line)
 
     def html(self) -> str:
@@ -57,9 +59,14 @@ def rows_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Tabl
 
 def can_draw(stream: TextIO) -> bool:
     """Whether a stream goes to a terminal that shows lines of tables: one whose encoding and locale are not ASCII."""
-    encoding = getattr(stream, "encoding", None) or _UNICODE  # of streams in memory
     locale = next((name for name in map(os.environ.get, _LOCALE_VARIABLES) if name), "")
-    return stream.isatty() and encoding.lower().startswith(_UNICODE) and locale not in _ASCII_LOCALES
+    return stream.isatty() and _is_unicode(stream) and locale not in _ASCII_LOCALES
+
+
+def _is_unicode(stream: TextIO | None) -> bool:
+    """Whether a stream takes all characters; a process without a window has no standard output."""
+    encoding = getattr(stream, "encoding", None) or _UNICODE  # of streams in memory
+    return encoding.lower().startswith(_UNICODE)
 
 
 def parts_text(parts: Iterable[Table | str]) -> str:

@@ -1,5 +1,6 @@
 """Plans: the expected sizes of results."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.decomposed_graph import Step
@@ -36,6 +37,25 @@ def result_sizes(plan: ProgramPlan, name: str) -> ResultSizes:
     step = plan.decomposed.step_of(name)
     assert step is not None
     return step_sizes(plan.alternatives.model, step)
+
+
+def rows_read(plan: ProgramPlan, computed: Collection[str], stored: Mapping[str, int]) -> float:
+    """The expected number of rows that a statement reads.
+
+    Args:
+        plan: The plan.
+        computed: The results that the statement computes.
+        stored: The rows of results that are in tables.
+    """
+    steps = (plan.decomposed.step_of(name) for name in computed)
+    read = [operand.tensor for step in steps if step is not None for operand in step.read]
+    return sum(_rows(plan, name, stored) for name in read if name not in computed)
+
+
+def _rows(plan: ProgramPlan, name: str, stored: Mapping[str, int]) -> float:
+    if name in plan.inputs:
+        return plan.inputs[name].measurement.tuples
+    return stored[name] if name in stored else result_sizes(plan, name).tuples
 
 
 def delivered_bytes(plan: ProgramPlan, name: str) -> float:

@@ -6,6 +6,11 @@ def write_count(number: float) -> str:
     return f"{round(number):,}"
 
 
+def write_rows(number: float) -> str:
+    """A number of rows, as in `1 row` or `1,234 rows`."""
+    return f"{write_count(number)} row{'' if round(number) == 1 else 's'}"
+
+
 def write_bytes(size: float) -> str:
     """A number of bytes with three digits, in the unit that leaves at most three before the point, as in `1.5 MB`."""
     for unit in ("B", "KB", "MB", "GB"):

@@ -19,8 +19,8 @@ from sparseeinsum.engines.memory_limit import MemoryGuard, memory_guard
 from sparseeinsum.logs import timed
 from sparseeinsum.plans.analysis import EinSumRun, Replanning
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.plans.result_sizes import result_sizes
-from sparseeinsum.plans.units import write_count, write_seconds
+from sparseeinsum.plans.result_sizes import result_sizes, rows_read
+from sparseeinsum.plans.units import write_rows, write_seconds
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.kept_operands import kept_operands
@@ -30,7 +30,19 @@ from sparseeinsum.results.results import TensorResult, result_of
 _LOGGER = logging.getLogger(__name__)
 _STAGED_SHARE = 0.25  # the largest share of the memory for the table of an EinSum that runs alone
 
-Progress = Callable[[int, int, str], None]  # (statements done, number of statements, name of the next result)
+
+class Progress(Protocol):
+    """A function that is told how far a run is."""
+
+    def __call__(self, done: int, total: int, name: str, rows: float = 0) -> None:
+        """Called before each statement, and at the end.
+
+        Args:
+            done: The number of finished statements.
+            total: The number of all statements.
+            name: The result that the next one computes; empty at the end.
+            rows: About how many rows it reads; 0 if that is not known.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ class StatementRun:
     seconds: float
 
     def __str__(self) -> str:
-        return f"{write_count(self.tuples)} rows in {write_seconds(self.seconds)}"
+        return f"{write_rows(self.tuples)} in {write_seconds(self.seconds)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +240,7 @@ class _Run:
     def _run_next(self, plan: ProgramPlan, statement: SqlStatement) -> None:
         """Run a statement, then plan the rest again if its result is a reason to."""
         total = len(self._runs) + 1 + len(self._waiting)
-        self._progress(len(self._runs), total, statement.name)
+        self._progress(len(self._runs), total, statement.name, rows_read(plan, statement.computes, self._tables))
         start = time.perf_counter()
         self._memory.make_room(plan, statement.computes)
         tuples = self._tuples(plan, statement)

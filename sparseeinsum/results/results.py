@@ -17,6 +17,7 @@ from sparseeinsum.errors import CatalogueError, PackageError, SemanticsError, Sh
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.plans.preview import Preview
+from sparseeinsum.plans.units import write_rows
 from sparseeinsum.render.relations import write_schema
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.array_interface import ArrayInterface
@@ -270,11 +271,15 @@ class TensorResult(ArrayInterface):
             and len(values) <= rows
             and len(self._tensor_rows.numbers()) <= _PREVIEW_SIZE
         )
-        total = f"{self.rows.num_rows:,} rows" if is_scalar else "more"
+        total = write_rows(self.rows.num_rows) if is_scalar else "more"
         return Preview(self._title(), self._names(), entries, "" if is_whole else f"{len(entries):,} of {total}")
 
     def __str__(self) -> str:
-        return self._title()
+        return repr(self) if self.shape else str(self.item())
+
+    def __format__(self, specification: str) -> str:
+        """The text, or the value of a result without axes as in f"{loss:.3f}"."""
+        return format(str(self) if self.shape else self.item(), specification)
 
     def __repr__(self) -> str:
         return self.preview().text()
@@ -288,7 +293,8 @@ class TensorResult(ArrayInterface):
         stored = numbers // (2 if is_complex(tensor.dtype) else 1)
         fill = "" if self.fill == 0 else f", fill {self.fill}"
         density = f", density {stored / tensor.size:.3g}" if stored < tensor.size else ""
-        return f"<{self.notation} {tensor.axes_text} {tensor.dtype}{fill}, {self.rows.num_rows:,} rows{density}>"
+        rows = write_rows(self.rows.num_rows)
+        return f"<{self.notation} {tensor.axes_text} {tensor.dtype}{fill}, {rows}{density}>"
 
     def _chunks(self) -> list[pa.Array]:
         chunks: list[pa.Array] = self.rows.column(VALUE_COLUMN).chunks

@@ -57,9 +57,9 @@ def test_columns_are_labels_in_the_order_of_the_left_side(unchanging: se.Databas
     ("program", "options", "expected"),
     [
         (PRODUCT, {}, "<Y[I, K] i: 2 x k: 2 float64, "),
-        (PRODUCT, {"layout": "any", "optimizer": "dense"}, "<Y[i, k] i: 2 x k: 2 float64, 1 rows>"),
+        (PRODUCT, {"layout": "any", "optimizer": "dense"}, "<Y[i, k] i: 2 x k: 2 float64, 1 row>"),
         ("Y[i, K] = sum(A[i, j] * B[j, K])", {}, "<Y[i, K] i: 2 x k: 2 float64, 2 rows>"),
-        ("Y[] = sum(A[i, j])", {}, "<Y[] scalar float64, 1 rows>"),
+        ("Y[] = sum(A[i, j])", {}, "<Y[] scalar float64, 1 row>"),
     ],
 )
 def test_repr_of_results(unchanging: se.Database, program: str, options: Mapping[str, str], expected: str) -> None:

@@ -1,5 +1,6 @@
 """Results of every dtype, layout and fill convert to numpy, scipy, Arrow, pandas and polars."""
 
+import io
 import json
 import sys
 from collections.abc import Callable
@@ -314,8 +315,25 @@ def test_files_are_tensors_again(tmp_path: Path, db: se.Database, make: Make) ->
 
 
 def test_description() -> None:
-    assert str(entries("int64")[0]) == "<Y[I, J] i: 3 x j: 4 int64, 3 rows, density 0.25>"
-    assert str(slices("float64", np.inf)[0]) == "<Y[I, j] i: 3 x j: 4 float64, fill inf, 2 rows, density 0.667>"
+    first, *_ = str(entries("int64")[0]).splitlines()
+    assert first == "<Y[I, J] i: 3 x j: 4 int64, 3 rows, density 0.25>"
+    first, *_ = str(slices("float64", np.inf)[0]).splitlines()
+    assert first == "<Y[I, j] i: 3 x j: 4 float64, fill inf, 2 rows, density 0.667>"
+
+
+def test_a_scalar_is_written_as_its_value(db: se.Database) -> None:
+    db.tensor("A", np.array([1.5, 2.0]))
+    total = db.run("S[] = sum(A[i])")["S"]
+    assert (str(total), f"{total:.2f}", f"{total}") == ("3.5", "3.50", "3.5")
+    vector = db.run("Y[i] = 2 * A[i]")["Y"]
+    assert f"{vector}" == str(vector) == repr(vector)
+    with pytest.raises(ValueError, match="format"):
+        f"{vector:.2f}"
+
+
+def test_a_result_is_plain_where_standard_output_lacks_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="cp1252"))
+    assert str(entries("int64")[0]).splitlines()[1:3] == ["i  j  val", "0  3    2"]
 
 
 def test_preview_in_a_terminal() -> None:
