@@ -93,7 +93,8 @@ def bind_einsum(written: EinSum, tensors: dict[str, Tensor], generated: Iterable
             try:
                 tensors[vector.name] = vector.tensor(tensors)
             except ShapeError as error:
-                raise ShapeError(f"{written.output.tensor}: {error}") from None
+                reader = (isinstance(vector, IndexMap) and vector.reader) or written.output.tensor
+                raise ShapeError(f"{reader}: {error}") from None
     if written.aggregate == SELECT:
         written = _folding(written, tensors)
     _check_long_sum(written, tensors)

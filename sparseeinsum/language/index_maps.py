@@ -1,7 +1,7 @@
 """Language: index maps: generated tensors of truth values that tell which index of an axis a statement reads."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class IndexMap:
         axis: The axis that is indexed.
         label: The label of this axis, which is none of the index.
         limits: What bounds the labels of the index.
+        origin: The axis as the user wrote it, where `axis` is that of an intermediate result; for errors.
+        reader: The tensor whose statement has the index; for errors.
     """
 
     name: str
@@ -30,6 +32,8 @@ class IndexMap:
     axis: AxisBound
     label: str
     limits: tuple[Limit, ...]
+    origin: AxisBound | None = field(default=None, compare=False)
+    reader: str = field(default="", compare=False)
 
     def bounding_axes(self) -> Iterator[AxisBound]:
         """The axes of tensors on whose bounds the shape depends."""
@@ -57,7 +61,8 @@ class IndexMap:
             for limit in self.limits
         }
         bound_of = label_bounds(self.limits, bounds)
-        self._check(bound_of, indexed)
+        shown = indexed if self.origin is None else axis_of(self.origin, tensors)
+        self._check(bound_of, shown)
         axes = []
         for label in self.index.labels:
             source = own.get(label)
@@ -73,7 +78,8 @@ class IndexMap:
         if least >= 0 and greatest < indexed.bound:
             return
         indices = f"{indexed.bound} {'index' if indexed.bound == 1 else 'indices'}"
-        axis = f"axis {self.axis.axis} of {self.axis.tensor} ({indexed.name}), which has {indices}"
+        written = self.origin or self.axis
+        axis = f"axis {written.axis} of {written.tensor} ({indexed.name}), which has {indices}"
         if not self.index.terms:
             raise ShapeError(f"there is no index {self.index} of {axis}")
         wrong = least if least < 0 else greatest
@@ -86,7 +92,10 @@ class IndexMap:
         """Where the bound of a label is from, for an error."""
         bounds = (limit.bound for limit in self.limits if limit.index == label)
         bound = next(bounds, None)
-        return f" as in {bound.tensor}" if isinstance(bound, AxisBound) else ""
+        if not isinstance(bound, AxisBound):
+            return ""
+        is_intermediate = self.origin is not None and bound.tensor == self.axis.tensor
+        return f" as in {self.origin.tensor if self.origin and is_intermediate else bound.tensor}"
 
     def array(self, tensor: Tensor) -> Array:
         """The values of the tensor that `tensor` returned."""

@@ -144,11 +144,20 @@ class ProgramNames:
         assert isinstance(vector, GeneratedTensor)
         return vector
 
-    def index_map(self, index: AffineIndex, axis: AxisBound, label: str, limits: tuple[Limit, ...]) -> IndexMap:
-        """The map of an index of an axis; the same one for the same arguments."""
+    def index_map(
+        self,
+        index: AffineIndex,
+        axis: AxisBound,
+        label: str,
+        limits: tuple[Limit, ...],
+        origin: AxisBound | None = None,
+        reader: str = "",
+    ) -> IndexMap:
+        """The map of an index of an axis; the same one for the same arguments, but for `origin` and `reader`."""
         key = (index, axis, label, limits)
         if key not in self.generated:
-            self.generated[key] = IndexMap(self.invent(f"{axis.tensor}_at"), index, axis, label, limits)
+            name = self.invent(f"{axis.tensor}_at")
+            self.generated[key] = IndexMap(name, index, axis, label, limits, origin, reader)
         index_map = self.generated[key]
         assert isinstance(index_map, IndexMap)
         return index_map

@@ -220,12 +220,13 @@ class _Selecting:
                 f"axis{position}", (*current.labels[:position], *current.labels[position + 1 :], *index.labels)
             )
             current = Reference(current.tensor, (*current.labels[:position], label, *current.labels[position + 1 :]))
-            own = Limit(_in_scopes(index, scopes), AxisBound(reference.tensor, axis))
+            origin = AxisBound(reference.tensor, axis)
+            own = Limit(_in_scopes(index, scopes), origin)
             limits = self._limits_of(index, current, scopes, {own: indexed})
             if not set(index.labels) <= {label for limit in limits for label in limit.labels}:
                 raise self._unbounded(reference, index)
             slots[axis] = index.labels
-            index_map = self.names.index_map(index, indexed, label, limits)
+            index_map = self.names.index_map(index, indexed, label, limits, origin, self.assignment.target.tensor)
             is_last = axis == steps[-1][0]
             labels = tuple(dict.fromkeys(label for slot in slots for label in slot))
             name = f"{self.assignment.target.tensor}_{reference.tensor}"

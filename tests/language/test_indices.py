@@ -139,7 +139,7 @@ def test_channels_and_batches(shared_db: se.Database) -> None:
     [
         (
             "Y[i] = v[i + 1] * u[i]",
-            r"Y_v: with i < 7 as in u, the index i \+ 1 becomes 7 on axis 0 of v \(dim_0\), which has",
+            r"Y: with i < 7 as in u, the index i \+ 1 becomes 7 on axis 0 of v \(dim_0\), which has",
         ),
         (
             "Y[i] = v[i + 2] for i < 6",
@@ -154,7 +154,8 @@ def test_channels_and_batches(shared_db: se.Database) -> None:
         ("Y[i] = v[i + 1] + A[i, 0] for i < 9", r"with i < 9, the index i \+ 1 becomes 9"),
         (
             "Y[i, k] = sum[j](C[i, j, i]) * C[i + k, -1 - k, 1]",
-            r"with i < 3 and k < 4.*, the index i \+ k becomes 5 on .*; write `for k < 1` after the statement",
+            r"Y: with i < 3 and k < 4 as in C, the index i \+ k becomes 5 on axis 0 of C \(dim_0\), which has 3 indices"
+            r"; write `for k < 1` after the statement",
         ),
         (
             "Y[i, k] = A[i + 1, i + k] * A[k, i]",
