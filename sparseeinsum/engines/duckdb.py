@@ -26,7 +26,7 @@ from sparseeinsum.engines.duckdb_settings import DuckDBSettings
 from sparseeinsum.engines.duckdb_transactions import DuckDBTransactions
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.kept_memory import KeptMemory
-from sparseeinsum.engines.prepared import TransactionMark
+from sparseeinsum.engines.prepared import SuppliedTable, TransactionMark
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
@@ -159,9 +159,20 @@ class DuckDBEngine:
         with self._translating_errors(f"-- supply {name}"):
             return DuckDBSuppliedTable(self.connection, name, rows)
 
-    def prepared_query(self, name: str, query: str) -> DuckDBPreparedQuery:
-        """Prepare a query under a name that no other one of this connection has."""
-        return DuckDBPreparedQuery(self.connection, self._translating_errors, name, query)
+    def prepared_query(
+        self, name: str, query: exp.Select | str, supplied: Sequence[SuppliedTable] = (), is_small: bool = False
+    ) -> DuckDBPreparedQuery:
+        """Prepare a query under a name that no other one of this connection has.
+
+        A small one is not optimised, since DuckDB binds and optimises again whatever it has optimised.
+        """
+        text = query if isinstance(query, str) else write_sql(query, self.dialect)
+        optimizes = self.optimize(False) if is_small else None
+        try:
+            return DuckDBPreparedQuery(self.connection, self._translating_errors, name, text)
+        finally:
+            if optimizes is not None:
+                self.optimize(optimizes)
 
     def prepared_write(self, name: str, statement: str) -> DuckDBPreparedWrite:
         """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
@@ -230,17 +241,17 @@ class DuckDBEngine:
         """Return the token of the open reading transaction; None if there is none."""
         return self._transactions.state_token
 
-    def transaction_mark(self) -> TransactionMark:
+    def transaction_mark(self, is_reading: bool = False) -> TransactionMark:
         """Return the mark of the open transaction."""
         return self._transactions.mark()
 
-    def number_of_query(self) -> int | None:
-        """Return the number of the transaction of one query of its own; None if a transaction is open."""
-        return self._transactions.number_of_query()
+    def unguarded(self) -> AbstractContextManager[None]:
+        """Run every query in a transaction of its own."""
+        return self.protected()
 
-    def transaction_number(self) -> int:
-        """Return the number of the open transaction, or of one of its own."""
-        return self._transactions.number()
+    def mark_after(self, mark: TransactionMark, queries: int) -> TransactionMark | None:
+        """Return the mark of a context `unguarded`; None if anybody may have changed tables since that of `mark`."""
+        return self._transactions.mark_after(mark, queries)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Run the statements of the context in a transaction: all of them take effect, or none.

@@ -31,6 +31,9 @@ class DuckDBSuppliedTable:
         """Let queries read these rows from now on, which have the same columns as those before."""
         self._rows = rows
 
+    def fill(self) -> None:
+        """Do nothing: all statements read the rows from the client."""
+
     def drop(self) -> None:
         """Remove the view from the connection."""
         with suppress(duckdb.Error):  # the connection may be closed
@@ -39,6 +42,8 @@ class DuckDBSuppliedTable:
 
 class DuckDBPreparedQuery:
     """A prepared statement of a DuckDB connection; DuckDB plans it again after changes of the schema."""
+
+    reads_filled_tables = False
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation, name: str, query: str

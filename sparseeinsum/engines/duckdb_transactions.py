@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 
 import duckdb
 
@@ -49,11 +50,16 @@ class DuckDBTransactions:
         is_unbroken = [*before, number] == list(range(number - len(before), number + 1))
         return TransactionMark(number - len(before), number, connections == 1 and is_unbroken, tuple(session))
 
-    def number_of_query(self) -> int | None:
-        """The number of a transaction of one query; None if a transaction is open, which the query is a part of."""
-        now = time.time_ns() // 1000
-        ((number, began),) = self._rows("SELECT txid_current(), epoch_us(now())")
-        return int(str(number)) if int(str(began)) >= now else None
+    def mark_after(self, mark: TransactionMark, queries: int) -> TransactionMark | None:
+        """The mark after queries that were transactions of their own, as is the one that asks for its number here.
+
+        Who changes tables, or settings that names depend on, begins a transaction, which takes a number. None if some
+        did, or if a transaction is open, which then began earlier.
+        """
+        now, number = time.time_ns() // 1000, mark.last + queries + 1
+        ((present, began),) = self._rows("SELECT txid_current(), epoch_us(now())")
+        is_unbroken = int(str(present)) == number and int(str(began)) >= now
+        return replace(mark, first=number, last=number) if is_unbroken else None
 
     def number(self) -> int:
         """The number of the open transaction, or of one of its own."""

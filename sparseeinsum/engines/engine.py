@@ -159,8 +159,17 @@ class Engine(Protocol):
     def supplied_table(self, name: str, rows: pa.Table) -> SuppliedTable:
         """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
 
-    def prepared_query(self, name: str, query: str) -> PreparedQuery:
-        """Prepare a query under a name that no other one of this connection has."""
+    def prepared_query(
+        self, name: str, query: exp.Select | str, supplied: Sequence[SuppliedTable] = (), is_small: bool = False
+    ) -> PreparedQuery:
+        """Prepare a query.
+
+        Args:
+            name: Its name, which no other query of this connection has.
+            query: The query.
+            supplied: Tables of `supplied_table` that it may read.
+            is_small: Whether it reads and returns so few rows that to optimise it takes longer than it saves.
+        """
 
     def prepared_write(self, name: str, statement: str) -> PreparedWrite:
         """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
@@ -187,17 +196,17 @@ class Engine(Protocol):
             Whether it is claimed; False if another connection to the same database has claimed it.
         """
 
-    def transaction_mark(self) -> TransactionMark:
-        """Return the mark of the open transaction."""
+    def transaction_mark(self, is_reading: bool = False) -> TransactionMark:
+        """Return the mark of the open transaction, which may take a number unless it `is_reading`."""
 
-    def number_of_query(self) -> int | None:
-        """Return the number of the transaction of one query of its own, as in `TransactionMark.last`.
+    def unguarded(self) -> AbstractContextManager[None]:
+        """Run queries that need no common snapshot, because `mark_after` tells whether tables stayed as they were."""
 
-        None if a transaction is open, or if numbers do not count every query.
+    def mark_after(self, mark: TransactionMark, queries: int) -> TransactionMark | None:
+        """Return the mark of a context `unguarded` that has run nothing but some queries.
+
+        None if anybody may have changed tables between the transaction of `mark` and the end of the last query.
         """
-
-    def transaction_number(self) -> int:
-        """Return the number of the open transaction as in `TransactionMark.last`, or of one of its own."""
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""

@@ -15,7 +15,13 @@ class SuppliedTable(Protocol):
         """The relation, for a FROM clause."""
 
     def supply(self, rows: pa.Table) -> None:
-        """Replace all rows, by rows of the same columns."""
+        """Replace all rows, by rows of the same columns, for queries that are prepared to read them.
+
+        Other statements read them after `fill`.
+        """
+
+    def fill(self) -> None:
+        """Let all statements of the open transaction read the rows that were supplied last."""
 
     def drop(self) -> None:
         """Remove the relation from the connection."""
@@ -23,6 +29,10 @@ class SuppliedTable(Protocol):
 
 class PreparedQuery(Protocol):
     """A query that the database has parsed once."""
+
+    @property
+    def reads_filled_tables(self) -> bool:
+        """Whether the supplied tables that it reads must be filled before it runs."""
 
     def arrow(self) -> pa.Table:
         """Run the query and return its result as an Arrow table."""

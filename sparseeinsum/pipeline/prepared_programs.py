@@ -13,16 +13,15 @@ from itertools import count
 
 import pyarrow as pa
 
-from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
+from sparseeinsum.engines.prepared import SuppliedTable, TransactionMark
 from sparseeinsum.engines.retries import in_snapshot
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.loading.supplied_rows import SuppliedRows, check_suppliable, present_rows, supplied_rows
+from sparseeinsum.pipeline.prepared_queries import PreparedQueries
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.pipeline.running import (
     check_functions,
@@ -32,14 +31,13 @@ from sparseeinsum.pipeline.running import (
 from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.results.delivering import natural_keys
 from sparseeinsum.results.execution import execute, with_dictionaries
-from sparseeinsum.results.results import TensorResult, result_of
+from sparseeinsum.results.results import TensorResult
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.program_inputs import stored_inputs
 from sparseeinsum.storage.tensor_tables import stored_tensor
 
-_NUMBERS = count(1)  # of the names of relations and statements in this process
+_NUMBERS = count(1)  # of the names of relations in this process
 
 
 class PreparedProgram:
@@ -65,8 +63,7 @@ class PreparedProgram:
         self._tables: dict[str, SuppliedTable] = {}
         self._stored: dict[str, StoredTensor] = {}
         self._planned = SuppliedPlan(program, engine, options, self._stored)
-        self._prepared_plan: ProgramPlan | None = None  # whose queries are prepared
-        self._queries: dict[str, PreparedQuery] = {}
+        self._statements = PreparedQueries()
         self._rows: dict[str, pa.Table] = {}  # that were supplied for the last run
         self._mark: TransactionMark | None = None  # of the last run
         self._has_failed = False
@@ -92,11 +89,10 @@ class PreparedProgram:
 
     def close(self) -> None:
         """Remove the relations and the prepared statements from the connection."""
-        for query in self._queries.values():
-            query.drop()
+        self._statements.drop()
         for table in self._tables.values():
             table.drop()
-        self._queries, self._tables, self._is_closed = {}, {}, True
+        self._statements, self._tables, self._is_closed = PreparedQueries(), {}, True
 
     def rows_of(self, name: str, data: object) -> SuppliedRows:
         """Convert values of an input.
@@ -137,15 +133,15 @@ class PreparedProgram:
         self._mark = None
         self._has_failed = True
         with suppress(EngineError):  # of a connection that is lost
-            for name in rows:
-                self._tables[name].supply(self._rows[name])
+            for name, table in self._tables.items():
+                table.supply(self._rows[name])
 
     def _run_if_nothing_changed(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult] | None:
         """The results of a run that needs no transaction; None if it needs one."""
         mark = self._mark
-        if mark is None or not self._needs_no_transaction(mark):
+        if mark is None or not (mark.is_alone and self._statements.check_nothing):
             return None
-        with suppress(EngineError), self._engine.protected():  # the run in a transaction raises errors that say more
+        with suppress(EngineError), self._engine.unguarded():  # the run in a transaction raises errors that say more
             return self._run_without_transaction(rows, mark)
         return None
 
@@ -156,33 +152,21 @@ class PreparedProgram:
         with naming_missing_tables(plan, self._engine):
             return in_snapshot(self._engine, partial(self._run, rows))
 
-    def _needs_no_transaction(self, mark: TransactionMark) -> bool:
-        """Whether a run has nothing to check if no other transaction has begun since the one that had `mark`.
-
-        Who changes tables, or settings that names depend on, begins a transaction, which takes a number.
-        """
-        has_nothing_to_check = not self._has_dictionaries and self._planned.reads_own_tables
-        is_unchanged = mark.is_alone and bool(self._queries) and has_nothing_to_check
-        return is_unchanged and self._engine.number_of_query() == mark.last + 1
-
     def _run_without_transaction(
         self, rows: Mapping[str, SuppliedRows], mark: TransactionMark
     ) -> Mapping[str, TensorResult] | None:
-        """The results if the plan is exact, and no other transaction began since that of `mark`; otherwise None."""
+        """The results if the plan is exact, and nobody has changed tables since the transaction of `mark`; or None."""
         self._mark = None  # until the run has succeeded
         check_functions(self.plan)
         self._supply(rows)
         if not all(map(self._is_exact_for, rows.values())):
             return None
-        results = self._results()
-        number = mark.last + len(self._queries) + 2
-        if self._engine.transaction_number() != number:
-            return None
-        self._mark = replace(mark, first=number, last=number)
-        return results
+        results = self._statements.results()
+        self._mark = self._engine.mark_after(mark, len(results))
+        return None if self._mark is None else results
 
     def _run(self, rows: Mapping[str, SuppliedRows]) -> Mapping[str, TensorResult]:
-        mark, last = self._engine.transaction_mark(), self._mark
+        mark, last = self._engine.transaction_mark(is_reading=True), self._mark
         self._mark = None
         self._supply(rows)
         is_exact = not self._has_failed and all(map(self._is_exact_for, rows.values()))
@@ -190,6 +174,7 @@ class PreparedProgram:
             is_exact = self._planned.adapts_to_stored()
         check_functions(self.plan)
         if not is_exact:
+            self._fill()
             self._planned.plan_anew()
         self._prepare()
         results = self._results()
@@ -217,38 +202,24 @@ class PreparedProgram:
             self._tables[name] = table
             self._stored[name] = replace(stored_tensor(source.tensor, source.decomposition, text), is_owned=False)
 
+    def _fill(self) -> None:
+        """Let statements that are not prepared read the supplied rows, even if an earlier transaction was undone."""
+        for table in self._tables.values():
+            table.fill()
+
     def _prepare(self) -> None:
-        """Prepare the statements of a new plan if each of them returns an output, and it has no memory limit."""
-        if self.plan is self._prepared_plan:
-            return
-        self._prepared_plan = self.plan
-        for query in self._queries.values():
-            query.drop()
-        self._queries = {}
-        statements = self.plan.statements.for_run
-        if self._options.memory_limit is None and all(statement.stage is None for statement in statements):
-            for statement in statements:
-                name = temporary_name(f"query_{next(_NUMBERS)}")
-                self._queries[statement.name] = self._engine.prepared_query(name, statement.text)
+        """Prepare the statements of a new plan."""
+        if self.plan is not self._statements.plan:
+            self._statements.drop()
+            self._statements = PreparedQueries.of_plan(self._planned, self._engine, tuple(self._tables.values()))
 
     def _results(self) -> Mapping[str, TensorResult]:
         """Run the statements."""
-        plan, engine = self.plan, self._engine
-        if not self._queries:
-            return with_dictionaries(execute(plan, engine, {}, RunOptions().progress), engine).results
-        results = {name: result_of(self._schema(name), query.arrow()) for name, query in self._queries.items()}
-        if not self._has_dictionaries:
-            return results
-        dictionaries = natural_keys(engine, [result.schema for result in results.values()])
-        return {name: replace(result, dictionaries=dictionaries) for name, result in results.items()}
-
-    def _schema(self, name: str) -> Schema:
-        return delivered_relation(self.plan.decomposed, name).schema
-
-    @property
-    def _has_dictionaries(self) -> bool:
-        """Whether the results have natural keys, which are read from the database."""
-        return any(self._schema(name).has_dictionaries for name in self.plan.outputs)
+        if self._statements.read_filled_tables:
+            self._fill()
+        if self._statements.queries:
+            return self._statements.results()
+        return with_dictionaries(execute(self.plan, self._engine, {}, RunOptions().progress), self._engine).results
 
     def _is_exact_for(self, rows: SuppliedRows) -> bool:
         """Whether the plan is exact for supplied rows."""

@@ -19,6 +19,7 @@ from sparseeinsum.plans.validity import with_valid_grouping
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 
+_FEW_ROWS = 100_000  # which one thread reads in the time of an optimisation or two
 _GROWTH = float(1 << 20)  # of values beyond those that a plan was checked for
 
 
@@ -85,6 +86,16 @@ class SuppliedPlan:
             for name, tensor in self.plan.inputs.items()
             if name not in self.supplied
         )
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all inputs and results have few rows, so that an optimiser has little to gain.
+
+        A relation of the user may be a view, whose rows say nothing of what it reads.
+        """
+        inputs = (measured.measurement.tuples for measured in self.plan.inputs.values())
+        results = (self.plan.statistics[step.einsum.output.tensor].entries for step in self.plan.decomposed.steps)
+        return self.reads_own_tables and max((*inputs, *results), default=0) <= _FEW_ROWS
 
     def adapts_to_stored(self) -> bool:
         """Whether the plan is exact for the stored inputs as they are now, if need be with a GROUP BY everywhere."""

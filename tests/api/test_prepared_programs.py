@@ -17,8 +17,10 @@ from random_programs import FAMILIES, LARGEST, arrays, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
+from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, PlanError, ShapeError
 from sparseeinsum.pipeline import planning, supplied_plans
+from sparseeinsum.pipeline.supplied_plans import SuppliedPlan
 from sparseeinsum.semantics.dense import evaluate_program
 
 STEP = "Y[i] = sum(A[i, j] * X[j])"
@@ -304,3 +306,63 @@ def compare(
     for name, result in results.items():
         if scale <= LARGEST:
             np.testing.assert_allclose(result.to_numpy(), expected[name], rtol=0, atol=scale * 2e-4, err_msg=name)
+
+
+def test_small_steps_run_no_statement_but_their_own(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has written since the last run: no table is looked at, and nothing is written."""
+    load(db, promoted=("j",))
+    with db.prepare(STEP, ["X"]) as step:
+        step.run(X=VECTOR)
+        monkeypatch.setattr(SuppliedPlan, "adapts_to_stored", lambda _: pytest.fail("looked at tables"))
+        for scale in (2, 3):
+            np.testing.assert_array_equal(step.run(X=scale * VECTOR)["Y"].to_numpy(), MATRIX @ VECTOR * scale)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE main.A SET val = 2 * val", "DELETE FROM main.A", "TRUNCATE main.A"])
+def test_other_connections_change_tables(db: se.Database, statement: str) -> None:
+    load(db)
+    with db.prepare(STEP, ["X"]) as step, db._engine.another_connection() as other:
+        for _ in range(3):
+            step.run(X=VECTOR)
+        other.execute(statement)
+        expected = db.run(STEP)["Y"].to_numpy()
+        for _ in range(2):
+            np.testing.assert_array_equal(step.run(X=VECTOR)["Y"].to_numpy(), expected)
+        other.execute("INSERT INTO main.A VALUES (2, 0, 1e308), (2, 1, 1e308)")
+        with pytest.raises(EngineError, match="turned NaN or infinite"):
+            step.run(X=VECTOR)
+
+
+@pytest.mark.engines("postgresql", reason="DuckDB runs no program within a transaction of the user")
+def test_values_outlive_a_transaction_that_is_undone(db: se.Database) -> None:
+    load(db)
+    with db.prepare(STEP, ["X"]) as step:
+        db.connection.execute("BEGIN")
+        for scale in (2, 3):
+            np.testing.assert_array_equal(step.run(X=scale * VECTOR)["Y"].to_numpy(), MATRIX @ VECTOR * scale)
+        db.connection.execute("UPDATE A SET val = 10 * val")
+        np.testing.assert_array_equal(step.run()["Y"].to_numpy(), MATRIX @ VECTOR * 30)
+        db.connection.execute("ROLLBACK")
+        np.testing.assert_array_equal(step.run()["Y"].to_numpy(), MATRIX @ VECTOR * 3)
+
+
+def test_statements_over_views_are_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view may be a product of tables that only an optimiser turns into a join."""
+    optimized: list[bool] = []
+    prepare = DuckDBEngine.prepared_query
+
+    def observed(self: DuckDBEngine, name: str, query: Any, supplied: Any = (), is_small: bool = False) -> Any:  # noqa: ANN401
+        optimized.append(not is_small)
+        return prepare(self, name, query, supplied, is_small)
+
+    monkeypatch.setattr(DuckDBEngine, "prepared_query", observed)
+    with se.connect() as db:
+        load(db)
+        with db.prepare(STEP, ["X"]) as step:
+            np.testing.assert_array_equal(step.run()["Y"].to_numpy(), MATRIX @ VECTOR)
+        db.connection.execute("CREATE VIEW v AS SELECT a.i, b.j, a.val FROM A AS a, A AS b WHERE a.i = b.i")
+        db.tensor_from_table("V", "v", ["i", "j"], value="val", shape=(3, 3))
+        with db.prepare("Y[i] = sum(V[i, j] * X[j])", ["X"]) as step:
+            np.testing.assert_array_equal(step.run()["Y"].to_numpy(), MATRIX @ VECTOR)
+        assert db.connection.execute("SELECT current_setting('enable_optimizer')").fetchone() == (True,)
+    assert optimized == [False, True]

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql import copy_format, text_format
+from sparseeinsum.engines.postgresql.binary_cursor import BinaryValue, binary_cursor
 from sparseeinsum.engines.postgresql.sessions import ISOLATION, Isolation, column_type, has_snapshot
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
@@ -45,6 +46,7 @@ class ClientSession:
         self._driver = driver
         self._is_owned = is_owned
         self._is_copying = False
+        self._binary_cursor: Any = None
 
     @property
     def version(self) -> int:
@@ -97,6 +99,23 @@ class ClientSession:
         if is_text:
             return text_format.decode(data, names)
         return copy_format.decode(data, names, [column.sql_type for column in columns])
+
+    def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
+        """Run a query of few rows, which the server parses once, and return its result as an Arrow table.
+
+        Args:
+            query: The query.
+            parameters: The values of $1, $2, ... in the binary format of the types that the query casts them to.
+        """
+        if self._binary_cursor is None:
+            self._binary_cursor = binary_cursor(self.connection, self._driver)
+        cursor = self._binary_cursor
+        with self._errors(query):
+            cursor.execute(query, tuple(map(BinaryValue.of, parameters)), prepare=True, binary=True)
+            rows = cursor.fetchall()
+        columns = [self._column(cursor.pgresult, number) for number in range(cursor.pgresult.nfields)]
+        fields = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+        return copy_format.decode_fields(fields, [c.name for c in columns], [c.sql_type for c in columns])
 
     def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""

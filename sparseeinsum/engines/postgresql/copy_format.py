@@ -82,6 +82,7 @@ _ELEMENTS = {
     "TIMESTAMPTZ": _Element(1184, ">i8", pa.timestamp("us", "UTC"), epoch=946_684_800_000_000),
     "UUID": _Element(2950, "V16", pa.uuid()),
 }
+ELEMENT_OIDS = tuple(element.oid for element in _ELEMENTS.values())
 _TYPES = {element.arrow: name for name, element in _ELEMENTS.items()}
 TEXT = "TEXT"  # has no fixed size: see `text_format`
 
@@ -209,6 +210,35 @@ def _to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     return flat.reshape((rows, len(flat) // rows if rows else 0))
 
 
+def encode_array(column: pa.ChunkedArray) -> bytes:
+    """The numbers of a column, or the elements of all its arrays, as one array in the binary format of parameters.
+
+    Booleans are sent as integers, as SQL of this package casts from integers to Booleans only.
+    """
+    numbers = _to_numbers(column).reshape(-1)
+    kind = sql_type(column.type).removesuffix("[]")
+    field = _Field(_ELEMENTS["INTEGER" if kind == "BOOLEAN" else kind], numbers.size)
+    parameter = np.zeros(1, [("array", field.payload)])
+    _fill_field(parameter, "array", field, numbers)
+    return parameter.tobytes()
+
+
+def decode_fields(columns: Sequence[Sequence[bytes | None]], names: Sequence[str], types: Sequence[str]) -> pa.Table:
+    """Return the fields of rows in the binary format, by columns, as an Arrow table; raises as `decode`."""
+    return pa.table([_column_of_fields(*column) for column in zip(columns, names, types, strict=True)], list(names))
+
+
+def _column_of_fields(fields: Sequence[bytes | None], name: str, kind: str) -> pa.Array:
+    arrow_type(name, kind)
+    element = _ELEMENTS[kind.removesuffix("[]")]
+    present = [field for field in fields if field is not None]
+    if len(present) < len(fields):
+        raise EngineError("a result holds NULL, which no tensor has")
+    if not kind.endswith("[]"):
+        return element.column(np.frombuffer(b"".join(present), element.wire))
+    return _array_column([_field_numbers(memoryview(field), element, is_array=True) for field in present], element)
+
+
 def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) -> pa.Table:
     """Return the output of COPY ... TO STDOUT (FORMAT BINARY) as an Arrow table.
 
@@ -320,12 +350,17 @@ def _columns_row_by_row(body: memoryview, elements: Sequence[_Element], are_arra
                 raise EngineError("a result holds NULL, which no tensor has")
             fields[column].append(_field_numbers(body[offset + 4 : offset + 4 + size], element, is_array))
             offset += 4 + size
-    columns = []
-    for arrays, element, is_array in zip(fields, elements, are_arrays, strict=True):
-        offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
-        values = element.column(np.concatenate(arrays))
-        columns.append(pa.LargeListArray.from_arrays(pa.array(offsets), values) if is_array else values)
-    return columns
+    return [
+        _array_column(arrays, element) if is_array else element.column(np.concatenate(arrays))
+        for arrays, element, is_array in zip(fields, elements, are_arrays, strict=True)
+    ]
+
+
+def _array_column(arrays: Sequence[NDArray[Any]], element: _Element) -> pa.Array:
+    """Return a column of Arrow from the numbers of its arrays, which may differ in length."""
+    offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
+    numbers = np.concatenate([np.empty(0, element.wire), *arrays])
+    return pa.LargeListArray.from_arrays(pa.array(offsets), element.column(numbers))
 
 
 def _field_numbers(payload: memoryview, element: _Element, is_array: bool) -> NDArray[Any]:

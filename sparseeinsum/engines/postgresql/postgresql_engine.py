@@ -14,21 +14,22 @@ from sparseeinsum.engines.postgresql import casts, copy_format, rights
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
-    PostgreSQLQuery,
     PostgreSQLSuppliedTable,
     PostgreSQLWrite,
+    mark_after,
+    prepared_query,
     state_token,
     temporary_table,
     transaction_mark,
 )
 from sparseeinsum.engines.postgresql.read_consistency import ConflictError
-from sparseeinsum.engines.postgresql.sessions import DatabaseSession, sqlstate
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation, sqlstate
 from sparseeinsum.engines.postgresql.stage_names import shared_stages, temporary_stages
 from sparseeinsum.engines.postgresql.table_replacement import create_empty, old_and_new, replace
 from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, analyze_stage
 from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, settings_in_effect
 from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
-from sparseeinsum.engines.prepared import TransactionMark
+from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement
@@ -167,9 +168,12 @@ class PostgreSQLEngine:
         """Make a temporary table whose rows the client supplies; those of `rows` at first."""
         return PostgreSQLSuppliedTable(self._session, exp.table_(name, db=self.dialect.temporary_schema), rows)
 
-    def prepared_query(self, name: str, query: str) -> PostgreSQLQuery:
-        """Return the query as it is: COPY, which returns results, takes no prepared statement."""
-        return PostgreSQLQuery(self._session, query)
+    def prepared_query(
+        self, name: str, query: exp.Select | str, supplied: Sequence[SuppliedTable] = (), is_small: bool = False
+    ) -> PreparedQuery:
+        """Prepare a query that is small; COPY, which returns the results of others, takes no prepared statement."""
+        tables = [table for table in supplied if isinstance(table, PostgreSQLSuppliedTable)]
+        return prepared_query(self._session, query, tables, is_small)
 
     def prepared_write(self, name: str, statement: str) -> PostgreSQLWrite:
         """Return the statement as it is, which the server plans for the present sizes of tables."""
@@ -194,16 +198,17 @@ class PostgreSQLEngine:
             if is_free:
                 self._session.fetch(f"SELECT pg_catalog.pg_advisory_unlock({key})", purpose)
 
-    def transaction_mark(self) -> TransactionMark:
-        """Return the mark of the open transaction, which counts from now on as one that writes."""
-        return transaction_mark(self._session)
+    def transaction_mark(self, is_reading: bool = False) -> TransactionMark:
+        """Return the mark of the open transaction, which counts from now on as one that writes unless it reads."""
+        return transaction_mark(self._session, is_reading)
 
-    def number_of_query(self) -> None:
-        """Return None: without a transaction, queries lack the settings of this package."""
+    def unguarded(self) -> AbstractContextManager[None]:
+        """Run queries in a transaction, as they need settings; each of them sees what is committed by then."""
+        return self._transactions.transaction(Isolation.READ_COMMITTED)
 
-    def transaction_number(self) -> int:
-        """Return the number of the open transaction, or of one of its own."""
-        return self.transaction_mark().last
+    def mark_after(self, mark: TransactionMark, queries: int) -> TransactionMark | None:
+        """Return the mark of a context `unguarded`; None if anybody may have written since that of `mark`."""
+        return mark_after(self._session, mark)
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""

@@ -45,7 +45,7 @@ class SearchPath:
         return cls._of_row(row)
 
     @classmethod
-    def replace_in(cls, session: DatabaseSession, functions_schema: str) -> Self:
+    def replace_in(cls, session: DatabaseSession, functions_schema: str, further_changes: Sequence[str] = ()) -> Self:
         """Let names refer to functions of PostgreSQL and of this package only, until the transaction ends.
 
         The schema of temporary tables comes last; by default it would be searched first.
@@ -53,14 +53,16 @@ class SearchPath:
         Args:
             session: A session in a transaction.
             functions_schema: The schema of this package's functions.
+            further_changes: Columns of a SELECT that change other settings.
 
         Returns:
             The search_path before.
         """
         # The columns of a SELECT are computed in order: the last one changes the setting after the others read it.
-        query = f"SELECT {_COLUMNS}, pg_catalog.set_config('{SEARCH_PATH}', $1, TRUE) AS fixed"
-        ((*row, _),) = session.fetch(query, f"pg_catalog, {quoted(functions_schema)}, pg_temp")
-        return cls._of_row(row)
+        fixed = f"pg_catalog.set_config('{SEARCH_PATH}', $1, TRUE) AS fixed"
+        query = f"SELECT {', '.join((_COLUMNS, *further_changes, fixed))}"
+        ((*row,),) = session.fetch(query, f"pg_catalog, {quoted(functions_schema)}, pg_temp")
+        return cls._of_row(row[:4])
 
     @classmethod
     def _of_row(cls, row: Sequence[object]) -> Self:

@@ -83,6 +83,14 @@ class ServerSession:
         arrays = [pa.array(column, arrow) for column, arrow in zip(values, types, strict=True)]
         return pa.table(arrays, names=[column.name for column in columns])
 
+    def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
+        """Refuse parameters, as a function in the server has only tables.
+
+        Raises:
+            EngineError: Always.
+        """
+        raise EngineError("a function in the server cannot take values from a client", query)
+
     def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
         """Refuse batches, as a function in the server has nobody to return them to.
 

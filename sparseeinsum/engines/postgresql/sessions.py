@@ -89,6 +89,14 @@ class DatabaseSession(Protocol):
     def read(self, query: str) -> pa.Table:
         """Run a query and return its result as an Arrow table."""
 
+    def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
+        """Run a query of few rows, which the server parses once, and return its result as an Arrow table.
+
+        Args:
+            query: The query.
+            parameters: The values of $1, $2, ... in the binary format of the types that the query casts them to.
+        """
+
     def batches(self, query: str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""
 

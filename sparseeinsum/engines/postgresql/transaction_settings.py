@@ -1,6 +1,6 @@
 """Engines: settings of a PostgreSQL server for the statements of a transaction, read in one query."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.engines.postgresql.search_path import REFUSED_KINDS, SEARCH_PATH
@@ -14,7 +14,8 @@ _WORK_SHARE = 16  # the part of the memory that every sort and hash table of a s
 # than the planner expects.
 _LEAST_SHARED_SCAN_BYTES = 512 << 10
 # To compile a query takes longer than to run most of them.
-_SETTINGS = {"jit": "off", "enable_sort": "off"}
+# The best plan for arrays in parameters depends on their lengths.
+_SETTINGS = {"jit": "off", "enable_sort": "off", "plan_cache_mode": "force_custom_plan"}
 # A run ends with the process that asked for it. Servers on other systems cannot check the connection, and refuse this.
 _SETTINGS_ON_LINUX = {"client_connection_check_interval": "1s"}
 
@@ -40,6 +41,40 @@ def settings_in_effect(session: DatabaseSession) -> Mapping[str, str]:
     return {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}
 
 
+def settings_for_transaction(statements_per_machine: str) -> Mapping[str, str]:
+    """Return SQL for the settings of a transaction, by name; it is NULL where one must not be set.
+
+    Names in it are qualified, because the user's search_path may be in effect.
+
+    Args:
+        statements_per_machine: SQL for the number of statements that share the memory of a machine.
+    """
+    memory = f"{_size(MEMORY)} OPERATOR(pg_catalog./) ({_WORK_SHARE} OPERATOR(pg_catalog.*) {statements_per_machine})"
+    is_linux = "pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'"
+    return {
+        **{name: f"'{value}'" for name, value in _SETTINGS.items()},
+        **{name: f"CASE WHEN {is_linux} THEN '{value}' END" for name, value in _SETTINGS_ON_LINUX.items()},
+        _WORK_MEMORY: _kilobytes(f"GREATEST({memory}, {_size(_WORK_MEMORY)})"),
+        _LEAST_SHARED_SCAN: _kilobytes(f"LEAST({_size(_LEAST_SHARED_SCAN)}, {_LEAST_SHARED_SCAN_BYTES})"),
+    }
+
+
+def _size(name: str) -> str:
+    return f"pg_catalog.pg_size_bytes(pg_catalog.current_setting('{name}'))"
+
+
+def _kilobytes(size: str) -> str:
+    return f"pg_catalog.concat({size} OPERATOR(pg_catalog./) 1024, 'kB')"
+
+
+def setting_changes(settings: Mapping[str, str]) -> Sequence[str]:
+    """Return the columns of a SELECT that changes settings until the transaction ends, from SQL for their values."""
+    return [
+        f"CASE WHEN {value} IS NOT NULL THEN pg_catalog.set_config('{name}', {value}, TRUE) END AS \"{name}\""
+        for name, value in settings.items()
+    ]
+
+
 def transaction_settings(
     session: DatabaseSession, engine_settings: Mapping[str, str], statements_per_machine: str
 ) -> Settings:
@@ -50,21 +85,12 @@ def transaction_settings(
         engine_settings: Settings of the engine, which are set before all others and restored after them.
         statements_per_machine: SQL for the number of statements that share the memory of a machine.
     """
-    names = (*engine_settings, *_SETTINGS, *_SETTINGS_ON_LINUX, _WORK_MEMORY, _LEAST_SHARED_SCAN)
-    texts = (f"current_setting('{name}') AS \"{name}\"" for name in names)
-    sizes = (
-        f"pg_size_bytes(current_setting('{name}')) AS {name}_bytes"
-        for name in (MEMORY, _WORK_MEMORY, _LEAST_SHARED_SCAN)
-    )
-    columns = ("version() LIKE '%linux%' AS is_linux", f"{statements_per_machine} AS sharing", *sizes, *texts)
-    ((is_linux, *values),) = session.fetch(f"SELECT {', '.join(columns)}")
-    statements, memory, work_memory, least_scan = (int(str(number)) for number in values[:4])
-    before = {name: str(value) for name, value in zip(names, values[4:], strict=True)}
-    during = {
-        **engine_settings,
-        **_SETTINGS,
-        **(_SETTINGS_ON_LINUX if is_linux else {}),
-        _WORK_MEMORY: f"{max(memory // (_WORK_SHARE * statements), work_memory) // 1024}kB",
-        _LEAST_SHARED_SCAN: f"{min(least_scan, _LEAST_SHARED_SCAN_BYTES) // 1024}kB",
-    }
+    values = settings_for_transaction(statements_per_machine)
+    names = (*engine_settings, *values)
+    before_columns = [f"pg_catalog.current_setting('{name}') AS \"{name}\"" for name in names]
+    value_columns = [f'{value} AS "new {name}"' for name, value in values.items()]
+    ((*row,),) = session.fetch(f"SELECT {', '.join((*before_columns, *value_columns))}")
+    before = dict(zip(names, map(str, row[: len(names)]), strict=True))
+    computed = dict(zip(values, row[len(names) :], strict=True))
+    during = {**engine_settings, **{name: str(value) for name, value in computed.items() if value is not None}}
     return Settings({name: before[name] for name in reversed(during)}, during)

@@ -7,7 +7,11 @@ from sparseeinsum.engines.engine import RelationAccess
 from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency, ensure_consistent_reads
 from sparseeinsum.engines.postgresql.search_path import SearchPath
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation
-from sparseeinsum.engines.postgresql.transaction_settings import transaction_settings
+from sparseeinsum.engines.postgresql.transaction_settings import (
+    setting_changes,
+    settings_for_transaction,
+    transaction_settings,
+)
 
 _ONE_PROCESS = {"max_parallel_workers_per_gather": "0", "synchronize_seqscans": "off"}
 
@@ -49,8 +53,13 @@ class PostgreSQLTransactions:
     def transaction(self, isolation: Isolation | None = None) -> Iterator[None]:
         """Run the statements of the context in a transaction, or in a savepoint of one that is open."""
         is_nested = self._session.is_in_transaction()
+        engine_settings = self.engine_settings(is_nested)
+        if not (is_nested or engine_settings):
+            changes = setting_changes(settings_for_transaction(self.statements_per_machine))
+            with self._session.transaction(isolation), self._fixed_path(is_nested, changes):
+                yield
+            return
         with self._session.transaction(isolation), self._fixed_path(is_nested):
-            engine_settings = self.engine_settings(is_nested)
             settings = transaction_settings(self._session, engine_settings, self.statements_per_machine)
             self.set_local(settings.during)
             yield
@@ -62,12 +71,15 @@ class PostgreSQLTransactions:
         return nullcontext() if self._path is not None else self.transaction()
 
     @contextmanager
-    def _fixed_path(self, is_nested: bool) -> Iterator[None]:
-        """Let names without a schema refer to functions of PostgreSQL and of this package, whatever others created."""
+    def _fixed_path(self, is_nested: bool, further_changes: Sequence[str] = ()) -> Iterator[None]:
+        """Let names without a schema refer to functions of PostgreSQL and of this package, whatever others created.
+
+        Other settings are changed by the same statement, as columns of a SELECT.
+        """
         if self._path is not None:
             yield
             return
-        self._path = SearchPath.replace_in(self._session, self._functions_schema)
+        self._path = SearchPath.replace_in(self._session, self._functions_schema, further_changes)
         try:
             yield
             if is_nested:  # the end of an own transaction restores it, as does an error

@@ -155,10 +155,8 @@ class StepPlan:
 
     @property
     def is_small(self) -> bool:
-        """Whether one thread scans any input and any result, so that an optimiser has little to gain."""
-        inputs = (measured.measurement.tuples for measured in self.plan.inputs.values())
-        results = (self.plan.statistics[step.einsum.output.tensor].entries for step in self.plan.decomposed.steps)
-        return max((*inputs, *results), default=0) <= self._engine.dialect.rows_per_thread
+        """As in `SuppliedPlan`."""
+        return self._planned.is_small
 
     @property
     def reads_own_tables(self) -> bool:
