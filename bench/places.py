@@ -120,8 +120,10 @@ def ways(case: Case, sites: int, db: se.Database) -> dict[str, tuple[float, floa
     bound, bound_seconds = timed(lambda: partition("bound"))
     floats, floats_seconds = timed(lambda: partition("floats"))
     plan, plan_seconds = timed(lambda: db.plan(case.text, workers=sites))
+    by_floats, by_floats_seconds = timed(lambda: db.plan(case.text, workers=sites, objective="floats"))
     on_sites, search_seconds = timed(lambda: plan.algebra().distributed(sites).transfer)
     assert plan.partitioned is not None
+    assert by_floats.partitioned is not None
     figures = {
         "partition, bound": (bound.moved, bound_seconds),
         "partition, floats": (floats.moved, floats_seconds),
@@ -130,7 +132,8 @@ def ways(case: Case, sites: int, db: se.Database) -> dict[str, tuple[float, floa
     for name, scheme in case.schemes.items():
         figures[name] = (bound.replay(bound.along(scheme)).total.floats, 0.0)
     return figures | {
-        "plan(workers=)": (plan.partitioned.moved, plan_seconds),
+        "plan(workers=), seconds": (plan.partitioned.moved, plan_seconds),
+        "plan(workers=), floats": (by_floats.partitioned.moved, by_floats_seconds),
         "its algebra, distributed": (on_sites, search_seconds),
     }
 

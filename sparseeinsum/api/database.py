@@ -132,6 +132,7 @@ class Database(TensorDatabase):
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
         workers: int | None = None,
+        objective: str = "seconds",
         **options: Unpack[PlanningOptions],
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
@@ -146,6 +147,7 @@ class Database(TensorDatabase):
             workers: Labels are cut into this number of pieces of work, so that one worker per piece transfers little.
                 Keys number the pieces or parts of them, and `plan.partitioned` describes the transfer. The cost
                 is that of all workers together, including transfer and waiting.
+            objective: What plans for several workers minimise: `seconds`, or the `floats` that workers send each other.
             options: See `PlanningOptions`.
 
         Raises:
@@ -154,7 +156,7 @@ class Database(TensorDatabase):
             PlanError: No plan satisfies the options.
         """
         count = 1 if top is None else top
-        plan_choices = plan_options(optimizer, count, indexes, workers, **options)
+        plan_choices = plan_options(optimizer, count, indexes, workers, objective, **options)
         made = planning.make_plans(read_request(program, parameters, self._engine), self._engine, plan_choices)
         plans = [Plan(data, self._engine) for data in made]
         return plans[0] if top is None else plans

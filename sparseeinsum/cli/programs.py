@@ -24,6 +24,7 @@ _PLANNING_OPTIONS: Mapping[str, tuple[str, object]] = {
     "--no-rewrite": ("rewrite", True),
     "--no-indexes": ("indexes", True),
     "--workers": ("workers", None),
+    "--objective": ("objective", "seconds"),
     "--set": ("parameters", []),
 }
 
@@ -52,7 +53,11 @@ def database_and_plan(arguments: argparse.Namespace) -> Iterator[tuple[se.Databa
             yield database, database.load_plan(arguments.plan)
             return
         options = planning_options(arguments)
-        yield database, database.plan(program, indexes=arguments.indexes, workers=arguments.workers, **options)
+        workers, objective = arguments.workers, arguments.objective
+        yield (
+            database,
+            database.plan(program, indexes=arguments.indexes, workers=workers, objective=objective, **options),
+        )
 
 
 def planning_options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class PlanArguments(PlanningOptions, total=False):
     indexes: bool
     parameters: Mapping[str, Number] | None
     workers: int | None
+    objective: str
 
 
 def plan_options(
@@ -59,6 +60,7 @@ def plan_options(
     top: int = 1,
     indexes: bool = True,
     workers: int | None = None,
+    objective: str = "seconds",
     **options: Unpack[PlanningOptions],
 ) -> PlanOptions:
     """Check the options of `Database.plan`, and return them.
@@ -88,6 +90,7 @@ def plan_options(
         top=top,
         indexes=indexes,
         workers=workers,
+        objective=objective,
     )
 
 

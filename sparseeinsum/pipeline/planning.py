@@ -5,10 +5,11 @@ This is the page to read first.
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from sparseeinsum.algebra.placement import place_definitions
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
@@ -48,8 +49,12 @@ from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.program_inputs import NOTHING_SUPPLIED
 from sparseeinsum.storage.tensor_placement import machines_of
 
+if TYPE_CHECKING:
+    from sparseeinsum.decompose.eindecomp.workers_plan import WorkersPlan
+
 _LOGGER = logging.getLogger(__name__)
 _PLANNING = "sparseeinsum.decompose.eindecomp.workers_plan"
+_FLOATS_BOUND = "sparseeinsum.decompose.eindecomp.floats_bound"
 
 # The share of the memory for one operand that is read by index: every thread may build its own copy.
 _RESIDENT_SHARE = 0.25
@@ -98,24 +103,83 @@ def _plans(
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         with timed(_LOGGER, "bind"):
             bound = _bind(program, data.stored, options, engine)
-        with timed(_LOGGER, "rewrite"):
-            rewritten = _rewritten(bound, data, engine, options)
-        pins = _pins(bound, rewritten.graph, options)
-        exact = rewritten.merged(pins).annotated.exact
-        layouts = _layouts(program, exact.graph, options)
+        searches = [
+            _search(program, bound, data, engine, options, rewriting) for rewriting in _rewritings(engine, options)
+        ]
         with timed(_LOGGER, "search"):
-            alternatives = _alternatives(exact, data, engine, options, layouts, pins)
-            divided = (
-                None if options.workers is None else late(_PLANNING).plan_for_workers(alternatives, options.workers)
-            )
-            chosen = (alternatives if divided is None else divided.alternatives).preferred(options.top)
-    rewriting = RewriteSummary.compare(bound, exact.graph, rewritten.derivations, rewritten.unsearched)
-    planned = _Planned(program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
-    if divided is None:
-        return [planned.plan(decomposed) for decomposed in chosen]
-    partitioned = PartitionedProgram(divided.task, divided.partitioning)
-    planned = replace(planned, alternatives=divided.alternatives)
+            search, divided = _for_workers(searches, options)
+            chosen = search.alternatives.preferred(options.top)
+    summary = RewriteSummary.compare(
+        bound, search.exact.graph, search.rewritten.derivations, search.rewritten.unsearched
+    )
+    planned = _Planned(program, engine, options, data, summary, search.exact, search.alternatives, clock.seconds)
+    partitioned = None if divided is None else PartitionedProgram(divided.task, divided.partitioning)
     return [replace(planned.plan(decomposed), partitioned=partitioned) for decomposed in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriting:
+    """How a graph is rewritten: whether other formulas and orders may be taken, and what is compared."""
+
+    is_free: bool
+    cost: CostPredictor
+
+
+def _rewritings(engine: Engine, options: PlanOptions) -> list[_Rewriting]:
+    """The ways to rewrite a graph among which a plan is chosen.
+
+    For several workers these are: as it is written, for the fewest seconds on one worker, and for the fewest floats.
+    """
+    constants = _constants(engine)
+    price = partial(least_seconds, constants=constants)
+    searches_all = options.searches_all or options.workers is not None
+    least = 0.0 if searches_all else LEAST_SECONDS
+    by_seconds = CostPredictor(price, least, constants.fixed_seconds_per_operator)
+    if options.workers is None:
+        return [_Rewriting(options.rewrite, by_seconds)]
+    rewritings = [_Rewriting(False, by_seconds)]
+    if options.rewrite:
+        floats = partial(late(_FLOATS_BOUND).least_floats, workers=options.workers)
+        rewritings += [_Rewriting(True, by_seconds), _Rewriting(True, CostPredictor(floats, 0.0))]
+    return rewritings
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A rewritten graph, and all that the search may choose from."""
+
+    rewritten: RewrittenGraph
+    exact: ExactGraph
+    alternatives: Alternatives
+
+
+def _search(
+    program: Program,
+    bound: EinGraph,
+    data: ProgramData,
+    engine: Engine,
+    options: PlanOptions,
+    rewriting: _Rewriting,
+) -> _Search:
+    """What may be chosen from if the graph is rewritten in this way."""
+    with timed(_LOGGER, "rewrite"):
+        rewritten = _rewritten(bound, data, options, rewriting)
+    pins = _pins(bound, rewritten.graph, options)
+    exact = rewritten.merged(pins).annotated.exact
+    layouts = _layouts(program, exact.graph, options)
+    return _Search(rewritten, exact, _alternatives(exact, data, engine, options, layouts, pins))
+
+
+def _for_workers(searches: Sequence[_Search], options: PlanOptions) -> tuple[_Search, "WorkersPlan | None"]:
+    """The search whose best plan for several workers costs least; the only one for one worker."""
+    if options.workers is None:
+        (search,) = searches
+        return search, None
+    distinct = {search.exact.graph.einsums: search for search in searches}.values()
+    plan_for_workers = late(_PLANNING).plan_for_workers
+    plans = [plan_for_workers(search.alternatives, options.workers, options.objective) for search in distinct]
+    divided, search = min(zip(plans, distinct, strict=True), key=lambda pair: pair[0].cost)
+    return replace(search, alternatives=divided.alternatives), divided
 
 
 def load_plan(saved: SavedPlan, engine: Engine) -> ProgramPlan:
@@ -145,15 +209,11 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     return planned.plan(decomposed)
 
 
-def _rewritten(bound: EinGraph, data: ProgramData, engine: Engine, options: PlanOptions) -> RewrittenGraph:
-    """EinSums of one or two operands in a cheap order on this engine."""
+def _rewritten(bound: EinGraph, data: ProgramData, options: PlanOptions, rewriting: _Rewriting) -> RewrittenGraph:
+    """EinSums of one or two operands in a cheap order."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    constants = _constants(engine)
-    price = partial(least_seconds, constants=constants)
-    least = 0.0 if options.searches_all else LEAST_SECONDS
-    cost = CostPredictor(price, least, constants.fixed_seconds_per_operator)
-    rewriting = RewritingOptions(options.rewrite, options.pin, data.successors, frozenset(data.index_maps))
-    return rewrite_graph(bound, annotator, cost, rewriting)
+    pinned = RewritingOptions(rewriting.is_free, options.pin, data.successors, frozenset(data.index_maps))
+    return rewrite_graph(bound, annotator, rewriting.cost, pinned)
 
 
 def _constants(engine: Engine) -> CostConstants:

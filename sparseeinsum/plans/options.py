@@ -26,12 +26,13 @@ class PlanOptions:
         top: The number of plans to return.
         indexes: Whether an operand may stay in memory to be read by index, where the engine supports that.
         workers: The number of workers that labels are cut for; None plans for one.
+        objective: What a plan for several workers minimises: `seconds` of all together, or the `floats` that they send.
         complete: Results that are returned with all their tuples, also those that hold the fill.
         searches_all: Whether the search looks at all choices even if that takes longer than a run: for plans that run
             often.
 
     Raises:
-        PlanError: `nonfinite` or `layout` is none of its values.
+        PlanError: `nonfinite`, `layout` or `objective` is none of its values.
     """
 
     optimizer: str = "dp"
@@ -46,6 +47,7 @@ class PlanOptions:
     top: int = 1
     indexes: bool = True
     workers: int | None = None
+    objective: str = "seconds"
     complete: frozenset[str] = frozenset()
     searches_all: bool = False
 
@@ -54,6 +56,10 @@ class PlanOptions:
             raise PlanError(f"nonfinite {self.nonfinite!r} is neither 'error' nor 'allow'")
         if self.layout not in ("entries", "any"):
             raise PlanError(f"layout {self.layout!r} is neither 'entries' nor 'any'")
+        if self.objective not in ("seconds", "floats"):
+            raise PlanError(f"objective {self.objective!r} is neither 'seconds' nor 'floats'")
+        if self.objective != "seconds" and self.workers is None:
+            raise PlanError(f"objective {self.objective!r} is of plans for several workers; say how many: workers=4")
 
     @property
     def estimating_bytes(self) -> float:

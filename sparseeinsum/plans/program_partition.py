@@ -8,6 +8,7 @@ from functools import partial
 from sparseeinsum.decompose.cost_bounds import least_seconds
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.eindecomp.baselines import all_choices
+from sparseeinsum.decompose.eindecomp.floats_bound import least_floats
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
@@ -82,7 +83,16 @@ def partition(
         for name in statistics
     }
     sources = _Sources(bound, statistics, values)
-    graphs = [sources.rewritten(False), *([sources.rewritten(True)] if rewrite else [])]
+    constants = constants_for(_ENGINE)
+    by_seconds = CostPredictor(
+        partial(least_seconds, constants=constants), seconds_to_start=constants.fixed_seconds_per_operator
+    )
+    graphs = [sources.rewritten(False, by_seconds)]
+    if rewrite:
+        graphs.append(sources.rewritten(True, by_seconds))
+    if rewrite and objective == FLOATS:
+        by_floats = CostPredictor(partial(least_floats, workers=workers), least_seconds=0.0)
+        graphs.append(sources.rewritten(True, by_floats))
     distinct = {graph.graph.einsums: graph for graph in graphs}
     candidates = [sources.partitioned(graph, workers, objective) for graph in distinct.values()]
     return min(candidates, key=partial(_moved_floats, objective=objective))
@@ -118,12 +128,9 @@ class _Sources:
     statistics: Mapping[str, Statistics]
     values: Mapping[str, ValueFacts]
 
-    def rewritten(self, rewrite: bool) -> RewrittenGraph:
-        """EinSums of one or two operands; if `rewrite`, equal formulas and other orders may compute several at once."""
+    def rewritten(self, rewrite: bool, cost: CostPredictor) -> RewrittenGraph:
+        """EinSums of one or two operands; if `rewrite`, equal formulas and other orders that cost less may be taken."""
         annotator = GraphAnnotator.for_inputs(self.bound.tensors, self.statistics, self.values)
-        constants = constants_for(_ENGINE)
-        price = partial(least_seconds, constants=constants)
-        cost = CostPredictor(price, seconds_to_start=constants.fixed_seconds_per_operator)
         return rewrite_graph(self.bound, annotator, cost, RewritingOptions(rewrite)).merged({})
 
     def partitioned(self, rewritten: RewrittenGraph, workers: int, objective: str) -> PartitionedProgram:

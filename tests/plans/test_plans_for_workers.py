@@ -97,6 +97,46 @@ def test_large_dense_arrays_have_the_tiles_of_their_vectors() -> None:
         assert plan.notation()[0] == "C[I:256, K:256] = sum(A[I:256, J:256] * B[J:256, K:256])"
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_fewer_floats_are_sent_if_these_are_the_objective(name: str) -> None:
+    text, inputs, expected = CASES[name]
+    with load(se.connect(), inputs) as db:
+        for workers in (4, 6):
+            by_seconds, by_floats = (
+                db.plan(text, workers=workers, objective=objective) for objective in ("seconds", "floats")
+            )
+            assert by_seconds.partitioned is not None
+            assert by_floats.partitioned is not None
+            assert by_floats.partitioned.moved <= by_seconds.partitioned.moved * (1 + 1e-9)
+            assert_cut(by_floats)
+            np.testing.assert_allclose(db.run(by_floats)["Y"].to_numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_products_are_ordered_for_few_floats() -> None:
+    """T * x takes fewer floats than B * C, also where a plan for one worker would not look for another order."""
+    text = "T[i, k] = sum(B[i, j] * C[j, k])\ny[i] = sum(T[i, k] * x[k])"
+    with se.connect() as db:
+        for name, shape in {"B": (48, 48), "C": (48, 48), "x": (48,)}.items():
+            db.tensor(name, np.ones(shape))
+        moved = {}
+        for rewrite in (True, False):
+            plan = db.plan(text, workers=4, objective="floats", rewrite=rewrite)
+            assert plan.partitioned is not None
+            moved[rewrite] = plan.partitioned.moved
+            np.testing.assert_array_equal(db.run(plan)["y"].to_numpy(), np.full(48, 48.0 * 48.0))
+    assert moved[True] < 0.5 * moved[False]
+
+
+def test_objectives_that_do_not_exist() -> None:
+    with se.connect() as db:
+        db.tensor("A", np.ones((4, 4)))
+        db.tensor("B", np.ones((4, 4)))
+        with pytest.raises(se.PlanError, match="objective 'bytes' is neither 'seconds' nor 'floats'"):
+            db.plan(PRODUCT, workers=2, objective="bytes")
+        with pytest.raises(se.PlanError, match="objective 'floats' is of plans for several workers; say how many"):
+            db.plan(PRODUCT, objective="floats")
+
+
 def test_transfers_are_priced() -> None:
     """The floats that workers send cost 8 bytes each, beyond the seconds of one machine with the same tiles."""
     with se.connect() as db:
@@ -180,6 +220,9 @@ def test_explanations_name_the_workers(tmp_path: object, capsys: pytest.CaptureF
     printed = capsys.readouterr().out
     assert "EinSums cut among 4 workers" in printed
     assert set(re.findall(r"[\w.]+", explained)) <= set(re.findall(r"[\w.]+", printed))
+    by_floats = ["--workers", "4", "--objective", "floats"]
+    assert main(["explain", "--database", path, "--text", PRODUCT, *by_floats]) == 0
+    assert "EinSums cut among 4 workers" in capsys.readouterr().out
     assert main(["explain", "--database", path, "--text", PRODUCT, "--workers", "0"]) == 1
     assert "workers is 0; give a whole number of 1 or more" in capsys.readouterr().err
 

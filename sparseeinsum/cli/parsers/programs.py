@@ -76,6 +76,12 @@ def _add_plan_only_options(parser: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="partition labels among this number of workers, with little transfer between them",
     )
+    parser.add_argument(
+        "--objective",
+        choices=("seconds", "floats"),
+        default="seconds",
+        help="what a plan for workers minimises: its seconds, or the floats that workers send each other",
+    )
 
 
 def add_run(subparsers: Commands) -> None:

@@ -14,6 +14,7 @@ Entries of sparse tensors are spread evenly.
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from sparseeinsum.decompose.search_tasks import Candidate, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 
 TABLE_LIMIT = 20_000_000  # numbers in all tables together
+_MOST_COMPARED = 1 << 18  # numbers of blocks that are compared at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,7 @@ class Moves:
         """The blocks of a tensor in a state that `result_state` or `required_state` returns."""
         blocks = self._blocks.get((tensor, state))
         if blocks is None:
-            blocks = Gridded.of_state(state).blocks(self.graph.tensors[tensor].shape, self.workers)
-            self._blocks[tensor, state] = blocks
+            blocks = self._blocks[tensor, state] = _blocks_of(state, self.graph.tensors[tensor].shape, self.workers)
         return blocks
 
     def density(self, tensor: str) -> float:
@@ -126,9 +127,10 @@ class Moves:
             cost = self.model.moved(einsum, choice[:-2]).aggregation
             for index, operand in enumerate(einsum.operands):
                 if self.graph.producer_of(operand.tensor) is None:
-                    needed = self.blocks(operand.tensor, self.required_state(einsum, index, choice))
-                    stored = self.blocks(operand.tensor, self.first_readers(einsum, operand, choice).state())
-                    cost += self.density(operand.tensor) * float(needed.sizes.sum() - stored.common(needed).sum())
+                    needed = self.required_state(einsum, index, choice)
+                    stored = self.first_readers(einsum, operand, choice).state()
+                    shape = self.graph.tensors[operand.tensor].shape
+                    cost += self.density(operand.tensor) * _lacking(needed, stored, shape, self.workers)
             self._own[key] = cost
         return cost
 
@@ -154,9 +156,11 @@ class Moves:
         """The floats that calls lack: a row for each of `before`, a column for each of `required`."""
         needed = _stacked([self.blocks(tensor, state) for state, _ in required])
         sizes = needed.sizes.sum(axis=-1)
+        rows = max(_MOST_COMPARED // max(needed.starts.size, 1), 1)
         table = np.empty((len(before), len(required)))
-        for row, state in enumerate(before):
-            table[row] = sizes - needed.common(self.blocks(tensor, state)).sum(axis=-1)
+        for first in range(0, len(before), rows):
+            some = _stacked([self.blocks(tensor, state) for state in before[first : first + rows]])
+            table[first : first + rows] = sizes - needed.common(some.by_row()).sum(axis=-1)
         return table * self.density(tensor)
 
     def operations(self, einsum: EinSum, choice: Choice) -> Floats:
@@ -187,6 +191,18 @@ def _choices(graph: EinGraph, einsum: EinSum, tiles: Choice, is_coarse: bool) ->
 
 def _pieces(graph: EinGraph, einsum: EinSum, tiles: Choice) -> tuple[int, ...]:
     return pieces_of(tiles, [graph.bound_of(einsum, label) for label in einsum.labels])
+
+
+@lru_cache(maxsize=1 << 14)
+def _blocks_of(state: State, shape: tuple[int, ...], workers: int) -> Blocks:
+    return Gridded.of_state(state).blocks(shape, workers)
+
+
+@lru_cache(maxsize=1 << 14)
+def _lacking(needed: State, stored: State, shape: tuple[int, ...], workers: int) -> float:
+    """The indices that all workers together need and do not have."""
+    required, present = (_blocks_of(state, shape, workers) for state in (needed, stored))
+    return float(required.sizes.sum() - present.common(required).sum())
 
 
 def _stacked(blocks: Sequence[Blocks]) -> Blocks:

@@ -148,6 +148,10 @@ class Blocks:
             common *= _lengths(self.starts[rows], self.ends[rows], others.starts[columns], others.ends[columns])
         return common
 
+    def by_row(self) -> "Blocks":
+        """Stacked blocks with an axis more after the first one, so that each is compared with a row of others."""
+        return Blocks(self.starts[:, None], self.ends[:, None])
+
     def only(self, workers: NDArray[np.bool_]) -> "Blocks":
         """The blocks of some workers; the others have none."""
         ends = self.ends.copy()

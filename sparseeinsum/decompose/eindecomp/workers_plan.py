@@ -25,6 +25,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import DEMOTED
 
+SECONDS = "seconds"  # an objective; others minimise the floats that are sent
 FLOAT_BYTES = 8
 _CANDIDATES = 4  # assignments of vectors that every round searches the best plan for
 _MOST_ROUNDS = 2
@@ -38,29 +39,32 @@ class WorkersPlan:
         alternatives: The plans that are consistent with the vectors.
         task: Counts the transferred floats, with tensors of the size that they have in the best of these plans.
         partitioning: The graph with its vectors.
+        cost: What the objective minimises: the seconds or the floats of the best of these plans.
     """
 
     alternatives: Alternatives
     task: TransferTask
     partitioning: Partitioning
+    cost: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Vectors, the plans that are consistent with them, and the seconds of the best plan on all workers together."""
+    """Vectors, the plans that are consistent with them, and the cost of the best plan by an objective."""
 
     assignment: VectorAssignment
     alternatives: Alternatives
     task: TransferTask
-    seconds: float
+    cost: float
 
 
-def plan_for_workers(alternatives: Alternatives, workers: int) -> WorkersPlan:
+def plan_for_workers(alternatives: Alternatives, workers: int, objective: str = SECONDS) -> WorkersPlan:
     """Plan a graph for several workers.
 
     Args:
         alternatives: The plans of one worker; promoted and pinned labels are cut only as they allow.
         workers: The number of workers.
+        objective: `seconds` of all workers together, with transfer and waiting; or the `floats` that they send.
 
     Raises:
         PlanError: There is no plan, or `workers` is no whole number of 1 or more.
@@ -71,18 +75,18 @@ def plan_for_workers(alternatives: Alternatives, workers: int) -> WorkersPlan:
     task = TransferTask(TransferModel(model.graph, model.statistics, model.evaluations, stored), choices)
     best: _Trial | None = None
     for _ in range(_MOST_ROUNDS):
-        trial = _best_trial(alternatives, task, workers)
-        if best is not None and trial.seconds >= best.seconds:
+        trial = _best_trial(alternatives, task, workers, objective)
+        if best is not None and trial.cost >= best.cost:
             break
         best = trial
         task = trial.task
     assert best is not None
     vectors = best.assignment.vectors
     assignment = VectorAssignment(vectors, best.task.floats(vectors), is_optimal=False)
-    return WorkersPlan(best.alternatives, best.task, partition_graph(best.task, assignment, workers))
+    return WorkersPlan(best.alternatives, best.task, partition_graph(best.task, assignment, workers), best.cost)
 
 
-def _best_trial(alternatives: Alternatives, task: TransferTask, workers: int) -> _Trial:
+def _best_trial(alternatives: Alternatives, task: TransferTask, workers: int, objective: str) -> _Trial:
     """The cheapest plan for any of the assignments with the fewest transfers.
 
     Raises:
@@ -104,11 +108,17 @@ def _best_trial(alternatives: Alternatives, task: TransferTask, workers: int) ->
             refusal = error
             continue
         resized = replace(task, model=task.model.with_stored_floats(_plan_floats(consistent.model, plan)))
-        trials.append(_Trial(assignment, consistent, resized, plan.seconds))
+        cost = plan.seconds if objective == SECONDS else _sent_floats(resized, assignment, workers)
+        trials.append(_Trial(assignment, consistent, resized, cost))
     if not trials:
         assert refusal is not None
         raise refusal
-    return min(trials, key=lambda trial: trial.seconds)
+    return min(trials, key=lambda trial: trial.cost)
+
+
+def _sent_floats(task: TransferTask, assignment: VectorAssignment, workers: int) -> float:
+    """The floats that workers send each other with these vectors."""
+    return replay(task.model, partition_graph(task, assignment, workers)).total.floats
 
 
 def _plan_floats(model: CostModel, plan: DecomposedGraph) -> dict[str, float]:
