@@ -3,10 +3,10 @@
 For each of some vectors with few transfers, the best plan that is consistent with them is searched: it promotes the
 labels that the vectors cut, in the tiles of the vector or in divisors of them, and its price includes the transfers.
 How many floats a vector transfers depends on whether tensors are entries or arrays, which the plan decides. So the
-search is repeated with the sizes of the best plan until nothing cheaper is found.
+search is repeated once with the sizes of the best plan.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.alternatives import Alternatives
@@ -28,7 +28,6 @@ from sparseeinsum.language.tensors import DEMOTED
 SECONDS = "seconds"  # an objective; others minimise the floats that are sent
 FLOAT_BYTES = 8
 _CANDIDATES = 4  # assignments of vectors that every round searches the best plan for
-_MOST_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +49,18 @@ class WorkersPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Vectors, the plans that are consistent with them, and the cost of the best plan by an objective."""
+    """Vectors, the plans that are consistent with them, and the seconds of the best plan on all workers together."""
 
     assignment: VectorAssignment
     alternatives: Alternatives
     task: TransferTask
-    cost: float
+    seconds: float
+
+    def cost(self, objective: str, workers: int) -> float:
+        """What an objective minimises."""
+        if objective == SECONDS:
+            return self.seconds
+        return replay(self.task.model, partition_graph(self.task, self.assignment, workers)).total.floats
 
 
 def plan_for_workers(alternatives: Alternatives, workers: int, objective: str = SECONDS) -> WorkersPlan:
@@ -73,21 +78,22 @@ def plan_for_workers(alternatives: Alternatives, workers: int, objective: str = 
     choices = {einsum.output.tensor: _vectors(alternatives, einsum, workers) for einsum in model.graph.einsums}
     stored = {name: _floats(model, name, stored.tiles) for name, stored in alternatives.stored.items()}
     task = TransferTask(TransferModel(model.graph, model.statistics, model.evaluations, stored), choices)
-    best: _Trial | None = None
-    for _ in range(_MOST_ROUNDS):
-        trial = _best_trial(alternatives, task, workers, objective)
-        if best is not None and trial.cost >= best.cost:
-            break
-        best = trial
-        task = trial.task
-    assert best is not None
+    costs = [(trial.cost(objective, workers), trial) for trial in _trials(alternatives, task, workers)]
+    fastest = min((trial for _, trial in costs), key=lambda trial: trial.seconds)
+    for resized in {id(trial): trial.task for trial in (fastest, _cheapest(costs)[1])}.values():
+        costs += [(trial.cost(objective, workers), trial) for trial in _trials(alternatives, resized, workers)]
+    cost, best = _cheapest(costs)
     vectors = best.assignment.vectors
     assignment = VectorAssignment(vectors, best.task.floats(vectors), is_optimal=False)
-    return WorkersPlan(best.alternatives, best.task, partition_graph(best.task, assignment, workers), best.cost)
+    return WorkersPlan(best.alternatives, best.task, partition_graph(best.task, assignment, workers), cost)
 
 
-def _best_trial(alternatives: Alternatives, task: TransferTask, workers: int, objective: str) -> _Trial:
-    """The cheapest plan for any of the assignments with the fewest transfers.
+def _cheapest(costs: Sequence[tuple[float, _Trial]]) -> tuple[float, _Trial]:
+    return min(costs, key=lambda pair: pair[0])
+
+
+def _trials(alternatives: Alternatives, task: TransferTask, workers: int) -> list[_Trial]:
+    """The plans for the assignments with the fewest transfers.
 
     Raises:
         PlanError: None of them has a plan.
@@ -108,17 +114,11 @@ def _best_trial(alternatives: Alternatives, task: TransferTask, workers: int, ob
             refusal = error
             continue
         resized = replace(task, model=task.model.with_stored_floats(_plan_floats(consistent.model, plan)))
-        cost = plan.seconds if objective == SECONDS else _sent_floats(resized, assignment, workers)
-        trials.append(_Trial(assignment, consistent, resized, cost))
+        trials.append(_Trial(assignment, consistent, resized, plan.seconds))
     if not trials:
         assert refusal is not None
         raise refusal
-    return min(trials, key=lambda trial: trial.cost)
-
-
-def _sent_floats(task: TransferTask, assignment: VectorAssignment, workers: int) -> float:
-    """The floats that workers send each other with these vectors."""
-    return replay(task.model, partition_graph(task, assignment, workers)).total.floats
+    return trials
 
 
 def _plan_floats(model: CostModel, plan: DecomposedGraph) -> dict[str, float]:
