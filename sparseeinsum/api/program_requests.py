@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sparseeinsum.api.plans import DetachedPlan, Plan
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.errors import SemanticsError
+from sparseeinsum.errors import ArgumentError, SemanticsError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.operators.dtypes import Number
@@ -50,7 +50,7 @@ def read_request(program: Program | str, parameters: Mapping[str, Number] | None
         return lower_text(program, parameters or {}, shapes=shapes_in(engine))
     _check_no_parameters(parameters)
     if not isinstance(program, Program):
-        raise TypeError(f"{program!r} is no program; se.program makes one, as in se.program({{'Y': ...}})")
+        raise ArgumentError(f"{program!r} is no program; se.program makes one, as in se.program({{'Y': ...}})")
     return program
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sparseeinsum.api.tensor_listing import TENSOR_COLUMNS, listed_tensors, tensor_rows
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import synchronized
+from sparseeinsum.errors import ArgumentError
 from sparseeinsum.extras import late
 from sparseeinsum.html_tables import html_table
 from sparseeinsum.language.layout_notation import parse_layout
@@ -126,9 +127,9 @@ class TensorDatabase:
                 only in case; or the table, view or file to read does not exist.
         """
         if duplicates not in ("error", "sum"):
-            raise ValueError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
+            raise ArgumentError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
         if layout is not None and promoted is not None:
-            raise ValueError("a layout says which axes are promoted; leave `promoted` out")
+            raise ArgumentError("a layout says which axes are promoted; leave `promoted` out")
         notation = None if layout is None else parse_layout(name, layout)
         labels = None if notation is None else notation.labels
         description = completed_from_metadata(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
+from sparseeinsum.errors import ArgumentError, ParseError, SemanticsError, ShapeError
 from sparseeinsum.language.assignments import lower_assignment
 from sparseeinsum.language.definitions import without_definitions
 from sparseeinsum.language.derivatives.complex_tensors import complex_tensors, declared_complex
@@ -51,8 +51,11 @@ def lower_text(
 
     Raises:
         ParseError: The text has a syntax error, or a label, a name or a function is wrong.
-        SemanticsError: A value is values for a parameter that the program does not declare.
+        SemanticsError: A value is given for a parameter that the program does not declare.
+        ArgumentError: The text is something else.
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"{text!r} is no program text")
     return _read(SourceText(text), folder, values, shapes)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeAlias, Union
 
 import numpy as np
 
+from sparseeinsum.errors import ArgumentError
 from sparseeinsum.language import linear_algebra
 from sparseeinsum.language.linear_algebra import MATRIX_AGGREGATES, Dimension, LinearExpression
 from sparseeinsum.language.numpy_functions import name_of_ufunc
@@ -42,7 +43,7 @@ class Matrix:
 
     def __matmul__(self, other: "Matrix") -> "Matrix":
         if not isinstance(other, Matrix):
-            raise TypeError(f"{other!r} is not a matrix; multiply by numbers with *")
+            raise ArgumentError(f"{other!r} is not a matrix; multiply by numbers with *")
         return Matrix(linear_algebra.product(self.linear, other.linear), (*self.tensors, *other.tensors))
 
     def sum(self) -> "Matrix":
@@ -122,10 +123,10 @@ class Matrix:
         return str(self.linear)
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"whether {self!r} is true is known once it is computed")
+        raise ArgumentError(f"whether {self!r} is true is known once it is computed")
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(f"{self!r} has no values yet; compute them with db.run(se.program(...))")
+        raise ArgumentError(f"{self!r} has no values yet; compute them with db.run(se.program(...))")
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: MatrixOperand, **keywords: object) -> "Matrix":
         if ufunc is np.matmul:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from sparseeinsum.errors import SemanticsError
+from sparseeinsum.errors import ArgumentError, SemanticsError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.expression_checks import with_limited_depth
 from sparseeinsum.language.function_registration import register
@@ -120,10 +120,14 @@ def _assigned(source: NamedTensor | Mapping[str, LabelledExpression | Matrix]) -
     if isinstance(source, NamedTensor):
         yield source
         return
+    if not isinstance(source, Mapping):
+        raise ArgumentError(f"{source!r} is neither program text nor a tensor, nor expressions by names of results")
     for name, expression in source.items():
         labelled = expression.labelled() if isinstance(expression, Matrix) else expression
         if not isinstance(labelled, LabelledExpression):
-            raise TypeError(f"{name} cannot be {labelled!r}; add the labels of the result, as in expression['i', 'k']")
+            raise ArgumentError(
+                f"{name} cannot be {labelled!r}; add the labels of the result, as in expression['i', 'k']"
+            )
         result = tensor(name)
         result.definition = labelled
         yield result

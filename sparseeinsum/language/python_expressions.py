@@ -5,7 +5,7 @@ from typing import Any, NoReturn, TypeAlias, Union
 
 import numpy as np
 
-from sparseeinsum.errors import SemanticsError
+from sparseeinsum.errors import ArgumentError, SemanticsError
 from sparseeinsum.language.numpy_functions import name_of_ufunc
 from sparseeinsum.language.python_labels import Indices, Labels, check_labels, read_reference
 from sparseeinsum.language.syntax import (
@@ -53,13 +53,13 @@ class TensorExpression:
         return write_expression(self.tree)
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(
+        raise ArgumentError(
             f"whether {self} is true is known only after it is computed; write & | ~ for and, or, not, and "
             "(a < b) & (b < c) for a < b < c"
         )
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(f"{self} has no values yet; compute them with db.run(se.program(...))")
+        raise ArgumentError(f"{self} has no values yet; compute them with db.run(se.program(...))")
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *operands: Operand, **keywords: object
@@ -71,7 +71,7 @@ class TensorExpression:
     ) -> "TensorExpression":
         if function is np.where and len(operands) == 3:
             return call("where", *operands)
-        raise TypeError(
+        raise ArgumentError(
             f"np.{function.__name__} does not support labels; aggregate with methods, as in {self}.sum('i'), or see "
             "se.TensorExpression for the others"
         )
@@ -107,10 +107,10 @@ class TensorExpression:
         return call("mod", other, self)
 
     def __floordiv__(self, other: Operand) -> NoReturn:
-        raise TypeError(f"expressions have no //; write np.floor(a / b), here with {self} as a")
+        raise ArgumentError(f"expressions have no //; write np.floor(a / b), here with {self} as a")
 
     def __rfloordiv__(self, other: Operand) -> NoReturn:
-        raise TypeError(f"expressions have no //; write np.floor(a / b), here with {self} as b")
+        raise ArgumentError(f"expressions have no //; write np.floor(a / b), here with {self} as b")
 
     def __pow__(self, other: Operand) -> "TensorExpression":
         return call("pow", self, other)
@@ -285,7 +285,7 @@ class NamedTensor:
 
     def __setitem__(self, labels: Labels, value: TensorExpression) -> None:
         if not isinstance(value, TensorExpression):
-            raise TypeError(f"{self.name} cannot be {value!r}, which is not an expression of labelled tensors")
+            raise ArgumentError(f"{self.name} cannot be {value!r}, which is not an expression of labelled tensors")
         if self.definition is not None:
             raise SemanticsError(f"{self.name} is assigned twice; give each result a name of its own")
         self.definition = LabelledExpression(value, check_labels(labels))
@@ -332,17 +332,17 @@ def tree_of(value: object) -> Expression:
     """The syntax tree of an operand.
 
     Raises:
-        TypeError: The value is neither an expression nor a number.
+        ArgumentError: The value is neither an expression nor a number.
         SemanticsError: The value is NaN.
     """
     if isinstance(value, TensorExpression):
         return value.tree
     if isinstance(value, LabelledExpression):
-        raise TypeError(f"{value} is a result with labels; to read it, name it: T = se.tensor('T'); T['i'] = ...")
+        raise ArgumentError(f"{value} is a result with labels; to read it, name it: T = se.tensor('T'); T['i'] = ...")
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:  # numpy sometimes converts its numbers to arrays
         return tree_of(value.item())
     if not isinstance(value, bool | int | float | complex):
-        raise TypeError(
+        raise ArgumentError(
             f"{type(value).__name__} {value!r} is neither a labelled tensor nor a number; load arrays with db.tensor, "
             "and write se.tensor('A')['i', 'j']"
         )

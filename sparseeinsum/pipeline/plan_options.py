@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 from sparseeinsum.decompose.eindecomp.partition_vectors import check_workers
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines.byte_sizes import parse_bytes
-from sparseeinsum.errors import PlanError
+from sparseeinsum.errors import ArgumentError, PlanError
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
@@ -67,12 +67,12 @@ def plan_options(
 
     Raises:
         PlanError: An option has an invalid value.
-        TypeError: There is no such option.
+        ArgumentError: There is no such option.
     """
     unknown = options.keys() - PlanningOptions.__annotations__.keys()
     if unknown:
         names = ", ".join(PlanningOptions.__annotations__)
-        raise TypeError(f"there is no option {min(unknown)}; plans take optimizer, {names}")
+        raise ArgumentError(f"there is no option {min(unknown)}; plans take optimizer, {names}")
     if top < 1:
         raise PlanError(f"top is {top}; ask for at least one plan")
     if workers is not None:

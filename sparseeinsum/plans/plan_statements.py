@@ -14,7 +14,7 @@ from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_byt
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import staged_results
-from sparseeinsum.errors import PlanError
+from sparseeinsum.errors import ArgumentError, PlanError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.output_natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
@@ -198,7 +198,7 @@ def write_sql(statements: PlanStatements, style: str) -> str:
         style: `cte` for one statement per output, or `staged` for temporary tables as in a run.
 
     Raises:
-        ValueError: `style` is neither.
+        ArgumentError: `style` is neither.
         PlanError: The plan is for a Citus cluster, and `style` is `cte`.
     """
     general = statements.for_any_data()
@@ -207,7 +207,7 @@ def write_sql(statements: PlanStatements, style: str) -> str:
     elif style == "staged":
         rendered = general.in_tables(lambda name: exp.table_(exp.to_identifier(name)))  # quoted if it is a keyword
     else:
-        raise ValueError(f"style {style!r} is neither 'cte' nor 'staged'")
+        raise ArgumentError(f"style {style!r} is neither 'cte' nor 'staged'")
     return write_statements(map(statements.with_natural_keys, rendered))
 
 

@@ -1,6 +1,7 @@
 """Mistakes of users raise this package's errors, not those of numpy or DuckDB, and lose no data."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,23 @@ def replaced(content: object, place: tuple[str | int, ...], forged: object) -> o
         part = part[key]
     part[place[-1]] = forged
     return copied
+
+
+def test_wrong_arguments(loaded: se.Database) -> None:
+    tensor = se.tensor("A")
+    expression: Any = tensor["i", "j"]
+    attempts: dict[str, Callable[[], object]] = {
+        "5 is no program;": lambda: loaded.run(5),  # type: ignore[arg-type]
+        "5 is no program text": lambda: loaded.program(5),  # type: ignore[arg-type]
+        "5 is neither program text nor a tensor": lambda: se.program(5),  # type: ignore[arg-type]
+        "there is no option speed": lambda: loaded.run(PROGRAM, speed=1),  # type: ignore[call-arg]
+        "style 'long' is neither": lambda: loaded.plan(PROGRAM).sql("long"),
+        "duplicates 'last' is neither": lambda: loaded.tensor("B", np.eye(2), duplicates="last"),
+        "1.5 is no index": lambda: tensor[1.5],  # type: ignore[index]
+        "expressions have no //": lambda: expression // 2,
+        "has no values yet": lambda: list(expression),
+        "is neither a program, nor a matrix": lambda: se.equivalent(5, PROGRAM),  # type: ignore[arg-type]
+    }
+    for message, attempt in attempts.items():
+        with pytest.raises(se.ArgumentError, match=re.escape(message)):
+            attempt()

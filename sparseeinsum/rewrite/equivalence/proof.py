@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.errors import SemanticsError
+from sparseeinsum.errors import ArgumentError, SemanticsError
 from sparseeinsum.html_tables import html_text
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.matrices import Matrix
@@ -89,7 +89,7 @@ def equivalent(first: Comparable, second: Comparable) -> Equivalence:
 
     Raises:
         ParseError: A text cannot be read.
-        TypeError: An argument is none of these.
+        ArgumentError: An argument is none of these.
         SemanticsError: A program has several outputs, the outputs have different numbers of axes, or expanding the
             products gives too many terms.
 
@@ -122,7 +122,9 @@ def _program(source: Comparable) -> Program:
         case LabelledExpression() | Matrix():
             return program_of(source)
         case _:
-            raise TypeError(f"{source!r} is neither a program, nor a matrix, nor an expression with labels behind it")
+            raise ArgumentError(
+                f"{source!r} is neither a program, nor a matrix, nor an expression with labels behind it"
+            )
 
 
 def _output(source: Program) -> str:
