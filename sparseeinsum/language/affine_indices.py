@@ -1,7 +1,7 @@
 """Language: indices that are labels times whole numbers, such as 2*i + 1, and the limits below which they stay."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparseeinsum.operators.expressions import AxisBound
 
@@ -13,10 +13,13 @@ class AffineIndex:
     Attributes:
         terms: Labels, no label twice, and their coefficients, which are not 0.
         offset: The whole number.
+        key: The natural key whose index it is, as text; then there are no labels, and `offset` is 0 until the database
+            has looked it up. None if it is no key.
     """
 
     terms: tuple[tuple[str, int], ...]
     offset: int
+    key: str | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -53,10 +56,13 @@ class AffineIndex:
 
     def lowercase(self) -> "AffineIndex":
         """The index with its labels in lower case."""
-        return AffineIndex(tuple((label.lower(), coefficient) for label, coefficient in self.terms), self.offset)
+        return replace(self, terms=tuple((label.lower(), coefficient) for label, coefficient in self.terms))
 
     def __str__(self) -> str:
         """The index as program text; `i + 0` if it is a label, because `i` alone would fix the bound of the label."""
+        if self.key is not None:
+            quote = '"' if "'" in self.key else "'"
+            return f"{quote}{self.key}{quote}"
         parts = [(coefficient, f"{_times(coefficient)}{label}") for label, coefficient in self.terms]
         if self.offset or len(parts) == 0 or (len(parts) == 1 and parts[0][0] == 1):
             at_start = self.offset < 0

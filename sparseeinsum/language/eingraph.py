@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.html_tables import html_text
-from sparseeinsum.language.affine_indices import AffineIndex, Limit
+from sparseeinsum.language.affine_indices import Limit
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, interned, operands_of, write, write_number
@@ -281,10 +281,8 @@ def _write_selection(einsum: EinSum, tiles: Mapping[str, int], index_map: Genera
     """An EinSum that selects as program text, such as Y[i] = A[i + 1]."""
     assert isinstance(index_map, IndexMap)
     _, read = einsum.operands
-    index = AffineIndex(
-        tuple((label.upper() if label in tiles else label, times) for label, times in index_map.index.terms),
-        index_map.index.offset,
-    )
+    terms = ((label.upper() if label in tiles else label, times) for label, times in index_map.index.terms)
+    index = replace(index_map.index, terms=tuple(terms))
     indices = (str(index) if label == index_map.label else write_label(label, tiles) for label in read.labels)
     has_own_limit_only = index_map.limits in ((), (Limit(index_map.index, index_map.axis),))
     limits = "" if has_own_limit_only else write_limits(index_map.limits)
@@ -310,7 +308,8 @@ def _write_comparison(index_map: IndexMap, tiles: Mapping[str, int]) -> str:
 
     index = index_map.index
     terms = [f"{times} * {spelled(label, own.get(label))}" for label, times in index.terms]
-    parts = [*terms, str(index.offset), *([end] if index.counts_from_end else [])]
+    start = str(index.offset) if index.key is None else str(index)  # program text cannot compare with a key
+    parts = [*terms, start, *([end] if index.counts_from_end else [])]
     return f"({spelled(index_map.label, index_map.axis)} == {' + '.join(parts)})"
 
 

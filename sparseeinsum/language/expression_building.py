@@ -126,6 +126,9 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
     def affine(self, children: list[Expression]) -> AffineIndex:
         return affine_index(with_limited_depth(children[0], self._source), self._source)
 
+    def key(self, tokens: list[Token]) -> AffineIndex:
+        return AffineIndex((), 0, str(tokens[0])[1:-1])
+
     @v_args(meta=True)
     def label(self, meta: Meta, children: list[object]) -> tuple[str, int]:
         name, tile = str(children[0]), children[1]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sparseeinsum.errors import ShapeError
+from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.affine_indices import AffineIndex, Limit, label_bounds
 from sparseeinsum.language.generated import axis_of
 from sparseeinsum.language.tensors import Axis, Tensor
@@ -98,7 +98,13 @@ class IndexMap:
         return f" as in {self.origin.tensor if self.origin and is_intermediate else bound.tensor}"
 
     def array(self, tensor: Tensor) -> Array:
-        """The values of the tensor that `tensor` returned."""
+        """The values of the tensor that `tensor` returned.
+
+        Raises:
+            SemanticsError: The index is a natural key, which only a database knows.
+        """
+        if self.index.key is not None:
+            raise SemanticsError(f"the index {self.index} is a natural key, which a database must look up; see db.run")
         *label_bounds_, bound = tensor.shape
         values = np.full(label_bounds_, self.index.start(bound))
         for position, (_, coefficient) in enumerate(self.index.terms):

@@ -29,7 +29,7 @@ def check_labels(labels: Labels) -> tuple[str, ...]:
 
 
 def read_reference(tensor: str, indices: Indices) -> TensorReference | IndexedReference:
-    """The reference A["i", "j + 1", 0]: each index is a label, a whole number, or a text such as "2*j + 1".
+    """The reference A["i", "j + 1", 0]: each index is a label, a whole number, or a text such as "2*j + 1" or "'ann'".
 
     Raises:
         ArgumentError: An index is something else.
@@ -42,6 +42,9 @@ def read_reference(tensor: str, indices: Indices) -> TensorReference | IndexedRe
 
 def _index(index: object) -> str | AffineIndex:
     if isinstance(index, str):
+        is_key = len(index) > 1 and index[0] in "'\"" and index.find(index[0], 1) == len(index) - 1
+        if is_key:
+            return AffineIndex((), 0, index[1:-1])
         return index if is_name(index) else parse_index(index)
     if isinstance(index, slice):
         start = index.start if isinstance(index.start, int) else 0

@@ -78,4 +78,4 @@ def _renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
 def _renamed_index(index: str | AffineIndex, names: Mapping[str, str]) -> str | AffineIndex:
     if isinstance(index, str):
         return names[index]
-    return AffineIndex(tuple((names[label], times) for label, times in index.terms), index.offset)
+    return replace(index, terms=tuple((names[label], times) for label, times in index.terms))

@@ -308,13 +308,13 @@ def _in_scopes(index: str | AffineIndex, scopes: Scopes) -> str | AffineIndex:
     """The index, with labels that differ between scopes."""
     if isinstance(index, str):
         return _scoped(index, scopes)
-    return AffineIndex(tuple((_scoped(label, scopes), times) for label, times in index.terms), index.offset)
+    return replace(index, terms=tuple((_scoped(label, scopes), times) for label, times in index.terms))
 
 
 def _renamed(index: str | AffineIndex, names: Mapping[str, str]) -> str | AffineIndex:
     if isinstance(index, str):
         return names[index]
-    return AffineIndex(tuple((names[label], times) for label, times in index.terms), index.offset)
+    return replace(index, terms=tuple((names[label], times) for label, times in index.terms))
 
 
 def _labels(indices: _Indices) -> Iterator[str]:

@@ -26,6 +26,7 @@ from sparseeinsum.statistics.estimators import Estimator, make_estimator
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, stored_of, values_of
 from sparseeinsum.statistics.order import ascending_axes
 from sparseeinsum.statistics.scan_cache import stored_in
+from sparseeinsum.storage.fixed_keys import with_known_key
 from sparseeinsum.storage.generated_tensors import generated_source, index_map_source, successor_source
 from sparseeinsum.storage.measuring import count_changed, measure_all
 from sparseeinsum.storage.program_inputs import stored_inputs
@@ -96,7 +97,7 @@ def read_data(
     """
     lookup = stored_inputs(program, engine, supplied=supplied)
     stored = dict(lookup.stored)
-    generated = _Generated.of(program, stored)
+    generated = _Generated.of(program, stored, engine)
     stored |= generated.stored
     memory = _with_room_for(stored, memory_for(engine, options))
     _check_scans(stored, memory)
@@ -174,13 +175,15 @@ class _Generated:
     successors: dict[str, str]
 
     @classmethod
-    def of(cls, program: Program, inputs: Mapping[str, StoredTensor]) -> "_Generated":
+    def of(cls, program: Program, inputs: Mapping[str, StoredTensor], engine: Engine) -> "_Generated":
         """The generated tensors of a program with these stored inputs."""
         graph = bind(program, {name: source.tensor for name, source in inputs.items()})
         vectors = [tensor for tensor in program.generated if isinstance(tensor, GeneratedTensor)]
         stored = {vector.name: generated_source(graph.tensors[vector.name], vector.kind) for vector in vectors}
         stored |= {
-            index_map.name: index_map_source(graph.tensors[index_map.name], index_map.index)
+            index_map.name: index_map_source(
+                graph.tensors[index_map.name], with_known_key(index_map, graph.tensors[index_map.name], engine)
+            )
             for index_map in program.generated
             if isinstance(index_map, IndexMap)
         }

@@ -29,6 +29,7 @@ from sparseeinsum.results.output_targets import Table, Target
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 from sparseeinsum.storage.catalogue import check_relation
+from sparseeinsum.storage.fixed_keys import check_fixed_keys
 from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.ownership import check_target
 from sparseeinsum.storage.program_inputs import NOTHING_SUPPLIED, stored_inputs
@@ -143,6 +144,7 @@ def current_inputs(
         if name not in supplied and stored != plan.inputs[name].stored:
             raise OutdatedPlanError(f"tensor {name} was defined anew since the plan was made; plan again")
     stored_tensors = {name: stored for name, stored in stored_of(plan.inputs).items() if name not in supplied}
+    check_fixed_keys(stored_tensors.values(), engine)
     with limited_memory(engine, plan.options.memory_limit, _scanned_bytes(plan, engine)):
         current = row_versions(stored_tensors, engine)
     changed = {
