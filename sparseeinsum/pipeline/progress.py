@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.extras import late
@@ -99,7 +100,8 @@ class _Bar(Progress):
     """A progress bar on standard error, which asks for the state whenever it is drawn."""
 
     def __init__(self, state: RunState) -> None:
-        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+        elapsed = TimeElapsedColumn(table_column=Column(no_wrap=True))
+        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), elapsed
         self._state = state  # which drawing reads
         super().__init__(*columns, console=Console(stderr=True), transient=True)
         self.add_task("", total=None)
