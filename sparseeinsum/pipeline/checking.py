@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.errors import ParseError, SemanticsError, ShapeError, SparseEinsumError
+from sparseeinsum.errors import DataError, ParseError, SemanticsError, ShapeError, SparseEinsumError
 from sparseeinsum.language.binding import bind_einsum, check_declared
 from sparseeinsum.language.eingraph import EinSum, Program
+from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.matrix_statements import no_shapes
 from sparseeinsum.language.names import names_read
@@ -25,6 +26,7 @@ from sparseeinsum.language.syntax import (
     StateDeclaration,
 )
 from sparseeinsum.language.tensors import Axis, Tensor
+from sparseeinsum.storage.fixed_keys import with_known_key
 from sparseeinsum.storage.program_inputs import shapes_in, stored_inputs
 
 _ANY_BOUND = 1  # stands for a parameter without a value: this number is allowed everywhere
@@ -146,7 +148,9 @@ class _Check:
             if _needed(einsum, program) <= tensors.keys():
                 try:
                     bind_einsum(einsum, tensors, program.generated)
-                except ShapeError as error:
+                    if engine is not None:
+                        _look_up_keys(einsum, program, tensors, engine)
+                except (ShapeError, DataError) as error:
                     self._add(str(error), at)
                 except SemanticsError as error:
                     if engine is not None:  # without a database, dtypes are unknown
@@ -186,6 +190,14 @@ class _Check:
         for subject, at in unused:
             if at.source == self._source:
                 self._add(f"nothing reads {subject}", at, "warning")
+
+
+def _look_up_keys(einsum: EinSum, program: Program, tensors: Mapping[str, Tensor], engine: Engine) -> None:
+    """Look up the natural keys that an EinSum fixes, which raises the errors of `with_known_key`."""
+    read = {operand.tensor for operand in einsum.operands}
+    for index_map in program.generated:
+        if isinstance(index_map, IndexMap) and index_map.name in read:
+            with_known_key(index_map, tensors[index_map.name], engine)
 
 
 def _declared_tensors(program: Program) -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import sparseeinsum as se
+from sparseeinsum.language.syntax import SourceText
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
@@ -103,3 +104,11 @@ def test_a_dictionary_that_was_made_anew(db: se.Database, tmp_path: Path) -> Non
             np.testing.assert_array_equal(db.run(db.load_plan(tmp_path / "plan.json"))["Y"].to_numpy(), expected)
     with pytest.raises(se.OutdatedPlanError, match="the key 'bob' of the dictionary person has another index"):
         db.run(plan)
+
+
+def test_a_check_looks_keys_up(db: se.Database) -> None:
+    load(db)
+    text = "Y[j] = T['bob', j]\nZ[j] = T['bop', j]"
+    (finding,) = db.check(SourceText(text), None, {})
+    assert (finding.line, finding.severity) == (2, "error")
+    assert "did you mean bob?" in finding.message
