@@ -305,6 +305,8 @@ class Contract:
             keys rows are distributed, because the engine knows how those are.
         ranges: The range of the values of every operand, its fill included; empty if that is not known. Only SQL of
             other engines depends on them, so that relations with other ranges are equal.
+        complete: For every operand, whether it is known to have all tuples; empty if nothing is known of that. Equal
+            relations may differ in it.
     """
 
     einsum: EinSum
@@ -319,6 +321,7 @@ class Contract:
     keys_from: int = 0
     compressed: tuple[int, ...] = ()
     ranges: tuple[Range, ...] = field(default=(), compare=False)
+    complete: tuple[bool, ...] = field(default=(), compare=False)
 
     @property
     def schema(self) -> Schema:

@@ -217,6 +217,7 @@ def _definitions(
                 _facts(operand.tensor, inputs, evaluations).range_with_fill(plan.graph.tensors[operand.tensor].fill)
                 for operand in step.einsum.operands
             ),
+            complete=tuple(operand.is_complete for operand in operands),
         )
         yield Definition(name, contract, step)
         is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none

@@ -38,6 +38,7 @@ class PlanStatements:
         reserved_names: Names that staged relations must not take.
         complete: Outputs that are returned with all their tuples.
         kept: Operands that are in memory already, with their handles; None for those without rows.
+        also_staged: Results that a run stores in temporary tables besides those for which it needs them.
     """
 
     definitions: tuple[Definition, ...]
@@ -50,6 +51,7 @@ class PlanStatements:
     reserved_names: frozenset[str]
     complete: frozenset[str] = frozenset()
     kept: Mapping[Relation, int | None] = field(default_factory=dict)
+    also_staged: frozenset[str] = frozenset()
     _with_kept: "PlanStatements | None" = field(default=None, init=False, repr=False, compare=False)
 
     def reading(self, kept: Mapping[Relation, int | None]) -> "PlanStatements":
@@ -121,9 +123,11 @@ class PlanStatements:
         if self.dialect.distributes:
             return tuple(definition.name for definition in self.definitions)
         staged = staged_results(self.decomposed, self.model, self.dialect.computes_whole)
-        if not self.dialect.has_workers:
+        if not self.dialect.has_workers and not self.also_staged:
             return staged
-        names = {*staged, *results_read_in_parallel(self.definitions, self.model, staged)}
+        names = {*staged, *self.also_staged}
+        if self.dialect.has_workers:
+            names |= results_read_in_parallel(self.definitions, self.model, staged)
         computed = (step.einsum.output.tensor for step in self.decomposed.steps)
         return tuple(name for name in computed if name in names)
 
@@ -184,9 +188,10 @@ class PlanStatements:
 
 
 def without_group_by_elimination(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
-    """The same definitions with a GROUP BY also where groups have one tuple each."""
+    """The same definitions with a GROUP BY also where groups have one tuple each, and with operands of any tuples."""
     return tuple(
-        replace(definition, relation=replace(definition.relation, has_single_pairs=False)) for definition in definitions
+        replace(definition, relation=replace(definition.relation, has_single_pairs=False, complete=()))
+        for definition in definitions
     )
 
 

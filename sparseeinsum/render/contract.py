@@ -62,10 +62,26 @@ def contract_select(
     ]
     if dialect.largest_inline is not None and len(filtered) == 2:
         filtered = [with_inline_arrays(source, dialect.largest_inline) for source in filtered]
-    is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(filtered) == 2
-    if dialect.probe_hint is not None and is_equality_join:
-        filtered = _with_probe_hint(relation, filtered, dialect.probe_hint)
+    if dialect.probe_hint is not None:
+        probing = _probing_operand(relation, filtered)
+        filtered = [
+            _probing(source, dialect.probe_hint) if index == probing else source
+            for index, source in enumerate(filtered)
+        ]
     return _SelectBuilder(relation, tuple(filtered), dialect, copied).select()
+
+
+def row_value(relation: Contract, sources: Sequence[SelectSource], alias: str, dialect: Dialect) -> exp.Expr:
+    """The value of an EinSum in rows that have its keys, and the values of its operands.
+
+    Args:
+        relation: The EinSum, which groups no tuples.
+        sources: The columns of its operands in these rows.
+        alias: The alias of the rows.
+        dialect: The dialect of the engine.
+    """
+    in_rows = replace(relation, join=JoinKind.INNER, compensation=None)
+    return _SelectBuilder(in_rows, tuple(sources), dialect, None, (alias, alias)).value(has_groups=False)
 
 
 def promoted_labels(relation: Contract, index: int) -> list[str]:
@@ -97,12 +113,13 @@ class _SelectBuilder:
     sources: tuple[SelectSource, ...]
     dialect: Dialect
     copied: CopiedArrays | None
+    aliases: tuple[str, str] = ALIASES
 
     @cached_property
     def keys(self) -> list[dict[str, exp.Expr]]:
         """For every operand, the key column of each promoted label."""
         columns = []
-        for index, (source, alias) in enumerate(zip(self.sources, ALIASES, strict=False)):
+        for index, (source, alias) in enumerate(zip(self.sources, self.aliases, strict=False)):
             keys: dict[str, exp.Expr] = {}
             if index == self.relation.indexed:  # a resident operand is read at the keys of the other one
                 columns.append(keys)
@@ -121,10 +138,10 @@ class _SelectBuilder:
         """The SELECT: keys, value, FROM and GROUP BY."""
         if not is_grouped(self.relation):
             keys = [named(self._label_key(label), name) for label, name in self._promoted.items()]
-            value = self._value(has_groups=False)
+            value = self.value(has_groups=False)
             return self._from(exp.select(*keys, exp.alias_(value, VALUE_COLUMN)))
         keys = [self._label_key(label) for label in self._promoted]
-        value = self._value(has_groups=True)
+        value = self.value(has_groups=True)
         if not keys:  # there is one tuple, also without rows
             value = exp.func("coalesce", value, fill_value(self.relation.output, self._label_key))
         columns = [named(key, name) for key, name in zip(keys, self._promoted.values(), strict=True)]
@@ -151,7 +168,7 @@ class _SelectBuilder:
             return columns[1].copy()
         return exp.func("coalesce", *[column.copy() for column in columns])
 
-    def _value(self, has_groups: bool) -> exp.Expr:
+    def value(self, has_groups: bool) -> exp.Expr:
         """The value column of the result."""
         einsum, output = self.relation.einsum, self.relation.output
         terms = []
@@ -207,9 +224,9 @@ class _SelectBuilder:
         """The value of an operand; the fill where an outer join found no partner."""
         source, labels = self.sources[index], self._labels_of_axes(index)
         if index == self.relation.indexed:
-            handle = exp.column(HANDLE_COLUMN, table=ALIASES[index])
+            handle = exp.column(HANDLE_COLUMN, table=self.aliases[index])
             return resident_row(source.schema, handle, lambda axis: self._label_key(labels[axis]))
-        value = source.value(ALIASES[index])
+        value = source.value(self.aliases[index])
         if not _MISSING_SIDES[self.relation.join][index]:
             return value
         return exp.func("coalesce", value, fill_value(source.schema, lambda axis: self._label_key(labels[axis])))
@@ -220,8 +237,9 @@ class _SelectBuilder:
         return dict(zip(names, self.relation.einsum.operands[index].labels, strict=True))
 
     def _from(self, select: exp.Select) -> exp.Select:
-        tables = [aliased(source.table, alias) for source, alias in zip(self.sources, ALIASES, strict=False)]
-        if self.relation.indexed == 0:
+        tables = [aliased(source.table, alias) for source, alias in zip(self.sources, self.aliases, strict=False)]
+        second_probes = self.dialect.probes_first and _probing_operand(self.relation, self.sources) == 1
+        if self.relation.indexed == 0 or second_probes:
             tables.reverse()
         select = select.from_(tables[0])
         if len(tables) == 1:
@@ -252,7 +270,7 @@ class _SelectBuilder:
         """
         are_null = [
             exp.paren(next(iter(keys.values()), exp.column(VALUE_COLUMN, table=alias)).copy().is_(exp.null()))
-            for keys, alias in zip(self.keys, ALIASES, strict=True)
+            for keys, alias in zip(self.keys, self.aliases, strict=True)
         ]
         return exp.EQ(this=are_null[0], expression=are_null[1])
 
@@ -296,13 +314,13 @@ def _diagonal(labels: Sequence[str], source: SelectSource) -> SelectSource:
     return replace(source, table=rows)
 
 
-def _with_probe_hint(relation: Contract, sources: list[SelectSource], hint: str) -> list[SelectSource]:
-    """Let the side of an equality join with the larger arrays probe: its arrays are referred to, not copied."""
+def _probing_operand(relation: Contract, sources: Sequence[SelectSource]) -> int | None:
+    """The side of an equality join with the larger arrays, which must probe: its arrays are referred to, not copied."""
+    is_equality_join = relation.indexed is None and relation.join == JoinKind.INNER and len(sources) == 2
+    if not is_equality_join or is_cross_join(relation):
+        return None
     sizes = [0 if source.schema.is_scalar else source.schema.array_size for source in sources]
-    if is_cross_join(relation) or max(sizes) < _MIN_PROBE_ARRAY:
-        return sources
-    side = sizes.index(max(sizes))
-    return [_probing(source, hint) if index == side else source for index, source in enumerate(sources)]
+    return None if max(sizes) < _MIN_PROBE_ARRAY else sizes.index(max(sizes))
 
 
 def _probing(source: SelectSource, hint: str) -> SelectSource:

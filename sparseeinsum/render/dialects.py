@@ -20,6 +20,7 @@ class Dialect:
         default_schema: The schema of a table of which only the database is named; None where that cannot be.
         probe_hint: A table function without rows that makes the side of a join with arrays probe; None if the engine
             needs none.
+        probes_first: Whether the first operand of a join probes, so that no hint is needed.
         row_number: The pseudo-column that numbers the rows of a table from 0; None if there is none, or no need of it.
         rows_per_thread: The least number of rows of a table that one thread scans.
         entry_bytes: About how many bytes a tuple of two keys and a number takes in a table.
@@ -40,6 +41,7 @@ class Dialect:
         computes_whole: Whether a materialised CTE is computed completely, however much of it is read.
         spills_states: Whether aggregation states that are arrays keep to the memory limit of a statement.
         has_workers: Whether parts of a statement run in processes that share tables and hash tables, but not CTEs.
+        joins_rows: Whether several EinSums are computed in one SELECT over one join of what they read.
         forgets_own_rows: Whether rows that a transaction both adds and removes take no space after it.
         catalogue_scripts: The assets that create the catalogue, in order.
         dictionary_schema: The schema of new dictionaries.
@@ -70,10 +72,12 @@ class Dialect:
     computes_whole: bool
     spills_states: bool
     has_workers: bool
+    joins_rows: bool
     forgets_own_rows: bool
     catalogue_scripts: tuple[str, ...]
     dictionary_schema: str
     distributes: bool = False
+    probes_first: bool = False
     plain: Spelling | None = None
     names_in: str = ""
 
@@ -101,6 +105,7 @@ DUCKDB = Dialect(
     computes_whole=True,
     spills_states=False,
     has_workers=False,
+    joins_rows=True,
     forgets_own_rows=True,
     catalogue_scripts=("sql/catalogue.sql",),
     dictionary_schema="sparseeinsum",
@@ -128,11 +133,21 @@ POSTGRESQL = Dialect(
     computes_whole=False,
     spills_states=True,
     has_workers=True,
+    joins_rows=True,
     forgets_own_rows=False,
     catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),
     dictionary_schema="sparseeinsum_dictionaries",  # where roles may create tables, but no functions with our names
 )
-CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), has_workers=False, distributes=True)
+CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), has_workers=False, joins_rows=False, distributes=True)
+
+
+def as_written(dialect: Dialect) -> Dialect:
+    """The dialect for statements that the engine runs as they are written, without optimisation.
+
+    DuckDB's hash joins are built of the second operand then, and a table function of an extension, such as the hint,
+    would keep it from keeping a plan.
+    """
+    return dialect if dialect.probe_hint is None else replace(dialect, probe_hint=None, probes_first=True)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.chain_leaves import Leaf, Reading
 from sparseeinsum.algebra.operators import (
     AllKeys,
     Compress,
@@ -22,6 +23,7 @@ from sparseeinsum.algebra.operators import (
     Stack,
     Stored,
 )
+from sparseeinsum.algebra.row_chains import RowChain
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.calls import integer
@@ -45,6 +47,7 @@ from sparseeinsum.render.layouts import (
     slice_select,
     stack_select,
 )
+from sparseeinsum.render.row_chains import ChainWriter
 from sparseeinsum.render.sources import (
     SelectSource,
     indices_select,
@@ -150,6 +153,33 @@ class Renderer:
         is_joined = not is_aggregated and (joins or any(source.is_joined for source in sources))
         block = Block(name, select, comment, is_aggregated, detects_nonfinite=relation.detects_nonfinite)
         return self._add_block(block, relation.schema, is_joined)
+
+    def define_chain(self, chain: RowChain, comments: Sequence[str]) -> None:
+        """Make the blocks of a chain.
+
+        Args:
+            chain: EinSums that are computed row by row.
+            comments: Lines that say what they compute.
+        """
+        sources = [self.source(_read_relation(leaf)) for leaf in chain.leaves]
+        for source in sources:
+            self._compute_once(source)
+        joined = [leaf for leaf in chain.leaves if leaf.keys and leaf.reading != Reading.KEY]
+        has_single = any(not leaf.keys for leaf in chain.leaves)
+        if has_single and len(joined) == 1:
+            sources[0] = self._separated_from_joins(sources[0])
+        writer = ChainWriter(chain, sources, self.dialect)
+        rows: exp.Expr = writer.leaves_select()
+        if has_single:
+            if len(joined) > 1:
+                block = Block(f"{chain.name}_operands", writer.leaves_select(), f"operands of {chain.name}", False)
+                source = self._add_block(block, chain.schema, is_joined=True)
+                rows = self._separated_from_joins(source).table
+            rows = writer.with_single_tuples(rows)
+        is_joined = len(joined) > 1 or has_single or sources[0].is_joined
+        select, detects = writer.values_select(rows), chain.detects_nonfinite
+        block = Block(chain.name, select, "; ".join(comments), is_aggregated=False, detects_nonfinite=detects)
+        self._sources[Computed(chain.schema)] = self._add_block(block, chain.schema, is_joined)
 
     def provide(self, schema: Schema, source: SelectSource) -> None:
         """Let a relation be read from a source."""
@@ -258,6 +288,11 @@ class Renderer:
         self._names.add(unique.lower())
         self.blocks.append(replace(block, name=unique))
         return plain_source(exp.table_(exp.to_identifier(unique)), schema, is_joined)
+
+
+def _read_relation(leaf: Leaf) -> Relation:
+    """The relation that a chain joins for a leaf."""
+    return Densify(leaf.relation) if leaf.reading == Reading.DENSE else leaf.relation
 
 
 _SELECTS: dict[type, Callable[..., exp.Select]] = {

@@ -31,6 +31,7 @@ class SelectSource:
         is_joined: Whether its rows come straight out of a join, with no aggregation or table between.
         is_table: Whether its rows are in a table, and not computed where they are read.
         is_packed: Whether the table holds arrays as bytes.
+        value_column: The column of the values, unless a table of the user's holds the relation.
     """
 
     table: exp.Expr
@@ -40,6 +41,7 @@ class SelectSource:
     is_joined: bool = False
     is_table: bool = False
     is_packed: bool = False
+    value_column: str = VALUE_COLUMN
 
     def key(self, axis: str, alias: str) -> exp.Expr:
         """The key column of an axis, qualified by the alias of the table."""
@@ -49,7 +51,7 @@ class SelectSource:
         """The value of a tuple, qualified by the alias of the table."""
         if self.stored is not None:
             return value_of(self.stored, alias)
-        column = exp.column(VALUE_COLUMN, table=alias)
+        column = exp.column(self.value_column, table=alias)
         return unpacked(column, self.schema.tensor.dtype) if self.is_packed else column
 
 

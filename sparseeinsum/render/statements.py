@@ -21,6 +21,7 @@ from sparseeinsum.algebra.operators import (
     Slice,
     Stack,
 )
+from sparseeinsum.algebra.row_chains import row_chains
 from sparseeinsum.algebra.translate import Definition, materialized_relations
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -222,8 +223,16 @@ class _Compiler:
         tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
         renderer = Renderer(self.dialect, tables, self.boundaries, self.materialized, self.kept)
         inlined = self._needed(relation, tables)
+        chains = row_chains(inlined, relation) if self.dialect.joins_rows else ()
+        chain_of = {chain.name: chain for chain in chains}
+        within = {link.name for chain in chains for link in chain.links} - chain_of.keys()
+        notations = {definition.name: definition.step.notation for definition in inlined}
         for definition in inlined:
-            renderer.define(definition.name, definition.relation, definition.step.notation)
+            if definition.name in chain_of:
+                chain = chain_of[definition.name]
+                renderer.define_chain(chain, [notations[link.name] for link in chain.links])
+            elif definition.name not in within:
+                renderer.define(definition.name, definition.relation, definition.step.notation)
         source = renderer.source(relation)
         blocks = renderer.blocks
         if source.is_table or source.stored is not None:  # the rows of the table, unchanged
