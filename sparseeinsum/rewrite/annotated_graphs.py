@@ -141,17 +141,17 @@ class GraphAnnotator:
 
     def result_of(self, einsum: EinSum) -> AnnotatedTensor:
         """The result that an EinSum of one or two operands would have; the annotator does not remember it."""
-        return self._annotation(einsum).result
+        return self.annotation_of(einsum).result
 
     def is_surely_finite(self, einsum: EinSum, dtypes: Collection[str]) -> bool:
         """Whether the result of `einsum` has one of `dtypes` and is finite, so that a run need not check its values."""
-        annotation = self._annotation(einsum)
+        annotation = self.annotation_of(einsum)
         result = annotation.result
         return result.tensor.dtype in dtypes and result.is_all_finite and not annotation.evaluation.detects_nonfinite
 
     def add(self, einsum: EinSum) -> Evaluation:
         """Annotate `einsum` and make its result known to later EinSums; returns what is exact for it."""
-        name, annotation = einsum.output.tensor, self._annotation(einsum)
+        name, annotation = einsum.output.tensor, self.annotation_of(einsum)
         self.tensors[name], self.annotated[name] = annotation.result, annotation
         return annotation.evaluation
 
@@ -168,7 +168,7 @@ class GraphAnnotator:
             EinGraph(MappingProxyType(tensors), chosen, outputs), inputs, annotated, self.allows_nonfinite
         )
 
-    def _annotation(self, einsum: EinSum) -> AnnotatedEinSum:
+    def annotation_of(self, einsum: EinSum) -> AnnotatedEinSum:
         """The annotated `einsum`: one annotated earlier where it is still valid, else a new one."""
         name = einsum.output.tensor
         operands = tuple(self.tensors[operand.tensor] for operand in einsum.operands)

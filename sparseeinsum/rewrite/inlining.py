@@ -71,11 +71,23 @@ def _with_operand_inlined(graph: EinGraph, einsum: EinSum, operand: Reference, p
     aggregates = {statement.aggregate for statement in (einsum, producer)} - {None}
     if len(aggregates) > 1 or len(set(operand.labels)) < len(operand.labels):
         return None
-    relabelled = _relabelled(producer, operand.labels, frozenset(einsum.labels))
     position = einsum.operands.index(operand)
     if einsum.join != Operand(position) and not _is_factor(graph, einsum, position, producer):
         return None
-    return _replace_operand(einsum, position, relabelled, next(iter(aggregates), None))
+    return with_operand_computed(einsum, operand, producer, next(iter(aggregates), None))
+
+
+def with_operand_computed(einsum: EinSum, operand: Reference, producer: EinSum, aggregate: str | None = None) -> EinSum:
+    """An EinSum that computes one of its operands itself.
+
+    Args:
+        einsum: The EinSum.
+        operand: The operand, no label twice.
+        producer: The EinSum that computes the operand.
+        aggregate: The aggregate of both, over the labels that the result lacks.
+    """
+    relabelled = _relabelled(producer, operand.labels, frozenset(einsum.labels))
+    return _replace_operand(einsum, einsum.operands.index(operand), relabelled, aggregate)
 
 
 def _is_factor(graph: EinGraph, einsum: EinSum, position: int, producer: EinSum) -> bool:

@@ -14,6 +14,7 @@ from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.derivations import Derivation
+from sparseeinsum.rewrite.elementwise_merging import merge_elementwise
 from sparseeinsum.rewrite.first_match import rewrite_first_matches
 from sparseeinsum.rewrite.masked_aggregation import mask_sums
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
@@ -46,11 +47,13 @@ class RewrittenGraph:
         annotated: EinSums of one or two operands.
         derivations: For each result that has another formula than the written one, that formula.
         unsearched: Results for which no other formulas were searched, because packages are not installed.
+        merges: Whether EinSums that compute elementwise may also compute what only they read.
     """
 
     annotated: AnnotatedGraph
     derivations: Mapping[str, Derivation] = field(default_factory=dict)
     unsearched: tuple[str, ...] = ()
+    merges: bool = False
 
     @property
     def graph(self) -> EinGraph:
@@ -58,9 +61,13 @@ class RewrittenGraph:
         return self.annotated.graph
 
     def merged(self, pinned: Mapping[str, Mapping[str, int]]) -> "RewrittenGraph":
-        """A copy that computes once what several EinSums compute; see `merge_common_subexpressions`."""
+        """A copy that computes once what several EinSums compute, and elementwise functions in as few as possible.
+
+        See `merge_common_subexpressions` and `merge_elementwise`.
+        """
         merged = merge_common_subexpressions(self.graph, pinned)
-        return replace(self, annotated=self.annotated.with_einsums(merged.einsums))
+        annotated = self.annotated.with_einsums(merged.einsums)
+        return replace(self, annotated=merge_elementwise(annotated, pinned) if self.merges else annotated)
 
 
 def rewrite_graph(
@@ -89,4 +96,4 @@ def rewrite_graph(
     # Last, since the stages before look for products and sums as they are written.
     compensated = rewrite_first_matches(compensate(binary, cost), options.successors, cost)
     selected = select_sparsely(compensated, options.index_maps, cost)
-    return RewrittenGraph(selected, derivations, unsearched)
+    return RewrittenGraph(selected, derivations, unsearched, merges=options.rewrite)
