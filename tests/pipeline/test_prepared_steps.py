@@ -1,5 +1,6 @@
 """Loops prepare their statements once, and leave the settings of the database as they were."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import StepError
-from sparseeinsum.pipeline.loops import state_tables
+from sparseeinsum.pipeline.loops import loop, state_tables
+from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 
 DESCENT = """
 state w
@@ -71,3 +73,53 @@ def test_the_setting_of_the_optimizer_is_restored(optimizes: str) -> None:
         with pytest.raises(StepError):
             db.iterate("state w\nnext_w[f] = exp(exp(w[f])) * 10", steps=9)
         assert setting(db) is (optimizes == "true")
+
+
+DIFFUSION = """
+state w
+total[i] = sum(A[i, j])
+share[i, j] = A[i, j] / total[i]
+before[i] = sum(share[j, i] * w[j])
+after[i] = sum(share[i, j] * w[j])
+next_w[i] = 0.5 * before[i] + 0.5 * after[i]
+loss[] = sum(w[i] ^ 2)
+"""
+
+
+@pytest.mark.parametrize("changes", [False, True], ids=["tables that stay", "tables that change"])
+def test_what_is_the_same_in_every_step_is_computed_once(changes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is computed again if a table that it reads may have changed."""
+    written: list[str] = []
+    write = PreparedStatements.write
+
+    def counted(self: PreparedStatements, statement: str) -> int:
+        written.append(statement)
+        return write(self, statement)
+
+    matrix = np.random.default_rng(1).uniform(1, 2, (4, 4))
+    weights, expected = np.arange(1.0, 5.0), []
+    with se.connect() as db:
+        rows = [(i, j, matrix[i, j]) for i in range(4) for j in range(4)]
+        if changes:
+            db.connection.execute("CREATE TABLE edges (i INT, j INT, value DOUBLE)")
+            db.connection.executemany("INSERT INTO edges VALUES (?, ?, ?)", rows)
+            db.tensor_from_table("A", "edges", ["i", "j"], "value", shape=(4, 4))
+        else:
+            db.tensor("A", matrix, promoted=["dim_0", "dim_1"])
+        db.tensor("w", weights, promoted=["dim_0"])
+
+        def change(self: object) -> None:
+            if changes:
+                db.connection.execute("UPDATE edges SET value = value + 1 WHERE i = 0 AND j = 2")
+
+        monkeypatch.setattr(PreparedStatements, "write", counted)
+        monkeypatch.setattr(loop._Loop, "_show", change)
+        result = db.iterate(DIFFUSION, steps=6, history=["loss"])
+    for _ in range(6):
+        expected.append(weights @ weights)
+        share = matrix / matrix.sum(axis=1, keepdims=True)
+        weights = 0.5 * (share.T @ weights) + 0.5 * (share @ weights)
+        matrix[0, 2] += changes
+    np.testing.assert_allclose(result.df()["loss"], expected, rtol=1e-9)
+    computed = [statement for statement in written if re.search(r"INSERT INTO \S+_(total|share) ", statement)]
+    assert bool(computed) == changes, computed

@@ -139,6 +139,8 @@ class StepPlan:
             rows: The number of rows of every input in tables in turn.
             may_differ: Whether stored inputs may have changed.
         """
+        if may_differ:
+            self._stages.compute_anew()
         is_exact = not may_differ or self._planned.adapts_to_stored()
         if not (is_exact and all(self._is_fit_for(name, turn, rows[name]) for name in self._inputs)):
             self.plan_anew(turn)
@@ -170,15 +172,31 @@ class StepPlan:
             self._rendered = self.plan
         if turn not in self._statements:
             swapped = {} if turn == self._turn else self._swapped()
+            turning = {name: [table.name for table in tables] for name, tables in self._tables().items()}
             self._statements[turn] = StepStatements(
-                self._engine, self._prepared, self.plan, 1 - turn, swapped, self._inserted, self._stages
+                self._engine,
+                self._prepared,
+                self.plan,
+                1 - turn,
+                swapped,
+                self._inserted,
+                self._stages,
+                turning,
+                optimizes=not self.is_small,
             )
         return self._statements[turn]
 
     def _swapped(self) -> dict[str, exp.Table]:
-        dialect = self._engine.dialect_name
-        tables = [[table_by_name(stored, dialect) for stored in turning.stored] for turning in self._inputs.values()]
+        tables = self._tables().values()
         return {read.name: other for pair in tables for read, other in (pair, reversed(pair))}
+
+    def _tables(self) -> dict[str, list[exp.Table]]:
+        """The tables in turn, by the inputs that are in them."""
+        dialect = self._engine.dialect_name
+        return {
+            name: [table_by_name(stored, dialect) for stored in turning.stored]
+            for name, turning in self._inputs.items()
+        }
 
     def drop(self) -> None:
         """Drop the tables of intermediates."""

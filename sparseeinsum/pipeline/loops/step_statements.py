@@ -1,6 +1,6 @@
 """Loops: the statements of a step, which read the tables of one turn and fill those of the other."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -9,10 +9,11 @@ from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.pipeline.loops.invariants import invariant_aggregates, invariant_stages
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.render.dialects import write_sql
+from sparseeinsum.render.dialects import as_written, write_sql
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.results import result_of
 from sparseeinsum.statistics.numbers import number
@@ -52,11 +53,22 @@ class StageTables:
         self._tables: dict[str, RefilledTable] = {}
         self._created: list[exp.Table] = []  # those of failed steps, too
         self._rows: dict[str, int] = {}
+        self._filled: set[str] = set()  # tables of the rows of all steps
 
-    def fill(self, statement: SqlStatement, insert: str) -> None:
-        """Put the rows of an intermediate into its table, by `insert`, or by creating the table if need be."""
+    def fill(self, statement: SqlStatement, insert: str, is_invariant: bool) -> None:
+        """Put the rows of an intermediate into its table, by `insert`, or by creating the table if need be.
+
+        Args:
+            statement: The statement that computes the rows.
+            insert: The same as an INSERT.
+            is_invariant: Whether the rows are the same in every step, so that the table keeps them.
+        """
         stage = statement.stage
         assert stage is not None
+        if stage.name in self._filled:
+            return
+        if is_invariant and self._may_stay(statement):
+            self._filled.add(stage.name)
         if stage.name in self._tables:
             self._rows[stage.name] = self._statements.write(insert)
             return
@@ -74,18 +86,26 @@ class StageTables:
         return not statement.passes and statement.stage.db == self._engine.dialect.temporary_schema
 
     def empty(self, statement: SqlStatement) -> None:
-        """Remove the rows of an intermediate, or its table."""
+        """Remove the rows of an intermediate, or its table, unless later steps read these rows."""
         stage = statement.stage
         assert stage is not None
+        if stage.name in self._filled:
+            return
         if stage.name in self._tables:
             self._tables[stage.name].empty(self._rows[stage.name])
         else:
             self._engine.execute(exp.Drop(tables=[stage.copy()], kind="TABLE"))
 
+    def compute_anew(self) -> None:
+        """Let the next step compute also what was the same in all steps so far: what it reads may have changed."""
+        for name in self._filled:
+            self._tables[name].empty(self._rows[name])
+        self._filled = set()
+
     def forget(self) -> None:
         """Create tables again: a step that failed may have undone them."""
         self._statements.outdate()
-        self._tables = {}
+        self._tables, self._filled = {}, set()
 
     def drop(self) -> None:
         """Drop the tables."""
@@ -107,6 +127,8 @@ class StepStatements:
         swapped: Mapping[str, exp.Table],
         inserted: Mapping[str, InsertedOutput],
         stages: StageTables,
+        turning: Mapping[str, Sequence[str]],
+        optimizes: bool,
     ) -> None:
         """Take the statements of a plan.
 
@@ -118,12 +140,17 @@ class StepStatements:
             swapped: For the names of tables that the plan reads, those to read in place of them.
             inserted: The outputs that go into tables; all others are numbers.
             stages: The tables of intermediates.
+            turning: The names of the tables that steps change, by the inputs that are in them.
+            optimizes: Whether the database optimises the statements.
         """
         self._dialect = engine.dialect
         self._prepared = prepared
         self._plan = plan
         self._stages = stages
-        self._statements = [_reading(statement, swapped) for statement in plan.statements.for_run]
+        dialect = plan.dialect if optimizes else as_written(plan.dialect)
+        rendered = replace(plan.statements, dialect=dialect, also_staged=invariant_aggregates(plan, turning.keys()))
+        self._statements = [_reading(statement, swapped) for statement in rendered.for_run]
+        self._invariant = invariant_stages(self._statements, {name for names in turning.values() for name in names})
         self._staged = [statement for statement in self._statements if statement.stage is not None]
         tables = {name: output.tables[turn] for name, output in inserted.items()}
         self._inserts = [self._insert(statement, inserted, tables) for statement in self._statements]
@@ -153,7 +180,7 @@ class StepStatements:
         for statement, insert in zip(self._statements, self._inserts, strict=True):
             name = statement.name
             if statement.stage is not None:
-                self._stages.fill(statement, insert)
+                self._stages.fill(statement, insert, statement.stage.name in self._invariant)
             elif insert:
                 rows[name] = self._prepared.write(insert)
             else:

@@ -1,0 +1,55 @@
+"""Loops: what is the same in every step, and so is computed once."""
+
+from collections.abc import Iterable, Set
+
+from sqlglot import exp
+
+from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.render.statements import SqlStatement
+
+
+def invariant_stages(statements: Iterable[SqlStatement], turning: Set[str]) -> frozenset[str]:
+    """The names of the temporary tables that have the same rows in every step.
+
+    Args:
+        statements: The statements of a step, in order.
+        turning: The names of the tables that steps change.
+    """
+    varying = set(turning)
+    invariant: set[str] = set()
+    for statement in statements:
+        queries = (statement.query, *statement.passes)
+        read = {table.name for query in queries for table in query.find_all(exp.Table)}
+        if statement.stage is not None:
+            (invariant if varying.isdisjoint(read) else varying).add(statement.stage.name)
+    return frozenset(invariant)
+
+
+def invariant_aggregates(plan: ProgramPlan, turning: Set[str]) -> frozenset[str]:
+    """The results that steps read and that are the same in every step, if values are aggregated for them.
+
+    To compute others again, row by row, takes about as long as to read them from a table.
+
+    Args:
+        plan: The plan of a step.
+        turning: The inputs that steps change.
+    """
+    model, steps = plan.alternatives.model, plan.decomposed.steps
+    varying = set(turning)
+    aggregates: set[str] = set()
+    read: set[str] = set()
+    for step in steps:
+        name, operands = step.einsum.output.tensor, {operand.tensor for operand in step.einsum.operands}
+        if not varying.isdisjoint(operands):
+            varying.add(name)
+            read |= operands
+        elif step.einsum.aggregated or not aggregates.isdisjoint(operands):
+            aggregates.add(name)
+    fitting = {
+        step.einsum.output.tensor
+        for step in steps
+        if not step.computed_in
+        and model.sizes.relation_bytes(step.einsum.output.tensor, step.result.tiles)
+        <= model.memory.largest_relation_bytes
+    }
+    return frozenset(aggregates & read & fitting)
