@@ -47,7 +47,7 @@ def shuffle(database: se.Database, name: str) -> None:
 def plan_of(database: se.Database, text: str, kind: str) -> se.Plan:
     """The plan of one of KINDS: the later ones may do what the earlier ones do, where that is cheaper."""
     options = PlanOptions(layout="any", indexes=kind != "joined")
-    without_rows = patch("sparseeinsum.decompose.model.can_compress", return_value=False)
+    without_rows = patch("sparseeinsum.decompose.model.order_of_other", return_value=None)
     with without_rows if kind == "indexed" else nullcontext():
         return se.Plan(make_plans(se.program(text), database._engine, options)[0], database._engine)
 
@@ -55,7 +55,7 @@ def plan_of(database: se.Database, text: str, kind: str) -> se.Plan:
 def kind_of(plan: se.Plan) -> str:
     """Which of KINDS a plan is."""
     steps = plan.data.decomposed.steps
-    if any(step.compressed is not None for step in steps):
+    if any(step.orders for step in steps):
         return "row by row"
     return "indexed" if any(step.indexed is not None for step in steps) else "joined"
 

@@ -1,8 +1,9 @@
 """How much slower the chosen plan is than the fastest of many, and whether expected costs order plans as times do.
 
-    python -m bench.regret --programs gcn_2,distances --plans 30 --data DIR
+    python -m bench.regret --programs gcn_2,distances,spgemm --plans 30 --data DIR
 
-For every program of bench/programs.py, this runs its cheapest plans and half as many random ones. A plan is stopped
+For every program of bench/programs.py and bench/sparse_programs.py, this runs its cheapest plans, half as many random
+ones, and the cheapest that keeps no operands in memory. A plan is stopped
 after three times the time of the chosen one; a plan that may be among the fastest runs twice. The fastest five are
 then timed again, in turn with the chosen one. Results are saved after every program.
 """
@@ -24,10 +25,12 @@ from scipy.stats import spearmanr
 import sparseeinsum as se
 from bench.datasets import add_data_folder
 from bench.programs import PROGRAMS, Case, source
+from bench.sparse_programs import SPARSE_PROGRAMS
 from bench.stopping import seconds_within
 from bench.timing import CONSOLE, race
 from sparseeinsum.api.calibration import random_plans
 
+_ALL = {**PROGRAMS, **SPARSE_PROGRAMS}
 _FINALISTS = 5
 _SLOWER, _LEAST_LIMIT = 3, 0.15  # a plan is stopped after so many times the chosen one's seconds, but not before
 _RERUN = 2  # a plan that takes more than so many times the seconds of the fastest is run once
@@ -79,6 +82,8 @@ def run(case: Case, plans: int, repeat: int) -> Regret:
         candidates = {
             _notation(plan): plan for plan in [chosen, *cheapest, *random_plans(database, program, plans // 2)]
         }
+        joined = database.plan(program, indexes=False)
+        candidates |= {f"{_notation(joined)}, without operands in memory": joined}
         taken = _timed(database, candidates, _notation(chosen))
         medians = _raced(case.name, database, _finalists(candidates, taken, _notation(chosen)), repeat)
     fastest = min(medians, key=lambda notation: medians[notation])
@@ -177,8 +182,8 @@ def _programs(text: str) -> list[str]:
     """Names of programs, separated by commas."""
     names = text.split(",")
     for name in names:
-        if name not in PROGRAMS:
-            raise argparse.ArgumentTypeError(f"there is no program {name}; choose from {', '.join(PROGRAMS)}")
+        if name not in _ALL:
+            raise argparse.ArgumentTypeError(f"there is no program {name}; choose from {', '.join(_ALL)}")
     return names
 
 
@@ -191,7 +196,7 @@ def _plan_count(text: str) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=_programs, default=list(PROGRAMS), help="names, separated by commas")
+    parser.add_argument("--programs", type=_programs, default=list(_ALL), help="names, separated by commas")
     parser.add_argument("--plans", type=_plan_count, default=100, help="cheapest plans; half as many random ones")
     parser.add_argument("--repeat", type=int, default=7, help="runs of each finalist; the median counts")
     add_data_folder(parser)
@@ -200,7 +205,7 @@ if __name__ == "__main__":
     data = source(asked.data)
     regrets: list[Regret] = []
     for number, name in enumerate(asked.programs, 1):
-        regrets.append(run(PROGRAMS[name](data), asked.plans, asked.repeat))
+        regrets.append(run(_ALL[name](data), asked.plans, asked.repeat))
         keep(regrets, asked.output)
         latest = regrets[-1]
         CONSOLE.print(

@@ -19,7 +19,7 @@ _TO_READ, _TO_ALL_CACHES, _OF_DATA = 0, 3, 1  # arguments of llvm.prefetch
 
 
 @intrinsic
-def _prefetch(typing_context, array, index):
+def prefetch(typing_context, array, index):
     """Let the processor fetch array[index] into its cache while it computes; the index may be beyond the end."""
 
     def generate(context, builder, signature, arguments):
@@ -97,8 +97,8 @@ def make_add_rows_by_four(add_four_scaled, add_rows):
         for entry in range(0, together, 4):
             for ahead in range(entry + _NEAR_ENTRIES, entry + _NEAR_ENTRIES + 4):
                 start = positions[min(ahead, furthest)] * n
-                _prefetch(u, start)
-                _prefetch(u, start + _LINE)
+                prefetch(u, start)
+                prefetch(u, start + _LINE)
             first, second = positions[entry] * n, positions[entry + 1] * n
             third, fourth = positions[entry + 2] * n, positions[entry + 3] * n
             add_four_scaled(
@@ -133,8 +133,8 @@ def make_add_product_rows(add_scaled_product):
         count = v.size // n
         for entry in range(numbers.size):
             ahead = positions[min(entry + _NEAR_ENTRIES, furthest)]
-            _prefetch(u, ahead // count * n)
-            _prefetch(v, ahead % count * n)
+            prefetch(u, ahead // count * n)
+            prefetch(v, ahead % count * n)
             first, second = positions[entry] // count * n, positions[entry] % count * n
             code = min(code, add_scaled_product(w, numbers[entry], u[first : first + n], v[second : second + n]))
         return code
@@ -167,9 +167,9 @@ def make_multiply_row(add, multiply, with_code):
         code, last, mask, furthest = 0, first, slots.size - 1, positions.size - 1
         for entry in range(numbers.size):
             next_row = starts[positions[min(entry + _NEAR_ENTRIES, furthest)]]
-            _prefetch(columns, next_row)
-            _prefetch(values, next_row)
-            _prefetch(starts, positions[min(entry + _FAR_ENTRIES, furthest)])
+            prefetch(columns, next_row)
+            prefetch(values, next_row)
+            prefetch(starts, positions[min(entry + _FAR_ENTRIES, furthest)])
             number, row = numbers[entry], positions[entry]
             for index in range(starts[row], starts[row + 1]):
                 product, failure = with_code(multiply(number, values[index]))
@@ -231,8 +231,8 @@ def make_multiply_masked_row(add, multiply, with_code):
             slots[slot] = entry + 1
         for entry in range(numbers.size):
             next_row = starts[positions[min(entry + _NEAR_ENTRIES, furthest)]]
-            _prefetch(columns, next_row)
-            _prefetch(starts, positions[min(entry + _FAR_ENTRIES, furthest)])
+            prefetch(columns, next_row)
+            prefetch(starts, positions[min(entry + _FAR_ENTRIES, furthest)])
             number, row = numbers[entry], positions[entry]
             for index in range(starts[row], starts[row + 1]):
                 column = columns[index]

@@ -301,6 +301,8 @@ class Contract:
         parts_by: An aggregated label by whose keys groups are computed in parts; its key comes first in the output,
             before those of the EinSum's result. None if groups are whole.
         compressed: The numbers of the operands that are compressed, the one whose rows are those of the result first.
+        is_matched: Whether both operands are compressed in one order, and their entries matched row by row, by a join
+            of any kind.
         keys_from: The operand whose key is read if both have it and an inner join makes them equal: the one by whose
             keys rows are distributed, because the engine knows how those are.
         ranges: The range of the values of every operand, its fill included; empty if that is not known. Only SQL of
@@ -320,6 +322,7 @@ class Contract:
     parts_by: str | None = None
     keys_from: int = 0
     compressed: tuple[int, ...] = ()
+    is_matched: bool = False
     ranges: tuple[Range, ...] = field(default=(), compare=False)
     complete: tuple[bool, ...] = field(default=(), compare=False)
 

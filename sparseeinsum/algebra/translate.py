@@ -30,7 +30,6 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.algebra.reading import Readable, compressed, in_decomposition, repartitioned, resident
 from sparseeinsum.decompose.clusters.distribution import Distribution
-from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.repartitions import Repartition
@@ -212,7 +211,8 @@ def _definitions(
             compensation,
             evaluation.detects_nonfinite,
             compensation is None and has_single_pairs(step, relations, inputs.identifying),
-            compressed=step.compressed,
+            compressed=tuple(step.orders),
+            is_matched=step.cost.is_matched,
             ranges=tuple(
                 _facts(operand.tensor, inputs, evaluations).range_with_fill(plan.graph.tensors[operand.tensor].fill)
                 for operand in step.einsum.operands
@@ -288,10 +288,10 @@ def _operand(readable: Readable, step: Step, index: int, planned: Repartition, c
     if index == step.indexed:
         return resident(readable, step.operand(index), planned)
     operand = repartitioned(readable, step.operand(index), step.absence.dense[index], planned)
-    if index not in step.compressed:
+    if index not in step.orders:
         return operand
-    order = RowOrder.of(step.einsum, step.promoted, step.compressed, index)
-    return replace(operand, relation=compressed(operand.relation, step.einsum.operands[index], order, computed_in))
+    reference, order = step.einsum.operands[index], step.orders[index]
+    return replace(operand, relation=compressed(operand.relation, reference, order, computed_in))
 
 
 def is_aggregating(step: Step) -> bool:

@@ -6,7 +6,7 @@ operands are ordered by row, a kernel computes a row of the product of two spars
 """
 
 import math
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import Work
@@ -93,29 +93,34 @@ class CompressedSizes:
         return self.rows * _ROW_BYTES + self.entries * _ENTRY_BYTES
 
 
-def can_compress(decomposed: DecomposedEinSum, index: int, graph: EinGraph, evaluation: Evaluation) -> bool:
-    """Whether the operand other than `index`, which is resident, can be ordered by row.
+def order_of_other(
+    decomposed: DecomposedEinSum, index: int, graph: EinGraph, evaluation: Evaluation
+) -> RowOrder | None:
+    """How the operand other than `index`, which is resident, can be ordered by row; None if it cannot.
 
     It must be a tensor of numbers with all keys of the result. Every row of the resident array must have the axes of an
     array of the result, in their order.
     """
     einsum = decomposed.einsum
     if not (einsum.is_multilinear and einsum.aggregate == "sum" and _is_computable(decomposed, graph, evaluation)):
-        return False
+        return None
     entries, array, output = einsum.operands[1 - index], einsum.operands[index], einsum.output
     if not is_of_numbers(decomposed.operands[1 - index]) or len(set(entries.labels)) < len(entries.labels):
-        return False
+        return None
     order = RowOrder.of(einsum, decomposed.promoted, (1 - index,), 1 - index)
-    return (
+    can_be_ordered = (
         has_enough_rows(order, decomposed.einsum, graph)
         and set(output.labels) & decomposed.promoted <= set(order.rows)
         and count_indices(order.positions, einsum, graph) < MOST_POSITIONS
         and _inside(array, decomposed.operands[index]) == _inside(output, decomposed.result)
     )
+    return order if can_be_ordered else None
 
 
-def row_products(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation) -> Iterator[tuple[int, int]]:
-    """The orders in which two operands of numbers can be multiplied row by row: that with the rows of the result first.
+def row_products(
+    decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation
+) -> Iterator[Mapping[int, RowOrder]]:
+    """How two operands of numbers can be ordered to be multiplied row by row: that with the rows of the result first.
 
     Their join must be inner.
     """
@@ -131,7 +136,7 @@ def row_products(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Eval
             count_indices(labels, einsum, graph) < MOST_POSITIONS for labels in (second.rows, second.positions)
         )
         if has_positions and has_enough_rows(first, decomposed.einsum, graph):
-            yield compressed
+            yield dict(zip(compressed, (first, second), strict=True))
 
 
 def semiring_of(einsum: EinSum) -> Semiring | None:

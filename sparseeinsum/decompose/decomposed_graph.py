@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tiles, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan, plan_on_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
+from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.fused_products import FusedProduct, PricedEinSum, fused_product
 from sparseeinsum.decompose.memory_footprint import Passes
@@ -70,9 +71,9 @@ class Step:
         return self.cost.indexed
 
     @property
-    def compressed(self) -> tuple[int, ...]:
-        """The numbers of the operands that are ordered by row in memory, that with the rows of the result first."""
-        return self.cost.compressed
+    def orders(self) -> Mapping[int, RowOrder]:
+        """How operands are ordered by row in memory, by their numbers; the first has the rows of the result."""
+        return self.cost.orders
 
     @property
     def seconds(self) -> float:

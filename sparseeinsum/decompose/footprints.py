@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.compressed_access import CompressedSizes, RowOrder, count_indices
+from sparseeinsum.decompose.compressed_access import CompressedSizes, count_indices
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, Kernel
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.indexed_access import ResidentSizes
@@ -38,8 +38,7 @@ class Footprints:
     def compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
         """Sizes of the operands that are ordered by row, in the order of `cost`."""
         einsum = decomposed.einsum
-        for index in cost.compressed:
-            order = RowOrder.of(einsum, decomposed.promoted, cost.compressed, index)
+        for index, order in cost.orders.items():
             operand, dense = einsum.operands[index], cost.absence.dense[index]
             sizes = self.sizes.operand(operand, decomposed.operands[index], dense)
             rows, is_in_lists = count_indices(order.rows, einsum, self.graph), operand.tensor in self.in_lists
@@ -74,7 +73,7 @@ class Footprints:
         item_bytes = ITEM_BYTES[self.evaluations[decomposed.name].computed_in]
         result_bytes = self._array_bytes(decomposed.name, decomposed.result, item_bytes)
         # A sum of products adds to its groups in place, and has no result a row.
-        adds_in_place = self.kernel(einsum).is_multilinear and decomposed.is_grouped and not cost.compressed
+        adds_in_place = self.kernel(einsum).is_multilinear and decomposed.is_grouped and not cost.has_whole_groups
         read = tuple(
             [
                 KernelArrays(
@@ -87,7 +86,7 @@ class Footprints:
         )
         read_labels = {label for operand in einsum.operands for label in operand.labels}
         has_states = decomposed.is_grouped and not self._has_engine_states(decomposed)
-        has_states = has_states and not cost.compressed and cost.copied is None
+        has_states = has_states and not cost.has_whole_groups and cost.copied is None
         return Footprint(
             read,
             returned=() if adds_in_place else (KernelArrays(keys, result_bytes),),

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.compressed_access import (
-    can_compress,
     expanding,
     in_row_products,
     in_rows,
+    order_of_other,
     row_products,
 )
 from sparseeinsum.decompose.copied_parts import CopiedPart, copied_part
@@ -34,6 +34,7 @@ from sparseeinsum.decompose.joining import (
     share_keys,
     skew_factor,
 )
+from sparseeinsum.decompose.matched_access import in_matched_rows, matched_order
 from sparseeinsum.decompose.memory_footprint import (
     REREAD_BYTES,
     UNLIMITED,
@@ -111,7 +112,8 @@ class CostModel:
             evaluation = self.evaluations[decomposed.name]
             costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
             if self.resident_bytes > 0:
-                costs += [*self._row_product_costs(decomposed, costs), *self._indexed_costs(decomposed, evaluation)]
+                ordered = [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
+                costs += [*ordered, *self._indexed_costs(decomposed, evaluation)]
             if not self.in_lists.isdisjoint([operand.tensor for operand in einsum.operands]):
                 costs = [self._with_expansion(einsum, cost) for cost in costs]
             cost = self._within_memory(decomposed, costs)
@@ -125,24 +127,36 @@ class CostModel:
                 dense = tuple([matters and other != index for other, matters in enumerate(evaluation.matters)])
                 cost = self._price(decomposed, Absence(JoinKind.INNER, dense), index)
                 yield cost
-                if can_compress(decomposed, index, self.graph, evaluation):
-                    yield from self._compressed_costs(decomposed, cost)
+                order = order_of_other(decomposed, index, self.graph, evaluation)
+                if order is not None:
+                    yield from self._compressed_costs(decomposed, replace(cost, orders={1 - index: order}))
 
-    def _compressed_costs(self, decomposed: DecomposedEinSum, joined: VertexCost) -> Iterator[VertexCost]:
+    def _compressed_costs(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[VertexCost]:
         """The cost if one operand is kept in memory, and the other one is ordered by row, where that fits in."""
-        assert joined.indexed is not None
-        cost = replace(joined, compressed=(1 - joined.indexed,))
         if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
             (sizes,) = self.footprints.compressed(decomposed, cost)
             yield self._in_rows(decomposed, cost, in_rows(cost.join, sizes))
 
     def _row_product_costs(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> Iterator[VertexCost]:
         """Costs if both operands are ordered by row, and multiplied row by row, where that fits into memory."""
-        for compressed in row_products(decomposed, self.graph, self.evaluations[decomposed.name]):
-            for cost in (replace(cost, compressed=compressed) for cost in costs if cost.absence.join == JoinKind.INNER):
+        for orders in row_products(decomposed, self.graph, self.evaluations[decomposed.name]):
+            for cost in (replace(cost, orders=orders) for cost in costs if cost.absence.join == JoinKind.INNER):
                 if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
                     work = in_row_products(cost.joined, cost.tuples, self.footprints.compressed(decomposed, cost))
                     yield self._in_rows(decomposed, cost, work)
+
+    def _matched_costs(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> Iterator[VertexCost]:
+        """Costs if both operands are ordered by row, and matched row by row, where that fits into memory."""
+        order = matched_order(decomposed, self.graph, self.evaluations[decomposed.name])
+        if order is None:
+            return
+        for joined in costs:
+            cost = replace(joined, orders={0: order, 1: order}, is_matched=True)
+            fits = self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes
+            if fits and not any(cost.absence.dense) and cost.copied is None:
+                join = in_matched_rows(cost.join, self.footprints.compressed(decomposed, cost))
+                seconds = sum([work.seconds(self.constants) for work in (join, cost.aggregation, cost.filling)])
+                yield replace(cost, join=join, seconds=seconds)
 
     def _in_rows(self, decomposed: DecomposedEinSum, cost: VertexCost, join: Work) -> VertexCost:
         """The cost if groups are computed at once, by a join that takes that work."""

@@ -1,7 +1,9 @@
 """Decompose: the expected cost of an EinSum under one choice."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.copied_parts import CopiedPart
 from sparseeinsum.decompose.cost import NO_WORK, Work
 from sparseeinsum.decompose.memory_footprint import Passes
@@ -21,8 +23,9 @@ class VertexCost:
         seconds: Seconds of all the work.
         absence: How absent tuples are treated: the cheapest exact alternative.
         indexed: The number of the operand that is kept in memory and read by index; None if operands are joined.
-        compressed: The numbers of the operands that are ordered by row in memory, so that every group is computed at
-            once; the one whose rows are those of the result is the first.
+        orders: How operands are ordered by row in memory, by their numbers; the first has the rows of the result.
+        is_matched: Whether the entries of both are matched row by row; otherwise, rows of the result are computed at
+            once from operands that are ordered.
         passes: The passes that keep the EinSum within the memory limit; None if one is enough, or if none are.
         rereading: Work to read operands again for every pass after the first, and to keep the result in a table.
         is_within_memory: Whether the memory limit is enough.
@@ -40,8 +43,19 @@ class VertexCost:
     passes: Passes | None = None
     rereading: Work = NO_WORK
     is_within_memory: bool = True
-    compressed: tuple[int, ...] = ()
+    orders: Mapping[int, RowOrder] = field(default_factory=dict)
+    is_matched: bool = False
     copied: CopiedPart | None = None
+
+    @property
+    def compressed(self) -> tuple[int, ...]:
+        """The numbers of the operands that are ordered by row in memory."""
+        return tuple(self.orders)
+
+    @property
+    def has_whole_groups(self) -> bool:
+        """Whether every group is computed at once, so that it has no state."""
+        return bool(self.orders) and not self.is_matched
 
     @property
     def reads(self) -> int:

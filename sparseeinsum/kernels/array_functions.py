@@ -33,6 +33,7 @@ class ValueType(StrEnum):
     RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
     COMPRESSED = "COMPRESSED"  # a handle of entries in memory, ordered by row
     ENTRIES = "ENTRIES"  # an array of pairs of a position and a number
+    MATCHES = "MATCHES"  # an array of a position and two numbers each
 
 
 HANDLES = frozenset((ValueType.RESIDENT, ValueType.COMPRESSED))

@@ -35,8 +35,9 @@ GROUPS = {
         CompilationGroup(
             "duckdb",
             (
-                *("duckdb.scalars", "duckdb.aggregates", "duckdb.compression", "duckdb.views", "duckdb.gathers"),
-                *("duckdb.row_products", "duckdb.hint", "duckdb.row_numbers", "duckdb.function_list"),
+                *("duckdb.scalars", "duckdb.aggregates", "duckdb.compression", "duckdb.list_compression"),
+                *("duckdb.views", "duckdb.gathers", "duckdb.dots", "duckdb.keeping", "duckdb.row_products"),
+                *("duckdb.row_matches", "duckdb.hint", "duckdb.row_numbers", "duckdb.function_list"),
                 *("duckdb.table_data", "duckdb.registration"),
             ),
         ),

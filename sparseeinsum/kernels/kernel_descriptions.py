@@ -45,6 +45,7 @@ DEPTHS = {  # 0 for a value, 1 for an array, 2 for an array of arrays
     ValueType.NUMBER: 0,
     ValueType.TENSOR: 1,
     ValueType.ENTRIES: 1,
+    ValueType.MATCHES: 1,
     ValueType.TENSORS: 2,
     ValueType.COMPLEX: 1,
     ValueType.COMPLEX_TENSOR: 1,
@@ -103,5 +104,6 @@ def _bytes_of(value_type: ValueType, dtype: str) -> int:
         return 8
     if value_type == ValueType.POSITIONS:
         return 4
-    position_bytes = 4 if value_type == ValueType.ENTRIES else 0
-    return position_bytes + _NUMBER_BYTES[dtype] * (2 if value_type in _COMPLEX_TYPES else 1)
+    position_bytes = 4 if value_type in (ValueType.ENTRIES, ValueType.MATCHES) else 0
+    has_two = value_type in _COMPLEX_TYPES or value_type == ValueType.MATCHES
+    return position_bytes + _NUMBER_BYTES[dtype] * (2 if has_two else 1)

@@ -73,6 +73,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     d.ALREADY_COMPRESSED: "the entries have been ordered already; a window of rows cannot add to them",
     d.UNKNOWN_SEMIRING: f"the semiring is none of {', '.join(semiring.text for semiring in SEMIRINGS)}",
     -76: "a row of the mask has an entry twice; add entries up first",
+    -77: "a row has an entry twice; add entries up first",
     d.NOT_PORTABLE: "not available without the library; install the extension, or compute it elsewhere",
     d.TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",
     -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Set
 
-from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.decompose.fused_products import FusedKernel, FusedProduct
 from sparseeinsum.kernels.duckdb.library import available_library, gpu_in_use
@@ -61,15 +60,15 @@ def _evaluation_notes(step: Step, evaluation: Evaluation, in_lists: Set[str]) ->
         indexed = operands[step.indexed]
         labels = ", ".join(label for label in indexed.labels if label in step.promoted)
         yield f"{name}: {indexed.tensor} is kept in memory as one array and read at {labels}, without a join"
-    if step.compressed:
-        orders = [RowOrder.of(step.einsum, step.promoted, step.compressed, index) for index in step.compressed]
+    if step.orders:
         ordered = [
             f"{operands[index].tensor} is ordered by {', '.join(order.rows)}"
             + (" from lists" if operands[index].tensor in in_lists else "")
-            for index, order in zip(step.compressed, orders, strict=True)
+            for index, order in step.orders.items()
         ]
-        yield f"{name}: {' and '.join(ordered)} in memory, without a hash table of groups"
-    listed = [operand.tensor for index, operand in enumerate(operands) if index not in step.compressed]
+        without = "and matched row by row, without a join" if step.cost.is_matched else "without a hash table of groups"
+        yield f"{name}: {' and '.join(ordered)} in memory, {without}"
+    listed = [operand.tensor for index, operand in enumerate(operands) if index not in step.orders]
     listed = [name for name in dict.fromkeys(listed) if name in in_lists]
     if listed:
         yield f"{name}: entries of {', '.join(listed)} are read out of lists, one row an entry"

@@ -154,22 +154,32 @@ def entries_of_rows_select(
         handles: Where the handles u, v, ... of operands are read.
         row_labels: Labels of the result that number its rows, and others; the rest number the positions.
     """
-    row = exp.cast(exp.column(ROW_COLUMN, table="r"), "int")
-    columns = [exp.alias_(row, ROW_COLUMN), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
-    together = min(max(_count_rows(relation) // _VECTORS, 1), DUCKDB.vector_rows)
-    rows = _rows_select(relation, columns, handles, together)
     counts = relation.output.key_counts
     axes = zip(relation.output.tensor.axes, relation.einsum.output.labels, strict=True)
     row_counts = {axis.name: counts[axis.name] for axis, label in axes if label in row_labels}
-    keys = positions_at(exp.column(ROW_COLUMN, table="s"), row_counts) | positions_at(
-        _field("position"), {name: count for name, count in counts.items() if name not in row_counts}
-    )
-    return result_select(relation, {name: keys[name] for name in counts}, _field("val"), rows)
+    position_counts = {name: count for name, count in counts.items() if name not in row_counts}
+    keys = keys_of_entries(row_counts, position_counts, "s")
+    rows = rows_of_entries_select(relation, entries, handles)
+    return result_select(relation, {name: keys[name] for name in counts}, field_of_entry("val", "s"), rows)
 
 
-def _field(name: str) -> exp.Expr:
+def rows_of_entries_select(relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource]) -> exp.Select:
+    """The SELECT of the number of a row, and of an entry, for all entries; arguments as of `entries_of_rows_select`."""
+    row = exp.cast(exp.column(ROW_COLUMN, table="r"), "int")
+    columns = [exp.alias_(row, ROW_COLUMN), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
+    together = min(max(_count_rows(relation) // _VECTORS, 1), DUCKDB.vector_rows)
+    return _rows_select(relation, columns, handles, together)
+
+
+def keys_of_entries(rows: Mapping[str, int], positions: Mapping[str, int], alias: str) -> dict[str, exp.Expr]:
+    """The keys by name, of which a row and a position in it consist in C order, with how many keys there are."""
+    row, position = exp.column(ROW_COLUMN, table=alias), field_of_entry("position", alias)
+    return positions_at(row, rows) | positions_at(position, positions)
+
+
+def field_of_entry(name: str, alias: str) -> exp.Expr:
     """A field of an entry of a row."""
-    return exp.Dot(this=exp.column(_ENTRY_COLUMN, table="s"), expression=exp.to_identifier(name))
+    return exp.Dot(this=exp.column(_ENTRY_COLUMN, table=alias), expression=exp.to_identifier(name))
 
 
 def _rows_select(

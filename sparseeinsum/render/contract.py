@@ -18,6 +18,7 @@ from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.copied_arrays import CopiedArrays
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, resident_row
+from sparseeinsum.render.matched_rows import MatchedRows
 from sparseeinsum.render.sources import (
     SelectSource,
     aliased,
@@ -105,6 +106,13 @@ def is_cross_join(relation: Contract) -> bool:
     return len(relation.inputs) == 2 and not set(promoted_labels(relation, 0)) & set(promoted_labels(relation, 1))
 
 
+def matched_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
+    """The SELECT of an EinSum whose operands are compressed in one order, and matched row by row."""
+    first, second = sources
+    matched = MatchedRows.of(relation, first, second)
+    return _SelectBuilder(relation, (first, second), dialect, copied=None, matched=matched).select()
+
+
 @dataclass(frozen=True)
 class _SelectBuilder:
     """Builds the SELECT of an EinSum from the sources of its operands."""
@@ -114,10 +122,13 @@ class _SelectBuilder:
     dialect: Dialect
     copied: CopiedArrays | None
     aliases: tuple[str, str] = ALIASES
+    matched: MatchedRows | None = None
 
     @cached_property
     def keys(self) -> list[dict[str, exp.Expr]]:
-        """For every operand, the key column of each promoted label."""
+        """For every operand, the key column of each promoted label; one for both if they are matched."""
+        if self.matched is not None:
+            return [self.matched.keys]
         columns = []
         for index, (source, alias) in enumerate(zip(self.sources, self.aliases, strict=False)):
             keys: dict[str, exp.Expr] = {}
@@ -222,6 +233,8 @@ class _SelectBuilder:
 
     def _operand_value(self, index: int) -> exp.Expr:
         """The value of an operand; the fill where an outer join found no partner."""
+        if self.matched is not None:
+            return self.matched.numbers[index].copy()
         source, labels = self.sources[index], self._labels_of_axes(index)
         if index == self.relation.indexed:
             handle = exp.column(HANDLE_COLUMN, table=self.aliases[index])
@@ -237,6 +250,8 @@ class _SelectBuilder:
         return dict(zip(names, self.relation.einsum.operands[index].labels, strict=True))
 
     def _from(self, select: exp.Select) -> exp.Select:
+        if self.matched is not None:
+            return select.from_(self.matched.rows)
         tables = [aliased(source.table, alias) for source, alias in zip(self.sources, self.aliases, strict=False)]
         second_probes = self.dialect.probes_first and _probing_operand(self.relation, self.sources) == 1
         if self.relation.indexed == 0 or second_probes:

@@ -33,7 +33,7 @@ from sparseeinsum.render.compressed_rows import (
     gather_select,
     row_product_select,
 )
-from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
+from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped, matched_select
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.fused_products import fused_select
@@ -136,6 +136,10 @@ class Renderer:
         ]
         if relation.is_fused:
             block = Block(name, fused_select(relation, sources), comment, is_aggregated=bool(relation.compressed))
+            return self._add_block(block, relation.schema, is_joined=False)
+        if relation.is_matched:
+            select = matched_select(relation, sources, self.dialect)
+            block = Block(name, select, comment, is_grouped(relation), detects_nonfinite=relation.detects_nonfinite)
             return self._add_block(block, relation.schema, is_joined=False)
         if relation.compressed:
             first, second = sources if relation.compressed[0] == 0 else reversed(sources)

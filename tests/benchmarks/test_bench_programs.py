@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from bench.programs import PROGRAMS, Case, small_source
+from bench.sparse_programs import SPARSE_PROGRAMS
 from sparseeinsum.semantics.dense import evaluate_program
 
 SHARE = 0.02
@@ -21,9 +22,9 @@ def dense(case: Case, name: str) -> NDArray[np.float64]:
     return array
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *SPARSE_PROGRAMS])
 def test_program(name: str) -> None:
-    case = PROGRAMS[name](small_source(SHARE))
+    case = {**PROGRAMS, **SPARSE_PROGRAMS}[name](small_source(SHARE))
     assert case.name == name
     program = se.program(case.text)
     expected = evaluate_program(program, {tensor: dense(case, tensor) for tensor in case.inputs})
@@ -35,5 +36,6 @@ def test_program(name: str) -> None:
         assert np.ptp(expected[tensor]) > 0 or not expected[tensor].shape, f"{tensor} is the same everywhere"
 
 
-def test_there_are_twenty_programs() -> None:
-    assert len(PROGRAMS) == 20
+def test_there_are_twenty_programs_of_each_kind() -> None:
+    assert len(PROGRAMS) == len(SPARSE_PROGRAMS) == 20
+    assert PROGRAMS.keys().isdisjoint(SPARSE_PROGRAMS)

@@ -24,7 +24,7 @@ def compress_wherever_possible(patch: pytest.MonkeyPatch) -> None:
 def compressed_steps(plan: se.Plan) -> dict[str, tuple[int, ...]]:
     """The numbers of the operands that are ordered by row, for every result that is computed row by row."""
     steps = plan.data.decomposed.steps
-    return {step.einsum.output.tensor: step.compressed for step in steps if step.compressed}
+    return {step.einsum.output.tensor: step.cost.compressed for step in steps if step.cost.has_whole_groups}
 
 
 def indexed_steps(plan: se.Plan) -> dict[str, int]:
@@ -43,3 +43,15 @@ def fused_kernels(plan: se.Plan) -> dict[str, str]:
     """The kernel of every result that a product of three operands computes."""
     steps = plan.data.decomposed.steps
     return {step.einsum.output.tensor: str(step.fused.kernel) for step in steps if step.fused is not None}
+
+
+def match_wherever_possible(patch: pytest.MonkeyPatch) -> None:
+    """Make matching rows free, even few, so that plans match operands of numbers instead of joining them."""
+    patch.setattr(compressed_access, "_LEAST_ROWS", 1)
+    patch.setattr(model, "in_matched_rows", lambda *_: Work())
+
+
+def matched_results(plan: se.Plan) -> set[str]:
+    """The results whose operands are matched row by row."""
+    steps = plan.data.decomposed.steps
+    return {step.einsum.output.tensor for step in steps if step.cost.is_matched}

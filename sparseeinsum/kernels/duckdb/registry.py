@@ -3,6 +3,7 @@
 Compiled code reads it in every process that has the functions: see compiled/duckdb/registration.py.
 """
 
+import itertools
 from collections.abc import Iterator
 
 from sparseeinsum.kernels import descriptors as d
@@ -16,6 +17,8 @@ REGISTRY = "registry"  # the symbol of its words
 HINT_FUNCTION = "tensor_no_tuples"
 ROW_NUMBERS_FUNCTION = "tensor_row_numbers"
 ENTRY_FIELDS = ("position", "val")  # of an element of ENTRIES
+MATCH_FIELDS = ("position", "u", "v")  # of an element of MATCHES
+_FIELDS = {ValueType.ENTRIES: ENTRY_FIELDS, ValueType.MATCHES: MATCH_FIELDS}
 
 _FLOAT, _DOUBLE = 10, 11  # duckdb_type in duckdb.h
 _NAMES = {r.INTEGER: "INTEGER", r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", r.VARCHAR: "VARCHAR"}
@@ -37,8 +40,8 @@ _TEXTS = (
     ),
     StaticText("hint_name", HINT_FUNCTION),
     StaticText("hint_column", "nothing"),
-    StaticText("entry_position", ENTRY_FIELDS[0]),
-    StaticText("entry_number", ENTRY_FIELDS[1]),
+    *(StaticText(f"entry_{field}", field) for field in ENTRY_FIELDS),
+    *(StaticText(f"match_{field}", field) for field in MATCH_FIELDS),
     StaticText("row_numbers_name", ROW_NUMBERS_FUNCTION),
     StaticText("row_numbers_column", "row_number"),
     StaticText("function_list_name", FUNCTION_LIST_FUNCTION),
@@ -63,7 +66,8 @@ def registry() -> Iterator[StaticText | StaticWords]:
             yield descriptor
             entries += _entry(function, dtype, descriptor.name)
     yield StaticWords("entries", tuple(entries))
-    yield StaticWords("entry_fields", ("entry_position", "entry_number"))
+    names = (f"entry_{field}" for field in ENTRY_FIELDS), (f"match_{field}" for field in MATCH_FIELDS)
+    yield StaticWords("entry_fields", tuple(itertools.chain(*names)))
     yield StaticWords("row_numbers_info", ("row_numbers_column", "table_data_destroy"))
     yield StaticWords("table_functions", tuple(word for function in _TABLE_FUNCTIONS for word in function))
     words: dict[int, int | str] = {
@@ -119,7 +123,7 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.kind == FunctionKind.KEEPER:
         return ("keep_rows",)
     if function.kind == FunctionKind.ROW_PRODUCT:
-        return ("multiply_rows",)
+        return ("match_rows",) if function.returns == ValueType.MATCHES else ("multiply_rows",)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}",)
 
@@ -127,8 +131,8 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
 def _type(value_type: ValueType, dtype: str) -> int:
     if value_type == ValueType.TEXT:
         return r.VARCHAR
-    if value_type == ValueType.ENTRIES:
-        return _TYPES[dtype] + r.ENTRY_OF + r.LIST_DEPTH
+    if value_type in _FIELDS:
+        return _TYPES[dtype] + (r.ENTRY_OF if value_type == ValueType.ENTRIES else r.MATCH_OF) + r.LIST_DEPTH
     if value_type == ValueType.POSITIONS:
         return r.INTEGER + r.LIST_DEPTH
     is_integer = value_type in (ValueType.INTEGER, ValueType.INTEGERS) or value_type in HANDLES
@@ -137,7 +141,9 @@ def _type(value_type: ValueType, dtype: str) -> int:
 
 def sql_type(value_type: ValueType, dtype: str) -> str:
     """Return the SQL name of the type that arguments or results have in functions of a dtype."""
-    if value_type == ValueType.ENTRIES:
-        return f'STRUCT("position" INTEGER, val {_NAMES[_TYPES[dtype]]})[]'
+    if value_type in _FIELDS:
+        position, *numbers = _FIELDS[value_type]
+        fields = ", ".join(f"{number} {_NAMES[_TYPES[dtype]]}" for number in numbers)
+        return f'STRUCT("{position}" INTEGER, {fields})[]'
     depth, element = divmod(_type(value_type, dtype), r.LIST_DEPTH)
     return _NAMES[element] + "[]" * depth

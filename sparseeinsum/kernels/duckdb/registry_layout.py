@@ -11,7 +11,7 @@ REFUSED = 4
 OTHER_DATABASE = 5
 TABLE_FUNCTIONS = 6  # address of the table functions, one after the other
 TABLE_FUNCTION_COUNT = 7
-ENTRY_FIELDS = 8  # addresses of the names of the fields of an entry
+ENTRY_FIELDS = 8  # addresses of the names of the fields of an entry, then of those of a match
 REGISTRY_WORDS = 9
 
 # A table function: addresses of its name, its extra info and its three callbacks; how many BIGINTs it takes.
@@ -32,6 +32,7 @@ CALLBACK_COUNT = 6
 ENTRY_WORDS = CALLBACKS + CALLBACK_COUNT
 LIST_DEPTH = 256
 ENTRY_OF = 128  # added to the duckdb_type of a number: a pair of a position and such a number
+MATCH_OF = ENTRY_OF + 64  # added to it: a position and two such numbers; duckdb_types of numbers are smaller
 BOOLEAN, INTEGER, BIGINT, VARCHAR = 1, 4, 5, 17  # duckdb_type in duckdb.h
 
 # The list of functions, in words: the addresses of the callback that frees memory and of an error, the numbers of

@@ -6,8 +6,9 @@ number of elements in a row of both. A NULL handle stands for an array of zeros.
 
 from numba import njit, types
 
+from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, unpin
+from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, pinned_handle, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
@@ -23,10 +24,14 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, message_of, report, template_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
+compressed_rows = load_kernels("compressed_rows")
+
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
 
 _NUMBER, _LEFT, _LEFT_ROW, _RIGHT, _RIGHT_ROW, _SIZE = range(6)  # the arguments
+# How many rows ahead memory is fetched, and how much of a row of an array; processors fetch the rest of long rows.
+_AHEAD, _LINE_BYTES, _MOST_FETCHED = 8, 64, 512
 _PIN_OF_LEFT, _PIN_OF_RIGHT = FIRST_ROW, FIRST_ROW + PIN_WORDS  # words of the memory of a call; no row is there
 
 
@@ -40,6 +45,9 @@ def dot_rows(info, chunk, result):
         return 0
     rows, out, code = get_rows(chunk), get_data(result), word(0)
     for row in range(rows):
+        if row + _AHEAD < rows:
+            _fetch(descriptor, work, row + _AHEAD, work + 8 * _PIN_OF_LEFT, _LEFT)
+            _fetch(descriptor, work, row + _AHEAD, work + 8 * _PIN_OF_RIGHT, _RIGHT)
         code = _dot_row(descriptor, work, row, result, out + row * descriptor[d.RESULT_BYTES])
         if code < 0:
             _set_error(info, message_of(descriptor, code, work))
@@ -48,6 +56,17 @@ def dot_rows(info, chunk, result):
     unpin(work + 8 * _PIN_OF_RIGHT)
     free(work)
     return 0
+
+
+@njit
+def _fetch(descriptor, work, row, place, argument):
+    """Let the processor fetch a row of an array into its cache, if that is the array of the row before."""
+    is_valid = argument_is_valid(work, argument, row) and argument_is_valid(work, argument + 1, row)
+    if is_valid and argument_is_valid(work, _SIZE, row) and integer_at(work, argument, row) == pinned_handle(place):
+        row_bytes = integer_at(work, _SIZE, row) * descriptor[d.RESULT_BYTES]
+        memory = array_at(pinned_address(place) + integer_at(work, argument + 1, row) * row_bytes, 1, types.uint8)
+        for offset in range(0, min(row_bytes, _MOST_FETCHED), _LINE_BYTES):
+            compressed_rows.prefetch(memory, offset)
 
 
 @njit

@@ -6,9 +6,11 @@ Types are numbers as in the registry: a duckdb_type plus LIST_DEPTH times the de
 from numba import njit, types
 
 from sparseeinsum.kernels.compiled.raw_memory import array_at
-from sparseeinsum.kernels.duckdb.registry_layout import ENTRY_OF, INTEGER, LIST_DEPTH
+from sparseeinsum.kernels.duckdb.registry_layout import ENTRY_OF, INTEGER, LIST_DEPTH, MATCH_OF
 
 word = types.int64
+
+TYPE_SLOTS = 4  # of `create_type_of_entries`
 
 destroy_type = types.ExternalFunction("duckdb_destroy_logical_type", types.void(word))
 destroy_vector = types.ExternalFunction("duckdb_destroy_vector", types.void(word))  # sets the slot to 0
@@ -33,18 +35,19 @@ def create_type(kind, slot):
 
 @njit
 def create_type_of_entries(kind, names, slots):
-    """Create the type of lists of entries; returns its handle and writes it to the first slot.
+    """Create the type of lists of entries, or of matches; returns its handle and writes it to the first slot.
 
     Args:
-        kind: The type of the numbers, plus ENTRY_OF, plus LIST_DEPTH.
-        names: The address of the addresses of the names of an entry's two fields.
-        slots: The address of three slots.
+        kind: The type of the numbers, plus ENTRY_OF or MATCH_OF, plus LIST_DEPTH.
+        names: The address of the addresses of the names of an entry's two fields, and of a match's three.
+        slots: The address of TYPE_SLOTS slots.
     """
-    content = array_at(slots, 3, word)
-    content[1], content[2] = _create_type(INTEGER), _create_type(kind - ENTRY_OF - LIST_DEPTH)
-    content[0] = _create_struct_type(slots + 8, names, 2)
-    destroy_type(slots + 8)
-    destroy_type(slots + 16)
+    content, is_match = array_at(slots, TYPE_SLOTS, word), kind >= MATCH_OF + LIST_DEPTH
+    number = kind - LIST_DEPTH - (MATCH_OF if is_match else ENTRY_OF)
+    content[1], content[2], content[3] = _create_type(INTEGER), _create_type(number), _create_type(number)
+    content[0] = _create_struct_type(slots + 8, names + (16 if is_match else 0), 3 if is_match else 2)
+    for place in range(1, TYPE_SLOTS):
+        destroy_type(slots + 8 * place)
     content[1] = content[0]
     content[0] = _create_list_type(content[1])
     destroy_type(slots + 8)

@@ -49,3 +49,10 @@ def pinned_address(place):
 def unpin(place):
     if array_at(place, PIN_WORDS, word)[_VECTOR] != 0:
         destroy_vector(place)
+
+
+@njit
+def pinned_handle(place):
+    """Return the handle of the memory that is pinned at this place; 0 if there is none."""
+    words = array_at(place, PIN_WORDS, word)
+    return words[_HANDLE] if words[_VECTOR] != 0 else 0

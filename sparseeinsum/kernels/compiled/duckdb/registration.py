@@ -7,7 +7,12 @@ word into which DuckDB writes a handle is called a slot.
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.logical_types import create_type, create_type_of_entries, destroy_type
+from sparseeinsum.kernels.compiled.duckdb.logical_types import (
+    TYPE_SLOTS,
+    create_type,
+    create_type_of_entries,
+    destroy_type,
+)
 from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc
 from sparseeinsum.kernels.compiled.message_format import format_message
 from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
@@ -40,7 +45,8 @@ _memory_bytes = types.ExternalFunction("sparseeinsum_memory_bytes", word())
 _SET_ERROR, _GET_DATABASE, _GET_API, _ACCESS_WORDS = 0, 1, 2, 3
 
 # The memory of one registration, in words: slots, then an error message.
-_CONNECTION, _SET, _FUNCTION, _TYPE, _MESSAGE = 0, 1, 2, 3, 6  # three slots for types
+_CONNECTION, _SET, _FUNCTION, _TYPE = range(4)
+_MESSAGE = _TYPE + TYPE_SLOTS
 _MESSAGE_BYTES = 256
 _MEMORY_BYTES = 8 * _MESSAGE + _MESSAGE_BYTES
 

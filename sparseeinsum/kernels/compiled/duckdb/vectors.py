@@ -80,6 +80,15 @@ def argument_is_valid(work, index, row):
 
 
 @njit
+def has_no_nulls(work, arguments):
+    """Whether DuckDB says that the first so many arguments are not NULL in any row."""
+    for index in range(arguments):
+        if array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[1] != 0:
+            return False
+    return True
+
+
+@njit
 def value_address(work, index, row, item_bytes):
     """Return the address of argument `index`, a number, in a row."""
     return array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), 1, word)[0] + row * item_bytes
@@ -219,3 +228,12 @@ def write_entry(descriptor, entries, index, start, size):
     """Write entry `index` of a list vector: offset and length, converted from elements of a result to DuckDB's."""
     lanes = descriptor[d.RESULT_LANES]
     entries[2 * index], entries[2 * index + 1] = start * lanes, size * lanes
+
+
+@njit
+def copy_number(target, source, item_bytes):
+    """Copy a number of 8 or 4 bytes."""
+    if item_bytes == 8:
+        array_at(target, 1, word)[0] = array_at(source, 1, word)[0]
+    else:
+        array_at(target, 1, half_word)[0] = array_at(source, 1, half_word)[0]

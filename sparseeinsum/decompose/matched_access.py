@@ -1,0 +1,58 @@
+"""Decompose: two operands of numbers with the same labels, ordered by row in memory and matched row by row.
+
+This takes the place of a hash join: of an intersection, as for products, or of an outer join, as for sums. A row of one
+operand is put into a table that stays in the processor's cache, where the entries of the same row of the other one are
+looked up.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sparseeinsum.decompose.compressed_access import (
+    MOST_POSITIONS,
+    CompressedSizes,
+    RowOrder,
+    count_indices,
+    has_enough_rows,
+)
+from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
+from sparseeinsum.decompose.indexed_access import needs_no_conversion
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.semantics.exactness import Evaluation
+
+# Tuples that take as long as to order an entry and to look it up, and for each operand to start a row (fitted by hand
+# to 300 to 2 million entries in 300 to a million rows).
+_TUPLES_PER_ENTRY = 3.2
+_TUPLES_PER_ROW = 3.25
+
+
+def matched_order(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation) -> RowOrder | None:
+    """How both operands are ordered if they are matched by row; None where that cannot be.
+
+    There are as few rows as threads can share, so that most have entries: those of the first labels of the result.
+    """
+    einsum, computed_in = decomposed.einsum, evaluation.computed_in
+    if len(einsum.operands) != 2 or einsum.along is not None or not is_of_numbers(decomposed.choice):
+        return None
+    first, second = (operand.labels for operand in einsum.operands)
+    is_same = sorted(first) == sorted(second) and len(set(first)) == len(first)
+    dtypes = [graph.tensors[operand.tensor].dtype for operand in einsum.operands]
+    is_plain = all(needs_no_conversion(dtype, computed_in, has_other_fill=False) for dtype in dtypes)
+    if not is_same or not is_plain or is_complex(computed_in) or not set(einsum.output.labels) <= set(first):
+        return None
+    labels = (*einsum.output.labels, *[label for label in first if label not in einsum.output.labels])
+    for count in range(1, len(labels) + 1):
+        order = RowOrder(labels[:count], labels[count:])
+        if has_enough_rows(order, einsum, graph) and count_indices(order.positions, einsum, graph) < MOST_POSITIONS:
+            return order
+    return None
+
+
+def in_matched_rows(join: Work, sizes: Iterator[CompressedSizes]) -> Work:
+    """The work of a join if both operands are ordered by row, and then matched instead of hashed."""
+    ordered = [
+        Work(size.rows * _TUPLES_PER_ROW + size.ordered_tuples * _TUPLES_PER_ENTRY, operators=1) for size in sizes
+    ]
+    return sum(ordered, replace(join, hashed_tuples=0.0, operators=join.operators + 1))
