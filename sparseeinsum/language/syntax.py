@@ -1,6 +1,6 @@
 """Language: the syntax trees of programs, and queries on them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.errors import ParseError
@@ -337,19 +337,30 @@ def is_promoted(label: str) -> bool:
     return label[0].isupper()
 
 
-def free_labels(expression: Expression) -> Iterator[str]:
+def free_labels(expression: Expression) -> Sequence[str]:
     """The labels of all references, in order, except those that an aggregate around them names."""
+    labels: list[str] = []
+    _collect_free_labels(expression, labels)
+    return labels
+
+
+def _collect_free_labels(expression: Expression, labels: list[str]) -> None:
+    """Append the free labels of an expression to `labels`: a nested expression has no list of its own at each level."""
     match expression:
         case TensorReference() | IndexedReference():
-            yield from lowercase_labels(expression.labels)
+            labels += lowercase_labels(expression.labels)
         case RangeExpression(_, label):
-            yield label.lower()
-        case FunctionCall(_, labels, arguments):
-            named = lowercase_labels(labels or ()) if is_aggregate(expression) else ()
+            labels.append(label.lower())
+        case FunctionCall(_, written, arguments):
+            if not is_aggregate(expression):
+                for argument in arguments:
+                    _collect_free_labels(argument, labels)
+                return
+            named = lowercase_labels(written or ())
             inside = [label for argument in arguments for label in free_labels(argument)]
-            yield from (label for label in inside if label not in named)
+            labels += [label for label in inside if label not in named]
             if expression.name in USER_AGGREGATES:  # a label that counts the numbers of a state
-                yield from (label for label in named if label not in inside)
+                labels += [label for label in named if label not in inside]
 
 
 def labels_of(expression: Expression) -> frozenset[str]:

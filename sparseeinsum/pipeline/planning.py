@@ -26,7 +26,6 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.extras import late
 from sparseeinsum.kernels.duckdb.library import gpu_in_use
 from sparseeinsum.kernels.user_function_table import require_aggregate, require_function
-from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
 from sparseeinsum.language.user_functions import user_functions_in
@@ -101,8 +100,7 @@ def _plans(
     with clock.stage("statistics"), timed(_LOGGER, "measure"):
         data = read_data(program, engine, options, supplied, assumed)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
-        with timed(_LOGGER, "bind"):
-            bound = _bind(program, data.stored, options, engine)
+        bound = _bound(data, options, engine)
         searches = [
             _search(program, bound, data, engine, options, rewriting) for rewriting in _rewritings(engine, options)
         ]
@@ -197,7 +195,7 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     with clock.stage("statistics"):
         data = read_data(saved.program, engine, options, NOTHING_SUPPLIED, NOTHING_ASSUMED)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
-        bound = _bind(saved.program, data.stored, options, engine)
+        bound = _bound(data, options, engine)
         binary = rebuilt(saved, bound)
         exact = decide_evaluations(binary, data.values, options.allows_nonfinite)
         check_exact(saved, bound, exact.graph, data.values)
@@ -303,10 +301,10 @@ class _Planned:
         )
 
 
-def _bind(program: Program, stored: Mapping[str, StoredTensor], options: PlanOptions, engine: Engine) -> EinGraph:
-    """The program over the stored tensors, with the outputs of `options`; the functions that it calls are compiled."""
-    tensors = {name: source.tensor for name, source in stored.items()}
-    graph = bind(program, tensors)
+def _bound(data: ProgramData, options: PlanOptions, engine: Engine) -> EinGraph:
+    """The bound program with the outputs of `options`; the functions that it calls are compiled."""
+    tensors = {name: source.tensor for name, source in data.stored.items()}
+    graph = data.bound
     computed = [einsum.output.tensor for einsum in graph.einsums]
     for name in (*options.outputs, *options.pin):
         if name not in computed:

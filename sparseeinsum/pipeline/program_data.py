@@ -12,7 +12,7 @@ from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.tensors import StoredTensor
@@ -39,6 +39,7 @@ class ProgramData:
     """What planning knows of the data of a program.
 
     Attributes:
+        bound: The program over its inputs, with its own outputs.
         inputs: The tensors that the program reads, by name.
         orders: The axes by which the tuples of stored tensors are sorted.
         estimator: Estimates the statistics of results.
@@ -46,6 +47,7 @@ class ProgramData:
         successors: For a vector of indices, the name of the generated tensor that maps every index to the next one.
     """
 
+    bound: EinGraph
     inputs: Mapping[str, MeasuredTensor]
     orders: Mapping[str, StoredOrder]
     estimator: Estimator
@@ -111,7 +113,7 @@ def read_data(
             return count_changed({name: inputs[name].row_version for name in stored}, engine)
 
         estimator = make_estimator(options.estimator, stored, statistics_of(inputs), engine, count)
-    return ProgramData(inputs, _orders(inputs, engine), estimator, memory, generated.successors)
+    return ProgramData(generated.bound, inputs, _orders(inputs, engine), estimator, memory, generated.successors)
 
 
 def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine) -> MeasuredTensor:
@@ -167,10 +169,12 @@ class _Generated:
     """Tensors whose values follow from their indices, so that the database generates their rows.
 
     Attributes:
+        bound: As in `ProgramData`.
         stored: The tensors by name, including those that only a rewrite may read.
         successors: As in `ProgramData`.
     """
 
+    bound: EinGraph
     stored: dict[str, StoredTensor]
     successors: dict[str, str]
 
@@ -190,4 +194,4 @@ class _Generated:
         labels = {vector.name: vector.label for vector in vectors if vector.kind == "index"}
         successors = successors_needed(graph, labels)
         stored |= {tensor.name: successor_source(tensor) for tensor in successors.values()}
-        return cls(stored, {vector: tensor.name for vector, tensor in successors.items()})
+        return cls(graph, stored, {vector: tensor.name for vector, tensor in successors.items()})

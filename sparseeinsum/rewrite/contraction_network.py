@@ -14,6 +14,7 @@ from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import (
     LabelStatistics,
     Statistics,
+    all_have_all_entries,
     join_tuples,
     joined_distinct,
     joined_tuples,
@@ -130,6 +131,9 @@ class ContractionEstimates:
 
     def _result(self, group: int, u: LabelStatistics, v: LabelStatistics) -> tuple[float, LabelStatistics]:
         """The expected tuples of the join of `u` and `v`, and the size of the result of their group."""
+        if all_have_all_entries((u.statistics, v.statistics)):
+            labels = tuple(dict.fromkeys((*u.labels, *v.labels)))
+            return self._dense(labels).statistics.entries, self._dense(self.kept_labels(group, labels))
         kind = JoinKind.INNER
         if not self.network.needs_matches:
             u, v, kind = self._outer(u, v)
@@ -156,12 +160,12 @@ class ContractionEstimates:
         """Operands and kind of a join that needs no matches: with different labels, all indices count."""
         if set(u.labels) == set(v.labels):
             return u, v, JoinKind.FULL
-        return self._dense(u), self._dense(v), JoinKind.INNER
+        return self._dense(u.labels), self._dense(v.labels), JoinKind.INNER
 
-    def _dense(self, operand: LabelStatistics) -> LabelStatistics:
-        shape = tuple(self.network.bounds[label] for label in operand.labels)
-        values = tuple(float(bound) for bound in shape)
-        return LabelStatistics(operand.labels, Statistics(min(math.prod(values), _LARGEST), values, shape))
+    def _dense(self, labels: tuple[str, ...]) -> LabelStatistics:
+        shape = tuple(self.network.bounds[label] for label in labels)
+        values = tuple(map(float, shape))
+        return LabelStatistics(labels, Statistics(min(math.prod(values), _LARGEST), values, shape))
 
 
 def _distinct(operand: LabelStatistics) -> dict[str, float]:

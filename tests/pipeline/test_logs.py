@@ -42,7 +42,7 @@ def test_stages_and_statements(matrix: se.Database, caplog: pytest.LogCaptureFix
         matrix.run(TEXT, optimizer="relational")
     lines = messages(caplog, logging.DEBUG)
     stages = [line.split(":")[0] for line in lines if re.fullmatch(r"\w+: \d+\.\d ms", line)]
-    assert stages == ["parse", "measure", "bind", "rewrite", "search", "render"]
+    assert stages == ["parse", "measure", "rewrite", "search", "render"]
     statements = [line for line in lines if line.startswith("statement")]
     assert re.fullmatch(r"statement 1 of \d, \w+: \d rows in [\d.]+ ms", statements[0])
     assert re.fullmatch(r"statement (\d) of \1, Y: 4 rows in [\d.]+ ms", statements[-1])
