@@ -6,7 +6,7 @@ many of the EinSums read it, and no intermediate result is joined at all.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from sparseeinsum.algebra.chain_leaves import Leaf, Reading, in_join_order, leaf_of
@@ -66,12 +66,15 @@ class RowChain:
         return any(link.contract.detects_nonfinite for link in self.links)
 
 
-def row_chains(definitions: Sequence[Definition], target: Relation) -> tuple[RowChain, ...]:
-    """The chains among the EinSums that a statement computes.
+def row_chains(
+    definitions: Sequence[Definition], targets: Iterable[Relation], stored: Set[str] = frozenset()
+) -> tuple[RowChain, ...]:
+    """The chains among the EinSums that statements compute.
 
     Args:
         definitions: The EinSums, in topological order.
-        target: The relation that the statement returns.
+        targets: The relations that the statements return.
+        stored: Results that other statements read from tables.
     """
     contracts = {definition.name: definition.relation for definition in definitions if _is_row_by_row(definition)}
     presences: dict[str, Presence] = {}
@@ -79,11 +82,12 @@ def row_chains(definitions: Sequence[Definition], target: Relation) -> tuple[Row
         presence = result_presence(contract, presences)
         if presence is not None:
             presences[name] = presence
-    last = frozenset[str]()  # results of chains
+    returned = tuple(targets)
+    last = frozenset(stored)  # results of chains
     plain = contracts.keys() - presences.keys()  # results that no chain computes
     while True:
         candidates = {name: contract for name, contract in contracts.items() if name not in plain}
-        groups = _groups(candidates, _readers(definitions, candidates, target), last)
+        groups = _groups(candidates, _readers(definitions, candidates, returned), last)
         unfit = {link.name for links in groups for link in links[:-1] if not _has_rows_of(links[-1], link, presences)}
         if unfit:
             last |= unfit
@@ -144,12 +148,13 @@ def _presence(link: Link, presences: Mapping[str, Presence]) -> Presence:
 
 
 def _readers(
-    definitions: Sequence[Definition], contracts: Mapping[str, Contract], target: Relation
+    definitions: Sequence[Definition], contracts: Mapping[str, Contract], targets: Sequence[Relation]
 ) -> Mapping[str, set[tuple[str, int]]]:
     """For every result, the EinSums that read its rows, and as which operand; an empty name for other readers."""
     readers: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    for name in _computed_in(target):
-        readers[name].add(("", 0))
+    for target in targets:
+        for name in _computed_in(target):
+            readers[name].add(("", 0))
     for definition in definitions:
         for number, operand in enumerate(definition.relation.inputs):
             reads_rows = definition.name in contracts and isinstance(operand, Computed)

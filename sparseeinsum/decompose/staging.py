@@ -11,7 +11,9 @@ from sparseeinsum.decompose.repartitions import Repartition
 _MOST_NESTED = 64  # DuckDB nests 1,000 queries, of which a result may take several
 
 
-def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool = True) -> tuple[str, ...]:
+def staged_results(
+    plan: DecomposedGraph, model: CostModel, computes_whole: bool = True, shared: Set[str] = frozenset()
+) -> tuple[str, ...]:
     """Results that are kept in temporary tables while a plan runs, in topological order.
 
     These are:
@@ -26,6 +28,7 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
         plan: The plan.
         model: The cost model that priced it.
         computes_whole: Whether the engine computes a result completely even if only a part of it is read.
+        shared: Results that one SELECT computes once for all that read them, and that need no table for these.
     """
     graph, readers_by_name = plan.graph, plan.graph.count_readers()
     computed = {step.einsum.output.tensor for step in plan.steps}
@@ -37,7 +40,7 @@ def staged_results(plan: DecomposedGraph, model: CostModel, computes_whole: bool
         readers = readers_by_name[name]
         is_read = readers > 0
         if (
-            readers + (name in graph.outputs) > 1
+            (readers if name not in shared else is_read) + (name in graph.outputs) > 1
             or step.passes is not None
             or (is_read and _takes_much_memory(plan, step, model))
             or (

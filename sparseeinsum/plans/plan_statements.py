@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
+from sparseeinsum.algebra.row_chains import row_chains
 from sparseeinsum.algebra.translate import Definition, delivered_relation, materialized_relations, with_all_tuples
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_bytes
@@ -122,7 +123,7 @@ class PlanStatements:
         """Names of the results that a run stores in temporary tables, in order."""
         if self.dialect.distributes:
             return tuple(definition.name for definition in self.definitions)
-        staged = staged_results(self.decomposed, self.model, self.dialect.computes_whole)
+        staged = self._staged_sharing(self._shared_in_chains)
         if not self.dialect.has_workers and not self.also_staged:
             return staged
         names = {*staged, *self.also_staged}
@@ -130,6 +131,25 @@ class PlanStatements:
             names |= results_read_in_parallel(self.definitions, self.model, staged)
         computed = (step.einsum.output.tensor for step in self.decomposed.steps)
         return tuple(name for name in computed if name in names)
+
+    def _staged_sharing(self, shared: frozenset[str]) -> tuple[str, ...]:
+        return staged_results(self.decomposed, self.model, self.dialect.computes_whole, shared)
+
+    @property
+    def _shared_in_chains(self) -> frozenset[str]:
+        """Results that several EinSums read, all of which are computed row by row with them in one SELECT."""
+        staged = frozenset(self._staged_sharing(frozenset()))
+        if not self.dialect.joins_rows or self.dialect.has_workers:
+            return frozenset()
+        shared = staged - frozenset(self._staged_sharing(staged)) - self.also_staged
+        outputs = [self._delivery(name) for name in self.decomposed.graph.outputs]
+        while shared:
+            chains = row_chains(self.definitions, outputs, (staged | self.also_staged) - shared)
+            within = shared & {link.name for chain in chains for link in chain.links[:-1]}
+            if within == shared:
+                break
+            shared = within
+        return shared
 
     @cached_property
     def materialized_names(self) -> Mapping[Materialized, str]:

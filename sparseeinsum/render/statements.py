@@ -223,7 +223,7 @@ class _Compiler:
         tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
         renderer = Renderer(self.dialect, tables, self.boundaries, self.materialized, self.kept)
         inlined = self._needed(relation, tables)
-        chains = row_chains(inlined, relation) if self.dialect.joins_rows else ()
+        chains = row_chains(inlined, [relation]) if self.dialect.joins_rows else ()
         chain_of = {chain.name: chain for chain in chains}
         within = {link.name for chain in chains for link in chain.links} - chain_of.keys()
         notations = {definition.name: definition.step.notation for definition in inlined}

@@ -73,3 +73,17 @@ def test_infinity_that_no_join_reads_ends_the_run(loaded: se.Database) -> None:
             loaded.run(text, pin=dict.fromkeys("TUV", ("i", "j")), rewrite=False, progress=False)
     finally:
         loaded.tensor("D", elementwise_inputs()["D"])
+
+
+@pytest.mark.engines("duckdb", reason="PostgreSQL's processes read tables")
+def test_softmax_of_rows_is_one_statement(loaded: se.Database) -> None:
+    """Its exponentials are read twice, but need no table."""
+    text = (
+        "m[i] = max(D[i, j])\nE[i, j] = exp(D[i, j] - m[i])\ntotal[i] = sum(E[i, j])\n"
+        "P[i, j] = E[i, j] / total[i]\nY[i] = sum(P[i, j] * w[j])"
+    )
+    plan = loaded.plan(text, pin=dict.fromkeys(("m", "E", "total", "P", "Y"), ("i",)), layout="any", rewrite=False)
+    assert len(plan.data.statements.for_run) == 1
+    exponentials = np.exp(elementwise_inputs()["D"])
+    expected = (exponentials / exponentials.sum(axis=1, keepdims=True)) @ elementwise_inputs()["w"]
+    np.testing.assert_allclose(loaded.run(plan, progress=False)["Y"].to_numpy(), expected, rtol=1e-12)
