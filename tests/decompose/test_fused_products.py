@@ -67,7 +67,7 @@ PROGRAMS = {
         "masked",
     ),
     "masked shortest paths": ("P[i, k] = min(A[i, j] + D[j, k])\nT[i, k] = P[i, k] + F[i, k]", "ijk", "masked"),
-    "masked longest paths": ("P[i, j, k] = A[i, j] + D[j, k]\nT[i] = max(P[i, j, k] + F[i, k])", "ijk", "masked"),
+    "masked longest paths": ("P[i, k] = max(A[i, j] + D[j, k])\nT[i] = max(P[i, k] + F[i, k])", "ijk", "masked"),
     "masked greatest products": (
         "P[i, j, k] = A[i, j] * D[j, k]\nT[i, k] = max(P[i, j, k] * F[i, k])",
         "ijk",
