@@ -20,6 +20,7 @@ from sparseeinsum.rewrite.chains import INEXACT_DTYPES, Chain, as_chain, substit
 from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, is_as_precise
 from sparseeinsum.rewrite.contraction_order import find_contraction_order, groups_in_order
 from sparseeinsum.rewrite.einsum_parts import labels_among, part_of
+from sparseeinsum.rewrite.long_expressions import split_long_expressions
 from sparseeinsum.rewrite.real_subexpressions import split_real_subexpressions
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.statistics.estimate import LabelStatistics, dense_statistics
@@ -48,12 +49,19 @@ def binarise(graph: EinGraph, annotator: GraphAnnotator) -> AnnotatedGraph:
     einsums: list[EinSum] = []
     for written in graph.einsums:
         for einsum in split_real_subexpressions(written, annotator, names):
-            split_einsums = (
-                _OperandSplitter(einsum, annotator, names).split() if _needs_splitting(einsum, annotator) else [einsum]
-            )
-            annotator.add(split_einsums[-1])
-            einsums.extend(split_einsums)
+            for part in _of_two_operands(einsum, annotator, names):
+                short = split_long_expressions(part, annotator, names)
+                for step in short:
+                    einsums += [step] if step is part else _of_two_operands(step, annotator, names)
     return annotator.graph_of(einsums, graph.outputs)
+
+
+def _of_two_operands(einsum: EinSum, annotator: GraphAnnotator, names: UniqueNames) -> list[EinSum]:
+    """The EinSum as it is, or several of one or two operands, all of which are annotated."""
+    needs_splitting = _needs_splitting(einsum, annotator)
+    einsums = _OperandSplitter(einsum, annotator, names).split() if needs_splitting else [einsum]
+    annotator.add(einsums[-1])
+    return einsums
 
 
 def _needs_splitting(einsum: EinSum, annotator: GraphAnnotator) -> bool:
