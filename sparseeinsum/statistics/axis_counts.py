@@ -133,7 +133,8 @@ def _measure_axes(axes: Sequence[tuple[StoredTensor, int]], executor: Executor) 
             yield from _measure_axes([axis], executor)
         return
     rows = executor.arrow(_counting_query(tuple(axes), executor.dialect_name))
-    numbers, places, entries = (rows[column].to_numpy() for column in ("axis", "place", "entries"))
+    # Of a relation without tuples, an aggregate of its arrays is NULL.
+    numbers, places, entries = (rows[column].fill_null(0).to_numpy() for column in ("axis", "place", "entries"))
     for number, (stored, position) in enumerate(axes):
         is_of_axis = numbers == number
         counts = np.zeros(stored.tensor.shape[position])

@@ -268,7 +268,7 @@ PYTHON = {
 def test_random_text(connection: Connection, text: str) -> None:
     """Text that is accepted as an expression has the value that Python gives it."""
     try:
-        ((result,),) = connection.execute("SELECT tensor_map($1, 3)", [text]).fetchall()
+        ((result,),) = connection.execute("SELECT tensor_map($1, 3.0)", [text]).fetchall()
     except duckdb.Error as error:
         assert "tensor_map: the expression" in str(error)
     else:
