@@ -212,30 +212,13 @@ def axis_bounds_of(expression: Scalar) -> Iterator[AxisBound]:
 
 
 def key_of(expression: Scalar) -> tuple[object, ...]:
-    """What caches of results need in their keys besides an expression.
-
-    These are the functions that it calls, as users may replace them, and its text if it has literals, as 0.0 and -0.0
-    are equal.
-    """
-    functions = [FUNCTIONS[name] for name in functions_of(expression)]
-    return (*functions, repr(expression)) if has_literals(expression) else tuple(functions)
+    """The functions that an expression calls: what caches of results need besides it, as users may replace them."""
+    return tuple(FUNCTIONS[name] for name in functions_of(expression))
 
 
 @lru_cache(maxsize=4096)
-def has_literals(expression: Scalar) -> bool:
-    """Whether a number is written in an expression."""
-    if isinstance(expression, Call):
-        return any(map(has_literals, expression.arguments))
-    return isinstance(expression, Literal)
-
-
 def interned(expression: Scalar) -> Scalar:
     """An equal expression that is the same object for all callers, so that caches need not compare its parts."""
-    return expression if has_literals(expression) else _interned(expression)
-
-
-@lru_cache(maxsize=4096)
-def _interned(expression: Scalar) -> Scalar:
     return expression
 
 

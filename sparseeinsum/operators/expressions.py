@@ -18,16 +18,19 @@ class Operand:
 class Literal:
     """A number that is written in the program; as in numpy, an integer does not change the dtype of an int64.
 
-    Two literals are equal only if their types are: 1, 1.0 and true give results of different dtypes.
+    Two literals are equal only if their types and texts are: 1, 1.0 and true give results of different dtypes, and
+    0.0 and -0.0 infinities of different signs.
     """
 
     value: Number
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and type(other.value) is type(self.value) and other.value == self.value
+        if not isinstance(other, Literal) or type(other.value) is not type(self.value):
+            return False
+        return repr(other.value) == repr(self.value)
 
     def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
+        return hash((type(self.value), repr(self.value)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from sparseeinsum.semantics.nonfinite_values import stays_nonfinite
 
 _DTYPES = ("float64", "float32")  # of operands; the dtype of whole numbers depends on all of an expression
 _MOST_OPERANDS = 2
-_MOST_OPERATIONS = 100  # of an expression, of which kernels read 512
+_MOST_OPERATIONS = 40  # of an expression; more gain little, and planning looks at each part of it
 _DEEPEST = 12  # a level for every unfinished function of which kernels keep 16
 
 
