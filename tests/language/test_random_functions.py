@@ -69,7 +69,7 @@ def test_every_plan_draws_the_same(shared_db: se.Database, options: dict[str, An
         np.testing.assert_array_equal(results[name].to_numpy(), expected)
 
 
-@pytest.mark.engines("duckdb")
+@pytest.mark.engines("duckdb", reason="sets the threads of DuckDB")
 @pytest.mark.parametrize("threads", [1, 4])
 def test_threads_draw_the_same(db: se.Database, threads: int) -> None:
     db.connection.execute(f"SET threads = {threads}")

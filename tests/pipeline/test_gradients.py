@@ -118,7 +118,7 @@ def test_refused_texts(text: str, message: str | None) -> None:
         se.program(text)
 
 
-@pytest.mark.engines("duckdb")
+@pytest.mark.engines("duckdb", reason="PostgreSQL has no functions of Python's")
 def test_functions_of_users(db: se.Database) -> None:
     @se.function
     def without_derivative(x: float) -> float:

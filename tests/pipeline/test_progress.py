@@ -41,7 +41,7 @@ def run_long(db: se.Database) -> None:
     db.run("T[j] = sum(sin(A[i, j]) * cos(A[i, j]))", optimizer="relational")
 
 
-@pytest.mark.engines("duckdb")
+@pytest.mark.engines("duckdb", reason="PostgreSQL tells nothing within a statement")
 def test_a_terminal_shows_the_share_of_a_statement(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = make_terminal(monkeypatch)
     run_long(db)
@@ -79,7 +79,7 @@ def test_nothing_is_shown_elsewhere_unless_asked(matrix: se.Database, capsys: py
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.engines("duckdb")
+@pytest.mark.engines("duckdb", reason="PostgreSQL tells nothing within a statement")
 def test_notebooks_update_a_line(db: se.Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
 
@@ -100,7 +100,7 @@ def test_notebooks_update_a_line(db: se.Database, tmp_path: Path, monkeypatch: p
     assert "sparseeinsum-progress" not in {thread.name for thread in threading.enumerate()}
 
 
-@pytest.mark.engines("duckdb")
+@pytest.mark.engines("duckdb", reason="PostgreSQL tells nothing within a statement")
 def test_settings_of_the_connection_are_left(matrix: se.Database) -> None:
     def settings() -> list[object]:
         query = "SELECT current_setting('enable_progress_bar'), current_setting('enable_progress_bar_print')"
