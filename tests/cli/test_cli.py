@@ -91,7 +91,7 @@ def test_program_comes_from_file_or_standard_input(
 
 
 def test_compile_staged(database: str, capsys: pytest.CaptureFixture[str]) -> None:
-    program = f"{PRODUCT}\nD[i, k] = C[i, k] + 1\nE[i, k] = C[i, k] * D[i, k]"
+    program = f"{PRODUCT}\nD[i] = sum(C[i, k])\nE[i, k] = C[i, k] * D[i]"
     assert main(["compile", "-d", database, "-t", program, "--style", "staged", "-o", "relational"]) == 0
     assert "CREATE TEMPORARY TABLE C AS" in capsys.readouterr().out
 

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+import sparseeinsum as se
 from sparseeinsum.engines.interrupts import interruptible
 
 INTERRUPTED = """
@@ -164,6 +165,22 @@ def test_a_kernel_is_interrupted_in_postgresql(postgres_urls: dict[str, str], ca
             connection.execute(f"SELECT ({written(LONG_CALLS[call], 'postgresql')})[1]")
         assert time.perf_counter() - start < 1 + AT_MOST_SECONDS
         assert connection.execute("SELECT tensor_sum(ARRAY[1.0::FLOAT8])").fetchall() == [([1.0],)]
+
+
+@pytest.mark.parametrize("statement", [b"SELECT pg_sleep(30)", b"COMMIT"])
+def test_a_connection_works_after_an_interrupt_that_left_a_statement(
+    postgres_urls: dict[str, str], statement: bytes
+) -> None:
+    """As if Ctrl-C came after the driver had sent a statement, and before it waited for the results."""
+    with se.connect(postgres_urls["shared_db"]) as db:
+        engine = db._engine
+        with pytest.raises(KeyboardInterrupt), engine.transaction():
+            engine.execute("CREATE TEMP TABLE interrupted (i int)")
+            db.connection.pgconn.send_query(statement)
+            raise KeyboardInterrupt
+        assert db.connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        db.tensor("A", [[1.0, 2.0], [3.0, 4.0]])
+        assert db.run("Y[i] = sum(A[i, j])")["Y"].to_numpy().tolist() == [3.0, 7.0]
 
 
 def test_other_signal_handlers_are_restored() -> None:

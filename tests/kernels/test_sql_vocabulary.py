@@ -148,6 +148,7 @@ def signature(function: ArrayFunction, dtype: str) -> tuple[list[str], str]:
         ValueType.RESIDENT: "BIGINT",
         ValueType.COMPRESSED: "BIGINT",
         ValueType.ENTRIES: f'STRUCT("position" INTEGER, val {element})[]',
+        ValueType.MATCHES: f'STRUCT("position" INTEGER, u {element}, v {element})[]',
         ValueType.COMPLEX: f"{element}[]",
         ValueType.COMPLEX_TENSOR: f"{element}[]",
         ValueType.COMPLEX_TENSORS: f"{element}[][]",

@@ -48,6 +48,8 @@ def outcome(array: Any, index: object) -> object:  # noqa: ANN401  # an array or
 
 def assert_equal_outcomes(result: se.TensorResult, array: NDArray[Any], index: object) -> None:
     actual, expected = outcome(result, index), outcome(array, index)
+    if isinstance(expected, np.ndarray) and not expected.size and "out of bounds" in str(actual):
+        return  # numpy checks no index where another one is empty
     assert type(actual) is type(expected)
     np.testing.assert_array_equal(actual, expected)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import psycopg
 
 
+_SECONDS_TO_CANCEL = 5.0
 _WORKER_FAILURE = "failure on connection"  # of a coordinator to a worker; some of these errors have no SQLSTATE
 
 
@@ -181,10 +182,32 @@ class ClientSession:
         """
         self._check_free()
         try:
-            with self._isolated(isolation), self.connection.transaction():
+            with self._isolated(isolation), self._ended():
                 yield
         except self._driver.Error as error:
             raise self._engine_error(error) from error
+
+    @contextmanager
+    def _ended(self) -> Iterator[None]:
+        """Run the statements of the context in a transaction that ends with it, even if Ctrl-C came during COMMIT."""
+        is_outermost = not self.is_in_transaction()
+        try:
+            with self.connection.transaction():
+                yield
+        finally:
+            is_running = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.ACTIVE
+            if is_outermost and is_running:
+                self._finish_statement()
+
+    def _finish_statement(self) -> None:
+        """Cancel a statement whose wait was interrupted, and undo its transaction if that has not ended."""
+        self.connection.cancel_safe(timeout=_SECONDS_TO_CANCEL)
+        libpq, copies = self.connection.pgconn, self._driver.pq.ExecStatus
+        while (result := libpq.get_result()) is not None:
+            if result.status in (copies.COPY_IN, copies.COPY_OUT, copies.COPY_BOTH):
+                self.connection.close()  # data are on their way
+                return
+        self.connection.rollback()
 
     @contextmanager
     def _isolated(self, isolation: Isolation | None) -> Iterator[None]:

@@ -35,7 +35,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     value_address,
     word,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, message_of, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, message_of, report, template_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.resident_access import publish, withdraw
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
@@ -126,6 +126,9 @@ def _append_together(work, rows, state, item_bytes):
         differ |= counts[index] != counts[0]
     if least_row < 0 or most_row >= counts[0] or least_position < 0 or most_position >= c.LARGEST or differ:
         for index in range(rows if code == 0 else 0):  # which row is wrong
+            if counts[index] != counts[0]:
+                report(work, counts[index], counts[0])
+                return d.STATE_SHAPE
             code = min(code, check_entry(work, state, row_numbers[index], positions[index], counts[index]))
             if code < 0:
                 return code
