@@ -30,10 +30,8 @@ def split_long_expressions(einsum: EinSum, annotator: GraphAnnotator, names: Uni
     """
     if not einsum.is_rewritable or _Size.of(einsum.join).is_short:
         return [einsum]
-    tensors = [annotator.tensors[operand.tensor].tensor for operand in einsum.operands]
-    has_one_dtype = len({tensor.dtype for tensor in tensors}) == 1
-    if not has_one_dtype or any(0 in tensor.shape for tensor in tensors):  # else a part may differ from the whole
-        return [einsum]
+    if any(0 in annotator.tensors[operand.tensor].tensor.shape for operand in einsum.operands):
+        return [einsum]  # nothing is computed, but a part without the label that has no index would be
     return _LongExpressionSplitter(einsum, names).split()
 
 
