@@ -44,8 +44,8 @@ wheel-test: $(VENV)/ready
 # The demo and some tests with the lowest versions of dependencies, and with the newest on the newest Python here; with
 # the kernels of `wheel-test`.
 bounds: wheel-test
-	.ci/bounds $(PYTHON) lowest build/wheel/*.whl
-	.ci/bounds newest newest build/wheel/*.whl
+	.ci/bounds $(PYTHON) lowest build/wheel/*.whl & lowest=$$!; \
+		.ci/bounds newest newest build/wheel/*.whl && wait $$lowest
 
 # The extension files of `make wheel` for other systems, in their command lines, which qemu and wine run here.
 other-systems: $(VENV)/ready

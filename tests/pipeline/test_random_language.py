@@ -42,7 +42,7 @@ def test_results_are_numpys(
 
 @pytest.mark.engines("duckdb", reason="SQL has tiles as it has without workers")
 def test_results_are_numpys_where_labels_are_cut_among_workers(shared_db: se.Database) -> None:
-    @random_runs(20)
+    @random_runs(12)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         case = data.draw(
