@@ -9,6 +9,7 @@ from sparseeinsum.api.iterations import IterationResult
 from sparseeinsum.api.plans import DetachedPlan, Plan
 from sparseeinsum.api.prepared_programs import PreparedProgram
 from sparseeinsum.api.program_requests import RunRequest, load_plan, read_request, run_request, stream_request
+from sparseeinsum.decompose.eindecomp.objectives import SECONDS
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import synchronized
 from sparseeinsum.extras import imported, late
@@ -132,7 +133,7 @@ class Database(TensorDatabase):
         indexes: bool = True,
         parameters: Mapping[str, Number] | None = None,
         workers: int | None = None,
-        objective: str = "seconds",
+        objective: str = SECONDS,
         **options: Unpack[PlanningOptions],
     ) -> Plan | list[Plan]:
         """Choose a decomposition for every EinSum of a program.
@@ -155,8 +156,7 @@ class Database(TensorDatabase):
             ShapeError: Labels and bounds do not fit.
             PlanError: No plan satisfies the options.
         """
-        count = 1 if top is None else top
-        plan_choices = plan_options(optimizer, count, indexes, workers, objective, **options)
+        plan_choices = plan_options(optimizer, 1 if top is None else top, indexes, workers, objective, **options)
         made = planning.make_plans(read_request(program, parameters, self._engine), self._engine, plan_choices)
         plans = [Plan(data, self._engine) for data in made]
         return plans[0] if top is None else plans

@@ -10,6 +10,7 @@ from typing import Any
 import sparseeinsum as se
 from sparseeinsum.cli.opening import open_database
 from sparseeinsum.cli.usage import UsageError
+from sparseeinsum.decompose.eindecomp.objectives import SECONDS
 from sparseeinsum.operators.dtypes import Number
 
 STANDARD_INPUT = "-"
@@ -24,7 +25,7 @@ _PLANNING_OPTIONS: Mapping[str, tuple[str, object]] = {
     "--no-rewrite": ("rewrite", True),
     "--no-indexes": ("indexes", True),
     "--workers": ("workers", None),
-    "--objective": ("objective", "seconds"),
+    "--objective": ("objective", SECONDS),
     "--set": ("parameters", []),
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict, Unpack
 
+from sparseeinsum.decompose.eindecomp.objectives import SECONDS
 from sparseeinsum.decompose.eindecomp.partition_vectors import check_workers
 from sparseeinsum.decompose.tiling import TILES
 from sparseeinsum.engines.byte_sizes import parse_bytes
@@ -60,7 +61,7 @@ def plan_options(
     top: int = 1,
     indexes: bool = True,
     workers: int | None = None,
-    objective: str = "seconds",
+    objective: str = SECONDS,
     **options: Unpack[PlanningOptions],
 ) -> PlanOptions:
     """Check the options of `Database.plan`, and return them.

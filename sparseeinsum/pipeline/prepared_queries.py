@@ -66,7 +66,7 @@ class PreparedQueries:
         return [schema for schema in self.schemas.values() if schema.has_dictionaries]
 
     def results(self) -> Mapping[str, TensorResult]:
-        """Run the queries."""
+        """The outputs by name, as the queries return them now."""
         results = {name: result_of(self.schemas[name], query.arrow()) for name, query in self.queries.items()}
         if self.engine is None or not self._dictionaries:
             return results

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sparseeinsum.decompose.eindecomp.objectives import OF_PLANS, SECONDS
 from sparseeinsum.errors import PlanError
 from sparseeinsum.statistics.estimators import DEFAULT_ESTIMATOR
 
@@ -47,7 +48,7 @@ class PlanOptions:
     top: int = 1
     indexes: bool = True
     workers: int | None = None
-    objective: str = "seconds"
+    objective: str = SECONDS
     complete: frozenset[str] = frozenset()
     searches_all: bool = False
 
@@ -56,9 +57,9 @@ class PlanOptions:
             raise PlanError(f"nonfinite {self.nonfinite!r} is neither 'error' nor 'allow'")
         if self.layout not in ("entries", "any"):
             raise PlanError(f"layout {self.layout!r} is neither 'entries' nor 'any'")
-        if self.objective not in ("seconds", "floats"):
+        if self.objective not in OF_PLANS:
             raise PlanError(f"objective {self.objective!r} is neither 'seconds' nor 'floats'")
-        if self.objective != "seconds" and self.workers is None:
+        if self.objective != SECONDS and self.workers is None:
             raise PlanError(f"objective {self.objective!r} is of plans for several workers; say how many: workers=4")
 
     @property

@@ -10,6 +10,7 @@ from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.eindecomp.baselines import all_choices
 from sparseeinsum.decompose.eindecomp.floats_bound import least_floats
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
+from sparseeinsum.decompose.eindecomp.objectives import BOUND, FLOATS, OF_PARTITIONS
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
@@ -29,9 +30,6 @@ from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
 from sparseeinsum.tracebacks import one_frame
 
-BOUND = "bound"
-FLOATS = "floats"
-OBJECTIVES = (FLOATS, BOUND)
 _ENGINE = "duckdb"  # whose cost constants price what rewriting compares
 
 
@@ -104,8 +102,8 @@ def check_objective(objective: str) -> str:
     Raises:
         PlanError: It is not.
     """
-    if objective not in OBJECTIVES:
-        raise PlanError(f"objective is {objective!r}; choose one of {', '.join(OBJECTIVES)}")
+    if objective not in OF_PARTITIONS:
+        raise PlanError(f"objective is {objective!r}; choose one of {', '.join(OF_PARTITIONS)}")
     return objective
 
 

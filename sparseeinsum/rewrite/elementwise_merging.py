@@ -14,6 +14,7 @@ from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.ranges import finite_range
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
 from sparseeinsum.rewrite.inlining import with_operand_computed
+from sparseeinsum.rewrite.long_expressions import ExpressionSize
 from sparseeinsum.semantics.expression_ranges import range_of
 from sparseeinsum.semantics.nonfinite_values import stays_nonfinite
 
@@ -72,7 +73,7 @@ def _merged(einsum: EinSum, operand: Reference, producer: EinSum, annotator: Gra
     if set(operand.labels) != set(einsum.labels) or _uses(einsum.join, position) > 1:
         return None
     merged = with_operand_computed(einsum, operand, producer)
-    is_small = count_operations(merged.join) <= _MOST_OPERATIONS and _depth(merged.join) <= _DEEPEST
+    is_small = count_operations(merged.join) <= _MOST_OPERATIONS and ExpressionSize.of(merged.join).depth <= _DEEPEST
     if len(merged.operands) > _MOST_OPERANDS or not is_small:
         return None
     reads_whole_numbers = any(_dtype(read, annotator) not in _DTYPES for read in merged.operands)
@@ -89,13 +90,6 @@ def _uses(expression: Scalar, position: int) -> int:
             return sum(_uses(argument, position) for argument in arguments)
         case _:
             return 0
-
-
-def _depth(expression: Scalar) -> int:
-    """The most values that are needed at once to compute an expression from left to right."""
-    if not isinstance(expression, Call):
-        return 1
-    return max(number + _depth(argument) for number, argument in enumerate(expression.arguments))
 
 
 def _computes_alike(einsums: Sequence[EinSum], annotator: GraphAnnotator) -> bool:

@@ -3,6 +3,7 @@
 Kernels read an expression as text, into a program of so many operations that is evaluated on a small stack.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import EinSum, Reference
@@ -28,7 +29,7 @@ def split_long_expressions(einsum: EinSum, annotator: GraphAnnotator, names: Uni
         annotator: Has its operands.
         names: Invents the names of the new results.
     """
-    if not einsum.is_rewritable or _Size.of(einsum.join).is_short:
+    if not einsum.is_rewritable or ExpressionSize.of(einsum.join).is_short:
         return [einsum]
     if any(0 in annotator.tensors[operand.tensor].tensor.shape for operand in einsum.operands):
         return [einsum]  # nothing is computed, but a part without the label that has no index would be
@@ -36,8 +37,14 @@ def split_long_expressions(einsum: EinSum, annotator: GraphAnnotator, names: Uni
 
 
 @dataclass(frozen=True, slots=True)
-class _Size:
-    """The size of an expression as a kernel's program and as text."""
+class ExpressionSize:
+    """The size of an expression as a kernel's program and as text.
+
+    Attributes:
+        operations: The steps of the program, those that read operands and numbers among them.
+        depth: The most values that are on the stack at once.
+        characters: About the length of the text.
+    """
 
     operations: int
     depth: int
@@ -45,10 +52,11 @@ class _Size:
 
     @property
     def is_short(self) -> bool:
+        """Whether kernels can read the expression, with scales and masks that later stages add."""
         return self.operations <= _MOST_OPERATIONS and self.depth <= _MOST_DEPTH and self.characters <= _MOST_CHARACTERS
 
     @classmethod
-    def of(cls, expression: Scalar) -> "_Size":
+    def of(cls, expression: Scalar) -> "ExpressionSize":
         """The size of a whole expression."""
         match expression:
             case Call(function, arguments):
@@ -59,7 +67,7 @@ class _Size:
                 return cls(1, 1, 1)
 
     @classmethod
-    def of_call(cls, function: str, arguments: "list[_Size]") -> "_Size":
+    def of_call(cls, function: str, arguments: "Sequence[ExpressionSize]") -> "ExpressionSize":
         """The size of a call of arguments of these sizes; while one is computed, those before it are on the stack."""
         depth = max((number + argument.depth for number, argument in enumerate(arguments)), default=1)
         characters = sum(argument.characters for argument in arguments)
@@ -70,7 +78,7 @@ class _Size:
         )
 
 
-_OF_OPERAND = _Size(1, 1, 1)
+_OF_OPERAND = ExpressionSize(1, 1, 1)
 
 
 @dataclass(slots=True)
@@ -91,13 +99,13 @@ class _LongExpressionSplitter:
             part_of(self.einsum, self.references, self.einsum.output, join, self.einsum.aggregate),
         ]
 
-    def _shortened(self, expression: Scalar) -> tuple[Scalar, _Size]:
+    def _shortened(self, expression: Scalar) -> tuple[Scalar, ExpressionSize]:
         """An equal short expression, and its size: the longest arguments of calls that are long become operands."""
         if not isinstance(expression, Call):
-            return expression, _Size.of(expression)
+            return expression, ExpressionSize.of(expression)
         shortened = [self._shortened(argument) for argument in expression.arguments]
         arguments, sizes = [argument for argument, _ in shortened], [size for _, size in shortened]
-        while not (size := _Size.of_call(expression.function, sizes)).is_short:
+        while not (size := ExpressionSize.of_call(expression.function, sizes)).is_short:
             longest = max(range(len(sizes)), key=lambda at: (sizes[at].operations, sizes[at].characters))
             if not operands_of(arguments[longest]) or sizes[longest] == _OF_OPERAND:
                 break  # constants alone

@@ -4,6 +4,7 @@ import argparse
 
 from sparseeinsum.cli.parsers.command import RUN_EXAMPLE, TENSORS, Commands, LateFunction, add_command
 from sparseeinsum.cli.parsers.option_values import tiles
+from sparseeinsum.decompose.eindecomp.objectives import OF_PLANS, SECONDS
 
 _PROGRAM_COMMANDS = "sparseeinsum.cli.commands"
 _CHECK = "sparseeinsum.cli.check"
@@ -78,8 +79,8 @@ def _add_plan_only_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--objective",
-        choices=("seconds", "floats"),
-        default="seconds",
+        choices=OF_PLANS,
+        default=SECONDS,
         help="what a plan for workers minimises: its seconds, or the floats that workers send each other",
     )
 

@@ -14,7 +14,6 @@ Entries of sparse tensors are spread evenly.
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,31 @@ _MOST_COMPARED = 1 << 18  # numbers of blocks that are compared at once
 
 
 @dataclass(frozen=True, slots=True)
+class KnownBlocks:
+    """Blocks that were computed before, which several `Moves` share, by their states, the shape, and the workers."""
+
+    _blocks: dict[tuple[State, tuple[int, ...], int], Blocks] = field(default_factory=dict)
+    _lacking: dict[tuple[State, State, tuple[int, ...], int], float] = field(default_factory=dict)
+
+    def blocks(self, state: State, shape: tuple[int, ...], workers: int) -> Blocks:
+        """The blocks of a tensor of this shape in a state."""
+        key = state, shape, workers
+        blocks = self._blocks.get(key)
+        if blocks is None:
+            blocks = self._blocks[key] = Gridded.of_state(state).blocks(shape, workers)
+        return blocks
+
+    def lacking(self, needed: State, stored: State, shape: tuple[int, ...], workers: int) -> float:
+        """The indices that all workers together need in one state and do not have in the other."""
+        key = needed, stored, shape, workers
+        lacking = self._lacking.get(key)
+        if lacking is None:
+            required, present = (self.blocks(state, shape, workers) for state in (needed, stored))
+            lacking = self._lacking[key] = float(required.sizes.sum() - present.common(required).sum())
+        return lacking
+
+
+@dataclass(frozen=True, slots=True)
 class Moves:
     """The choices of every EinSum, and the floats that workers send each other; a `GraphPricing` in floats.
 
@@ -43,18 +67,24 @@ class Moves:
         model: Counts floats of tensors, and of partial results.
         workers: The number of workers.
         choices: The choices of every EinSum, by the name of its result.
+        known: The blocks that were computed before, for these choices or others.
     """
 
     model: TransferModel
     workers: int
     choices: Mapping[str, Sequence[Choice]]
-    _blocks: dict[tuple[str, State], Blocks] = field(default_factory=dict, repr=False)
+    known: KnownBlocks = field(default_factory=KnownBlocks, repr=False)
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
     _numbered: dict[tuple[str, Choice], Digits] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_vectors(
-        cls, model: TransferModel, vectors: Mapping[str, Collection[Choice]], workers: int, is_coarse: bool = False
+        cls,
+        model: TransferModel,
+        vectors: Mapping[str, Collection[Choice]],
+        workers: int,
+        is_coarse: bool = False,
+        known: KnownBlocks | None = None,
     ) -> "Moves":
         """The choices with these vectors.
 
@@ -63,13 +93,14 @@ class Moves:
             vectors: Some vectors of every EinSum, by the name of its result, as tiles.
             workers: The number of workers; more if vectors have more calls.
             is_coarse: Whether calls are numbered in one way only, that of the labels.
+            known: Blocks of the same tensors that were computed before.
         """
         graph, choices, calls = model.graph, {}, [workers]
         for einsum in graph.einsums:
             name = einsum.output.tensor
             choices[name] = [choice for tiles in vectors[name] for choice in _choices(graph, einsum, tiles, is_coarse)]
             calls += [math.prod(_pieces(graph, einsum, tiles)) for tiles in vectors[name]]
-        return cls(model, max(calls), choices)
+        return cls(model, max(calls), choices, KnownBlocks() if known is None else known)
 
     @property
     def graph(self) -> EinGraph:
@@ -101,10 +132,7 @@ class Moves:
 
     def blocks(self, tensor: str, state: State) -> Blocks:
         """The blocks of a tensor in a state that `result_state` or `required_state` returns."""
-        blocks = self._blocks.get((tensor, state))
-        if blocks is None:
-            blocks = self._blocks[tensor, state] = _blocks_of(state, self.graph.tensors[tensor].shape, self.workers)
-        return blocks
+        return self.known.blocks(state, self.graph.tensors[tensor].shape, self.workers)
 
     def density(self, tensor: str) -> float:
         """The mean number of floats at an index of a tensor."""
@@ -130,7 +158,7 @@ class Moves:
                     needed = self.required_state(einsum, index, choice)
                     stored = self.first_readers(einsum, operand, choice).state()
                     shape = self.graph.tensors[operand.tensor].shape
-                    cost += self.density(operand.tensor) * _lacking(needed, stored, shape, self.workers)
+                    cost += self.density(operand.tensor) * self.known.lacking(needed, stored, shape, self.workers)
             self._own[key] = cost
         return cost
 
@@ -191,18 +219,6 @@ def _choices(graph: EinGraph, einsum: EinSum, tiles: Choice, is_coarse: bool) ->
 
 def _pieces(graph: EinGraph, einsum: EinSum, tiles: Choice) -> tuple[int, ...]:
     return pieces_of(tiles, [graph.bound_of(einsum, label) for label in einsum.labels])
-
-
-@lru_cache(maxsize=1 << 14)
-def _blocks_of(state: State, shape: tuple[int, ...], workers: int) -> Blocks:
-    return Gridded.of_state(state).blocks(shape, workers)
-
-
-@lru_cache(maxsize=1 << 14)
-def _lacking(needed: State, stored: State, shape: tuple[int, ...], workers: int) -> float:
-    """The indices that all workers together need and do not have."""
-    required, present = (_blocks_of(state, shape, workers) for state in (needed, stored))
-    return float(required.sizes.sum() - present.common(required).sum())
 
 
 def _stacked(blocks: Sequence[Blocks]) -> Blocks:

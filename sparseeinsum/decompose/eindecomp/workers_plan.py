@@ -14,6 +14,7 @@ from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tile
 from sparseeinsum.decompose.choices import fixed_tiles
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
+from sparseeinsum.decompose.eindecomp.objectives import SECONDS
 from sparseeinsum.decompose.eindecomp.partition_vectors import fewer_workers, viable_choices
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
 from sparseeinsum.decompose.eindecomp.replay import replay
@@ -25,7 +26,6 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import DEMOTED
 
-SECONDS = "seconds"  # an objective; others minimise the floats that are sent
 FLOAT_BYTES = 8
 _CANDIDATES = 4  # assignments of vectors that every round searches the best plan for
 
@@ -57,7 +57,7 @@ class _Trial:
     seconds: float
 
     def cost(self, objective: str, workers: int) -> float:
-        """What an objective minimises."""
+        """The seconds, or the floats that workers send each other, as the objective asks."""
         if objective == SECONDS:
             return self.seconds
         return replay(self.task.model, partition_graph(self.task, self.assignment, workers)).total.floats

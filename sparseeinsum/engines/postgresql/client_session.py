@@ -202,9 +202,9 @@ class ClientSession:
     def _finish_statement(self) -> None:
         """Cancel a statement whose wait was interrupted, and undo its transaction if that has not ended."""
         self.connection.cancel_safe(timeout=_SECONDS_TO_CANCEL)
-        libpq, copies = self.connection.pgconn, self._driver.pq.ExecStatus
+        libpq, status = self.connection.pgconn, self._driver.pq.ExecStatus
         while (result := libpq.get_result()) is not None:
-            if result.status in (copies.COPY_IN, copies.COPY_OUT, copies.COPY_BOTH):
+            if result.status in (status.COPY_IN, status.COPY_OUT, status.COPY_BOTH):
                 self.connection.close()  # data are on their way
                 return
         self.connection.rollback()
@@ -252,7 +252,7 @@ class ClientSession:
     def _own_transaction(self) -> AbstractContextManager[object]:
         """Open a transaction for one statement, if none is open and the connection would begin one by itself."""
         needs_one = not self.is_in_transaction() and not self.connection.autocommit
-        return self.connection.transaction() if needs_one else nullcontext()
+        return self._ended() if needs_one else nullcontext()
 
     @contextmanager
     def another_connection(self) -> Iterator["ClientSession"]:
