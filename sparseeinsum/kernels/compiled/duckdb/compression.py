@@ -14,8 +14,8 @@ from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import offset_of_num
 from sparseeinsum.kernels.compiled.duckdb.entry_chunks import (
     add_chunk,
     append_entry,
+    append_numbers,
     check_entry,
-    chunk_with_room,
     free_chunks,
     numbers_of,
     positions_of,
@@ -134,20 +134,14 @@ def _append_together(work, rows, state, item_bytes):
                 return code
     done = 0
     while done < rows and code == 0:
-        chunk = chunk_with_room(state, item_bytes)
-        if chunk == 0:
+        number = value_address(work, _NUMBER, done, item_bytes)
+        together, row_address, position_address = append_numbers(state, rows - done, number, item_bytes)
+        if together == 0:
             return d.OUT_OF_MEMORY
-        head = array_at(chunk, c.CHUNK_WORDS, word)
-        used, capacity = head[c.USED], head[c.CAPACITY]
-        together = min(capacity - used, rows - done)
-        placed_rows = array_at(rows_of(chunk) + 4 * used, together, half_word)
-        placed = array_at(positions_of(chunk, capacity) + 4 * used, together, half_word)
+        placed_rows = array_at(row_address, together, half_word)
+        placed = array_at(position_address, together, half_word)
         for entry in range(together):
             placed_rows[entry], placed[entry] = row_numbers[done + entry], positions[done + entry]
-        numbers = value_address(work, _NUMBER, done, item_bytes)
-        copy_bytes(numbers_of(chunk, capacity) + item_bytes * used, numbers, item_bytes * together)
-        head[c.USED] = used + together
-        state[c.ENTRIES] += together
         done += together
     state[c.BOUND] = max(state[c.BOUND], most_position + 1)
     return code

@@ -5,7 +5,7 @@ from numba import njit, types
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.vectors import copy_number, free, malloc, word
-from sparseeinsum.kernels.compiled.kernel_calls import report
+from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 half_word = types.int32
@@ -45,6 +45,24 @@ def append_entry(state, row, position, number, item_bytes):
     state[c.ENTRIES] += 1
     state[c.BOUND] = max(state[c.BOUND], position + 1)
     return 0
+
+
+@njit
+def append_numbers(state, most, number, item_bytes):
+    """Append as many numbers as the last chunk has room for, or a new one if that is full; `most` at the most.
+
+    Returns how many, none if there is not enough memory, and the addresses of their rows and positions, to be written.
+    """
+    chunk = chunk_with_room(state, item_bytes)
+    if chunk == 0:
+        return 0, 0, 0
+    head = array_at(chunk, c.CHUNK_WORDS, word)
+    used, capacity = head[c.USED], head[c.CAPACITY]
+    together = min(capacity - used, most)
+    copy_bytes(numbers_of(chunk, capacity) + item_bytes * used, number, item_bytes * together)
+    head[c.USED] = used + together
+    state[c.ENTRIES] += together
+    return together, rows_of(chunk) + 4 * used, positions_of(chunk, capacity) + 4 * used
 
 
 @njit

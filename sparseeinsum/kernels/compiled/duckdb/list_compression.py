@@ -8,16 +8,9 @@ from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.entry_chunks import (
-    append_entry,
-    check_entry,
-    chunk_with_room,
-    numbers_of,
-    positions_of,
-    rows_of,
-)
+from sparseeinsum.kernels.compiled.duckdb.entry_chunks import append_entry, append_numbers, check_entry
 from sparseeinsum.kernels.compiled.duckdb.vectors import free, get_rows, read_row, start_work, word
-from sparseeinsum.kernels.compiled.kernel_calls import ROW, copy_bytes, message_of, report, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, message_of, report, template_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 half_word = types.int32
@@ -92,21 +85,16 @@ def _append_run(work, state, numbers_of_row, positions, number, item_bytes):
             return code
     done = 0
     while done < positions.size:
-        chunk = chunk_with_room(state, item_bytes)
-        if chunk == 0:
+        together, row_address, position_address = append_numbers(
+            state, positions.size - done, number + item_bytes * done, item_bytes
+        )
+        if together == 0:
             return d.OUT_OF_MEMORY
-        head = array_at(chunk, c.CHUNK_WORDS, word)
-        used, capacity = head[c.USED], head[c.CAPACITY]
-        together = min(capacity - used, positions.size - done)
-        placed_rows = array_at(rows_of(chunk) + 4 * used, together, half_word)
-        placed = array_at(positions_of(chunk, capacity) + 4 * used, together, half_word)
+        placed_rows = array_at(row_address, together, half_word)
+        placed = array_at(position_address, together, half_word)
         for entry in range(together):
             placed_rows[entry] = row
             placed[entry] = positions[done + entry] + first_position
-        target = numbers_of(chunk, capacity) + item_bytes * used
-        copy_bytes(target, number + item_bytes * done, item_bytes * together)
-        head[c.USED] = used + together
-        state[c.ENTRIES] += together
         done += together
     state[c.BOUND] = max(state[c.BOUND], first_position + greatest + 1)
     return 0
