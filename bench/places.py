@@ -3,8 +3,8 @@
     python -m bench.places
 
 Nothing runs. The ways are `se.partition` with both of its objectives, SQRT and cuts along an axis, plans for workers,
-and the search of the tensor relational algebra on these plans, for which inputs are scattered at first. The last table
-compares the search with all choices of small random programs.
+and the tuples of plans distributed over sites. The last table compares the search with all choices of small random
+programs.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from sparseeinsum.decompose.eindecomp.replay import replay
 sys.path += [str(Path(__file__).parents[1] / "tests" / folder) for folder in ("generators", "oracles", "databases")]
 from partitioned_programs import small_tasks  # from the path above
 
-_SITES = (4, 6, 16, 64)
+_SITES = (2, 4, 6, 16, 64)
 _GAP_WORKERS = (2, 3, 4, 6)
 _MOST_CHOICES = 1000  # of a small program, all of which are compared
 _DRAWN = 40  # small programs that are drawn at once
@@ -102,13 +102,19 @@ def load(case: Case) -> se.Database:
     rng = np.random.default_rng(0)
     db = se.connect()
     for name, shape in case.shapes.items():
-        array: Any = rng.normal(size=shape)
-        if name in case.entries:
-            rows, columns = shape
-            density = case.entries[name] / (rows * columns)
-            array = sp.random_array((rows, columns), density=density, rng=rng)
-        db.tensor(name, array)
+        is_sparse = name in case.entries
+        db.tensor(name, sparse_matrix(shape, case.entries[name], rng) if is_sparse else rng.normal(size=shape))
     return db
+
+
+def sparse_matrix(shape: Sequence[int], entries: int, rng: np.random.Generator) -> sp.coo_array:
+    """A random matrix with so many entries, some of them in every row and every column, as `se.partition` assumes."""
+    rows, columns = shape
+    longest = np.arange(max(shape))
+    positions = longest % rows * columns + longest % columns
+    others = np.setdiff1d(rng.choice(rows * columns, entries, replace=False), positions)[: entries - len(positions)]
+    positions = np.concatenate([positions, others])
+    return sp.coo_array((rng.normal(size=entries), np.divmod(positions, columns)), shape=(rows, columns))
 
 
 def ways(case: Case, sites: int, db: se.Database) -> dict[str, tuple[float, float]]:
@@ -121,7 +127,10 @@ def ways(case: Case, sites: int, db: se.Database) -> dict[str, tuple[float, floa
     floats, floats_seconds = timed(lambda: partition("floats"))
     plan, plan_seconds = timed(lambda: db.plan(case.text, workers=sites))
     by_floats, by_floats_seconds = timed(lambda: db.plan(case.text, workers=sites, objective="floats"))
-    on_sites, search_seconds = timed(lambda: plan.algebra().distributed(sites).transfer)
+    relational, alone = db.plan(case.text, optimizer="relational"), db.plan(case.text)
+    tuples, tuples_seconds = timed(lambda: by_floats.distributed(sites))
+    entries, entries_seconds = timed(lambda: relational.distributed(sites))
+    of_one, of_one_seconds = timed(lambda: alone.distributed(sites))
     assert plan.partitioned is not None
     assert by_floats.partitioned is not None
     figures = {
@@ -134,7 +143,9 @@ def ways(case: Case, sites: int, db: se.Database) -> dict[str, tuple[float, floa
     return figures | {
         "plan(workers=), seconds": (plan.partitioned.moved, plan_seconds),
         "plan(workers=), floats": (by_floats.partitioned.moved, by_floats_seconds),
-        "its algebra, distributed": (on_sites, search_seconds),
+        "its tuples, distributed": (tuples.moved, tuples_seconds),
+        "relational plan, distributed": (entries.moved, entries_seconds),
+        "plan of one machine, distributed": (of_one.moved, of_one_seconds),
     }
 
 

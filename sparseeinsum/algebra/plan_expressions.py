@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from textwrap import indent
 
 from sparseeinsum.algebra.einsum_expressions import ContractionBuilder
-from sparseeinsum.algebra.implementation.distributed import DistributedPlans, DistributionLike, distribute
 from sparseeinsum.algebra.operators import (
     AllKeys,
     Compress,
@@ -39,14 +38,10 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Filter,
     Input,
     Transform,
-    inputs_of,
-    with_inputs,
 )
 from sparseeinsum.algebra.relational.tensor_types import frontier_of, type_of
-from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.repartition_expressions import completed, sliced, stacked
 from sparseeinsum.algebra.translate import Definition
-from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -59,43 +54,10 @@ class PlanAlgebra:
         einsums: For every EinSum, by the name of its result, the expression that computes it; they read tensors and
             each other.
         outputs: The expressions of the results that a run returns.
-        sites: The number of machines of the cluster that the plan is for; None if it is for one machine.
-        stored: How inputs are placed on these machines; others are scattered.
     """
 
     einsums: Mapping[str, Expression]
     outputs: Mapping[str, Expression]
-    sites: int | None = None
-    stored: Mapping[str, DistributionLike] = field(default_factory=dict)
-
-    def distributed(
-        self,
-        sites: int | None = None,
-        stored: Mapping[str, DistributionLike] | None = None,
-        memory_floats: float | None = None,
-    ) -> DistributedPlans:
-        """The cheapest plans found to compute all of it on several sites; see `distribute`.
-
-        Args:
-            sites: The number of sites; by default the machines of the cluster that the plan is for.
-            stored: How inputs are placed, by name: positions of the keys by which they are partitioned, or
-                `everywhere`; by default as on that cluster.
-            memory_floats: How many floats a site can hold for the inputs and the result of one operator.
-
-        Raises:
-            AlgebraError: The plan is for one machine, and `sites` is missing; or see `distribute`.
-        """
-        count = self.sites if sites is None else sites
-        if count is None:
-            raise AlgebraError("the plan is for one machine; say how many sites there are")
-        inlined: dict[str, Expression] = {}
-        for name, expression in self.einsums.items():
-            inlined[name] = _inlined(expression, inlined)
-        outputs = {name: _inlined(expression, inlined) for name, expression in self.outputs.items()}
-        if stored is None:
-            inputs = inputs_of(outputs.values())
-            stored = {name: place for name, place in self.stored.items() if name in inputs}
-        return distribute(outputs, count, stored, memory_floats)
 
     def __str__(self) -> str:
         delivered = {name: expression for name, expression in self.outputs.items() if not isinstance(expression, Input)}
@@ -106,17 +68,6 @@ class PlanAlgebra:
         return "\n\n".join(
             f"{name}\n{indent(write_expression(expression), '  ')}" for name, expression in named_expressions
         )
-
-
-def _inlined(expression: Expression, expressions: Mapping[str, Expression]) -> Expression:
-    """The expression with its inputs replaced by the expressions that compute them, where these are known."""
-    replaced: dict[int, Expression] = {}
-    for node in topological_order(expression):
-        if isinstance(node, Input):
-            replaced[id(node)] = expressions.get(node.name, node)
-        else:
-            replaced[id(node)] = with_inputs(node, [replaced[id(operand)] for operand in node.inputs])
-    return replaced[id(expression)]
 
 
 def plan_algebra(

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparseeinsum.algebra.placement import distribution_of_keys
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
@@ -109,14 +108,26 @@ class Plan:
         deliveries = {name: delivered_relation(data.decomposed, name) for name in data.outputs}
         plan_algebra = late("sparseeinsum.algebra.plan_expressions").plan_algebra
         algebra: PlanAlgebra = plan_algebra(data.definitions, deliveries, data.statistics, complete)
-        machines = data.alternatives.machines
-        if machines is None:
-            return algebra
-        distributions = {
-            name: distribution_of_keys(machines.distributions[name], tensor.decomposition)
-            for name, tensor in data.inputs.items()
-        }
-        return replace(algebra, sites=machines.costs.cluster.sites, stored=distributions)
+        return algebra
+
+    def distributed(
+        self, sites: int | None = None, stored: Mapping[str, int | str] | None = None
+    ) -> PartitionedProgram:
+        """What several sites would send each other to compute this plan, cut so that it is little.
+
+        A piece consists of whole tuples of the plan, so that a label without keys is not cut.
+
+        Args:
+            sites: The number of sites; by default the machines of the cluster that the plan is for.
+            stored: Where inputs are, by name: the axis along which they are cut, by name or position, or `everywhere`;
+                by default as on that cluster. Others are available in any partition.
+
+        Raises:
+            PlanError: The plan is for one machine and `sites` is missing, or a place does not exist.
+        """
+        distribute = late("sparseeinsum.plans.distributed_plan").distribute_plan
+        partitioned: PartitionedProgram = distribute(self.data.alternatives, self.data.decomposed, sites, stored)
+        return partitioned
 
     def explain(self, analyze: bool = False, top: int = 4) -> str:
         """The plan in words and tables.

@@ -1,11 +1,13 @@
 """Decompose: lower bounds for the costs of EinSums, for rewrites that choose between graphs."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sparseeinsum.decompose.choices import MOST_LABELS, all_choices
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -38,3 +40,8 @@ def _least_seconds(model: CostModel, einsum: EinSum) -> float:
     if is_at_bound or len(einsum.labels) > MOST_LABELS:
         return least
     return min(model.vertex_cost(einsum, choice).seconds for choice in choices)
+
+
+def seconds_predictor(constants: CostConstants, least: float = LEAST_SECONDS) -> CostPredictor:
+    """Predicts seconds on one machine; nothing is looked for in place of EinSums that take less than `least`."""
+    return CostPredictor(partial(least_seconds, constants=constants), least, constants.fixed_seconds_per_operator)

@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from sparseeinsum.algebra.placement import place_definitions
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.cost import CostConstants
-from sparseeinsum.decompose.cost_bounds import least_seconds
+from sparseeinsum.decompose.cost_bounds import seconds_predictor
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.model import CostModel
@@ -40,9 +39,9 @@ from sparseeinsum.plans.saved.rebuilding import check_exact, decomposed_as, rebu
 from sparseeinsum.plans.units import write_seconds
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.einsum_parts import parts_of
-from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
+from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
-from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
+from sparseeinsum.rewrite.stages import Rewriting, RewritingOptions, RewrittenGraph, rewrite_graph
 from sparseeinsum.semantics.exactness import ExactGraph, ValueFacts, decide_evaluations
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.program_inputs import NOTHING_SUPPLIED
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _PLANNING = "sparseeinsum.decompose.eindecomp.workers_plan"
-_FLOATS_BOUND = "sparseeinsum.decompose.eindecomp.floats_bound"
+_REWRITINGS = "sparseeinsum.decompose.eindecomp.rewritings"
 
 # The share of the memory for one operand that is read by index: every thread may build its own copy.
 _RESIDENT_SHARE = 0.25
@@ -115,31 +114,14 @@ def _plans(
     return [replace(planned.plan(decomposed), partitioned=partitioned) for decomposed in chosen]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rewriting:
-    """How a graph is rewritten: whether other formulas and orders may be taken, and what is compared."""
-
-    is_free: bool
-    cost: CostPredictor
-
-
-def _rewritings(engine: Engine, options: PlanOptions) -> list[_Rewriting]:
-    """The ways to rewrite a graph among which a plan is chosen.
-
-    For several workers these are: as it is written, for the fewest seconds on one worker, and for the fewest floats.
-    """
+def _rewritings(engine: Engine, options: PlanOptions) -> list[Rewriting]:
+    """The ways to rewrite a graph among which a plan is chosen."""
     constants = _constants(engine)
-    price = partial(least_seconds, constants=constants)
-    searches_all = options.searches_all or options.workers is not None
-    least = 0.0 if searches_all else LEAST_SECONDS
-    by_seconds = CostPredictor(price, least, constants.fixed_seconds_per_operator)
-    if options.workers is None:
-        return [_Rewriting(options.rewrite, by_seconds)]
-    rewritings = [_Rewriting(False, by_seconds)]
-    if options.rewrite:
-        floats = partial(late(_FLOATS_BOUND).least_floats, workers=options.workers)
-        rewritings += [_Rewriting(True, by_seconds), _Rewriting(True, CostPredictor(floats, 0.0))]
-    return rewritings
+    if options.workers is not None:
+        rewritings: list[Rewriting] = late(_REWRITINGS).rewritings_for(options.workers, constants, options.rewrite)
+        return rewritings
+    least = 0.0 if options.searches_all else LEAST_SECONDS
+    return [Rewriting(options.rewrite, seconds_predictor(constants, least))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +139,7 @@ def _search(
     data: ProgramData,
     engine: Engine,
     options: PlanOptions,
-    rewriting: _Rewriting,
+    rewriting: Rewriting,
 ) -> _Search:
     """What may be chosen from if the graph is rewritten in this way."""
     with timed(_LOGGER, "rewrite"):
@@ -207,11 +189,11 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     return planned.plan(decomposed)
 
 
-def _rewritten(bound: EinGraph, data: ProgramData, options: PlanOptions, rewriting: _Rewriting) -> RewrittenGraph:
+def _rewritten(bound: EinGraph, data: ProgramData, options: PlanOptions, rewriting: Rewriting) -> RewrittenGraph:
     """EinSums of one or two operands in a cheap order."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    pinned = RewritingOptions(rewriting.is_free, options.pin, data.successors, frozenset(data.index_maps))
-    return rewrite_graph(bound, annotator, rewriting.cost, pinned)
+    pinned = RewritingOptions(options.pin, data.successors, frozenset(data.index_maps))
+    return rewrite_graph(bound, annotator, rewriting, pinned)
 
 
 def _constants(engine: Engine) -> CostConstants:

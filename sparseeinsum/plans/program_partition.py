@@ -5,13 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sparseeinsum.decompose.cost_bounds import least_seconds
 from sparseeinsum.decompose.cost_constants import constants_for
-from sparseeinsum.decompose.eindecomp.baselines import all_choices
-from sparseeinsum.decompose.eindecomp.floats_bound import least_floats
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
 from sparseeinsum.decompose.eindecomp.objectives import BOUND, FLOATS, OF_PARTITIONS
+from sparseeinsum.decompose.eindecomp.partition_vectors import partition_choices
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
+from sparseeinsum.decompose.eindecomp.rewritings import rewritings_for
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
 from sparseeinsum.errors import PlanError, ShapeError
@@ -22,9 +21,8 @@ from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.ranges import finite_range
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
-from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
-from sparseeinsum.rewrite.stages import RewritingOptions, RewrittenGraph, rewrite_graph
+from sparseeinsum.rewrite.stages import Rewriting, RewritingOptions, RewrittenGraph, rewrite_graph
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
@@ -81,16 +79,8 @@ def partition(
         for name in statistics
     }
     sources = _Sources(bound, statistics, values)
-    constants = constants_for(_ENGINE)
-    by_seconds = CostPredictor(
-        partial(least_seconds, constants=constants), seconds_to_start=constants.fixed_seconds_per_operator
-    )
-    graphs = [sources.rewritten(False, by_seconds)]
-    if rewrite:
-        graphs.append(sources.rewritten(True, by_seconds))
-    if rewrite and objective == FLOATS:
-        by_floats = CostPredictor(partial(least_floats, workers=workers), least_seconds=0.0)
-        graphs.append(sources.rewritten(True, by_floats))
+    rewritings = rewritings_for(workers, constants_for(_ENGINE), rewrite)
+    graphs = [sources.rewritten(rewriting) for rewriting in rewritings]
     distinct = {graph.graph.einsums: graph for graph in graphs}
     candidates = [sources.partitioned(graph, workers, objective) for graph in distinct.values()]
     return min(candidates, key=partial(_moved_floats, objective=objective))
@@ -126,17 +116,17 @@ class _Sources:
     statistics: Mapping[str, Statistics]
     values: Mapping[str, ValueFacts]
 
-    def rewritten(self, rewrite: bool, cost: CostPredictor) -> RewrittenGraph:
-        """EinSums of one or two operands; if `rewrite`, equal formulas and other orders that cost less may be taken."""
+    def rewritten(self, rewriting: Rewriting) -> RewrittenGraph:
+        """EinSums of one or two operands."""
         annotator = GraphAnnotator.for_inputs(self.bound.tensors, self.statistics, self.values)
-        return rewrite_graph(self.bound, annotator, cost, RewritingOptions(rewrite)).merged({})
+        return rewrite_graph(self.bound, annotator, rewriting, RewritingOptions()).merged({})
 
     def partitioned(self, rewritten: RewrittenGraph, workers: int, objective: str) -> PartitionedProgram:
         """The partition of a graph that transfers the fewest floats, by an objective."""
         exact = rewritten.annotated.exact
         graph, evaluations = exact.graph, exact.evaluations
         model = TransferModel(graph, estimate(graph, self.statistics, evaluations), evaluations)
-        task = TransferTask(model, all_choices(graph, workers))
+        task = TransferTask(model, partition_choices(graph, workers))
         summary = RewriteSummary.compare(self.bound, graph, rewritten.derivations, rewritten.unsearched)
         assignment = search(task) if objective == BOUND else search_moves(task, workers)[0]
         return PartitionedProgram(task, partition_graph(task, assignment, workers), summary)

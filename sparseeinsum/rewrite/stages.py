@@ -23,17 +23,28 @@ from sparseeinsum.rewrite.sparse_selections import select_sparsely
 
 
 @dataclass(frozen=True, slots=True)
-class RewritingOptions:
-    """What rewriting may do.
+class Rewriting:
+    """A way to rewrite a graph.
 
     Attributes:
-        rewrite: Whether equal formulas and other orders of products may compute several statements together.
+        is_free: Whether equal formulas and other orders of products may compute several statements together.
+        cost: Predicts the cost of EinSums, by which they are compared.
+    """
+
+    is_free: bool
+    cost: CostPredictor
+
+
+@dataclass(frozen=True, slots=True)
+class RewritingOptions:
+    """What rewriting must leave or may use.
+
+    Attributes:
         pinned: For some results, labels to promote and their tiles; these stay as they are written.
         successors: For a vector of indices, the name of the generated tensor that maps every index to the next one.
         index_maps: The names of the index maps.
     """
 
-    rewrite: bool = True
     pinned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     successors: Mapping[str, str] = field(default_factory=dict)
     index_maps: frozenset[str] = frozenset()
@@ -71,22 +82,23 @@ class RewrittenGraph:
 
 
 def rewrite_graph(
-    bound: EinGraph, annotator: GraphAnnotator, cost: CostPredictor, options: RewritingOptions
+    bound: EinGraph, annotator: GraphAnnotator, rewriting: Rewriting, options: RewritingOptions
 ) -> RewrittenGraph:
     """Rewrite a graph into EinSums of one or two operands in a cheap order.
 
     Args:
         bound: EinSums of any number of operands, in topological order.
         annotator: Annotates the inputs.
-        cost: Predicts the seconds of EinSums.
-        options: What rewriting may do.
+        rewriting: Which other EinSums may be taken, and what is compared.
+        options: What rewriting must leave or may use.
     """
+    cost = rewriting.cost
     binary = binarise(bound, annotator)
     if annotator.allows_nonfinite:
         return RewrittenGraph(binary)
     derivations: Mapping[str, Derivation] = {}
     unsearched: tuple[str, ...] = ()
-    if options.rewrite:
+    if rewriting.is_free:
         pinned = options.pinned.keys()
         improved = rewrite_algebraically(bound, binary, cost, options.pinned)
         binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
@@ -96,4 +108,4 @@ def rewrite_graph(
     # Last, since the stages before look for products and sums as they are written.
     compensated = rewrite_first_matches(compensate(binary, cost), options.successors, cost)
     selected = select_sparsely(compensated, options.index_maps, cost)
-    return RewrittenGraph(selected, derivations, unsearched, merges=options.rewrite)
+    return RewrittenGraph(selected, derivations, unsearched, merges=rewriting.is_free)

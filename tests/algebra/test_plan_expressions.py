@@ -84,15 +84,15 @@ def test_expression_on_several_sites(db: se.Database) -> None:
     db.tensor("A", edges, promoted={"dim_0": 1, "dim_1": 1})
     db.tensor("H", rng.normal(size=(40, 8)), promoted={"dim_0": 1})
     db.tensor("W", rng.normal(size=(8, 4)), promoted={})
-    text = "T[i, m] = sum(A[i, j] * H[j, m])\nY[i, n] = relu(sum(T[i, m] * W[m, n]))"
-    plan = db.plan(text, pin={"T": {"i": 1, "j": 1}, "Y_sum": {"i": 1}, "Y": {"i": 1}}, layout="any", rewrite=False)
-    site_plan = plan.algebra().distributed(4, {"A": (0,), "H": (0,), "W": "everywhere"})
+    neighbours = db.relation("A").join(db.relation("H"), on=[(1, 0)], kernel="w[m] = u[] * v[m]").aggregate(by=[0])
+    result = neighbours.join(db.relation("W"), on=[], kernel="w[n] = sum(u[m] * v[m, n])").transform("relu")
+    site_plan = result.distributed(4, {"A": (0,), "H": (0,), "W": "everywhere"})
     assert site_plan.transfer <= 4 * 40 * 8
     assert "broadcast" in str(site_plan)
     assert site_plan.moved(keys={"A": list(zip(*map(list, np.nonzero(edges)), strict=True))}) <= site_plan.transfer
     with pytest.raises(se.AlgebraError, match="give its keys"):
         site_plan.moved()
     with pytest.raises(se.AlgebraError, match="A is placed 'somewhere'"):
-        plan.algebra().distributed(4, {"A": "somewhere"})
+        result.distributed(4, {"A": "somewhere"})
     with pytest.raises(se.AlgebraError, match="there are 0 sites"):
-        plan.algebra().distributed(0)
+        result.distributed(0)

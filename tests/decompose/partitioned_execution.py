@@ -82,7 +82,7 @@ class Cluster:
         operand = einsum.operands[number]
         needed, kind = self.moves.needed(einsum, operand, choice), "join"
         if operand.tensor in self.inputs:
-            placed = self._boxes(operand.tensor, self.moves.first_readers(einsum, operand, choice))
+            placed = self._boxes(operand.tensor, self.moves.available(einsum, operand, choice))
             stored = {worker: (box, self.inputs[operand.tensor][box]) for worker, box in placed.items()}
         else:
             stored = self.blocks[operand.tensor]

@@ -101,9 +101,9 @@ def test_no_scheme_moves_fewer_floats_than_the_best_vectors() -> None:
 @pytest.mark.parametrize(
     ("axes", "message"),
     [
-        ({"Q": 0}, "cuts Q, which the program does not have; it has X, W1"),
-        ({"X": 2}, "cuts axis 2 of X; it has dim_0, dim_1, by name, or by position from 0"),
-        ({"X": "batch"}, "cuts axis 'batch' of X"),
+        ({"Q": 0}, "Q is cut, which the program does not have; it has X, W1"),
+        ({"X": 2}, "X is cut along axis 2; it has dim_0, dim_1, by name, or by position from 0"),
+        ({"X": "batch"}, "X is cut along axis 'batch'"),
     ],
 )
 def test_missing_axes_are_refused(axes: dict[str, int | str], message: str) -> None:

@@ -19,11 +19,6 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum
 Scheme = Sequence[tuple[str, int]]  # tensors and positions of axes; if an EinSum has labels for two, the first is cut
 
 
-def all_choices(graph: EinGraph, workers: int) -> dict[str, tuple[Choice, ...]]:
-    """All partition vectors of every EinSum, by the name of its result."""
-    return {einsum.output.tensor: viable_choices(_bounds(graph, einsum), workers) for einsum in graph.einsums}
-
-
 def even_choices(graph: EinGraph, workers: int) -> dict[str, tuple[Choice, ...]]:
     """SQRT: for every EinSum, the vector that cuts all labels alike; a matrix product becomes the 3D algorithm."""
     return {einsum.output.tensor: (even_choice(_bounds(graph, einsum), workers),) for einsum in graph.einsums}
@@ -36,7 +31,7 @@ def scheme_choices(graph: EinGraph, workers: int, scheme: Scheme) -> dict[str, t
         PlanError: There is no such axis.
     """
     connected = ConnectedAxes(graph)
-    cut = [connected.representative(_checked_axis(graph, axis)) for axis in scheme]
+    cut = [connected.representative((axis[0], named_axis(graph, *axis))) for axis in scheme]
     return {einsum.output.tensor: _choices_along(graph, einsum, workers, connected, cut) for einsum in graph.einsums}
 
 
@@ -57,23 +52,25 @@ def named_scheme(graph: EinGraph, axes: Mapping[str, int | str]) -> Scheme:
     Raises:
         PlanError: There is no such axis.
     """
-    return [_checked_axis(graph, (tensor, axis)) for tensor, axis in axes.items()]
+    return [(tensor, named_axis(graph, tensor, axis)) for tensor, axis in axes.items()]
 
 
-def _checked_axis(graph: EinGraph, tensor_and_axis: tuple[str, int | str]) -> tuple[str, int]:
-    """A tensor and the position of its axis, which may be given by position or name."""
-    tensor, axis = tensor_and_axis
+def named_axis(graph: EinGraph, tensor: str, axis: int | str) -> int:
+    """The position of an axis of a tensor, which is given by position or name.
+
+    Raises:
+        PlanError: There is no such axis.
+    """
     if tensor not in graph.tensors:
-        raise PlanError(f"a scheme cuts {tensor}, which the program does not have; it has {', '.join(graph.tensors)}")
+        raise PlanError(f"{tensor} is cut, which the program does not have; it has {', '.join(graph.tensors)}")
     names = [named.name for named in graph.tensors[tensor].axes]
     if isinstance(axis, str) and axis in names:
         axis = names.index(axis)
     if not isinstance(axis, int) or not 0 <= axis < len(names):
         raise PlanError(
-            f"a scheme cuts axis {axis!r} of {tensor}; it has {', '.join(names) or 'none'}, by name, or by position "
-            "from 0"
+            f"{tensor} is cut along axis {axis!r}; it has {', '.join(names) or 'none'}, by name, or by position from 0"
         )
-    return tensor, axis
+    return axis
 
 
 def _bounds(graph: EinGraph, einsum: EinSum) -> list[int]:

@@ -4,7 +4,7 @@ The paper's costs are upper bounds: they assume that a worker has nothing of wha
 only what it lacks. A choice is a partition vector with the numbers of the workers that run its calls, and the place of
 the result, so that what an EinSum reads depends on no other choice than that of the EinSum that computed it:
 
-- Inputs are available in any partition; each piece is on the first worker that reads it.
+- Inputs are stored in some partition, or available in any; then each piece is on the first worker that reads it.
 - A group is aggregated on its first worker, or each of its workers aggregates an equal part of it.
 - A worker receives from others what it lacks of the blocks that its call reads.
 
@@ -124,8 +124,11 @@ class Moves:
         group.sort(key=lambda at: -digits.strides[at])
         return replace(self.needed(einsum, einsum.output, choice), group=digits.selected(group), divided=choice[-1])
 
-    def first_readers(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
-        """The pieces of an input that an EinSum reads, each on the first worker that reads it."""
+    def available(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
+        """Where an input is before an EinSum reads it: as stored, or each piece on the first worker that reads it."""
+        stored = self.model.stored.get(reference.tensor)
+        if stored is not None:
+            return stored
         digits = self._digits(einsum, choice)
         others = [at for at, label in enumerate(einsum.labels) if label not in reference.labels]
         return replace(self.needed(einsum, reference, choice), group=digits.selected(others))
@@ -156,7 +159,7 @@ class Moves:
             for index, operand in enumerate(einsum.operands):
                 if self.graph.producer_of(operand.tensor) is None:
                     needed = self.required_state(einsum, index, choice)
-                    stored = self.first_readers(einsum, operand, choice).state()
+                    stored = self.available(einsum, operand, choice).state()
                     shape = self.graph.tensors[operand.tensor].shape
                     cost += self.density(operand.tensor) * self.known.lacking(needed, stored, shape, self.workers)
             self._own[key] = cost

@@ -15,7 +15,9 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.choices import fixed_tiles
 from sparseeinsum.errors import PlanError
+from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 
 # The most vectors of one EinSum: those of six labels on 1,024 workers. If there are more, labels of small bounds are
@@ -23,20 +25,53 @@ from sparseeinsum.language.tensors import DEMOTED, count_keys
 MOST_VECTORS = 3003
 
 
-def check_workers(workers: int) -> int:
-    """Return `workers` if it is a whole number of 1 or more.
+def check_workers(workers: int, name: str = "workers") -> int:
+    """Return a number of workers if it is a whole number of 1 or more; `name` is what the user calls it.
 
     Raises:
         PlanError: It is not.
     """
     if not isinstance(workers, int) or workers < 1:
-        raise PlanError(f"workers is {workers!r}; give a whole number of 1 or more")
+        raise PlanError(f"{name} is {workers!r}; give a whole number of 1 or more")
     return workers
 
 
 def fewer_workers(workers: int) -> int:
     """The next smaller number of workers: half of a power of two, whose vectors are the paper's; else one less."""
     return workers // 2 if workers & (workers - 1) == 0 else workers - 1
+
+
+def partition_choices(
+    graph: EinGraph, workers: int, pinned: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+) -> dict[str, tuple[Choice, ...]]:
+    """The partition vectors of every EinSum, by the name of its result, that agree with promoted and demoted labels.
+
+    Args:
+        graph: The EinSums.
+        workers: The number of workers; fewer of them work if the labels that may be cut leave too few pieces.
+        pinned: For some results, the tiles of all labels that are promoted; pieces consist of whole tiles.
+    """
+    return {
+        einsum.output.tensor: _choices_of(graph, einsum, workers, pinned.get(einsum.output.tensor))
+        for einsum in graph.einsums
+    }
+
+
+def _choices_of(graph: EinGraph, einsum: EinSum, workers: int, pinned: Mapping[str, int] | None) -> tuple[Choice, ...]:
+    bounds = [graph.bound_of(einsum, label) for label in einsum.labels]
+    fixed = fixed_tiles(einsum) if pinned is None else {label: pinned.get(label, DEMOTED) for label in einsum.labels}
+    tiles = [fixed.get(label, 1) for label in einsum.labels]
+    uncut = {position: 1 for position, tile in enumerate(tiles) if tile == DEMOTED}
+    while True:
+        vectors = viable_choices(bounds, workers, uncut)
+        fitting = tuple(vector for vector in vectors if all(map(_is_multiple, vector, tiles)))
+        if fitting:
+            return fitting
+        workers = fewer_workers(workers)
+
+
+def _is_multiple(piece: int, tile: int) -> bool:
+    return tile == DEMOTED or piece % tile == 0
 
 
 def viable_choices(

@@ -108,12 +108,12 @@ def _reading(moves: Moves, einsum: EinSum, index: int, choices: Mapping[str, Cho
     needed = moves.needed(einsum, operand, choice)
     producer = moves.graph.producer_of(operand.tensor)
     if producer is None:
-        stored = moves.first_readers(einsum, operand, choice)
+        stored = moves.available(einsum, operand, choice)
     else:
         stored = moves.result(producer, choices[operand.tensor])
     before, after = (moves.blocks(operand.tensor, place.state()) for place in (stored, needed))
     kind = "join" if stored.tiles == needed.tiles else "repartition"
-    return kind, _traffic(before, after, moves.density(operand.tensor))
+    return kind, _traffic_of_copies(before, after, moves.density(operand.tensor))
 
 
 def _aggregation(moves: Moves, einsum: EinSum, choice: Choice) -> Traffic:
@@ -121,14 +121,23 @@ def _aggregation(moves: Moves, einsum: EinSum, choice: Choice) -> Traffic:
     name = einsum.output.tensor
     computed = moves.blocks(name, moves.needed(einsum, einsum.output, choice).state())
     aggregated = moves.blocks(name, moves.result_state(einsum, choice))
-    indices = _traffic(computed, aggregated, 1.0)
-    floats = moves.model.moved(einsum, choice[:-2]).aggregation
-    scale = floats / indices.floats if indices.floats else 0.0
-    return Traffic(indices.sent * scale, indices.received * scale)
-
-
-def _traffic(before: Blocks, after: Blocks, density: float) -> Traffic:
-    """What workers with the blocks `before` send to workers that lack some of the blocks `after`."""
-    common = before.common_with_all(after) * density
-    np.fill_diagonal(common, 0.0)
+    common = _all_common(computed, aggregated)
+    indices, floats = common.sum(), moves.model.moved(einsum, choice[:-2]).aggregation
+    common *= floats / indices if indices else 0.0
     return Traffic(common.sum(axis=1), common.sum(axis=0))
+
+
+def _all_common(before: Blocks, after: Blocks) -> Floats:
+    """The indices that a block of one worker, in a row, has in common with that of another one, in a column."""
+    common = before.common_with_all(after).astype(np.float64)
+    np.fill_diagonal(common, 0.0)
+    return common
+
+
+def _traffic_of_copies(before: Blocks, after: Blocks, density: float) -> Traffic:
+    """What workers send to those that lack some of the blocks `after`; all that have a part send an equal share."""
+    received: Floats = (after.sizes - before.common(after)) * np.float64(density)
+    common = _all_common(before, after)
+    available = common.sum(axis=0)
+    share = np.divide(received, available, out=np.zeros_like(available), where=available > 0)
+    return Traffic(common @ share, received)

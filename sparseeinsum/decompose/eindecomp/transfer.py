@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.overlaps import OverlapCounts, count_overlaps
+from sparseeinsum.decompose.eindecomp.worker_blocks import Gridded
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
@@ -100,19 +101,19 @@ class TransferModel:
         graph: EinSums of one or two operands.
         statistics: T and V of every tensor.
         evaluations: The exact evaluations of every EinSum; operands that must be dense have all pieces.
-        stored_floats: The floats of tensors that are not represented by one float per entry.
+        stored: Where inputs are, by name; others are available in any partition.
     """
 
     graph: EinGraph
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
-    stored_floats: Mapping[str, float] = field(default_factory=dict)
+    stored: Mapping[str, Gridded] = field(default_factory=dict)
     _moved: dict[tuple[str, Choice], MovedFloats] = field(default_factory=dict, init=False, repr=False)
-    _tuples: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
+    _tuples: dict[tuple[str, Choice], float] = field(default_factory=dict, init=False, repr=False)
 
     def floats(self, tensor: str) -> float:
-        """The floats of a whole tensor."""
-        return self.stored_floats.get(tensor, self.statistics[tensor].entries)
+        """The floats of a whole tensor: one for every entry, without keys."""
+        return self.statistics[tensor].entries
 
     def pieces(self, tensor: str, tiles: Choice) -> TensorPieces:
         """The pieces of a tensor that is cut into tiles."""
@@ -124,10 +125,6 @@ class TransferModel:
         if tuples is None:
             tuples = self._tuples[tensor, tiles] = self.statistics[tensor].tuples(tiles)
         return tuples
-
-    def with_stored_floats(self, stored_floats: Mapping[str, float]) -> "TransferModel":
-        """A copy in which tensors take so many floats."""
-        return TransferModel(self.graph, self.statistics, self.evaluations, stored_floats, self._tuples)
 
     def moved(self, einsum: EinSum, choice: Choice) -> MovedFloats:
         """The floats that an EinSum transfers by its cheapest exact evaluation, if operands have the required tiles."""

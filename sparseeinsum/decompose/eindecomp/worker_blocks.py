@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.search_tasks import State
-from sparseeinsum.language.tensors import extent_of
+from sparseeinsum.language.tensors import DEMOTED, count_keys, extent_of
 
 UNDIVIDED = -1  # in place of an axis along which groups divide their pieces
 _MOST_NUMBERINGS = 24
@@ -79,6 +79,20 @@ class Gridded:
     digits: Digits
     group: Digits = Digits((), ())
     divided: int = UNDIVIDED
+
+    @classmethod
+    def along(cls, shape: Sequence[int], axis: int, workers: int) -> "Gridded":
+        """A tensor that is cut along one axis, a piece for each worker."""
+        bound, uncut = shape[axis], (DEMOTED,) * len(shape)
+        tile = -(-bound // workers) if workers > 1 and bound > 1 else DEMOTED
+        pieces, ones = max(count_keys(tile, bound), 1), (1,) * len(shape)
+        tiles, counts = ((*every[:axis], value, *every[axis + 1 :]) for every, value in ((uncut, tile), (ones, pieces)))
+        return cls(pieces, tiles, Digits(counts, ones))
+
+    @classmethod
+    def whole(cls, axes: int, calls: int) -> "Gridded":
+        """A tensor of so many axes that each of the first `calls` workers has all of; no worker if that is 0."""
+        return cls(calls, (DEMOTED,) * axes, Digits((1,) * axes, (1,) * axes))
 
     def state(self) -> State:
         """The same as whole numbers, for a search."""
