@@ -193,6 +193,38 @@ def make_multiply_row(add, multiply, with_code):
     return multiply_row
 
 
+def make_multiply_by_vector(add, multiply, with_code):
+    """Make the function that multiplies rows of a sparse matrix by a sparse vector; it returns 0 or a code.
+
+    multiply_by_vector(start, rows, row_starts, positions, numbers, starts, values, out, valid) computes out[k] for row
+    rows[k] of the matrix: add(...add(start, product)..., product) over its entries. The values at index i of the vector
+    are from starts[i] on, up to starts[i + 1]. Rows without products are not computed; bit k of `valid`, 64 in each
+    word, is set to 0 for these. The arguments are those of `make_multiply_row`.
+    """
+
+    @njit
+    def multiply_by_vector(start, rows, row_starts, positions, numbers, starts, values, out, valid):
+        code, furthest = 0, positions.size - 1
+        for index in range(rows.size):
+            total, is_valid = start, False
+            for entry in range(row_starts[rows[index]], row_starts[rows[index] + 1]):
+                prefetch(values, starts[positions[min(entry + _NEAR_ENTRIES, furthest)]])
+                prefetch(starts, positions[min(entry + _FAR_ENTRIES, furthest)])
+                for place in range(starts[positions[entry]], starts[positions[entry] + 1]):
+                    product, failure = with_code(multiply(numbers[entry], values[place]))
+                    code |= failure
+                    total, failure = with_code(add(total, product))
+                    code |= failure
+                    is_valid = True
+            if is_valid:
+                out[index] = total
+            else:
+                valid[index >> 6] &= ~(1 << (index & 63))
+        return min(code, 0)
+
+    return multiply_by_vector
+
+
 def make_multiply_masked_row(add, multiply, with_code):
     """Make the function that computes one row of a product of sparse matrices where a third one, a mask, has entries.
 

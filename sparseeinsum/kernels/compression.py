@@ -27,5 +27,9 @@ BLOCK_WORDS = 3
 START, SLOTS, SLOT_COUNT, FACTOR, SHIFT, ROW_BEGIN, OUT_POSITIONS, OUT_NUMBERS = range(8)
 PRODUCT_WORDS = 8
 
+# What a kernel needs to write numbers, in words: their address, and that of their validity, 64 in each word.
+NUMBERS, VALIDITY = range(2)
+NUMBERS_WORDS = 2
+
 LARGEST = (1 << 31) - 1  # the most rows, the most positions, and the most entries of a vector of rows of a product
 COMPRESSED_TYPE = 1 << 16  # added to the type of the numbers in the table of residents

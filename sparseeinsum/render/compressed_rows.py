@@ -108,8 +108,14 @@ def gathered_rows_select(
         handles: Where the handles u, v, ... of operands are read; that of the compressed one is the first.
         size: The elements of an array.
     """
-    columns = [exp.column(ROW_COLUMN, table="r"), exp.alias_(gathered, VALUE_COLUMN)]
-    rows = _rows_select(relation, columns, handles, _rows_together(size))
+    return _values_of_rows_select(relation, gathered, handles, _rows_together(size))
+
+
+def _values_of_rows_select(
+    relation: Contract, computed: exp.Expr, handles: Sequence[SelectSource], together: int
+) -> exp.Select:
+    """The SELECT of values that a kernel computes for every row r, `together` of them in a vector; NULL is none."""
+    rows = _rows_select(relation, [_row_number(), exp.alias_(computed, VALUE_COLUMN)], handles, together)
     keys = positions_at(exp.column(ROW_COLUMN, table="s"), relation.output.key_counts)
     value = exp.column(VALUE_COLUMN, table="s")
     is_present = value.is_(exp.null()).not_()
@@ -119,6 +125,8 @@ def gathered_rows_select(
 def row_product_select(relation: Contract, first: SelectSource, second: SelectSource) -> exp.Select:
     """The SELECT of an EinSum whose operands are both compressed: a kernel computes the entries of every row.
 
+    If the other operand is a vector, every row has a number.
+
     Args:
         relation: The EinSum.
         first: Where the handle of the operand is read whose rows are those of the result.
@@ -126,16 +134,19 @@ def row_product_select(relation: Contract, first: SelectSource, second: SelectSo
     """
     semiring = semiring_of(relation.einsum)
     assert semiring is not None
-    entries = call(
-        "tensor_product_row",
+    row_labels = relation.einsum.operands[relation.compressed[0]].labels
+    is_vector = set(relation.einsum.output.labels) <= set(row_labels)
+    computed = call(
+        "tensor_product_number" if is_vector else "tensor_product_row",
         text(semiring.text),
         exp.column(HANDLE_COLUMN, table="u"),
         exp.column(ROW_COLUMN, table="r"),
         exp.column(HANDLE_COLUMN, table="v"),
         identity_of(semiring, relation),
     )
-    row_labels = relation.einsum.operands[relation.compressed[0]].labels
-    return entries_of_rows_select(relation, entries, (first, second), row_labels)
+    if is_vector:
+        return _values_of_rows_select(relation, computed, (first, second), _rows_shared(relation))
+    return entries_of_rows_select(relation, computed, (first, second), row_labels)
 
 
 def identity_of(semiring: Semiring, relation: Contract) -> exp.Expr:
@@ -165,10 +176,8 @@ def entries_of_rows_select(
 
 def rows_of_entries_select(relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource]) -> exp.Select:
     """The SELECT of the number of a row, and of an entry, for all entries; arguments as of `entries_of_rows_select`."""
-    row = exp.cast(exp.column(ROW_COLUMN, table="r"), "int")
-    columns = [exp.alias_(row, ROW_COLUMN), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
-    together = min(max(_count_rows(relation) // _VECTORS, 1), DUCKDB.vector_rows)
-    return _rows_select(relation, columns, handles, together)
+    columns = [_row_number(), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
+    return _rows_select(relation, columns, handles, _rows_shared(relation))
 
 
 def keys_of_entries(rows: Mapping[str, int], positions: Mapping[str, int], alias: str) -> dict[str, exp.Expr]:
@@ -230,6 +239,15 @@ def _count_rows(relation: Contract) -> int:
 def _row_count(relation: Compress) -> int:
     axes, counts = relation.schema.tensor.axes, relation.schema.key_counts
     return math.prod(counts[axes[axis].name] for axis in relation.row_axes)
+
+
+def _row_number() -> exp.Expr:
+    return exp.alias_(exp.cast(exp.column(ROW_COLUMN, table="r"), "int"), ROW_COLUMN)
+
+
+def _rows_shared(relation: Contract) -> int:
+    """How many rows of numbers a vector has: so few that threads share them evenly."""
+    return min(max(_count_rows(relation) // _VECTORS, 1), DUCKDB.vector_rows)
 
 
 def _rows_together(size: int) -> int:

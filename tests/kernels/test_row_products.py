@@ -235,3 +235,69 @@ def test_random_products(connection: Connection, data: st.DataObject) -> None:
         semiring, operands[0], operands[1], TYPES[sql_type]
     )
     assert len(result) == len({(i, k) for i, k, _ in result})
+
+
+def vector_product(semiring: Semiring, sql_type: str, together: int, right: str = "b") -> str:
+    """The numbers of all rows of the product of a and a vector, NULL where there are none."""
+    return (
+        f"SELECT row_number AS i, tensor_product_number('{semiring.text}', u.handle, row_number, v.handle, "
+        f"{start_of(semiring, sql_type)}) AS val FROM tensor_row_numbers({ROWS}, {together}) "
+        f"CROSS JOIN {compressed(ROWS, sql_type, 'a')} AS u CROSS JOIN {compressed(INNER, sql_type, right)} AS v"
+    )
+
+
+@pytest.mark.parametrize("sql_type", TYPES)
+@pytest.mark.parametrize("semiring", SEMIRINGS, ids=lambda semiring: semiring.text)
+@pytest.mark.parametrize(("together", "count"), [(2048, INNER), (100, INNER // 2), (1, 3)])
+def test_products_with_vectors_are_numpys(
+    connection: Connection, together: int, count: int, semiring: Semiring, sql_type: str
+) -> None:
+    """The vector is full, or has gaps, so that rows without a product have no number."""
+    left, right = random_entries(5, ROWS - 20, INNER, 3000), random_entries(6, INNER, 1, count)
+    create(connection, "a", left)
+    create(connection, "b", right)
+    records = connection.execute(vector_product(semiring, sql_type, together)).fetchall()
+    expected = expected_product(semiring, left, right, TYPES[sql_type])
+    assert len(records) == ROWS
+    assert {(i, 0): value for i, value in records if value is not None} == expected
+
+
+def test_products_with_several_vectors_in_a_chunk(connection: Connection) -> None:
+    """Rows of a chunk with other operands, another start, another semiring, or NULL are computed each with its own."""
+    create(connection, "a", random_entries(7, 4, 3, 8))
+    handles = ", ".join(
+        f"(SELECT tensor_compressed({scale}::DOUBLE * (j + 1), j, 0, 3) AS handle FROM range(3) AS t(j)) AS v{scale}"
+        for scale in (1, 2)
+    )
+    query = f"""
+        SELECT tensor_product_number(CASE WHEN n % 5 = 0 THEN 'max(u * v)' ELSE 'sum(u * v)' END, u.handle,
+            CASE WHEN n % 7 = 0 THEN NULL ELSE n % 4 END, CASE WHEN n % 3 = 0 THEN v1.handle ELSE v2.handle END,
+            (n % 2)::DOUBLE) FROM range(2000) AS t(n), {compressed(4, "DOUBLE", "a")} AS u, {handles}"""
+    dense = np.full((4, 3), np.nan)
+    i, j, val = random_entries(7, 4, 3, 8)
+    dense[i, j] = val
+    for n, (value,) in enumerate(connection.execute(query).fetchall()):
+        products = dense[n % 4] * np.arange(1, 4) * (1 if n % 3 == 0 else 2)
+        products = products[~np.isnan(products)]
+        if n % 7 == 0 or not len(products):
+            assert value is None
+        elif n % 5 == 0:
+            assert value == max(n % 2, *products)
+        else:
+            assert value == n % 2 + products.sum()
+
+
+@pytest.mark.parametrize(
+    ("row", "rows", "position", "words"),
+    [
+        ("4", 3, "0", "row 4, position 0: rows are 0 to 3 here"),
+        ("-1", 3, "0", "row -1, position 0"),
+        ("0", 2, "0", "row 2, position 0: rows are 0 to 1 here"),
+        ("0", 3, "5", "the second operand has a number at position 5; a vector has numbers at position 0 alone"),
+    ],
+)
+def test_unsound_products_with_vectors(connection: Connection, row: str, rows: int, position: str, words: str) -> None:
+    query = f"""SELECT tensor_product_number('sum(u * v)', u.handle, {row}, v.handle, 0::DOUBLE) FROM
+        (SELECT tensor_compressed(1::DOUBLE, i, 2, 4) AS handle FROM range(4) AS t(i)) AS u,
+        (SELECT tensor_compressed(1::DOUBLE, j, {position}, {rows}) AS handle FROM range(2) AS t(j)) AS v"""
+    expect_error(connection, query, words)

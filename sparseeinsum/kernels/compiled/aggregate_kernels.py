@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
+from numba import njit, types
+
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
@@ -63,26 +65,49 @@ def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dic
         n, inner = layout.line_of(integer(row, 2), integers(row, 3))
         return scan(aggregate, dtype(identities[aggregate]), array(row, 1), array_at(out, size, dtype), n, inner)
 
-    def gather_sum(row, out, size, scratch):
-        address, entries = argument(row, 0)
-        w = array_at(out, size, dtype)
+    @njit
+    def add_gathered(row, w, numbers, positions):
         elementwise.fill(dtype(0), w)
-        code = add_rows(w, array(row, 1), array_at(address, entries, half_word), array(row, 2))
-        return contraction.INTERRUPTED if contraction.is_interrupted() else code
+        return add_rows(w, numbers, positions, array(row, 6))
 
-    def gather_product_sum(row, out, size, scratch):
-        address, entries = argument(row, 0)
-        w = array_at(out, size, dtype)
-        elementwise.fill(array(row, 4)[0], w)
-        code = add_product_rows(w, array(row, 1), array_at(address, entries, half_word), array(row, 2), array(row, 3))
-        return contraction.INTERRUPTED if contraction.is_interrupted() else code
+    @njit
+    def add_gathered_products(row, w, numbers, positions):
+        elementwise.fill(array(row, 5)[0], w)
+        return add_product_rows(w, numbers, positions, array(row, 6), array(row, 7))
 
     folds = {name: folded(code) for name, code in CODES.items()}
     return {
         **folds,
         "scan": RowKernel(scan_row),
-        "gather_sum": RowKernel(gather_sum),
-        "gather_product_sum": RowKernel(gather_product_sum),
+        "gather_sum": RowKernel(_gathering(add_gathered, array, dtype)),
+        "gather_product_sum": RowKernel(_gathering(add_gathered_products, array, dtype)),
         "avg": replace(folds["sum"], finish=finish_average),
         "sum_scaled": replace(folds["sum"], compute=sum_scaled),
     }
+
+
+def _gathering(add: Callable[..., int], array: ArgumentAccess, dtype: types.Number) -> Callable[..., int]:
+    """Return the function that computes rows of a product from entries, by the operands that `gathers.py` lists.
+
+    Args:
+        add: (row, w, numbers, positions) sets w to the sum for the entries of a row; returns 0 or a code.
+        array: Reads arguments.
+        dtype: That of the numbers.
+    """
+    item_bytes = dtype.bitwidth // 8
+
+    def gather(row, out, size, scratch):
+        rows, starts, results = integers(row, 0), integers(row, 1), integers(row, 4)
+        address, entries = argument(row, 2)
+        positions, numbers = array_at(address, entries, half_word), array(row, 3)
+        code = 0
+        for index in range(size):
+            if results[2 * index + 1] > 0:
+                w = array_at(out + item_bytes * results[2 * index], results[2 * index + 1], dtype)
+                begin, end = starts[rows[index]], starts[rows[index] + 1]
+                code = min(code, add(row, w, numbers[begin:end], positions[begin:]))
+                if contraction.is_interrupted():
+                    return contraction.INTERRUPTED
+        return code
+
+    return gather

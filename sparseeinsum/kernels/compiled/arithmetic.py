@@ -53,6 +53,7 @@ class DtypeArithmetic:
         add_rows: (w, numbers, positions, u) adds numbers[e] * u[positions[e]] to w for every e; u has rows like w.
         add_product_rows: (w, numbers, positions, u, v) adds products of rows of u and v; see `make_add_product_rows`.
         multiply_row: (semiring, ...) writes a row of a product of sparse matrices; see `make_multiply_row`.
+        multiply_by_vector: (semiring, ...) writes rows of a product with a vector; see `make_multiply_by_vector`.
         multiply_masked_row: (semiring, ...) writes one only where a mask has entries; see `make_multiply_masked_row`.
         contract: (plan, u, v, w) adds the contraction of u and v to w.
         identities: The identities of aggregates, by code.
@@ -78,6 +79,7 @@ class DtypeArithmetic:
     add_rows: Compiled
     add_product_rows: Compiled
     multiply_row: Compiled
+    multiply_by_vector: Compiled
     multiply_masked_row: Compiled
     contract: Compiled
     identities: Array
@@ -189,6 +191,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
         add_rows=compressed_rows.make_add_rows_by_four(contraction.add_four_scaled, add_rows),
         add_product_rows=compressed_rows.make_add_product_rows(aggregation.add_scaled_product),
         multiply_row=_in_semirings("real", compressed_rows.make_multiply_row),
+        multiply_by_vector=_in_semirings("real", compressed_rows.make_multiply_by_vector),
         multiply_masked_row=_in_semirings("real", compressed_rows.make_multiply_masked_row),
         contract=contract,
         identities=identities(str(dtype)),
@@ -241,6 +244,7 @@ def _integers() -> DtypeArithmetic:
         add_rows=compressed_rows.make_add_rows(integers.add_scaled),
         add_product_rows=compressed_rows.make_add_product_rows(integers.add_scaled_product),
         multiply_row=_in_semirings("integer", compressed_rows.make_multiply_row),
+        multiply_by_vector=_in_semirings("integer", compressed_rows.make_multiply_by_vector),
         multiply_masked_row=_in_semirings("integer", compressed_rows.make_multiply_masked_row),
         contract=contract,
         identities=identities("int64"),
@@ -292,6 +296,7 @@ def _complex(dtype: types.Complex, part_dtype: types.Float, bits: types.Integer)
         add_rows=compressed_rows.make_add_rows(complexes.add_scaled),
         add_product_rows=compressed_rows.make_add_product_rows(aggregation.add_scaled_product),
         multiply_row=_in_semirings("complex", compressed_rows.make_multiply_row),
+        multiply_by_vector=_in_semirings("complex", compressed_rows.make_multiply_by_vector),
         multiply_masked_row=_in_semirings("complex", compressed_rows.make_multiply_masked_row),
         contract=contract,
         identities=identities(str(dtype)),

@@ -308,11 +308,12 @@ def _complex_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict
 
 
 def _row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
-    """Return the kernels that write a row of a product of sparse matrices, and return where it ends.
+    """Return the kernels of products of sparse matrices: of a row, and return where it ends, or of numbers for rows.
 
     Their `out` is the address of the words that kernels/compression.py lists.
     """
     dtype, multiply_row, multiply_masked_row = arithmetic.dtype, arithmetic.multiply_row, arithmetic.multiply_masked_row
+    multiply_by_vector = arithmetic.multiply_by_vector
 
     @njit
     def positions(row, index):
@@ -361,4 +362,19 @@ def _row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
         end = multiply_masked_row(semiring, start_of(product), *mask, *operands_from(row, 1), *written(product, size))
         return contraction.INTERRUPTED if contraction.is_interrupted() else end
 
-    return {"product_row": RowKernel(product_row), "masked_product_row": RowKernel(masked_product_row)}
+    def product_numbers(row, out, size, scratch):
+        semiring, product = semiring_code(row), array_at(out, compression.NUMBERS_WORDS, word)
+        if semiring < 0:
+            return semiring
+        matrix = integers(row, 2), positions(row, 3), array(row, 4)
+        vector, start = (integers(row, 5), array(row, 6)), array(row, 7)[0]
+        numbers = array_at(product[compression.NUMBERS], size, dtype)
+        valid = array_at(product[compression.VALIDITY], (size + 63) // 64, word)
+        code = multiply_by_vector(semiring, start, integers(row, 1), *matrix, *vector, numbers, valid)
+        return contraction.INTERRUPTED if contraction.is_interrupted() else code
+
+    return {
+        "product_row": RowKernel(product_row),
+        "masked_product_row": RowKernel(masked_product_row),
+        "product_numbers": RowKernel(product_numbers),
+    }

@@ -18,6 +18,11 @@ HINT_FUNCTION = "tensor_no_tuples"
 ROW_NUMBERS_FUNCTION = "tensor_row_numbers"
 ENTRY_FIELDS = ("position", "val")  # of an element of ENTRIES
 MATCH_FIELDS = ("position", "u", "v")  # of an element of MATCHES
+_OF_ROW_PRODUCTS = {
+    ValueType.ENTRIES: "multiply_rows",
+    ValueType.MATCHES: "match_rows",
+    ValueType.NUMBER: "multiply_numbers",
+}
 _FIELDS = {ValueType.ENTRIES: ENTRY_FIELDS, ValueType.MATCHES: MATCH_FIELDS}
 
 _FLOAT, _DOUBLE = 10, 11  # duckdb_type in duckdb.h
@@ -27,6 +32,8 @@ _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64"
 # DuckDB computes calls with constant arguments while it plans, where an array is a list of boxed values: that takes a
 # hundred milliseconds for 180,000 elements. A function that is declared volatile is computed when the query runs.
 _NOT_FOLDED = frozenset(("tensor_fill", "tensor_keep"))
+# It also computes a call twice if its result is filtered, once for the filter, unless the function is volatile.
+_COMPUTED_ONCE = (FunctionKind.GATHER, FunctionKind.ROW_PRODUCT)
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB's limit
 # The kinds of functions that read memory by handle.
 _READERS = (FunctionKind.VIEW, FunctionKind.GATHER, FunctionKind.ROW_PRODUCT, FunctionKind.KEEPER)
@@ -97,7 +104,7 @@ def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | s
     words: list[int | str] = [0] * r.ENTRY_WORDS
     words[r.NAME], words[r.DESCRIPTOR] = f"name_{function.name}", descriptor
     words[r.IS_AGGREGATE] = int(function.is_aggregate)
-    words[r.IS_VOLATILE] = int(function.name in _NOT_FOLDED)
+    words[r.IS_VOLATILE] = int(function.name in _NOT_FOLDED or function.kind in _COMPUTED_ONCE)
     words[r.TAKES_NULL] = int(function.kind in _READERS)  # a NULL handle stands for an array of fills
     words[r.RETURNS] = _type(function.returns, dtype)
     words[r.PARAMETER_COUNT] = len(function.arguments)
@@ -123,7 +130,7 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.kind == FunctionKind.KEEPER:
         return ("keep_rows",)
     if function.kind == FunctionKind.ROW_PRODUCT:
-        return ("match_rows",) if function.returns == ValueType.MATCHES else ("multiply_rows",)
+        return (_OF_ROW_PRODUCTS[function.returns],)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}",)
 

@@ -15,7 +15,7 @@ WITH X_compressed AS MATERIALIZED (
     s.val AS val
   FROM (
     SELECT
-      r.row_number,
+      CAST(r.row_number AS INT) AS row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 1024, CAST(0 AS DOUBLE)) AS val
     FROM tensor_row_numbers(2708, 64) AS r
     CROSS JOIN (
@@ -39,7 +39,7 @@ WITH X_compressed AS MATERIALIZED (
     s.val AS val
   FROM (
     SELECT
-      r.row_number,
+      CAST(r.row_number AS INT) AS row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 1024, CAST(0 AS DOUBLE)) AS val
     FROM tensor_row_numbers(2708, 64) AS r
     CROSS JOIN (

@@ -67,7 +67,7 @@ WITH T0 AS (
     s.val AS val
   FROM (
     SELECT
-      r.row_number,
+      CAST(r.row_number AS INT) AS row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 256, CAST(0 AS DOUBLE)) AS val
     FROM tensor_row_numbers(2708, 256) AS r
     CROSS JOIN (

@@ -15,7 +15,7 @@ WITH A_compressed AS (
     s.val AS val
   FROM (
     SELECT
-      r.row_number,
+      CAST(r.row_number AS INT) AS row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 5, CAST(0 AS DOUBLE)) AS val
     FROM tensor_row_numbers(30, 2048) AS r
     CROSS JOIN (

@@ -6,6 +6,7 @@ The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. A state owns one array,
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.callbacks import update_callback
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
@@ -13,14 +14,12 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     free,
     get_child,
     get_data,
-    get_rows,
     malloc,
     new_work,
     prepare_batch,
     read_row,
     reserve_elements,
     set_null,
-    start_work,
     word,
     write_entry,
 )
@@ -72,23 +71,9 @@ def aggregate_init(info, state):
 
 
 @njit
-def aggregate_update(info, chunk, states):
-    """Fold the rows of a chunk into their states."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows = get_rows(chunk)
-    code = _update_rows(descriptor, work, rows, array_at(states, rows, word))
-    if code < 0:
-        _set_error(info, message_of(descriptor, code, work))
-    free(work)
-    return 0
-
-
-@njit
-def _update_rows(descriptor, work, rows, states):
+def _update_rows(descriptor, work, rows, addresses):
+    """Fold rows into their states."""
+    states = array_at(addresses, rows, word)
     if descriptor[d.BATCH] != 0 and rows > 1 and _one_state(states) and prepare_batch(descriptor, work, rows):
         code = _update_batch(descriptor, work, rows, states[0])
         if code != _NOT_BATCHED:
@@ -98,6 +83,9 @@ def _update_rows(descriptor, work, rows, states):
         if code < 0:
             return code
     return 0
+
+
+aggregate_update = update_callback("aggregate_update", _update_rows)
 
 
 @njit

@@ -52,3 +52,11 @@ def write_entries(operands, at, block, item_bytes, first, last):
     operands[at + 1] = head[c.BLOCK_ENTRIES] - first
     operands[at + 2] = block + offset_of_numbers(head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]) + item_bytes * first
     operands[at + 3] = last - first
+
+
+@njit
+def write_block(operands, at, block, item_bytes):
+    """Write three operands of a kernel from word `at` on: where rows begin, all positions, and all numbers."""
+    head = array_at(block, c.BLOCK_WORDS, word)
+    operands[at], operands[at + 1] = block + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
+    write_entries(operands, at + 2, block, item_bytes, 0, head[c.BLOCK_ENTRIES])

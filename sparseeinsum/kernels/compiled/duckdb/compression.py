@@ -10,6 +10,7 @@ from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.aggregates import fail
+from sparseeinsum.kernels.compiled.duckdb.callbacks import update_callback
 from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import offset_of_numbers, offset_of_positions
 from sparseeinsum.kernels.compiled.duckdb.entry_chunks import (
     add_chunk,
@@ -26,16 +27,14 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     argument_is_valid,
     free,
     get_data,
-    get_rows,
     has_no_nulls,
     integer_at,
     malloc,
     set_null,
-    start_work,
     value_address,
     word,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, message_of, report, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.resident_access import publish, withdraw
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
@@ -46,7 +45,6 @@ compressed_rows = load_kernels("compressed_rows")
 half_word = types.int32
 
 _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
-_set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
 
 _NUMBER, _ROW, _POSITION, _ROWS = range(4)  # the arguments
 
@@ -65,24 +63,9 @@ def compression_init(info, state):
 
 
 @njit
-def compression_update(info, chunk, states):
-    """Append the entries of a chunk of rows to their states; rows with a NULL are none."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows = get_rows(chunk)
-    code = _append_rows(descriptor, work, rows, array_at(states, rows, word))
-    if code < 0:
-        _set_error(info, message_of(descriptor, code, work))
-    free(work)
-    return 0
-
-
-@njit
-def _append_rows(descriptor, work, rows, states):
-    item_bytes = descriptor[d.RESULT_BYTES]
+def _append_rows(descriptor, work, rows, addresses):
+    """Append the entries of rows to their states; rows with a NULL are none."""
+    states, item_bytes = array_at(addresses, rows, word), descriptor[d.RESULT_BYTES]
     if rows > 0 and has_no_nulls(work, _ROWS + 1) and _are_equal(states):
         return _append_together(work, rows, array_at(states[0], c.STATE_WORDS, word), item_bytes)
     for index in range(rows):
@@ -99,6 +82,9 @@ def _append_rows(descriptor, work, rows, states):
         if code < 0:
             return code
     return 0
+
+
+compression_update = update_callback("compression_update", _append_rows)
 
 
 @njit

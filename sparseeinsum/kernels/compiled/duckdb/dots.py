@@ -8,26 +8,21 @@ from numba import njit, types
 
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, pinned_handle, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
-    free,
     get_data,
-    get_rows,
     integer_at,
     set_null,
-    start_work,
     value_address,
     word,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, message_of, report, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 compressed_rows = load_kernels("compressed_rows")
-
-_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
-_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
 
 _NUMBER, _LEFT, _LEFT_ROW, _RIGHT, _RIGHT_ROW, _SIZE = range(6)  # the arguments
 # How many rows ahead memory is fetched, and how much of a row of an array; processors fetch the rest of long rows.
@@ -36,25 +31,22 @@ _PIN_OF_LEFT, _PIN_OF_RIGHT = FIRST_ROW, FIRST_ROW + PIN_WORDS  # words of the m
 
 
 @njit
-def dot_rows(info, chunk, result):
-    """Compute the products for all rows of a chunk."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows, out, code = get_rows(chunk), get_data(result), word(0)
+def _dot_rows(descriptor, work, rows, result):
+    out = get_data(result)
     for row in range(rows):
         if row + _AHEAD < rows:
             _fetch(descriptor, work, row + _AHEAD, work + 8 * _PIN_OF_LEFT, _LEFT)
             _fetch(descriptor, work, row + _AHEAD, work + 8 * _PIN_OF_RIGHT, _RIGHT)
         code = _dot_row(descriptor, work, row, result, out + row * descriptor[d.RESULT_BYTES])
         if code < 0:
-            _set_error(info, message_of(descriptor, code, work))
-            break
+            return code
+    return 0
+
+
+@njit
+def _release(work):
     unpin(work + 8 * _PIN_OF_LEFT)
     unpin(work + 8 * _PIN_OF_RIGHT)
-    free(work)
     return 0
 
 
@@ -108,3 +100,6 @@ def _read_row(descriptor, work, row, place, argument, size):
     at = 2 if argument == _LEFT else 4
     operands[at], operands[at + 1] = pinned_address(place) + position * size * descriptor[d.RESULT_BYTES], size
     return 0
+
+
+dot_rows = scalar_callback("dot_rows", _dot_rows, _release)

@@ -8,64 +8,68 @@ With two arrays, position i * k + j stands for the product of row i of the first
 rows; the last argument is then what sums start from. A NULL handle of one of them gives NULL.
 """
 
-from numba import njit, types
+from numba import njit
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row, write_entries
+from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, write_block
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, unpin
+from sparseeinsum.kernels.compiled.duckdb.runs import end_of_run
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
+    calloc,
+    clear_valid,
     free,
     get_child,
     get_data,
-    get_rows,
     integer_at,
-    malloc,
     reserve_elements,
     set_null,
-    start_work,
     value_address,
     word,
+    writable_validity,
     write_entry,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, message_of, report, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
-
-_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
-_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
 
 _ENTRIES, _ROW, _ARRAY = range(3)  # the arguments; one array or two, the size and the fill or start follow
 
-# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: three pins, and the address of
-# positions and fills, or 0.
+# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: three pins, and the address of a
+# row of fills, or 0.
 _PIN_OF_ENTRIES = FIRST_ROW
 _PIN_OF_ARRAY = _PIN_OF_ENTRIES + PIN_WORDS
 _FILLS = _PIN_OF_ARRAY + 2 * PIN_WORDS
 _LARGEST_SIZE = 1 << 40
 
+# The operands of a kernel: the numbers of rows, where rows begin, positions and numbers of all entries, where results
+# go, what sums start from, and arrays.
+_ROWS, _STARTS, _POSITIONS, _NUMBERS, _RESULTS, _START, _ARRAYS = range(7)
+
 
 @njit
-def gather_rows(info, chunk, result):
-    """Compute the sums for all rows of a chunk."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows = get_rows(chunk)
-    code = _measure_rows(descriptor, work, rows, result)
-    if code == 0:
-        code = _compute_rows(descriptor, work, rows, result)
-    if code < 0:
-        _set_error(info, message_of(descriptor, code, work))
-    unpin(work + 8 * _PIN_OF_ENTRIES)
-    unpin(work + 8 * _PIN_OF_ARRAY)
-    unpin(work + 8 * (_PIN_OF_ARRAY + PIN_WORDS))
-    free(array_at(work + 8 * _FILLS, 1, word)[0])
-    free(work)
-    return 0
+def _gather_rows(descriptor, work, rows, result):
+    """Compute the sums, for rows with the same arguments together; kernels compute rows after all are measured."""
+    total, first = word(0), 0
+    while first < rows and total >= 0:
+        end = end_of_run(descriptor, work, first, rows, _ROW)
+        total = _measure_run(descriptor, work, first, end, result, total)
+        first = end
+    start = reserve_elements(descriptor, work, result, total) if total >= 0 else total
+    if start < 0:
+        return start
+    entries, code = array_at(get_data(result), 2 * rows, word), word(0)
+    for row in range(rows if start > 0 else 0):
+        entries[2 * row] += start
+    first = 0
+    while first < rows and code == 0:
+        end = end_of_run(descriptor, work, first, rows, _ROW)
+        if _has_result(descriptor, work, first):
+            code = _compute_run(descriptor, work, first, end, result)
+        first = end
+    return code
 
 
 @njit
@@ -85,108 +89,117 @@ def _has_result(descriptor, work, row):
 
 
 @njit
-def _measure_rows(descriptor, work, rows, result):
-    """Write where the results of all rows begin, and how long they are; returns 0 or an error code."""
-    entries = array_at(get_data(result), 2 * rows, word)
-    limit, total = descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES], word(0)
-    entries_pin = work + 8 * _PIN_OF_ENTRIES
-    for row in range(rows):
-        write_entry(descriptor, entries, row, total, 0)
-        if not _has_result(descriptor, work, row):
+def _measure_run(descriptor, work, first, end, result, total):
+    """Write where the results of rows begin, from `total` on, and how long they are; returns their end, or a code."""
+    entries = array_at(get_data(result), 2 * end, word)
+    if not _has_result(descriptor, work, first):
+        for row in range(first, end):
+            write_entry(descriptor, entries, row, total, 0)
             set_null(result, row)
+        return total
+    code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, _ENTRIES, first)
+    if code < 0:
+        return code
+    size, limit = integer_at(work, _size_argument(descriptor), first), descriptor[d.LIMIT_BYTES]
+    if size < 0 or size > _LARGEST_SIZE:
+        report(work, size, 0)
+        return d.BAD_SIZE
+    block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
+    count, validity = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS], word(0)
+    starts = array_at(block + 8 * c.BLOCK_WORDS, count + 1, word)
+    numbers = array_at(value_address(work, _ROW, 0, 8), end, word)
+    for row in range(first, end):
+        number = numbers[row]
+        if number < 0 or number >= count:
+            report(work, number, 0, count - 1)
+            return d.OUTSIDE_ROWS
+        if starts[number] == starts[number + 1]:
+            write_entry(descriptor, entries, row, total, 0)
+            if validity == 0:
+                validity = writable_validity(result)
+            clear_valid(validity, row)
             continue
-        code = pin_block(descriptor, work, entries_pin, _ENTRIES, row)
-        size = integer_at(work, _size_argument(descriptor), row)
-        if code < 0:
-            return code
-        first, last = range_of_row(work, pinned_address(entries_pin), integer_at(work, _ROW, row))
-        if first < 0:
-            return first
-        if first == last:
-            set_null(result, row)
-            continue
-        if size < 0 or size > _LARGEST_SIZE:
-            report(work, size, 0)
-            return d.BAD_SIZE
-        if size > limit - total:
-            report(work, (total + size) * descriptor[d.RESULT_BYTES], descriptor[d.LIMIT_BYTES])
+        if size > limit // descriptor[d.RESULT_BYTES] - total:
+            report(work, (total + size) * descriptor[d.RESULT_BYTES], limit)
             return d.RESULT_TOO_LARGE
         write_entry(descriptor, entries, row, total, size)
         total += size
-    start = reserve_elements(descriptor, work, result, total)
-    for row in range(rows if start > 0 else 0):
-        entries[2 * row] += start
-    return min(start, 0)
+    return total
 
 
 @njit
-def _compute_rows(descriptor, work, rows, result):
-    entries, out = array_at(get_data(result), 2 * rows, word), get_data(get_child(result))
-    for row in range(rows):
-        size = entries[2 * row + 1]
-        if size == 0:
-            continue
-        code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, _ENTRIES, row)
-        if code == 0:
-            code = _read_operands(descriptor, work, row, size)
-        if code == 0:
-            code = compute(descriptor, work, work + 8 * ROW, out + entries[2 * row] * descriptor[d.RESULT_BYTES], size)
-        if code < 0:
-            return code
-    return 0
+def _compute_run(descriptor, work, first, end, result):
+    code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, _ENTRIES, first)
+    if code == 0:
+        code = _read_operands(descriptor, work, first, integer_at(work, _size_argument(descriptor), first))
+    if code < 0:
+        return code
+    operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
+    operands[2 * _ROWS], operands[2 * _ROWS + 1] = value_address(work, _ROW, first, 8), end - first
+    operands[2 * _RESULTS], operands[2 * _RESULTS + 1] = get_data(result) + 16 * first, 2 * (end - first)
+    return compute(descriptor, work, work + 8 * ROW, get_data(get_child(result)), end - first)
 
 
 @njit
 def _read_operands(descriptor, work, row, size):
-    """Write the operands of the kernel: positions, numbers, arrays, and what sums start from; returns 0 or a code."""
+    """Write the operands of the kernel that rows share; returns 0 or an error code."""
     operands, item_bytes = array_at(work + 8 * ROW, d.ROW_WORDS, word), descriptor[d.RESULT_BYTES]
-    block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
-    first, last = range_of_row(work, block, integer_at(work, _ROW, row))
-    write_entries(operands, 0, block, item_bytes, first, last)
-    bound, end = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_BOUND], _size_argument(descriptor)
-    last_value = value_address(work, end + 1, row, item_bytes)
+    block, end = pinned_address(work + 8 * _PIN_OF_ENTRIES), _size_argument(descriptor)
+    write_block(operands, 2 * _STARTS, block, item_bytes)
+    operands[2 * _START], operands[2 * _START + 1] = value_address(work, end + 1, row, item_bytes), 1
     if not argument_is_valid(work, _ARRAY, row):
-        return _read_fills(work, operands, last_value, item_bytes, size)
+        return _read_fills(work, operands, item_bytes, size)
     positions, elements = word(1), word(0)
-    for argument in range(_ARRAY, end):
-        elements = _read_array(descriptor, work, row, argument, operands)
+    for index in range(end - _ARRAY):
+        elements = _read_array(descriptor, work, row, index, operands)
         if elements < 0:
             return elements
-        positions *= elements // size
-    if bound > positions:
+        positions *= elements // max(size, 1)
+    bound = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
+    if bound > positions and size > 0:
         report(work, bound - 1, size, elements)
         return d.OUTSIDE_RESIDENT
-    operands[2 * end], operands[2 * end + 1] = last_value, 1
     return 0
 
 
 @njit
-def _read_array(descriptor, work, row, argument, operands):
+def _read_array(descriptor, work, row, index, operands):
     """Write the operand of the kernel that is a resident array; returns its elements or an error code."""
-    handle, kind = integer_at(work, argument, row), descriptor[d.ELEMENT_TYPE]
-    place = work + 8 * (_PIN_OF_ARRAY + (argument - _ARRAY) * PIN_WORDS)
+    handle, kind = integer_at(work, _ARRAY + index, row), descriptor[d.ELEMENT_TYPE]
+    place = work + 8 * (_PIN_OF_ARRAY + index * PIN_WORDS)
     elements = pin(place, handle, kind, kind)
     if elements < 0:
         report(work, handle, 0)
     else:
-        operands[2 * argument], operands[2 * argument + 1] = pinned_address(place), elements
+        at = 2 * (_ARRAYS + index)
+        operands[at], operands[at + 1] = pinned_address(place), elements
     return elements
 
 
 @njit
-def _read_fills(work, operands, fill, item_bytes, size):
+def _read_fills(work, operands, item_bytes, size):
     """Let the kernel read one row of `size` fills for every entry; returns 0 or an error code."""
-    fills, entries = array_at(work + 8 * _FILLS, 1, word), operands[3]
+    fills, entries = array_at(work + 8 * _FILLS, 1, word), operands[2 * _NUMBERS + 1]
     free(fills[0])
-    fills[0] = malloc(4 * entries + 4 + size * item_bytes)
+    first = 4 * (entries + entries % 2)
+    fills[0] = calloc(first + size * item_bytes + 1, 1)
     if fills[0] == 0:
-        report(work, 4 * entries + size * item_bytes, 0)
+        report(work, first + size * item_bytes, 0)
         return d.OUT_OF_MEMORY
-    positions = array_at(fills[0], entries + 1, types.int32)
-    for entry in range(entries + 1):
-        positions[entry] = 0
-    start = fills[0] + 4 * (entries + entries % 2)
     for index in range(size):
-        copy_bytes(start + index * item_bytes, fill, item_bytes)
-    operands[0], operands[1], operands[4], operands[5] = fills[0], entries, start, size
+        copy_bytes(fills[0] + first + index * item_bytes, operands[2 * _START], item_bytes)
+    operands[2 * _POSITIONS] = fills[0]
+    operands[2 * _ARRAYS], operands[2 * _ARRAYS + 1] = fills[0] + first, size
     return 0
+
+
+@njit
+def _release(work):
+    unpin(work + 8 * _PIN_OF_ENTRIES)
+    unpin(work + 8 * _PIN_OF_ARRAY)
+    unpin(work + 8 * (_PIN_OF_ARRAY + PIN_WORDS))
+    free(array_at(work + 8 * _FILLS, 1, word)[0])
+    return 0
+
+
+gather_rows = scalar_callback("gather_rows", _gather_rows, _release)

@@ -3,42 +3,32 @@
 `tensor_keep(handle)` returns another handle of the same memory.
 """
 
-from numba import njit, types
+from numba import njit
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
     free,
     get_data,
-    get_rows,
     integer_at,
     malloc,
     set_null,
-    start_work,
     word,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import message_of, report, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.resident_access import enter, remove, share, type_of
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 from sparseeinsum.kernels.residents import MAX_KEPT
 
-_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
-_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
-
 
 @njit
-def keep_rows(info, chunk, result):
-    """Keep the memory of all handles of a chunk; NULL for NULL."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows = get_rows(chunk)
+def _keep_rows(descriptor, work, rows, result):
+    """Keep the memory of all handles; NULL for NULL."""
     handles = array_at(get_data(result), rows, word)
     for row in range(rows):
         if not argument_is_valid(work, 0, row):
@@ -46,10 +36,8 @@ def keep_rows(info, chunk, result):
             continue
         handles[row] = _keep(work, integer_at(work, 0, row))
         if handles[row] < 0:
-            _set_error(info, message_of(descriptor, handles[row], work))
-            break
-    free(work)
-    return 0
+            return handles[row]
+    return word(0)
 
 
 @njit
@@ -66,6 +54,9 @@ def _keep(work, handle):
         report(work, MAX_KEPT if kept == 0 else handle, 0)
         destroy_vector(place)
     return kept if kept != 0 else word(d.TOO_MANY_RESIDENTS)
+
+
+keep_rows = scalar_callback("keep_rows", _keep_rows)
 
 
 @njit

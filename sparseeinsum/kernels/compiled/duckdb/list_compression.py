@@ -8,38 +8,31 @@ from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.callbacks import update_callback
 from sparseeinsum.kernels.compiled.duckdb.entry_chunks import append_entry, append_numbers, check_entry
-from sparseeinsum.kernels.compiled.duckdb.vectors import free, get_rows, read_row, start_work, word
-from sparseeinsum.kernels.compiled.kernel_calls import ROW, message_of, report, template_of
+from sparseeinsum.kernels.compiled.duckdb.vectors import read_row, word
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 half_word = types.int32
-
-_extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
-_set_error = types.ExternalFunction("duckdb_aggregate_function_set_error", types.void(word, word))
 
 _NUMBERS, _FIRST_ROW, _ROW_LIST, _FIRST_POSITION, _POSITION_LIST, _ROW_COUNT = range(6)  # the arguments
 
 
 @njit
-def compression_update_lists(info, chunk, states):
-    """Append the entries in the lists of a chunk of rows to their states; rows with a NULL have none."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows = get_rows(chunk)
+def _append_lists(descriptor, work, rows, states):
+    """Append the entries in lists to the states of their rows; rows with a NULL have none."""
     addresses = array_at(states, rows, word)
     for index in range(rows):
         code = read_row(descriptor, work, index, work + 8 * ROW)
         if code == 0:
             code = _append_list(work, array_at(addresses[index], c.STATE_WORDS, word), descriptor[d.RESULT_BYTES])
         if code < 0:
-            _set_error(info, message_of(descriptor, code, work))
-            break
-    free(work)
+            return code
     return 0
+
+
+compression_update_lists = update_callback("compression_update_lists", _append_lists)
 
 
 @njit

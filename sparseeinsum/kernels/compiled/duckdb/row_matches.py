@@ -11,76 +11,45 @@ from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row, write_entries
+from sparseeinsum.kernels.compiled.duckdb.entry_lists import (
+    SLOT_WORDS,
+    entries_callback,
+    field_data,
+    free_slots,
+    reserve_entries,
+    reserve_slots,
+)
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
-    calloc,
     copy_number,
-    free,
-    get_child,
-    get_data,
-    get_list_size,
-    get_rows,
     integer_at,
-    reserve,
-    set_list_size,
-    set_null,
-    start_work,
     value_address,
     word,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import ROW, message_of, report, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 matched_rows = load_kernels("matched_rows")
 
 half_word = types.int32
 
-_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
-_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
-_field = types.ExternalFunction("duckdb_struct_vector_get_child", word(word, word))
-
 _LEFT, _ROW, _RIGHT, _LEFT_FILL, _RIGHT_FILL = range(5)  # the arguments
 
-# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: two pins, both fills, the slots,
-# and how many there is room for.
+# The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: two pins, both fills, and the
+# slots.
 _PIN_OF_LEFT = FIRST_ROW
 _PIN_OF_RIGHT = _PIN_OF_LEFT + PIN_WORDS
 _FILLS = _PIN_OF_RIGHT + PIN_WORDS
 _SLOTS = _FILLS + 2
-_SLOT_ROOM = _SLOTS + 1
 _DIRECT_COLUMNS = 1 << 17  # slots for so many positions stay in the processor's cache
 _OPERAND_WORDS = 4  # in a row of arguments: addresses of positions and of numbers, each with how many there are
 
 
 @njit
-def match_rows(info, chunk, result):
-    """List the pairs for all rows of a chunk."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows, end = get_rows(chunk), get_list_size(result)
-    entries = array_at(get_data(result), 2 * rows, word)
-    for row in range(rows):
-        entries[2 * row], entries[2 * row + 1] = end, 0
-        if not argument_is_valid(work, _ROW, row):
-            set_null(result, row)
-            continue
-        code = _match_row(descriptor, work, row, result, end)
-        if code < 0:
-            _set_error(info, message_of(descriptor, code, work))
-            break
-        entries[2 * row + 1] = code - end
-        end = code
-    set_list_size(result, end)
-    unpin(work + 8 * _PIN_OF_LEFT)
-    unpin(work + 8 * _PIN_OF_RIGHT)
-    free(array_at(work + 8 * _SLOTS, 1, word)[0])
-    free(work)
-    return 0
+def _is_null(descriptor, work, row):
+    return not argument_is_valid(work, _ROW, row)
 
 
 @njit
@@ -95,17 +64,17 @@ def _match_row(descriptor, work, row, result, end):
     if count + other_count == 0:
         return end
     most = end + count + (other_count if has_fill else 0) + 1  # the last one is written, but counts for nothing
-    if most > min(descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES], c.LARGEST):
-        report(work, most * descriptor[d.RESULT_BYTES], descriptor[d.LIMIT_BYTES])
-        return d.RESULT_TOO_LARGE
+    code = reserve_entries(descriptor, work, result, most)
+    if code < 0:
+        return code
     columns = max(_columns(work, row, _LEFT), _columns(work, row, _RIGHT))
     is_direct = columns <= _DIRECT_COLUMNS
-    slots = _slots_for(work, columns if is_direct else 2 * other_count)
-    if reserve(result, most) != 0 or slots.size == 0:
-        report(work, most * descriptor[d.RESULT_BYTES], 0)
+    slot_count = reserve_slots(work + 8 * _SLOTS, columns if is_direct else 2 * other_count)
+    if slot_count == 0:
+        report(work, 4 * max(columns, 2 * other_count), 0)
         return d.OUT_OF_MEMORY
-    pairs = get_child(result)
-    out = get_data(_field(pairs, 0)), get_data(_field(pairs, 1)), get_data(_field(pairs, 2))
+    slots = array_at(array_at(work + 8 * _SLOTS, SLOT_WORDS, word)[0], slot_count, half_word)
+    out = field_data(result, 0), field_data(result, 1), field_data(result, 2)
     fills = work + 8 * _FILLS
     copy_number(fills, value_address(work, _LEFT_FILL, row, item_bytes), item_bytes)
     copy_number(fills + item_bytes, value_address(work, _RIGHT_FILL, row, item_bytes), item_bytes)
@@ -159,13 +128,11 @@ def _read_entries(descriptor, work, row, argument, item_bytes):
 
 
 @njit
-def _slots_for(work, least):
-    """Return at least so many empty slots, a power of two; none if there is not enough memory."""
-    count, words = 1, array_at(work + 8 * _SLOTS, 2, word)
-    while count < least:
-        count *= 2
-    if count > words[1]:
-        free(words[0])
-        words[0] = calloc(count, 4)
-        words[1] = count if words[0] != 0 else 0
-    return array_at(words[0], min(count, words[1]), half_word)
+def _release(work):
+    unpin(work + 8 * _PIN_OF_LEFT)
+    unpin(work + 8 * _PIN_OF_RIGHT)
+    free_slots(work + 8 * _SLOTS)
+    return 0
+
+
+match_rows = entries_callback("match_rows", _is_null, _match_row, _release)

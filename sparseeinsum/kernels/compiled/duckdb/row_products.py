@@ -13,47 +13,35 @@ from numba import njit, types
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row, write_entries
-from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pinned_address, unpin
-from sparseeinsum.kernels.compiled.duckdb.vectors import (
-    FIRST_ROW,
-    calloc,
-    free,
-    get_child,
-    get_data,
-    get_list_size,
-    get_rows,
-    integer_at,
-    read_row,
-    reserve,
-    set_list_size,
-    set_null,
-    start_work,
-    value_address,
-    word,
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row, write_block, write_entries
+from sparseeinsum.kernels.compiled.duckdb.entry_lists import (
+    SLOT_WORDS,
+    entries_callback,
+    field_data,
+    free_slots,
+    reserve_entries,
+    reserve_slots,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, message_of, report, template_of
+from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pinned_address, unpin
+from sparseeinsum.kernels.compiled.duckdb.vectors import FIRST_ROW, integer_at, read_row, value_address, word
+from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 compressed_rows = load_kernels("compressed_rows")
 
 half_word = types.int32
 
-_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
-_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
-_field = types.ExternalFunction("duckdb_struct_vector_get_child", word(word, word))
-
 _LEFT, _ROW, _RIGHT, _START, _MASK = range(1, 6)  # the arguments after the semiring
 
 # The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: three pins; what a kernel needs
-# to write a row; for how many slots there is room.
+# to write a row; the slots.
 _PIN_OF_LEFT = FIRST_ROW
 _PIN_OF_RIGHT = _PIN_OF_LEFT + PIN_WORDS
 _PIN_OF_MASK = _PIN_OF_RIGHT + PIN_WORDS
 _PRODUCT = _PIN_OF_MASK + PIN_WORDS
-_SLOT_ROOM = _PRODUCT + c.PRODUCT_WORDS
+_SLOTS = _PRODUCT + c.PRODUCT_WORDS
 
-assert _SLOT_ROOM < FIRST_ROW + d.ROW_WORDS + d.MAX_ARGUMENTS
+assert _SLOTS + SLOT_WORDS <= FIRST_ROW + d.ROW_WORDS + d.MAX_ARGUMENTS
 
 # Up to so many columns there is a slot for every one; the table stays in the processor's cache.
 _FEW_COLUMNS = 1 << 16
@@ -63,35 +51,9 @@ _HASH_FACTOR, _HASH_SHIFT = -7046029254386353131, 32  # 2^64 divided by the gold
 
 
 @njit
-def multiply_rows(info, chunk, result):
-    """Compute the rows of the product for all rows of a chunk."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows, end = get_rows(chunk), get_list_size(result)
-    entries = array_at(get_data(result), 2 * rows, word)
-    for row in range(rows):
-        entries[2 * row], entries[2 * row + 1] = end, 0
-        code = read_row(descriptor, work, row, work + 8 * ROW)
-        if code == NULL_ROW:
-            set_null(result, row)
-            continue
-        if code == 0:
-            code = _multiply_row(descriptor, work, row, result, end)
-        if code < 0:
-            _set_error(info, message_of(descriptor, code, work))
-            break
-        entries[2 * row + 1] = code - end
-        end = code
-    set_list_size(result, end)
-    unpin(work + 8 * _PIN_OF_LEFT)
-    unpin(work + 8 * _PIN_OF_RIGHT)
-    unpin(work + 8 * _PIN_OF_MASK)
-    free(array_at(work + 8 * (_PRODUCT + c.SLOTS), 1, word)[0])
-    free(work)
-    return 0
+def _is_null(descriptor, work, row):
+    """Whether an argument is NULL; if none is, the row of arguments is read."""
+    return read_row(descriptor, work, row, work + 8 * ROW) == NULL_ROW
 
 
 @njit
@@ -108,15 +70,14 @@ def _multiply_row(descriptor, work, row, result, end):
             return results if results < 0 else end
         columns = max(columns, array_at(pinned_address(work + 8 * _PIN_OF_MASK), c.BLOCK_WORDS, word)[c.BLOCK_BOUND])
     most = end + (results if _has_mask(descriptor) else min(results, columns))
-    if most > min(descriptor[d.LIMIT_BYTES] // descriptor[d.RESULT_BYTES], c.LARGEST):
-        report(work, most * descriptor[d.RESULT_BYTES], descriptor[d.LIMIT_BYTES])
-        return d.RESULT_TOO_LARGE
-    if reserve(result, most) != 0 or not _prepare_slots(work, results, columns, few):
-        report(work, most * descriptor[d.RESULT_BYTES], 0)
-        return d.OUT_OF_MEMORY
-    product, entries = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), get_child(result)
+    code = reserve_entries(descriptor, work, result, most)
+    if code == 0:
+        code = _prepare_slots(work, results, columns, few)
+    if code < 0:
+        return code
+    product = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word)
     product[c.START] = value_address(work, _START, row, descriptor[d.HEADER + 2 * _START + 1])
-    product[c.OUT_POSITIONS], product[c.OUT_NUMBERS] = get_data(_field(entries, 0)), get_data(_field(entries, 1))
+    product[c.OUT_POSITIONS], product[c.OUT_NUMBERS] = field_data(result, 0), field_data(result, 1)
     product[c.ROW_BEGIN] = end
     return compute(descriptor, work, work + 8 * ROW, work + 8 * _PRODUCT, most)
 
@@ -144,8 +105,7 @@ def _read_operands(descriptor, work, row):
         return d.OUTSIDE_ROWS
     operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
     write_entries(operands, 2, left, item_bytes, first, last)
-    operands[6], operands[7] = right + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
-    write_entries(operands, 8, right, item_bytes, 0, head[c.BLOCK_ENTRIES])
+    write_block(operands, 6, right, item_bytes)
     return compressed_rows.count_products(
         array_at(operands[2], last - first, half_word), array_at(operands[6], operands[7], word)
     )
@@ -174,19 +134,29 @@ def _read_mask(descriptor, work, row):
 
 @njit
 def _prepare_slots(work, results, columns, few):
-    """Make room for the slots of a row, and choose the hash function; whether there is enough memory.
+    """Make room for the slots of a row, and choose the hash function; returns 0 or an error code.
 
     Up to `few` columns, and for rows with many results, there is a slot for every column.
     """
-    product, room = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), array_at(work + 8 * _SLOT_ROOM, 1, word)
+    product = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word)
     is_dense = columns <= max(few, _DENSE_SHARE * results)
     product[c.FACTOR], product[c.SHIFT] = (1, 0) if is_dense else (_HASH_FACTOR, _HASH_SHIFT)
-    least, count = columns if is_dense else 2 * results, 1
-    while count < least:
-        count *= 2
-    product[c.SLOT_COUNT] = count
-    if count > room[0]:
-        free(product[c.SLOTS])
-        product[c.SLOTS] = calloc(count, 4)
-        room[0] = count if product[c.SLOTS] != 0 else 0
-    return product[c.SLOTS] != 0
+    least = columns if is_dense else 2 * results
+    product[c.SLOT_COUNT] = reserve_slots(work + 8 * _SLOTS, least)
+    product[c.SLOTS] = array_at(work + 8 * _SLOTS, SLOT_WORDS, word)[0]
+    if product[c.SLOTS] == 0:
+        report(work, 4 * least, 0)
+        return d.OUT_OF_MEMORY
+    return 0
+
+
+@njit
+def _release(work):
+    unpin(work + 8 * _PIN_OF_LEFT)
+    unpin(work + 8 * _PIN_OF_RIGHT)
+    unpin(work + 8 * _PIN_OF_MASK)
+    free_slots(work + 8 * _SLOTS)
+    return 0
+
+
+multiply_rows = entries_callback("multiply_rows", _is_null, _multiply_row, _release)

@@ -6,6 +6,7 @@ The callbacks follow duckdb_scalar_function_t of `duckdb.h`: (info, chunk, resul
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     compute_batch_rows,
@@ -30,36 +31,18 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     ROW,
     compute,
     measure,
-    message_of,
     part_size,
     report,
-    template_of,
 )
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _reference = types.ExternalFunction("duckdb_vector_reference_vector", types.void(word, word))
-_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
-
-
-@njit
-def scalar_value(info, chunk, result):
-    """Compute a scalar function that returns a number, for all rows of a chunk."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows = get_rows(chunk)
-    code = _compute_values(descriptor, work, rows, result)
-    if code < 0:
-        _set_error(info, message_of(descriptor, code, work))
-    free(work)
-    return 0
 
 
 @njit
 def _compute_values(descriptor, work, rows, result):
+    """Compute a scalar function that returns a number."""
     out, item_bytes, row = get_data(result), descriptor[d.RESULT_BYTES], work + 8 * ROW
     if descriptor[d.BATCH] != 0 and rows > 1 and prepare_batch(descriptor, work, rows):
         code = measure(descriptor, work, work + 8 * FIRST_ROW)
@@ -82,25 +65,16 @@ def _compute_values(descriptor, work, rows, result):
     return 0
 
 
+scalar_value = scalar_callback("scalar_value", _compute_values)
+
+
 @njit
-def scalar_list(info, chunk, result):
-    """Compute a scalar function that returns an array, for all rows of a chunk."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows = get_rows(chunk)
+def _compute_arrays(descriptor, work, rows, result):
+    """Compute a scalar function that returns an array."""
     if descriptor[d.BATCH] != 0 and rows > 1 and prepare_batch(descriptor, work, rows):
-        code = _compute_batch_lists(descriptor, work, rows, result)
-    else:
-        code = _measure_lists(descriptor, work, rows, result)
-        if code >= 0:
-            code = _compute_lists(descriptor, work, rows, result)
-    if code < 0:
-        _set_error(info, message_of(descriptor, code, work))
-    free(work)
-    return 0
+        return _compute_batch_lists(descriptor, work, rows, result)
+    code = _measure_lists(descriptor, work, rows, result)
+    return _compute_lists(descriptor, work, rows, result) if code >= 0 else code
 
 
 @njit
@@ -126,6 +100,9 @@ def _compute_batch_lists(descriptor, work, rows, result):
         if code < 0:
             return code
     return 0
+
+
+scalar_list = scalar_callback("scalar_list", _compute_arrays)
 
 
 @njit
@@ -206,25 +183,17 @@ def _compute_lists(descriptor, work, rows, result):
 
 
 @njit
-def scalar_lists(info, chunk, result):
+def _split_rows(descriptor, work, rows, result):
     """Compute a scalar function that returns an array of arrays: its first argument, split into parts."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    code, row = 0, work + 8 * ROW
-    for index in range(get_rows(chunk)):
+    row = work + 8 * ROW
+    for index in range(rows):
         code = read_row(descriptor, work, index, row)
         if code == 0:
             code = _split_row(descriptor, work, row, index, result)
         elif code == NULL_ROW:
             set_null(result, index)
-            code = 0
         if code < 0:
-            _set_error(info, message_of(descriptor, code, work))
-            break
-    free(work)
+            return code
     return 0
 
 
@@ -260,3 +229,6 @@ def _reserve_parts(descriptor, work, result, part_count):
         report(work, part_count * 16, 0)
         return d.OUT_OF_MEMORY
     return start
+
+
+scalar_lists = scalar_callback("scalar_lists", _split_rows)

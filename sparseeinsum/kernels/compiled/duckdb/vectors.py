@@ -195,10 +195,21 @@ def _same_bytes(first, second, size):
 
 
 @njit
-def set_null(vector, row):
+def writable_validity(vector):
+    """Return the address of the validity of a vector's rows, for `clear_valid`."""
     _make_validity(vector)
-    mask = array_at(_get_validity(vector) + 8 * (row >> 6), 1, word)
+    return _get_validity(vector)
+
+
+@njit
+def clear_valid(validity, row):
+    mask = array_at(validity + 8 * (row >> 6), 1, word)
     mask[0] &= ~(word(1) << (row & 63))
+
+
+@njit
+def set_null(vector, row):
+    clear_valid(writable_validity(vector), row)
 
 
 @njit

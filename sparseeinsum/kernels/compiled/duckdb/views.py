@@ -4,31 +4,26 @@ The arguments are a handle, a position, the number of elements in a row of the a
 for an array without stored entries: all elements are the fill.
 """
 
-from numba import njit, types
+from numba import njit
 
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.pins import pin, pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     argument_is_valid,
-    free,
     get_child,
     get_data,
-    get_rows,
     integer_at,
     reserve_elements,
     set_list_size,
     set_null,
-    start_work,
     value_address,
     word,
     write_entry,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import ROW, copy_bytes, message_of, report, template_of
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.resident_access import share
-
-_extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
-_set_error = types.ExternalFunction("duckdb_scalar_function_set_error", types.void(word, word))
 
 _HANDLE, _POSITION, _SIZE, _FILL = 0, 1, 2, 3
 
@@ -36,22 +31,11 @@ _NONE, _ONE, _SEVERAL = 0, 1, 2  # how many arrays the rows of a chunk read
 
 
 @njit
-def view_rows(info, chunk, result):
-    """Compute a function that returns rows of resident arrays, for all rows of a chunk."""
-    descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
-    work = start_work(chunk, descriptor)
-    if work == 0:
-        _set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
-        return 0
-    rows = get_rows(chunk)
+def _view_rows(descriptor, work, rows, result):
+    """Compute a function that returns rows of resident arrays."""
     if _count_arrays(work, rows) == _ONE:
-        code = _refer_to_rows(descriptor, work, rows, result)
-    else:
-        code = _copy_rows(descriptor, work, rows, result)
-    if code < 0:
-        _set_error(info, message_of(descriptor, code, work))
-    free(work)
-    return 0
+        return _refer_to_rows(descriptor, work, rows, result)
+    return _copy_rows(descriptor, work, rows, result)
 
 
 @njit
@@ -174,3 +158,6 @@ def _copy_row(descriptor, work, row, target, size):
     if code == 0:
         copy_bytes(target, pinned_address(place) + position * size * item_bytes, size * item_bytes)
     return code
+
+
+view_rows = scalar_callback("view_rows", _view_rows)
