@@ -226,8 +226,8 @@ class Engine(Protocol):
     def table_distribution(self, table: exp.Table) -> TableDistribution | None:
         """Return how a table is distributed over machines; None for a view or if one machine has all rows."""
 
-    def arrow(self, statement: exp.Expr | str) -> pa.Table:
-        """Run a query and return its result as an Arrow table."""
+    def arrow(self, statement: exp.Expr | str, row_bytes: int = 0) -> pa.Table:
+        """Run a query and return its result as an Arrow table; it takes least time if rows have about so many bytes."""
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty.

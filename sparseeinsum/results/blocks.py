@@ -74,12 +74,13 @@ def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
     outer, inner = decomposition.promoted, decomposition.array_axes
     sizes = [*(len(axes[axis].keys) for axis in outer), *(axes[axis].size for axis in inner)]
     filled = np.full(sizes, tensor.fill, tensor.dtype)
-    for places, arrays in _arrays(rows, axes):
-        if outer:
-            index: list[slice | NDArray[Any]] = [*places, *map(slice, arrays.shape[1:])]
-            filled[tuple(index)] = arrays
-        elif len(arrays):
-            filled[...] = arrays[0]
+    for part in rows.parts():
+        for places, arrays in _arrays(part, axes):
+            if outer:
+                index: list[slice | NDArray[Any]] = [*places, *map(slice, arrays.shape[1:])]
+                filled[tuple(index)] = arrays
+            elif len(arrays):
+                filled[...] = arrays[0]
     order = np.argsort([*outer, *inner], kind="stable")  # of a tiled axis, keys come before positions in the tile
     lengths = [len(axis.keys) * axis.tile if axis.tile > 1 else len(axis.indices) for axis in axes]
     in_tiles: NDArray[Any] = filled.transpose(order).reshape(lengths)

@@ -1,7 +1,7 @@
 """Results: the indices and values in the rows of a tensor relation of any decomposition."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,14 @@ class TensorRows:
 
     schema: Schema
     rows: pa.Table
+
+    def parts(self) -> Iterator["TensorRows"]:
+        """The same rows, in parts whose arrays are read without a copy; numbers are copied, all at once."""
+        if self.schema.is_scalar:
+            yield self
+            return
+        for batch in self.rows.to_batches():
+            yield TensorRows(self.schema, pa.Table.from_batches([batch]))
 
     def columns(self) -> tuple[Sequence[NDArray[Any]], NDArray[Any]]:
         """Coordinates and values: of all rows if each holds one value, else of the entries that are not the fill."""

@@ -232,8 +232,8 @@ class PostgreSQLEngine:
         """Return None: one machine has all tables."""
         return None
 
-    def arrow(self, statement: exp.Expr | str) -> pa.Table:
-        """Run a query and return its result as an Arrow table."""
+    def arrow(self, statement: exp.Expr | str, row_bytes: int = 0) -> pa.Table:
+        """Run a query and return its result as an Arrow table; `row_bytes` is ignored."""
         return self._session.read(self._text(statement))
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
