@@ -15,6 +15,7 @@ from sparseeinsum.extras import late
 from sparseeinsum.html_tables import html_table
 from sparseeinsum.language.layout_notation import parse_layout
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.loading.append import append, description_to_append
 from sparseeinsum.loading.load import load, register_relation
 from sparseeinsum.loading.sources.input_data import ColumnSelection
 from sparseeinsum.loading.sources.readers import read
@@ -126,8 +127,7 @@ class TensorDatabase:
             CatalogueError: A table of that name was not loaded as a tensor, or another tensor has a name that differs
                 only in case; or the table, view or file to read does not exist.
         """
-        if duplicates not in ("error", "sum"):
-            raise ArgumentError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")
+        _check_duplicates(duplicates)
         if layout is not None and promoted is not None:
             raise ArgumentError("a layout says which axes are promoted; leave `promoted` out")
         notation = None if layout is None else parse_layout(name, layout)
@@ -137,6 +137,36 @@ class TensorDatabase:
         )
         source = read(description, data, ColumnSelection(index, value))
         return load(self._engine, description, source, notation or promoted, duplicates == "sum", order, distribute)
+
+    @synchronized
+    def append(
+        self,
+        name: str,
+        data: object,
+        duplicates: str = "error",
+        index: Sequence[str] | None = None,
+        value: str | None = None,
+    ) -> StoredTensor:
+        """Add entries to a tensor that was loaded, and that is stored in entries or in lists; it keeps its layout.
+
+        Args:
+            name: The name of the tensor.
+            data: As for `tensor`, with the axes of the tensor. Values become those of its dtype. Of a dense array, all
+                values are added that are not the fill.
+            duplicates: `error` refuses a coordinate that the data have twice, or that the tensor has already; `sum`
+                adds the values at it up, or computes `any` for bool.
+            index: The index columns of rows, in axis order; by default all columns except that of the values.
+            value: The value column of rows. By default the last column; if `index` is given, every row counts as 1.
+
+        Raises:
+            CatalogueError: There is no such tensor, or its table was not loaded.
+            DataError: An entry is invalid, out of bounds or there already; the database is unchanged.
+            ShapeError: The data have other axes or another shape, or the tensor is stored in arrays.
+        """
+        _check_duplicates(duplicates)
+        description = description_to_append(self._engine, name)
+        source = read(description, data, ColumnSelection(index, value))
+        return append(self._engine, description, source, duplicates == "sum")
 
     @synchronized
     def tensor_from_table(
@@ -351,3 +381,8 @@ class TensorDatabase:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_duplicates(duplicates: str) -> None:
+    if duplicates not in ("error", "sum"):
+        raise ArgumentError(f"duplicates {duplicates!r} is neither 'error' nor 'sum'")

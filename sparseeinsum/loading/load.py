@@ -1,23 +1,23 @@
 """Loading: stores tensors in tables of the database, and records tables of users as tensors."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.temporary_names import temporary_name
-from sparseeinsum.errors import CatalogueError, EngineError, ShapeError
-from sparseeinsum.language.tensors import ListLayout, StoredTensor, Tensor, fully_promoted
-from sparseeinsum.loading.database_sources import can_read, readable_source, stream_rows
+from sparseeinsum.errors import CatalogueError, ShapeError
+from sparseeinsum.language.tensors import ListLayout, StoredTensor, Tensor
+from sparseeinsum.loading.database_sources import can_read, stream_rows
 from sparseeinsum.loading.entry_stream import EntryStream
+from sparseeinsum.loading.incoming_entries import INCOMING, copied_entries, streamed_entries
 from sparseeinsum.loading.list_rows import list_rows
 from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, InputData
 from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries, list_layout
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, is_measurable
-from sparseeinsum.statistics.measure import Measurement, check_entries, measure
+from sparseeinsum.statistics.measure import Measurement, measure
 from sparseeinsum.statistics.order import is_ascending
 from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, LoadedTable
 from sparseeinsum.storage.catalogue import Catalogue, check_name
@@ -35,8 +35,6 @@ from sparseeinsum.storage.tensor_tables import (
     write_table,
 )
 from sparseeinsum.storage.value_checks import check_values
-
-_INCOMING = temporary_name("incoming")
 
 
 def load(
@@ -99,7 +97,7 @@ def _load_columns(
     is_final = not layout.sum_duplicates and not order_columns and columns.stored_decomposition == columns.decomposition
     if lists is not None:
         is_final = not columns.may_have_duplicates
-    registering = nullcontext() if is_final else engine.registered(columns.table, _INCOMING)
+    registering = nullcontext() if is_final else engine.registered(columns.table, INCOMING)
     with registering as incoming:
         catalogue = Catalogue(engine)
         table = claim_table(engine, catalogue, columns.tensor.name)
@@ -171,30 +169,14 @@ def _load_stream(
     with engine.transaction():
         catalogue = Catalogue(engine)
         table = claim_table(engine, catalogue, stream.name)
-        with _incoming(engine, stream) as incoming:
-            dictionaries = Dictionaries(engine).for_columns(stream.name, incoming, stream.columns)
-            tensor = stream.tensor(dictionaries)
-            entries_table = stored_tensor(tensor, fully_promoted(len(tensor.axes)), incoming.sql(engine.dialect_name))
-            source = replace(entries_table, holds_keys=any(dictionaries))
-            layout = _layout(engine, tensor, promoted, sum_duplicates, order, stream.ascends)
-            distribution = choose_distribution(tensor, layout.decomposition, distribute, None, engine)
+        with streamed_entries(engine, stream) as source:
+            layout = _layout(engine, source.tensor, promoted, sum_duplicates, order, stream.ascends)
+            distribution = choose_distribution(source.tensor, layout.decomposition, distribute, None, engine)
             layout = replace(layout, distribution=distribution)
             stored = _store_entries(engine, source, layout, table, may_have_duplicates=not stream.ascends)
             stored = _with_view(engine, stored, layout, table)
         catalogue.add(stored)
     return stored
-
-
-@contextmanager
-def _incoming(engine: Engine, stream: EntryStream) -> Iterator[exp.Table]:
-    """Copy a stream into a temporary table, which exists in the context."""
-    try:
-        with engine.registered(stream.reader(), _INCOMING) as incoming:
-            yield incoming
-    except EngineError:
-        if stream.failure is not None:
-            raise stream.failure from None
-        raise
 
 
 def _load_rows(
@@ -206,31 +188,17 @@ def _load_rows(
     order: Sequence[str],
     distribute: str | None,
 ) -> StoredTensor:
-    """Store rows that the database can read; they are copied first, as several queries read them."""
-    name = description.name
-    with engine.transaction(), readable_source(engine, data.source) as (title, source):
-        columns = [column.name for column in read_relation(engine, name, title, source).columns]
-        index, value = data.columns.among(name, columns)
-        incoming = exp.table_(_INCOMING, db=engine.dialect.temporary_schema)
-        needed = dict.fromkeys([*index, *([] if value is None else [value])])
-        number = exp.alias_(exp.Literal.number(1), "sparseeinsum_number")  # for a tensor without columns
-        expressions: list[exp.Expr] = [exp.column(column, quoted=True) for column in needed]
-        engine.create_temporary(incoming, exp.select(*(expressions or [number])).from_(source))
-        described = relation_as_tensor(engine, description, read_relation(engine, name, title, incoming), index, value)
-        rows = described.stored
-        if value is not None:
-            check_values(engine, rows, described.column_types[-1])
-        check_entries(rows, engine)
+    """Store rows that the database can read."""
+    with engine.transaction(), copied_entries(engine, description, data) as rows:
         catalogue = Catalogue(engine)
         # After the copy, because it may drop the table that the rows come from.
-        table = claim_table(engine, catalogue, name)
+        table = claim_table(engine, catalogue, description.name)
         layout = _layout(engine, rows.tensor, promoted, sum_duplicates, order, ascends=False)
         distribution = choose_distribution(rows.tensor, layout.decomposition, distribute, None, engine)
         layout = replace(layout, distribution=distribution)
         stored = _store_entries(engine, rows, layout, table, may_have_duplicates=True)
         stored = _with_view(engine, stored, layout, table)
         catalogue.add(stored)
-        engine.execute(exp.Drop(tables=[incoming], kind="TABLE"))
     return stored
 
 

@@ -25,7 +25,7 @@ def in_lists(engine: Engine, stored: StoredTensor, layout: ListLayout, table: ex
         CatalogueError: The view would have the name of another table or view.
     """
     view = claim_view(engine, stored.tensor.name)
-    query = _entries(stored.tensor, layout, table)
+    query = entries_query(stored.tensor, layout, table)
     engine.execute(exp.Create(this=view.copy(), kind="VIEW", expression=query))
     name = engine.dialect_name
     return replace(stored, relation=view.sql(name), lists=ListTable(table.sql(name), layout))
@@ -40,7 +40,7 @@ def lists_query(tensor: Tensor, layout: ListLayout, rows: exp.Select) -> exp.Sel
         rows: The query of its entries, none of them repeated, with columns that are named as the axes.
     """
     names = [axis.name for axis in tensor.axes]
-    keys = {names[axis]: _key(tensor, layout, axis) for axis in layout.keys}
+    keys = list_keys(tensor, layout)
     positions = [_position(tensor, layout, axis) for axis in layout.compressed]
     values = [*positions, exp.column(VALUE_COLUMN)]
     lists = [_list(value, positions) for value in values]
@@ -53,6 +53,11 @@ def lists_query(tensor: Tensor, layout: ListLayout, rows: exp.Select) -> exp.Sel
         return select.having("COUNT(*) > 0")
     order = [exp.Literal.number(number + 1) for number in range(len(keys))]
     return select.group_by(*[key.copy() for key in keys.values()]).order_by(*order)
+
+
+def list_keys(tensor: Tensor, layout: ListLayout) -> dict[str, exp.Expr]:
+    """The keys of the list that an entry of a relation `entries` is in, by key column."""
+    return {tensor.axes[axis].name: _key(tensor, layout, axis) for axis in layout.keys}
 
 
 def _key(tensor: Tensor, layout: ListLayout, axis: int) -> exp.Expr:
@@ -71,7 +76,7 @@ def _list(value: exp.Expr, positions: Sequence[exp.Expr]) -> exp.Expr:
     return exp.Anonymous(this="ARRAY_AGG", expressions=[order])
 
 
-def _entries(tensor: Tensor, layout: ListLayout, table: exp.Table) -> exp.Select:
+def entries_query(tensor: Tensor, layout: ListLayout, table: exp.Table) -> exp.Select:
     """The query of the entries of a table of lists, with one row an entry; lists of other lengths give NULL."""
     names = [axis.name for axis in tensor.axes]
     lists = dict(zip(layout.compressed, layout.list_columns(names), strict=True))

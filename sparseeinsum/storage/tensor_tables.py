@@ -67,11 +67,8 @@ def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table
     Raises:
         DataError: A sum does not fit into the dtype.
     """
-    if layout.sum_duplicates:
-        _check_sums(engine, source)
-    query = _summed(engine, source) if layout.sum_duplicates else rows_as_stored(engine, source)
+    query = rows_as_written(engine, source, layout)
     if layout.lists is not None:
-        query = lists_query(source.tensor, layout.lists, query)
         engine.replace_table(table, query, distribution=layout.distribution, records_changes=True)
         return
     if layout.decomposition == source.decomposition:
@@ -86,6 +83,18 @@ def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table
     select = relation_query(Convert(repartitioned) if source.tensor.dtype == "bool" else repartitioned, engine.dialect)
     engine.replace_table(table, _ordered(select, layout.order), distribution=layout.distribution, records_changes=True)
     engine.execute(exp.Drop(tables=[temporary], kind="TABLE"))
+
+
+def rows_as_written(engine: Engine, source: StoredTensor, layout: TableLayout) -> exp.Select:
+    """Return a query of the rows of a table of entries or lists, from entries in another table; sums are checked.
+
+    Raises:
+        DataError: A sum does not fit into the dtype.
+    """
+    if layout.sum_duplicates:
+        _check_sums(engine, source)
+    query = _summed(engine, source) if layout.sum_duplicates else rows_as_stored(engine, source)
+    return query if layout.lists is None else lists_query(source.tensor, layout.lists, query)
 
 
 def rows_as_stored(engine: Engine, source: StoredTensor) -> exp.Select:
