@@ -36,6 +36,7 @@ elementwise = load_kernels("elementwise")
 
 _BLOCKS_BETWEEN_PAUSES = 64
 _LAST = _BLOCKS_BETWEEN_PAUSES - 1
+_LEAST_LINE = 32  # elements of a line of an expression, if there are longer ones
 
 
 def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
@@ -50,7 +51,8 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
     return {
         **_elementwise_kernels(arithmetic, array),
         **_measuring_kernels(arithmetic, array),
-        **_expression_kernels(arithmetic, array),
+        **_map_kernels(arithmetic, array),
+        **_reduce_kernels(arithmetic, array),
         **_contraction_kernels(arithmetic, array),
         **layout_kernels(arithmetic, array),
         **_complex_kernels(arithmetic, array),
@@ -152,14 +154,9 @@ def _measuring_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> di
     }
 
 
-def _expression_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
-    dtype, block, check, evaluate_block = (
-        arithmetic.dtype,
-        arithmetic.block,
-        arithmetic.check,
-        arithmetic.evaluate_block,
-    )
-    fold_line, identities = arithmetic.fold_line, arithmetic.identities
+def _map_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, block = arithmetic.dtype, arithmetic.block
+    check, evaluate_block = arithmetic.check, arithmetic.evaluate_block
 
     @njit
     def evaluate(u, w, scratch):
@@ -183,10 +180,30 @@ def _expression_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> d
         code = evaluate(array_at(argument(row, 1)[0], rows * size, dtype), array_at(out, rows * size, dtype), scratch)
         return code if code < 0 else 1
 
+    return {"map_array": RowKernel(map_row, map_batch), "map_number": RowKernel(map_row, map_batch)}
+
+
+@njit
+def _expression_line(plan):
+    """Choose the label along which an expression is evaluated: a long one, then as `line_label`; -1 without labels.
+
+    To start the operations of an expression takes as long as to apply them to many elements.
+    """
+    best = contraction.line_label(plan)
+    for label in range(plan[0]):
+        extent, least = contraction.strides_of(plan, label)[0], contraction.strides_of(plan, best)[0]
+        if least < _LEAST_LINE and extent > least:
+            best = label
+    return best
+
+
+def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, block, check = arithmetic.dtype, arithmetic.block, arithmetic.check
+    evaluate_block, fold_line, identities = arithmetic.evaluate_block, arithmetic.fold_line, arithmetic.identities
+
     @njit
-    def reduce_lines(u, v, w, aggregate, scratch):
-        plan, code = plan_of(scratch), 0
-        line = contraction.line_label(plan)
+    def reduce_lines(plan, u, v, w, aggregate, scratch):
+        line, code = _expression_line(plan), 0
         extent, stride_u, stride_v, stride_w = contraction.strides_of(plan, line)
         blocks = evaluation_stack(scratch, block, dtype)
         parts_u, parts_v = operand_block(scratch, 0, block, dtype), operand_block(scratch, 1, block, dtype)
@@ -204,29 +221,49 @@ def _expression_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> d
         return code
 
     @njit
-    def reduce_row(row, u, v, out, size, scratch):
+    def reduce_plan(row, plan, u, v, w, scratch):
         aggregate = aggregate_code(row)
         if aggregate < 0:
             return aggregate
-        w = array_at(out, size, dtype)
         elementwise.fill(identities[aggregate], w)
         code = check(program_of(scratch), constants_of(scratch), aggregate)
-        if code == 0 and not contraction.is_empty(plan_of(scratch)):
-            code = reduce_lines(u, v, w, aggregate, scratch)
+        if code == 0 and not contraction.is_empty(plan):
+            code = reduce_lines(plan, u, v, w, aggregate, scratch)
         return code
 
+    @njit
+    def reduce_rows(row, step_u, v, step_v, rows, out, size, scratch):
+        """Reduce many rows at once: the row becomes one more label, of both operands and of the result."""
+        plan, batch, last = plan_of(scratch), batch_plan_of(scratch), rows - 1
+        copy_elements(batch, plan)
+        contraction_plan.add_label(batch, rows, step_u, step_v, size)
+        contraction_plan.simplify_plan(batch)
+        code = reduce_plan(
+            row,
+            batch,
+            array_at(argument(row, 3)[0], plan[1] + last * step_u, dtype),
+            array_at(v, plan[2] + last * step_v, dtype),
+            array_at(out, rows * size, dtype),
+            scratch,
+        )
+        return code if code < 0 else 1
+
     def reduce(row, out, size, scratch):
-        return reduce_row(row, array(row, 3), array(row, 4), out, size, scratch)
+        return reduce_plan(row, plan_of(scratch), array(row, 3), array(row, 4), array_at(out, size, dtype), scratch)
+
+    def reduce_batch(row, steps, rows, out, size, scratch):
+        step = array_at(steps, 5, word)
+        return reduce_rows(row, step[3], argument(row, 4)[0], step[4], rows, out, size, scratch)
 
     def reduce_one(row, out, size, scratch):
-        return reduce_row(row, array(row, 3), array_of_one(scratch, dtype), out, size, scratch)
+        one = array_of_one(scratch, dtype)
+        return reduce_plan(row, plan_of(scratch), array(row, 3), one, array_at(out, size, dtype), scratch)
 
-    return {
-        "map_array": RowKernel(map_row, map_batch),
-        "map_number": RowKernel(map_row, map_batch),
-        "reduce": RowKernel(reduce),
-        "reduce_one": RowKernel(reduce_one),
-    }
+    def reduce_one_batch(row, steps, rows, out, size, scratch):
+        step_u, one = array_at(steps, 4, word)[3], array_of_one(scratch, dtype)
+        return reduce_rows(row, step_u, one.ctypes.data, 0, rows, out, size, scratch)
+
+    return {"reduce": RowKernel(reduce, reduce_batch), "reduce_one": RowKernel(reduce_one, reduce_one_batch)}
 
 
 def _contraction_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
@@ -317,8 +354,7 @@ def _row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
 
     @njit
     def positions(row, index):
-        address, size = argument(row, index)
-        return array_at(address, size, half_word)
+        return array_at(*argument(row, index), half_word)
 
     @njit
     def start_of(product):
