@@ -20,6 +20,7 @@ from sparseeinsum.render.values import with_finite_check
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_type, number_type, stored_type
 
 _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
+_MOST_RANGES = 4  # of the numbers of rows; each takes some time to start
 _VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
 ROW_COLUMN = "row_number"
 _ENTRY_COLUMN = "entry"
@@ -199,14 +200,31 @@ def _rows_select(
     DISTINCT leaves the only handle as it is, but tells DuckDB that rows have no order. Otherwise, one thread would
     compute all rows, to keep the order of their numbers in results and tables.
     """
-    numbers = call("tensor_row_numbers", integer(_count_rows(relation)), integer(together))
     first, *others = handles
     unordered = exp.select(HANDLE_COLUMN).distinct().from_(first.table.copy())
-    select = exp.select(*columns).from_(exp.alias_(exp.Table(this=numbers), "r", table=True))
+    select = exp.select(*columns).from_(_row_numbers(_count_rows(relation), together))
     select = select.join(aliased(unordered, HANDLE_ALIASES[0]), join_type="CROSS")
     for alias, other in zip(HANDLE_ALIASES[1:], others, strict=False):
         select = select.join(aliased(other.table, alias), join_type="CROSS")
     return select
+
+
+def _row_numbers(rows: int, together: int) -> exp.Expr:
+    """The table r of the numbers of rows, `together` of them in a vector, which threads share.
+
+    DuckDB binds a prepared statement with a table function of an extension at every execution, but not one with RANGE.
+    One thread reads a RANGE, and every part of a UNION ALL may have a thread of its own.
+    """
+    if rows > _MOST_RANGES * together:
+        numbers = call("tensor_row_numbers", integer(rows), integer(together))
+        return exp.alias_(exp.Table(this=numbers), "r", table=True)
+    parts = [
+        exp.select(exp.column("range").as_(ROW_COLUMN)).from_(
+            exp.Table(this=call("RANGE", integer(start), integer(min(start + together, rows))))
+        )
+        for start in range(0, rows, together)
+    ]
+    return exp.union(*parts, distinct=False).subquery("r") if len(parts) > 1 else parts[0].subquery("r")
 
 
 def result_select(relation: Contract, keys: Mapping[str, exp.Expr], value: exp.Expr, rows: exp.Select) -> exp.Select:

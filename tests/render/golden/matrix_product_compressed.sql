@@ -17,7 +17,11 @@ WITH A_compressed AS (
     SELECT
       CAST(r.row_number AS INT) AS row_number,
       tensor_gather_sum(u.handle, r.row_number, v.handle, 5, CAST(0 AS DOUBLE)) AS val
-    FROM tensor_row_numbers(30, 2048) AS r
+    FROM (
+      SELECT
+        range AS row_number
+      FROM RANGE(0, 30)
+    ) AS r
     CROSS JOIN (
       SELECT DISTINCT
         handle
