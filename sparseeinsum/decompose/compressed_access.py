@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.cost import NO_WORK, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.operators.dtypes import is_complex
@@ -19,7 +19,7 @@ from sparseeinsum.semantics.exactness import Evaluation
 # With fewer rows, threads could not share the work, and a hash table of the groups is small.
 _LEAST_ROWS = 256
 # Bytes of an entry while it is moved: in the order in which entries come, then in the order of rows.
-_ENTRY_BYTES = 28
+ENTRY_BYTES = 28
 # Work to order an entry of a list, relative to a tuple of its own, and tuples that take as long as to read a list; so
 # lists of a few entries take longer than these alone (measured: bench/list_layouts.py).
 _LISTED_SHARE = 0.55
@@ -74,23 +74,33 @@ class CompressedSizes:
         rows: The number of rows that the keys allow.
         entries: The number of tuples.
         is_in_lists: Whether they are stored in lists, which are read as they are.
+        stays: Whether it is in that order already, from an earlier run.
     """
 
     rows: int
     entries: float
     is_in_lists: bool = False
+    stays: bool = False
 
     @property
     def ordered_tuples(self) -> float:
         """Tuples that take as long to order; there is about one list for each row that has entries."""
+        if self.stays:
+            return 0.0
         if not self.is_in_lists:
             return self.entries
         return self.entries * _LISTED_SHARE + min(self.rows, self.entries) * _TUPLES_PER_LIST
 
+    def ordering(self, tuples_per_row: float, tuples_per_entry: float) -> Work:
+        """The work to order it, by the tuples that take as long as a row and as an entry."""
+        if self.stays:
+            return NO_WORK
+        return Work(self.rows * tuples_per_row + self.ordered_tuples * tuples_per_entry, operators=1)
+
     @property
     def size_bytes(self) -> float:
         """Bytes of the entries while they are ordered."""
-        return self.rows * _ROW_BYTES + self.entries * _ENTRY_BYTES
+        return self.rows * _ROW_BYTES + self.entries * ENTRY_BYTES
 
 
 def order_of_other(
@@ -146,11 +156,8 @@ def semiring_of(einsum: EinSum) -> Semiring | None:
 
 def in_rows(join: Work, sizes: CompressedSizes) -> Work:
     """The work of a join with a resident array if the entries are ordered by row first, and groups computed at once."""
-    return Work(
-        sizes.rows + sizes.ordered_tuples,
-        kernel_operations=join.kernel_operations * _CACHED_OPERATIONS,
-        operators=join.operators + 1,
-    )
+    products = Work(sizes.rows, kernel_operations=join.kernel_operations * _CACHED_OPERATIONS, operators=join.operators)
+    return products + sizes.ordering(0.0, 1.0)
 
 
 def expanding(entries: float) -> Work:
@@ -166,7 +173,7 @@ def in_row_products(joined: float, tuples: float, sizes: Iterator[CompressedSize
         tuples: The tuples of the result.
         sizes: The sizes of the operands.
     """
-    ordered = [Work(size.rows + size.ordered_tuples * _TUPLES_PER_ORDERED_ENTRY, operators=1) for size in sizes]
+    ordered = [size.ordering(1.0, _TUPLES_PER_ORDERED_ENTRY) for size in sizes]
     return sum(ordered, Work(joined * _TUPLES_PER_PRODUCT + tuples * _TUPLES_PER_RESULT, operators=2))
 
 
@@ -178,7 +185,7 @@ def in_masked_product(pairs: float, entries: float, sizes: Iterable[CompressedSi
         entries: The entries of the third one.
         sizes: The sizes of the operands that are ordered.
     """
-    ordered = [Work(size.rows + size.entries * _TUPLES_PER_ORDERED_ENTRY, operators=1) for size in sizes]
+    ordered = [size.ordering(1.0, _TUPLES_PER_ORDERED_ENTRY) for size in sizes]
     return sum(ordered, Work(pairs * _TUPLES_PER_MASKED_PRODUCT + entries * _TUPLES_PER_RESULT, operators=2))
 
 

@@ -27,12 +27,14 @@ class Footprints:
         sizes: The sizes of their tensors.
         evaluations: The exact evaluations of every EinSum.
         in_lists: The names of tensors that are stored in lists.
+        staying: The names of tensors of which operands in memory stay there from run to run.
     """
 
     graph: EinGraph
     sizes: GraphSizes
     evaluations: Mapping[str, Evaluation]
     in_lists: frozenset[str] = frozenset()
+    staying: frozenset[str] = frozenset()
     _known_kernels: dict[str, Kernel] = field(default_factory=dict, init=False, repr=False)
 
     def compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
@@ -42,7 +44,8 @@ class Footprints:
             operand, dense = einsum.operands[index], cost.absence.dense[index]
             sizes = self.sizes.operand(operand, decomposed.operands[index], dense)
             rows, is_in_lists = count_indices(order.rows, einsum, self.graph), operand.tensor in self.in_lists
-            yield CompressedSizes(rows, sizes.tuples, is_in_lists and not dense)
+            stays = operand.tensor in self.staying
+            yield CompressedSizes(rows, sizes.tuples, is_in_lists and not dense, stays)
 
     def memory_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> int:
         """Bytes of the operands of an EinSum that a statement keeps in memory."""
@@ -54,7 +57,8 @@ class Footprints:
         """Sizes of an operand, by its number, if it is kept in memory with all its tuples."""
         name, tiles = decomposed.einsum.operands[index].tensor, decomposed.operands[index]
         tuples = math.prod(map(count_keys, tiles, self.graph.tensors[name].shape))
-        return ResidentSizes(self.sizes.tuples(name, tiles), tuples * self.sizes.tuple_bytes(name, tiles))
+        size_bytes = tuples * self.sizes.tuple_bytes(name, tiles)
+        return ResidentSizes(self.sizes.tuples(name, tiles), size_bytes, name in self.staying)
 
     def kernel(self, einsum: EinSum) -> Kernel:
         """What the costs of all choices of an EinSum need; cached."""

@@ -275,7 +275,8 @@ class _Pair:
         return tuple(map(axis_of, order.rows)), tuple(map(axis_of, order.positions))
 
     def _sizes(self, operand: Reference, order: RowOrder) -> CompressedSizes:
-        return CompressedSizes(self._count(operand, order.rows), self._tuples(operand))
+        stays = operand.tensor in self.model.staying
+        return CompressedSizes(self._count(operand, order.rows), self._tuples(operand), stays=stays)
 
     def _size(self, array: Reference) -> int:
         """The number of elements in a row of an array."""

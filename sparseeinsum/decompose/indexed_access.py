@@ -7,7 +7,7 @@ fill, as if the operand were dense.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.cost import NO_WORK, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import is_ragged
@@ -42,13 +42,17 @@ class ResidentSizes:
     Attributes:
         tuples: Tuples that are present.
         size_bytes: Bytes of all possible tuples, absent ones included.
+        stays: Whether it is in memory already, from an earlier run.
     """
 
     tuples: float
     size_bytes: int
+    stays: bool = False
 
     def keeping(self) -> Work:
         """Work to put the tuples into one array."""
+        if self.stays:
+            return NO_WORK
         return Work(self.tuples, self.size_bytes * _KEPT_BYTES, operators=1)
 
 

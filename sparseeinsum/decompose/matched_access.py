@@ -52,7 +52,5 @@ def matched_order(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Eva
 
 def in_matched_rows(join: Work, sizes: Iterator[CompressedSizes]) -> Work:
     """The work of a join if both operands are ordered by row, and then matched instead of hashed."""
-    ordered = [
-        Work(size.rows * _TUPLES_PER_ROW + size.ordered_tuples * _TUPLES_PER_ENTRY, operators=1) for size in sizes
-    ]
+    ordered = [size.ordering(_TUPLES_PER_ROW, _TUPLES_PER_ENTRY) for size in sizes]
     return sum(ordered, replace(join, hashed_tuples=0.0, operators=join.operators + 1))

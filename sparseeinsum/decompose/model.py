@@ -53,6 +53,7 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 
 _EMBEDDED = EmbeddedAccounting()
+KEPT_SHARE = 0.5  # of the memory that operands of one run may take, for those that stay
 _POSITION_BYTES = 8  # where in an array a window starts
 
 # Operands for which a join fills in values where tuples are missing; the engine copies these operands for every row.
@@ -74,6 +75,7 @@ class CostModel:
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
         in_lists: The names of tensors that are stored in lists.
+        staying: The names of stored tensors of which operands in memory stay there from run to run.
         sizes: The sizes of the tensors in every decomposition.
         repartitions: The costs of repartitions between EinSums.
         footprints: The memory that EinSums take.
@@ -89,19 +91,26 @@ class CostModel:
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
     in_lists: frozenset[str] = frozenset()
+    staying: frozenset[str] = frozenset()
     sizes: GraphSizes = field(init=False, repr=False, compare=False)
     repartitions: RepartitionCosts = field(init=False, repr=False, compare=False)
     footprints: Footprints = field(init=False, repr=False, compare=False)
     _known_costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
     _reader_counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
 
+    @property
+    def kept_bytes(self) -> float:
+        """The most bytes of operands that stay in memory from run to run: at most an eighth of the database's."""
+        return self.resident_bytes * KEPT_SHARE
+
     def __post_init__(self) -> None:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics)
         repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory)
+        footprints = Footprints(self.graph, sizes, self.evaluations, self.in_lists, self.staying)
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
-        object.__setattr__(self, "footprints", Footprints(self.graph, sizes, self.evaluations, self.in_lists))
+        object.__setattr__(self, "footprints", footprints)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         """The cost of an EinSum whose operands are already in the decompositions that the choice requires."""

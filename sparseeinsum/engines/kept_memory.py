@@ -64,6 +64,7 @@ class KeptMemory:
         needed: Mapping[Key, Hashable],
         limit_bytes: float,
         keep: Callable[[Key], int | None],
+        at_once: bool = False,
     ) -> dict[Key, int | None]:
         """The handles of what a run needs, as far as it is kept; the run makes the rest itself.
 
@@ -71,6 +72,7 @@ class KeptMemory:
             needed: What the run needs, with the versions of rows that it sees.
             limit_bytes: How much may be kept.
             keep: Makes what is needed, and returns its handle; None if there are no rows.
+            at_once: Whether to keep also what no run before this one needed.
         """
         state = self._state
         for key, version in needed.items():
@@ -78,7 +80,8 @@ class KeptMemory:
             if kept is not None and kept.version != version:
                 self._release_all_of([kept])
                 kept = None
-            if kept is None and key in state.needed and state.needed[key] == version and self._library().can_keep():
+            is_needed_again = at_once or (key in state.needed and state.needed[key] == version)
+            if kept is None and is_needed_again and self._library().can_keep():
                 handle = keep(key)
                 kept = Kept(version, handle, 0 if handle is None else self._library().kept_bytes(handle))
             if kept is not None:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from sparseeinsum.algebra.placement import place_definitions
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
+from sparseeinsum.decompose.compressed_access import ENTRY_BYTES
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_bounds import seconds_predictor
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
-from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.model import KEPT_SHARE, CostModel
 from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
@@ -218,16 +219,18 @@ def _alternatives(
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
     may_keep = optimizer_named(options.optimizer).keeps_in_memory and engine.dialect.keeps_residents
     memory = data.memory
+    resident_bytes = memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_keep and options.indexes else 0
     model = CostModel(
         exact.graph,
         statistics,
         exact.evaluations,
         _constants(engine),
         memory=memory,
-        resident_bytes=memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_keep and options.indexes else 0,
+        resident_bytes=resident_bytes,
         orders=data.orders,
         index_maps={} if engine.dialect.distributes else data.index_maps,
         in_lists=frozenset(name for name, source in data.stored.items() if source.lists is not None),
+        staying=_staying(data, options, resident_bytes),
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine)
@@ -240,6 +243,17 @@ def _alternatives(
         options.tiles,
         machines=machines,
         searches_all=options.searches_all,
+    )
+
+
+def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> frozenset[str]:
+    """The stored inputs of which operands in memory stay there from run to run, as far as they are small enough."""
+    if not options.keeps_operands or options.memory_limit is not None:
+        return frozenset()
+    return frozenset(
+        name
+        for name, source in data.stored.items()
+        if source.is_owned and data.statistics[name].entries * ENTRY_BYTES <= resident_bytes * KEPT_SHARE
     )
 
 

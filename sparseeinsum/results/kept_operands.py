@@ -15,13 +15,11 @@ from sparseeinsum.render.layouts import HANDLE_COLUMN
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.storage.row_versions import row_versions
 
-_KEPT_SHARE = 0.5  # of the memory that operands of one run may take; together at most an eighth of the database's
 
-
-def kept_operands(plan: ProgramPlan, engine: Engine) -> Mapping[Relation, int | None]:
+def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> Mapping[Relation, int | None]:
     """The handles of the operands of a plan that are in memory, None for those without rows; in an open transaction.
 
-    Those that a run before this one needed, too, are put there now, and stay.
+    Those that a run before this one needed, too, are put there now, and stay; with `at_once`, all of them are.
     """
     kept = engine.kept_memory
     if kept is None or plan.options.memory_limit is not None:
@@ -44,7 +42,7 @@ def kept_operands(plan: ProgramPlan, engine: Engine) -> Mapping[Relation, int | 
         ((handle,),) = engine.rows(exp.select(kept_handle).from_(query))
         return None if handle is None else int(str(handle))
 
-    return kept.handles(needed, plan.alternatives.model.resident_bytes * _KEPT_SHARE, keep)
+    return kept.handles(needed, plan.alternatives.model.kept_bytes, keep, at_once)
 
 
 def _operands_in_memory(plan: ProgramPlan) -> Iterator[tuple[Relation, Stored]]:

@@ -79,8 +79,7 @@ def write_table(engine: Engine, source: StoredTensor, layout: TableLayout, table
     temporary = exp.table_(_ROWS, db=engine.dialect.temporary_schema)
     stored = stored_tensor(source.tensor, source.decomposition, temporary.sql(engine.dialect_name))
     engine.create_temporary(temporary, query)
-    repartitioned = repartition(Stored(stored), layout.decomposition)
-    select = relation_query(Convert(repartitioned) if source.tensor.dtype == "bool" else repartitioned, engine.dialect)
+    select = rows_in_layout(engine, stored, layout.decomposition)
     engine.replace_table(table, _ordered(select, layout.order), distribution=layout.distribution, records_changes=True)
     engine.execute(exp.Drop(tables=[temporary], kind="TABLE"))
 
@@ -100,6 +99,21 @@ def rows_as_written(engine: Engine, source: StoredTensor, layout: TableLayout) -
 def rows_as_stored(engine: Engine, source: StoredTensor) -> exp.Select:
     """Return a query of the rows of any tensor, with the columns that a table of its own has in the same layout."""
     return _entries(engine, source, _value(source))
+
+
+def rows_in_layout(
+    engine: Engine, source: StoredTensor, decomposition: Decomposition, keeps_fill: bool = False
+) -> exp.Select:
+    """Return a query of the rows that a table of a tensor in another layout has.
+
+    Args:
+        engine: The engine of the tensor.
+        source: The tensor.
+        decomposition: The other layout.
+        keeps_fill: Whether there are rows of numbers that are the fill.
+    """
+    repartitioned = repartition(Stored(source), decomposition, keeps_fill)
+    return relation_query(Convert(repartitioned) if source.tensor.dtype == "bool" else repartitioned, engine.dialect)
 
 
 def stored_tensor(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:

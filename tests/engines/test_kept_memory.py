@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import sparseeinsum as se
 from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.kernels.duckdb.library import require_library
+from sparseeinsum.pipeline.loops import loop
 
 pytestmark = pytest.mark.engines("duckdb", reason="servers keep nothing in memory for this package")
 
@@ -79,6 +80,29 @@ def test_results_follow_the_tables(loaded: se.Database) -> None:
     for _ in range(3):
         np.testing.assert_array_equal(result(loaded), dense(changed) @ other)
     assert require_library().count_residents() == 0
+
+
+@pytest.mark.parametrize("changes", [False, True], ids=["tables that stay", "tables that change"])
+def test_loops_keep_what_steps_read(loaded: se.Database, changes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step reads the same memory, until the table changes."""
+    array, counts = dense(entries(0)), []
+    loaded.tensor("S", np.ones((500, 16)))
+    program = "state S\nnext_S[i, k] = 0.5 * S[i, k] + sum(A[i, j] * X[j, k])\ntotal[] = sum(next_S[i, k])"
+    state, other, totals = np.ones((500, 16)), np.random.default_rng(1).integers(0, 5, (400, 16)).astype(float), []
+
+    def change(_: object) -> None:
+        counts.append(kept_count(loaded))
+        if changes:
+            loaded.connection.execute("UPDATE A SET val = val + 1 WHERE dim_0 < 9")
+
+    monkeypatch.setattr(loop._Loop, "_show", change)
+    result = loaded.iterate(program, steps=5, history=["total"])
+    for _ in range(5):
+        state = 0.5 * state + array @ other
+        totals.append(state.sum())
+        array[:9] += changes * (array[:9] != 0)
+    np.testing.assert_allclose(result.df()["total"], totals, rtol=1e-12)
+    assert min(counts) >= 1
 
 
 def test_other_runs_keep_and_read_nothing(loaded: se.Database) -> None:

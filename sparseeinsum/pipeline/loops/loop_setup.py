@@ -12,13 +12,14 @@ from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import STEP
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, Tensor, fully_promoted
+from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor, fully_promoted
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.pipeline.loops.change_counts import ChangeCounts
 from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
+from sparseeinsum.pipeline.loops.state_layouts import computed_layouts
 from sparseeinsum.pipeline.loops.state_tables import StateTables, create_state_tables
 from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
@@ -134,18 +135,89 @@ def set_up(
     dtypes = _dtypes(steps, inputs)
     records = records_of(engine, next(iter(kept.values())), dtypes)
     earlier = records.read() if resumes else []
-    tables = tuple(
-        _state_tables(engine, prepared, name, source, kept[name], f"loop_{number}_state_{position}")
-        for position, (name, source) in enumerate(present.items())
-    )
+    keeping = {name: kept_tensor(engine, source, kept[name]) for name, source in present.items()}
     if not resumes:
         records.create(tuple(steps.state))
     step.set(len(earlier))
-    rows = {state.name: _count(engine, state.stored[0]) for state in tables}
-    laid_out = steps.with_layouts({name: source.decomposition for name, source in sources.items()})
-    plan = _plan(laid_out, engine, prepared, step, tables, rows, most_steps, options)
-    changes = ChangeCounts.of(engine, prepared, tables) if steps.counts_changes else None
-    return LoopParts(engine, prepared, tables, step, records, earlier, len(earlier), rows, plan, changes)
+    setup = _Setup(steps, engine, prepared, number, step, present, keeping, most_steps, options)
+    planned = setup.cheapest()
+    changes = ChangeCounts.of(engine, prepared, planned.tables) if steps.counts_changes else None
+    return LoopParts(
+        engine, prepared, planned.tables, step, records, earlier, len(earlier), planned.rows, planned.plan, changes
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The tables of a state in some layouts, with their numbers of rows, and the plan of a step that reads them."""
+
+    tables: tuple[StateTables, ...]
+    rows: Mapping[str, int]
+    plan: StepPlan
+
+    @property
+    def seconds(self) -> float:
+        """The expected seconds of a step."""
+        return self.plan.plan.decomposed.seconds
+
+    def drop(self, engine: Engine) -> None:
+        """Drop the tables."""
+        for tables in self.tables:
+            for table in tables.tables:
+                engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """What plans of a step are made of; arguments as of `set_up`.
+
+    Attributes:
+        number: The number of the loop, for names of tables.
+        step: The table of the number of steps.
+        present: The state before the loop, by name.
+        keeping: The tensors that keep it, by the same names.
+    """
+
+    steps: LoopProgram
+    engine: Engine
+    prepared: PreparedStatements
+    number: int
+    step: StepNumber
+    present: Mapping[str, StoredTensor]
+    keeping: Mapping[str, StoredTensor]
+    most_steps: int
+    options: PlanOptions
+
+    def cheapest(self) -> _Planned:
+        """The state in the layouts in which it is stored, or in those in which steps compute it."""
+        stored = {name: source.decomposition for name, source in self.present.items()}
+        planned = self._planned(stored, "state")
+        computed = computed_layouts(planned.plan.plan, self.steps.state, stored)
+        if computed == stored:
+            return planned
+        other = self._planned(computed, "arrays")
+        cheaper, dearer = sorted((planned, other), key=lambda either: either.seconds)
+        dearer.drop(self.engine)
+        return cheaper
+
+    def _planned(self, layouts: Mapping[str, Decomposition], word: str) -> _Planned:
+        """The state in tables of these layouts, whose names have a word."""
+        tables = tuple(
+            create_state_tables(
+                self.engine,
+                self.prepared,
+                name,
+                source,
+                self.keeping[name],
+                [temporary_name(f"loop_{self.number}_{word}_{position}_{turn}") for turn in "ab"],
+                layouts[name],
+            )
+            for position, (name, source) in enumerate(self.present.items())
+        )
+        rows = {state.name: _count(self.engine, state.stored[0]) for state in tables}
+        laid_out = self.steps.with_layouts(layouts)
+        plan = _plan(laid_out, self.engine, self.prepared, self.step, tables, rows, self.most_steps, self.options)
+        return _Planned(tables, rows, plan)
 
 
 def _stored_state(steps: LoopProgram, engine: Engine, step: StoredTensor) -> dict[str, StoredTensor]:
@@ -161,14 +233,6 @@ def _step_number(engine: Engine, prepared: PreparedStatements, number: int) -> S
     engine.create_temporary(table, exp.select(zero))
     stored = stored_tensor(Tensor(STEP, (), "int64", 0), fully_promoted(0), table.sql(engine.dialect_name))
     return StepNumber(engine, prepared, replace(stored, is_owned=False))
-
-
-def _state_tables(
-    engine: Engine, prepared: PreparedStatements, name: str, source: StoredTensor, kept: str, base: str
-) -> StateTables:
-    keeping = kept_tensor(engine, source, kept)
-    names = [temporary_name(f"{base}_{turn}") for turn in "ab"]
-    return create_state_tables(engine, prepared, name, source, keeping, names)
 
 
 def _count(engine: Engine, stored: StoredTensor) -> int:

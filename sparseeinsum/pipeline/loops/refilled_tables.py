@@ -27,6 +27,7 @@ class RefilledTable:
         self._statements = statements
         self._most_removed = most_removed
         self._removed = 0
+        self._deletion = f"DELETE FROM {table.sql(engine.dialect_name)}"
 
     def empty(self, rows: int) -> None:
         """Remove all rows, which are about `rows` ones."""
@@ -36,7 +37,7 @@ class RefilledTable:
             self._statements.outdate()
             self._removed = 0
         else:
-            self._statements.write(f"DELETE FROM {self.table.sql(self._engine.dialect_name)}")
+            self._statements.write(self._deletion)
 
 
 def insert_into(table: exp.Table, query: str, dialect: Dialect) -> str:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
+from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor
 from sparseeinsum.operators.dtypes import ITEM_BYTES, Number
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
+from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.storage.tensor_tables import rows_as_stored, stored_tensor
+from sparseeinsum.storage.tensor_tables import rows_as_stored, rows_in_layout, stored_tensor
 
 _MOST_REMOVED = 32e6  # bytes of removed rows, of which a scan still reads the keys
 
@@ -25,14 +26,14 @@ class StateTables:
         in_turn: The tables that hold it before and after even steps, in this order; odd steps swap them.
         stored: The state in these tables.
         kept: The table of the tensor that keeps the state after the loop.
-        columns: The columns of all three tables, for SQL.
+        keeping: Statements that copy the state from the table of each turn to that table.
     """
 
     name: str
     in_turn: tuple[RefilledTable, RefilledTable]
     stored: tuple[StoredTensor, StoredTensor]
     kept: RefilledTable
-    columns: str
+    keeping: tuple[str, str]
 
     @property
     def fill(self) -> Number:
@@ -53,9 +54,7 @@ class StateTables:
     def keep(self, engine: Engine, turn: int, rows: int) -> None:
         """Copy the state from the table of a turn to where it is kept; it has about `rows` rows."""
         self.kept.empty(rows)
-        source = self.in_turn[turn].table.sql(engine.dialect_name)
-        columns = self.columns
-        engine.execute(insert_into(self.kept.table, f"({columns}) SELECT {columns} FROM {source}", engine.dialect))
+        engine.execute(self.keeping[turn])
 
 
 def create_state_tables(
@@ -65,6 +64,7 @@ def create_state_tables(
     source: StoredTensor,
     kept: StoredTensor,
     names: Sequence[str],
+    layout: Decomposition,
 ) -> StateTables:
     """Create the tables in turn of a state; the first one has its rows.
 
@@ -75,23 +75,43 @@ def create_state_tables(
         source: Holds the present rows.
         kept: The tensor that keeps the state.
         names: Names for the two tables.
+        layout: The layout of the state in these tables.
     """
     dialect = engine.dialect_name
-    rows = rows_as_stored(engine, source)
+    has_own_layout = layout != source.decomposition
+    rows = rows_in_layout(engine, source, layout) if has_own_layout else rows_as_stored(engine, source)
     tables = [exp.table_(exp.to_identifier(table), db=engine.dialect.temporary_schema) for table in names]
     engine.create_temporary(tables[0], rows)
     engine.create_temporary(tables[1], rows.limit(0))
     tensor = replace(source.tensor, name=name)
-    first, second = (
-        replace(stored_tensor(tensor, source.decomposition, table.sql(dialect)), is_owned=False) for table in tables
-    )
+    first, second = (replace(stored_tensor(tensor, layout, table.sql(dialect)), is_owned=False) for table in tables)
     most = _most_removed(first, engine)
     in_turn = RefilledTable(engine, statements, tables[0], most), RefilledTable(engine, statements, tables[1], most)
     kept_table = table_by_name(kept, dialect)
     home = RefilledTable(engine, statements, kept_table, None if engine.dialect.has_workers else most)
-    columns = [exp.to_identifier(column, quoted=True) for column in (*first.keys, VALUE_COLUMN)]
-    listed = ", ".join(column.sql(dialect) for column in columns)
-    return StateTables(name, in_turn, (first, second), home, listed)
+    is_complete = has_own_layout and _count(engine, source) == source.decomposition.max_tuples(source.tensor.shape)
+    keeping = [
+        rows_in_layout(engine, stored, kept.decomposition, is_complete)
+        if has_own_layout
+        else exp.select("*").from_(table)
+        for stored, table in zip((first, second), tables, strict=True)
+    ]
+    inserts = [_insert(engine, kept, home.table, query) for query in keeping]
+    return StateTables(name, in_turn, (first, second), home, (inserts[0], inserts[1]))
+
+
+def _insert(engine: Engine, kept: StoredTensor, table: exp.Table, rows: exp.Select) -> str:
+    """The statement that adds the rows of a query, in the layout of a tensor, to its table."""
+    keys = [kept.tensor.axes[position].name for position in kept.decomposition.promoted]
+    columns = [exp.to_identifier(column, quoted=True) for column in (*keys, VALUE_COLUMN)]
+    listed = ", ".join(column.sql(engine.dialect_name) for column in columns)
+    query = exp.select(*[exp.column(column.copy()) for column in columns]).from_(rows.subquery("kept"))
+    return insert_into(table, f"({listed}) {write_sql(query, engine.dialect)}", engine.dialect)
+
+
+def _count(engine: Engine, stored: StoredTensor) -> int:
+    ((rows,),) = engine.rows(exp.select("COUNT(*)").from_(table_by_name(stored, engine.dialect_name)))
+    return int(str(rows))
 
 
 def _most_removed(stored: StoredTensor, engine: Engine) -> int:

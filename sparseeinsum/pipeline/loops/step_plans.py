@@ -6,6 +6,7 @@ from itertools import count
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
@@ -15,6 +16,7 @@ from sparseeinsum.pipeline.loops.step_statements import InsertedOutput, StageTab
 from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.results.kept_operands import kept_operands
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.measure import measured_values
@@ -85,6 +87,7 @@ class StepPlan:
         self._rendered: ProgramPlan | None = None
         self._turn = 0  # whose tables the plan itself reads
         self._statements: dict[int, StepStatements] = {}
+        self._kept: Mapping[Relation, int | None] = {}
         self._stages = StageTables(engine, prepared)
 
     @property
@@ -144,6 +147,14 @@ class StepPlan:
         is_exact = not may_differ or self._planned.adapts_to_stored()
         if not (is_exact and all(self._is_fit_for(name, turn, rows[name]) for name in self._inputs)):
             self.plan_anew(turn)
+        if may_differ or self.plan is not self._rendered:
+            self._keep_operands()
+
+    def _keep_operands(self) -> None:
+        """Keep the operands of the present plan in memory that are made of stored inputs, which steps do not change."""
+        kept = kept_operands(self.plan, self._engine, at_once=True)
+        if kept != self._kept:
+            self._kept, self._statements = kept, {}
 
     def _is_fit_for(self, name: str, turn: int, rows: int) -> bool:
         turning, planned = self._inputs[name], self.plan.inputs[name].measurement.tuples
@@ -177,6 +188,7 @@ class StepPlan:
                 self._engine,
                 self._prepared,
                 self.plan,
+                self._kept,
                 1 - turn,
                 swapped,
                 self._inserted,

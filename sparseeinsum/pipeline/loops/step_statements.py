@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Relation
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -123,6 +124,7 @@ class StepStatements:
         engine: Engine,
         prepared: PreparedStatements,
         plan: ProgramPlan,
+        kept: Mapping[Relation, int | None],
         turn: int,
         swapped: Mapping[str, exp.Table],
         inserted: Mapping[str, InsertedOutput],
@@ -136,6 +138,7 @@ class StepStatements:
             engine: The database.
             prepared: The statements of the loop.
             plan: The plan, which reads the tables of one turn.
+            kept: Its operands that are in memory, with their handles.
             turn: The tables that are filled.
             swapped: For the names of tables that the plan reads, those to read in place of them.
             inserted: The outputs that go into tables; all others are numbers.
@@ -148,7 +151,8 @@ class StepStatements:
         self._plan = plan
         self._stages = stages
         dialect = plan.dialect if optimizes else as_written(plan.dialect)
-        rendered = replace(plan.statements, dialect=dialect, also_staged=invariant_aggregates(plan, turning.keys()))
+        invariant = invariant_aggregates(plan, turning.keys())
+        rendered = replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant)
         self._statements = [_reading(statement, swapped) for statement in rendered.for_run]
         self._invariant = invariant_stages(self._statements, {name for names in turning.values() for name in names})
         self._staged = [statement for statement in self._statements if statement.stage is not None]

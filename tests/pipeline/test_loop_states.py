@@ -1,0 +1,109 @@
+"""A state keeps its layout and its values, whatever layout it has in the tables of a loop."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparseeinsum as se
+from sparseeinsum.pipeline.loops import loop_setup
+from sparseeinsum.pipeline.loops.loop_setup import _Planned
+
+pytestmark = pytest.mark.engines("duckdb", "postgresql")
+
+ADAM = """
+state W, M
+error[i, j] = W[i, j] - T[i, j]
+next_M[i, j] = 0.9 * M[i, j] + 0.1 * error[i, j]
+next_W[i, j] = W[i, j] - 0.5 * next_M[i, j]
+loss[] = sum(error[i, j] ^ 2)
+"""
+SHAPE = (12, 5)
+
+
+def start() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    return rng.normal(size=SHAPE), rng.normal(size=SHAPE)
+
+
+def descend(weights: np.ndarray, target: np.ndarray, means: np.ndarray, steps: int) -> tuple[Any, Any, list[float]]:
+    losses = []
+    for _ in range(steps):
+        error = weights - target
+        losses.append(float((error**2).sum()))
+        means = 0.9 * means + 0.1 * error
+        weights = weights - 0.5 * means
+    return weights, means, losses
+
+
+def layouts_of_tables(monkeypatch: pytest.MonkeyPatch) -> list[_Planned]:
+    """What loops choose from now on; they take the layout with the fewest tuples, whatever it costs."""
+    chosen: list[_Planned] = []
+    cheapest = loop_setup._Setup.cheapest
+
+    def kept(self: loop_setup._Setup) -> _Planned:
+        chosen.append(cheapest(self))
+        return chosen[-1]
+
+    monkeypatch.setattr(loop_setup._Setup, "cheapest", kept)
+    monkeypatch.setattr(_Planned, "seconds", property(lambda self: sum(state.most_rows for state in self.tables)))
+    return chosen
+
+
+@pytest.mark.parametrize("optimizer", ["dp", "dense"])
+@pytest.mark.parametrize("promoted", [["i", "j"], ["i"], {"i": 4, "j": 2}, []], ids=["ij", "i", "tiles", "array"])
+def test_states_in_any_layout(db: se.Database, promoted: Any, optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    weights, target = start()
+    chosen = layouts_of_tables(monkeypatch)
+    db.tensor("W", weights, axes=["i", "j"], promoted=promoted)
+    db.tensor("M", np.zeros(SHAPE), axes=["i", "j"], promoted=promoted)  # without rows
+    db.tensor("T", target, axes=["i", "j"])
+    before = db.tensors()
+    results = [
+        db.iterate(ADAM, steps=3, history=["loss"], optimizer=optimizer, commit_seconds=0),
+        db.iterate(ADAM, steps=7, history=["loss"], optimizer=optimizer, resume=True),
+    ]
+    weights, means, losses = descend(weights, target, np.zeros(SHAPE), 7)
+    np.testing.assert_allclose(results[-1].df()["loss"], losses)
+    np.testing.assert_allclose(db.run("C[i, j] = W[i, j]")["C"].to_numpy(), weights)
+    np.testing.assert_allclose(db.run("C[i, j] = M[i, j]")["C"].to_numpy(), means)
+    assert [db.tensors()[name].decomposition for name in "WM"] == [before[name].decomposition for name in "WM"]
+    if optimizer == "dense":
+        assert all(state.most_rows == 1 for planned in chosen for state in planned.tables)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text", "following"),
+    [
+        ("bool", "S[i, j] or S[j, i]", lambda s: s | s.T),
+        ("int64", "S[i, j] + 2 * S[j, i]", lambda s: s + 2 * s.T),
+        ("float32", "S[i, j] + 2 * S[j, i]", lambda s: s + 2 * s.T),
+        ("complex128", "1j * S[i, j] + conj(S[j, i])", lambda s: 1j * s + s.T.conj()),
+    ],
+)
+def test_states_of_any_dtype(
+    db: se.Database, dtype: str, text: str, following: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layouts_of_tables(monkeypatch)
+    values = np.random.default_rng(2).integers(0, 3, (6, 6)).astype(dtype)
+    db.tensor("S", values, axes=["i", "j"], promoted=["i", "j"])
+    db.iterate(f"state S\nnext_S[i, j] = {text}", steps=3, optimizer="dense", into={"S": "kept"})
+    for _ in range(3):
+        values = following(values)
+    np.testing.assert_allclose(db.run("C[i, j] = kept[i, j]")["C"].to_numpy(), values)
+
+
+@pytest.mark.parametrize("fill", [0.0, 1.0, np.inf])
+def test_states_with_a_fill(db: se.Database, fill: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state whose rows are not all stored has rows for what is not the fill alone."""
+    layouts_of_tables(monkeypatch)
+    entries: Any = [[0, 3], [1, 4]], [5.0, 7.0]
+    db.tensor("S", entries, axes=["i", "j"], shape=(6, 6), fill=fill)
+    db.iterate("state S\nnext_S[i, j] = max(S[i, j], S[j, i])", steps=1, optimizer="dense", nonfinite="allow")
+    values = np.full((6, 6), fill)
+    values[[0, 3], [1, 4]] = [5, 7]
+    expected = np.maximum(values, values.T)
+    np.testing.assert_array_equal(db.run("C[i, j] = S[i, j]", nonfinite="allow")["C"].to_numpy(), expected)
+    ((rows,),) = db.connection.execute("SELECT count(*) FROM S").fetchall()
+    assert rows == (expected != fill).sum()
