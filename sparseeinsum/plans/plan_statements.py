@@ -142,7 +142,7 @@ class PlanStatements:
         if not self.dialect.joins_rows or self.dialect.has_workers:
             return frozenset()
         shared = staged - frozenset(self._staged_sharing(staged)) - self.also_staged
-        outputs = [self._delivery(name) for name in self.decomposed.graph.outputs]
+        outputs = [self.delivery(name) for name in self.decomposed.graph.outputs]
         while shared:
             chains = row_chains(self.definitions, outputs, (staged | self.also_staged) - shared)
             within = shared & {link.name for chain in chains for link in chain.links[:-1]}
@@ -186,7 +186,8 @@ class PlanStatements:
     def _materialized_tables(self, table_of: Callable[[str], exp.Table]) -> dict[Materialized, exp.Table]:
         return {relation: table_of(name) for relation, name in self.materialized_names.items()}
 
-    def _delivery(self, name: str) -> Relation:
+    def delivery(self, name: str) -> Relation:
+        """An output as the statements deliver it."""
         relation = delivered_relation(self.decomposed, name)
         return with_all_tuples(relation) if name in self.complete else relation
 
@@ -201,7 +202,7 @@ class PlanStatements:
                 "on a Citus cluster every operator of a plan fills a table in its place, so that no single statement "
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
-        deliveries = {name: self._delivery(name) for name in self.decomposed.graph.outputs}
+        deliveries = {name: self.delivery(name) for name in self.decomposed.graph.outputs}
         return staged_statements(
             self.definitions, deliveries, tables, self.dialect, boundaries, materialized_tables, self.kept
         )

@@ -265,6 +265,7 @@ def _plan(
             state.tables,
             None if is_dense[state.name] or not state.stored[0].decomposition.is_scalar else state.fill,
             state.stored[0].tensor.dtype,
+            state.stored[0].decomposition.is_scalar,
         )
         for state in tables
     }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Relation
+from sparseeinsum.algebra.operators import Computed, Relation
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -14,9 +14,11 @@ from sparseeinsum.pipeline.loops.invariants import invariant_aggregates, invaria
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
 from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.plan_statements import PlanStatements
 from sparseeinsum.render.dialects import as_written, write_sql
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.results import result_of
+from sparseeinsum.statistics.columns import computed_type, stored_type
 from sparseeinsum.statistics.numbers import number
 
 _MOST_REMOVED = 50_000  # rows of an intermediate; to make its table anew takes a millisecond
@@ -30,11 +32,19 @@ class InsertedOutput:
         tables: The table in each of the two turns.
         fill: Rows with this value are left out; None keeps all rows.
         dtype: The dtype of the values.
+        is_scalar: Whether values are numbers, not arrays.
     """
 
     tables: tuple[exp.Table, exp.Table]
     fill: Number | None
     dtype: str
+    is_scalar: bool
+
+    @property
+    def takes_any_row(self) -> bool:
+        """Whether it takes the rows of an intermediate as they are: all of them, with values of the same type."""
+        types = (kind(self.dtype, self.is_scalar) for kind in (stored_type, computed_type))
+        return self.fill is None and len(set(types)) == 1
 
     def rows_of(self, query: exp.Select) -> exp.Select:
         """The rows of the output that the table takes."""
@@ -153,10 +163,13 @@ class StepStatements:
         dialect = plan.dialect if optimizes else as_written(plan.dialect)
         invariant = invariant_aggregates(plan, turning.keys())
         rendered = replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant)
-        self._statements = [_reading(statement, swapped) for statement in rendered.for_run]
+        tables = {name: output.tables[turn] for name, output in inserted.items()}
+        direct = _direct_outputs(rendered, inserted)
+        read = {**swapped, **{stage.name: tables[name] for name, stage in direct.items()}}
+        statements = [statement for statement in rendered.for_run if statement.stage or statement.name not in direct]
+        self._statements = [_reading(_in_place(statement, direct), read) for statement in statements]
         self._invariant = invariant_stages(self._statements, {name for names in turning.values() for name in names})
         self._staged = [statement for statement in self._statements if statement.stage is not None]
-        tables = {name: output.tables[turn] for name, output in inserted.items()}
         self._inserts = [self._insert(statement, inserted, tables) for statement in self._statements]
 
     def _insert(
@@ -193,6 +206,29 @@ class StepStatements:
         for statement in self._staged:
             self._stages.empty(statement)
         return rows, numbers
+
+
+def _direct_outputs(statements: PlanStatements, inserted: Mapping[str, InsertedOutput]) -> dict[str, exp.Table]:
+    """The outputs that other statements read, too, and that are intermediates as they are computed.
+
+    Returns:
+        By name, the tables of these intermediates, in place of which the tables of the outputs take the rows.
+    """
+    stages = {
+        statement.name: statement.stage
+        for statement in statements.for_run
+        if statement.stage is not None and statement.materializes is None and not statement.passes
+    }
+    return {
+        name: stages[name]
+        for name, output in inserted.items()
+        if name in stages and output.takes_any_row and isinstance(statements.delivery(name), Computed)
+    }
+
+
+def _in_place(statement: SqlStatement, direct: Mapping[str, exp.Table]) -> SqlStatement:
+    """The statement, without its own table if its rows go into that of an output."""
+    return replace(statement, stage=None) if statement.stage == direct.get(statement.name) else statement
 
 
 def _reading(statement: SqlStatement, tables: Mapping[str, exp.Table]) -> SqlStatement:
