@@ -86,7 +86,9 @@ def rewrite_algebraically(
         ),
         merged,
     )
-    return AlgebraicRewrite(better, binarise(better, binary.annotator()), derivations, tuple(unsearched))
+    return AlgebraicRewrite(
+        better, binarise(better, binary.annotator(), cost.pair_cost), derivations, tuple(unsearched)
+    )
 
 
 def _in_topological_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:

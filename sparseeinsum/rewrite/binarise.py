@@ -17,7 +17,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, AnnotatedTensor, GraphAnnotator
 from sparseeinsum.rewrite.chains import INEXACT_DTYPES, Chain, as_chain, substitute
-from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, is_as_precise
+from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, PairCost, is_as_precise
 from sparseeinsum.rewrite.contraction_order import find_contraction_order, groups_in_order
 from sparseeinsum.rewrite.einsum_parts import labels_among, part_of
 from sparseeinsum.rewrite.long_expressions import split_long_expressions
@@ -34,7 +34,7 @@ _MOST_REDUCED_SHARE = 0.5
 _MOST_SEARCH_SHARE = 0.1
 
 
-def binarise(graph: EinGraph, annotator: GraphAnnotator) -> AnnotatedGraph:
+def binarise(graph: EinGraph, annotator: GraphAnnotator, pair_cost: PairCost | None = None) -> AnnotatedGraph:
     """Replace every EinSum of more than two operands by several of one or two, which compute the same.
 
     Operands that one associative operator joins are contracted in the order with the least expected work. Other
@@ -43,23 +43,26 @@ def binarise(graph: EinGraph, annotator: GraphAnnotator) -> AnnotatedGraph:
     Args:
         graph: EinSums in topological order.
         annotator: Has the inputs.
+        pair_cost: By what orders are compared, if not by their work.
     """
     annotator = annotator.annotator_for(annotator.tensors)  # a copy: only the returned graph holds the results
     names = UniqueNames(graph.tensors)
     einsums: list[EinSum] = []
     for written in graph.einsums:
         for einsum in split_real_subexpressions(written, annotator, names):
-            for part in _of_two_operands(einsum, annotator, names):
+            for part in _of_two_operands(einsum, annotator, names, pair_cost):
                 short = split_long_expressions(part, annotator, names)
                 for step in short:
-                    einsums += [step] if step is part else _of_two_operands(step, annotator, names)
+                    einsums += [step] if step is part else _of_two_operands(step, annotator, names, pair_cost)
     return annotator.graph_of(einsums, graph.outputs)
 
 
-def _of_two_operands(einsum: EinSum, annotator: GraphAnnotator, names: UniqueNames) -> list[EinSum]:
+def _of_two_operands(
+    einsum: EinSum, annotator: GraphAnnotator, names: UniqueNames, pair_cost: PairCost | None
+) -> list[EinSum]:
     """The EinSum as it is, or several of one or two operands, all of which are annotated."""
     needs_splitting = _needs_splitting(einsum, annotator)
-    einsums = _OperandSplitter(einsum, annotator, names).split() if needs_splitting else [einsum]
+    einsums = _OperandSplitter(einsum, annotator, names, pair_cost).split() if needs_splitting else [einsum]
     annotator.add(einsums[-1])
     return einsums
 
@@ -92,6 +95,7 @@ class _OperandSplitter:
     einsum: EinSum
     annotator: GraphAnnotator
     names: UniqueNames
+    pair_cost: PairCost | None
     references: list[Reference] = field(default_factory=list)
     einsums: list[EinSum] = field(default_factory=list)
     label_positions: dict[str, int] = field(default_factory=dict)
@@ -282,7 +286,7 @@ class _OperandSplitter:
             kept_labels: The labels that the aggregate keeps.
             is_early: Whether to aggregate a label as soon as no other factor has it.
         """
-        estimates = ContractionEstimates(self._network(chain, factors, kept_labels, is_early))
+        estimates = ContractionEstimates(self._network(chain, factors, kept_labels, is_early), self.pair_cost)
         tree = find_contraction_order(estimates, _MOST_SEARCH_SHARE)
         split = {1 << position: factor for position, factor in enumerate(factors)}
         for group in groups_in_order(tree):

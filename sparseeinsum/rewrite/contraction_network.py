@@ -4,7 +4,7 @@ A group is a set of factors, written as an integer whose bits are their position
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,9 @@ from sparseeinsum.statistics.estimate import (
 
 _LARGEST = 1e150  # so that a product of two estimates is finite, too
 _SINGLE = 32  # bits
+
+# The cost of a join of two operands, given with its result and the bounds of all labels; in floats, for example.
+PairCost = Callable[[LabelStatistics, LabelStatistics, LabelStatistics, Mapping[str, int]], float]
 
 # A binary tree: for each group of more than one factor, the two groups that it is joined from.
 Tree = dict[int, tuple[int, int]]
@@ -59,9 +62,14 @@ class ContractionEstimates:
     """Expected sizes of the results of groups, each the smallest of all joins for it that were looked at.
 
     A search gets the same sizes whatever order it takes in the end, so that an exhaustive search is exact.
+
+    Attributes:
+        network: The factors.
+        pair_cost: By what joins are compared; None for their work: multiplications, and the entries of results.
     """
 
     network: ContractionNetwork
+    pair_cost: PairCost | None = None
     _sizes: dict[int, LabelStatistics] = field(default_factory=dict)
     _joined: dict[tuple[int, int], float] = field(default_factory=dict)
     _holders: dict[str, int] = field(default_factory=dict)
@@ -113,9 +121,21 @@ class ContractionEstimates:
         return tuples
 
     def cost(self, tree: Tree) -> float:
-        """Expected work of a tree: the multiplications, and the entries of intermediates and of the result."""
+        """Expected cost of a tree: the work of all joins, or their `pair_cost`."""
         self.visit(tree)
-        return math.fsum(self.join(*tree[group]) + self.entries(group) for group in tree)
+        return math.fsum(self.join_cost(*tree[group]) + self.result_cost(group) for group in tree)
+
+    def join_cost(self, first: int, second: int) -> float:
+        """Expected cost of the join of two groups, each a factor or joined before, without that of its result."""
+        tuples = self.join(first, second)
+        if self.pair_cost is None:
+            return tuples
+        sizes = self._sizes
+        return self.pair_cost(sizes[first], sizes[second], sizes[first | second], self.network.bounds)
+
+    def result_cost(self, group: int) -> float:
+        """Expected cost of the result of a group that was joined before."""
+        return self.entries(group) if self.pair_cost is None else 0.0
 
     def visit(self, tree: Tree) -> None:
         """Estimate the sizes of a tree's groups, smaller groups first."""

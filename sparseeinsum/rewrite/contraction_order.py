@@ -1,7 +1,8 @@
 """Rewriting: finds the order in which to contract the factors of a network, two at a time.
 
-Orders are compared by the expected numbers of multiplications and of entries of results. Entries that equal the fill do
-not count, because dense sizes mislead where operands are sparse. Few factors are searched exhaustively. For many,
+Orders are compared by the expected numbers of multiplications and of entries of results, or by another cost of joins,
+such as what several workers send. Entries that equal the fill do not count, because dense sizes mislead where operands
+are sparse. Few factors are searched exhaustively. For many,
 greedy orders and those of opt_einsum are improved by exhaustive searches of parts of the tree. The search is
 deterministic: the same network gives the same order.
 """
@@ -79,11 +80,11 @@ def search_exactly(estimates: ContractionEstimates, units: Sequence[int]) -> Tre
         for first, second in _halves(subset):
             if first not in costs or second not in costs:
                 continue
-            cost = costs[first] + costs[second] + estimates.join(groups[first], groups[second])
+            cost = costs[first] + costs[second] + estimates.join_cost(groups[first], groups[second])
             if cost < best:
                 best, splits[subset] = cost, (first, second)
         if best < math.inf:
-            costs[subset] = best + estimates.entries(groups[subset])
+            costs[subset] = best + estimates.result_cost(groups[subset])
     return _tree(splits, groups)
 
 
@@ -268,7 +269,7 @@ def _with_parts_searched_exactly(estimates: ContractionEstimates, tree: Tree, mo
     """
     most_factors = EXACT_FACTORS if len(estimates.network.factors) <= _FEW_FACTORS else _REFINED_FACTORS
     least_work = estimates.cost(tree) * _LEAST_WORK_SHARE
-    work = {group: estimates.join(*tree[group]) + estimates.entries(group) for group in tree}
+    work = {group: estimates.join_cost(*tree[group]) + estimates.result_cost(group) for group in tree}
     for group in sorted(work, key=lambda group: (-work[group], group)):
         if work[group] < least_work:
             break

@@ -246,6 +246,8 @@ class _GroupCost:
         for einsum in einsums:
             tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
         graph = EinGraph(MappingProxyType(tensors), tuple(einsums), outputs)
-        compensated = compensate(binarise(graph, self.annotated.annotator_for(self.group.inputs)), self.cost)
+        compensated = compensate(
+            binarise(graph, self.annotated.annotator_for(self.group.inputs), self.cost.pair_cost), self.cost
+        )
         merged = merge_common_subexpressions(compensated.graph, {})
         return self.cost.seconds(compensated.with_einsums(merged.einsums))

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedEinSum, AnnotatedGraph, GraphAnnotator
+from sparseeinsum.rewrite.contraction_network import PairCost
 from sparseeinsum.semantics.exactness import Evaluation
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -34,11 +35,13 @@ class CostPredictor:
         price: Predicts the seconds of EinSums.
         least_seconds: For EinSums that are predicted to take less together, no cheaper ones are looked for.
         seconds_to_start: The predicted seconds of an EinSum however little it computes.
+        pair_cost: By what orders of products are compared, if not by their work.
     """
 
     price: PriceFunction
     least_seconds: float = LEAST_SECONDS
     seconds_to_start: float = 0.0
+    pair_cost: PairCost | None = None
     # By the identity of the annotations, which the items keep alive, and by whether the result is read once.
     _prices: dict[tuple[int, bool], tuple[AnnotatedEinSum, float]] = field(default_factory=dict, init=False, repr=False)
 

@@ -45,7 +45,7 @@ def reassociate_products(
         is_inlined = not any(operand.tensor in names for operand in product.operands)  # a diagonal is not, for example
         if is_inlined and _is_cheaper(product, written, binary, cost):
             cheaper |= set(names[:-1])
-    return binarise(inline(graph, cheaper), binary.annotator()) if cheaper else binary
+    return binarise(inline(graph, cheaper), binary.annotator(), cost.pair_cost) if cheaper else binary
 
 
 def _whole_product(einsums: Sequence[EinSum], tensors: Mapping[str, Tensor]) -> EinSum:
@@ -130,7 +130,9 @@ def _is_cheaper(product: EinSum, written: Sequence[EinSum], binary: AnnotatedGra
     before = annotated_subgraph(written, binary)
     if not cost.is_worth_replacing(before, remaining=len(product.operands) - 1):
         return False
-    reassociated = binarise(graph, binary.annotator_for({operand.tensor for operand in product.operands}))
+    reassociated = binarise(
+        graph, binary.annotator_for({operand.tensor for operand in product.operands}), cost.pair_cost
+    )
     if _join_order(reassociated.graph.einsums) == _join_order(written):
         return False
     return cost.seconds(reassociated) < _MOST_SHARE * cost.seconds(before)

@@ -93,7 +93,7 @@ def rewrite_graph(
         options: What rewriting must leave or may use.
     """
     cost = rewriting.cost
-    binary = binarise(bound, annotator)
+    binary = binarise(bound, annotator, cost.pair_cost)
     if annotator.allows_nonfinite:
         return RewrittenGraph(binary)
     derivations: Mapping[str, Derivation] = {}
