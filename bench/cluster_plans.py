@@ -36,7 +36,8 @@ from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, sites_of
-from sparseeinsum.decompose.clusters.distribution import Cluster, Distribution, Hashed
+from sparseeinsum.decompose.clusters.transfers import Cluster
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed
 
 _BLOCKS = 8  # more than there are machines, so that each gets some
 

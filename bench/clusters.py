@@ -23,9 +23,8 @@ import sparseeinsum as se
 from bench.cluster_chain import CHAIN, cuts, shapes_of
 from bench.cluster_plans import Array, Case, Way, neighbour_case, product_case, training_case
 from bench.cluster_runs import Counted, load, machines, run_plans, run_program
-from bench.relational_plans import whole_cost
 from bench.timing import CONSOLE
-from sparseeinsum.algebra.implementation.operator_costs import Sites
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
 from sparseeinsum.algebra.implementation.simulate import replay
 
 _FLOAT_BYTES = 8
@@ -91,7 +90,7 @@ def figures_of(db: se.Database, case: Case) -> Iterator[Figure]:
         load(db, way.layout)
         if way.plans:
             counted = run_plans(db, way.plans, list(case.expected.values()))
-            formula = whole_cost(way.plans, Sites(sites)).transfer * _FLOAT_BYTES
+            formula = cost_of(way.plans, Sites(sites)).transfer * _FLOAT_BYTES
             yield _figure(case.name, way.name, sites, formula, _replayed(way, sites), None, counted)
         else:
             yield from _planned(db, case.name, way.name, case.program, case.expected)

@@ -22,9 +22,10 @@ from scipy.optimize import nnls
 import sparseeinsum as se
 from bench.timing import CONSOLE
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
-from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
+from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated
 from sparseeinsum.language.tensors import Axis, Decomposition, Tensor
 
 

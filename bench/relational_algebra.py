@@ -35,16 +35,15 @@ from bench.relational_plans import (
     three_ways,
     training_step,
     vertical,
-    whole_cost,
 )
 from bench.timing import CONSOLE
-from sparseeinsum.algebra.implementation.operator_costs import Sites
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay
 from sparseeinsum.algebra.implementation.site_operators import SitePlan
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Join
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed
 
 _MANY = (2, 4, 8, 16, 64, 256, 1024)
 _BLOCKS, _SIZE = 16, 16_384  # of the matrices that many sites multiply
@@ -68,13 +67,13 @@ class Figure:
     sites: int
     printed: float | None
     transfer: float
-    moved: int
+    moved: float
 
 
 def figure(case: str, name: str, plans: Sequence[SitePlan], sites: int, printed: float | None = None) -> Figure:
     """Cost and replay of a plan."""
     traffic = {id(each.plan): each.floats for plan in plans for each in replay(plan, sites)}
-    return Figure(case, name, sites, printed, whole_cost(tuple(plans), Sites(sites)).transfer, sum(traffic.values()))
+    return Figure(case, name, sites, printed, cost_of(plans, Sites(sites)).transfer, sum(traffic.values()))
 
 
 def chosen(

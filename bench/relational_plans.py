@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 
 from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.movement_rules import skip_shuffle_before_aggregation
-from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
 from sparseeinsum.algebra.implementation.product_rules import Product
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
@@ -23,7 +22,7 @@ from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, MULTIPLY, SU
 from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Expression, Input, Join, Transform
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Scattered
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Scattered
 
 _SCATTERED = Scattered()
 
@@ -224,8 +223,3 @@ def by_hand(
             plan = LocalAggregation(Shuffle(plan, every), every, SUM)
         plans[id(node)] = Broadcast(plan) if goes_everywhere(node) else plan
     return tuple(plans[id(step)] for step in steps)
-
-
-def whole_cost(plans: tuple[SitePlan, ...], sites: Sites) -> PlanCost:
-    """Of plans that may have parts in common."""
-    return sum((cost for _, _, cost in cost_by_operator(plans, sites)), PlanCost())

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sparseeinsum.decompose.clusters.distribution import Distribution
+from sparseeinsum.decompose.places.distribution import Distribution
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import (
     Decomposition,

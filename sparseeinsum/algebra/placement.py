@@ -26,20 +26,13 @@ from sparseeinsum.algebra.translate import Definition
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume, volume_of
-from sparseeinsum.decompose.clusters.distribution import (
-    Central,
-    Distribution,
-    Hashed,
-    Replicated,
-    Scattered,
-    transfer_bytes,
-    with_keys,
-)
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.partial_groups import partial_result, volume_of_partials
 from sparseeinsum.decompose.clusters.repartition_routes import PlacedOperator, PricedOperator, Routes, SizedRelation
+from sparseeinsum.decompose.clusters.transfers import transfer_bytes
 from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered, with_keys
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.tensors import Decomposition
 from sparseeinsum.operators.expressions import Operand

@@ -29,9 +29,9 @@ from sparseeinsum.algebra.operators import (
     key_ranges,
 )
 from sparseeinsum.algebra.reading import Readable, compressed, in_decomposition, repartitioned, resident
-from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory_footprint import RunMemory
+from sparseeinsum.decompose.places.distribution import Distribution
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.tensors import StoredTensor, count_keys, tuple_bytes

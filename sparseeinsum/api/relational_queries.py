@@ -15,7 +15,7 @@ from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.tensor_types import type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.tensor_relations import TensorRelation
-from sparseeinsum.decompose.clusters.distribution import Cluster
+from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.retries import in_snapshot
 from sparseeinsum.errors import AlgebraError, EngineError

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choice import promoted_tiles
-from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.eindecomp.baselines import named_axis
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
@@ -12,7 +11,8 @@ from sparseeinsum.decompose.eindecomp.partition_vectors import check_workers, pa
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
-from sparseeinsum.decompose.eindecomp.worker_blocks import Gridded
+from sparseeinsum.decompose.places.blocks import Gridded
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
@@ -62,18 +62,13 @@ def _blocks(graph: EinGraph, sites: int, places: Mapping[str, Place]) -> dict[st
     for name in places:
         if name not in inputs:
             raise PlanError(f"{name} is placed, and no input; {did_you_mean(name, inputs, 'inputs are')}")
-    return {name: _gridded(graph, name, place, sites) for name, place in places.items()}
+    return {
+        name: Gridded.of_distribution(_distribution(graph, name, place), graph.tensors[name].shape, sites)
+        for name, place in places.items()
+    }
 
 
-def _gridded(graph: EinGraph, name: str, place: Place, sites: int) -> Gridded:
-    """Where an input is; if nothing tells on which site a tuple is, or another machine has it, no site has it."""
-    shape = graph.tensors[name].shape
-    match place:
-        case Hashed():
-            return Gridded.along(shape, place.axis, sites)
-        case Replicated() | "everywhere":
-            return Gridded.whole(len(shape), sites)
-        case Scattered() | Central():
-            return Gridded.whole(len(shape), 0)
-        case _:
-            return Gridded.along(shape, named_axis(graph, name, place), sites)
+def _distribution(graph: EinGraph, name: str, place: Place) -> Distribution:
+    if isinstance(place, Distribution):
+        return place
+    return Replicated() if place == "everywhere" else Hashed(named_axis(graph, name, place))

@@ -50,7 +50,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated
+from sparseeinsum.decompose.places.distribution import Hashed, Replicated
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.broadcasts import is_everywhere, with_broadcasts_sent

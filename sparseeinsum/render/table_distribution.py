@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import CITUS

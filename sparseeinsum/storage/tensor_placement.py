@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import SMALL_BYTES, TransferCosts
-from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor

@@ -80,5 +80,5 @@ def test_no_plan_that_the_rules_reach_is_cheaper(problem: Problem, count: int) -
     plan = best_plans([problem.expression], problem.distributions, sites)[0]
     expect_equal(simulate(plan, problem.inputs, count).relation(), evaluate(problem.expression, problem.inputs))
     reachable_plans = reachable(table1_plan(problem.expression, problem.distributions), RULES.values(), 150)
-    cheapest = min(reachable_plans, key=lambda site_plan: cost_of(site_plan, sites).total(sites))
-    assert cost_of(plan, sites).total(sites) <= cost_of(cheapest, sites).total(sites) * (1 + 1e-9), (plan, cheapest)
+    cheapest = min(reachable_plans, key=lambda site_plan: cost_of([site_plan], sites).total(sites))
+    assert cost_of([plan], sites).total(sites) <= cost_of([cheapest], sites).total(sites) * (1 + 1e-9), (plan, cheapest)

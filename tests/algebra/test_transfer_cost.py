@@ -30,10 +30,9 @@ from bench.relational_plans import (
     three_ways,
     training_step,
     vertical,
-    whole_cost,
 )
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_by_operator, cost_of, transfer
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_by_operator, cost_of
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.rewriting import RULES, rewritten_plans
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
@@ -50,10 +49,15 @@ from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, einsum_kerne
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.errors import AlgebraError
 
 SUM = AggregateFold("sum")
+
+
+def transfer(plan: SitePlan, sites: int) -> float:
+    """The floats that a plan transfers between the sites."""
+    return cost_of([plan], Sites(sites)).transfer
 
 
 def best_plan(expression: Expression, distributions: Mapping[str, Distribution], sites: Sites) -> SitePlan:
@@ -77,8 +81,8 @@ def test_search_finds_the_winner_of_table_4(name: str, join_kind: str) -> None:
     sites = Sites(10)
     plan = best_plan(expression, {}, sites)
     alternatives = (product(left, right).broadcast(), product(left, right).cross(), product(left, right).replicated())
-    assert cost_of(plan, sites).total(sites) <= min(
-        cost_of(alternative, sites).total(sites) for alternative in alternatives
+    assert cost_of([plan], sites).total(sites) <= min(
+        cost_of([alternative], sites).total(sites) for alternative in alternatives
     )
     joins = [node for node in topological_order(plan) if isinstance(node, LocalJoin)]
     broadcasts = any(isinstance(node, Broadcast) for node in topological_order(plan))
@@ -101,7 +105,7 @@ def test_nearest_neighbours_of_table_6(points: int, features: int) -> None:
         ((1, 8), {"X": Hashed(1), "A": Hashed(0), "q": Hashed(0)}, by_features),
     ):
         searched_plan = best_plan(nearest_neighbour(points, features, parts)[0], distributions, Sites(8))
-        assert cost_of(searched_plan, Sites(8)).total(Sites(8)) <= cost_of(best, Sites(8)).total(Sites(8))
+        assert cost_of([searched_plan], Sites(8)).total(Sites(8)) <= cost_of([best], Sites(8)).total(Sites(8))
 
 
 def test_tables_of_the_benchmark() -> None:
@@ -117,7 +121,7 @@ def test_tables_of_the_benchmark() -> None:
 def test_training_steps_of_table_9(name: str) -> None:
     """The paper assumes gradients on one site, and counts only the broadcasts of MP."""
     shape, sites = FFNN_SHAPES[name], Sites(5)
-    by_batch, by_model = whole_cost(data_parallel(shape, 5), sites), whole_cost(model_parallel(shape, 5), sites)
+    by_batch, by_model = cost_of(data_parallel(shape, 5), sites), cost_of(model_parallel(shape, 5), sites)
     assert math.isclose(by_batch.broadcast + by_batch.shuffled / 5, PRINTED_DATA_PARALLEL[name], rel_tol=0.04)
     batch, _, hidden, _ = shape
     assert by_model.broadcast == 2 * 5 * batch * hidden
@@ -128,9 +132,9 @@ def test_training_steps_of_table_9(name: str) -> None:
 def test_search_finds_no_worse_training_step() -> None:
     shape, sites = FFNN_SHAPES["Google 100k"], Sites(5)
     searched_plans = best_plans(training_step(shape, data_parallel_parts(5)), DATA_PARALLEL, sites)
-    by_hand = whole_cost(data_parallel(shape, 5), sites)
-    assert whole_cost(searched_plans, sites).total(sites) <= by_hand.total(sites)
-    assert whole_cost(searched_plans, sites).transfer <= by_hand.transfer
+    by_hand = cost_of(data_parallel(shape, 5), sites)
+    assert cost_of(searched_plans, sites).total(sites) <= by_hand.total(sites)
+    assert cost_of(searched_plans, sites).transfer <= by_hand.transfer
 
 
 def test_training_steps_compute_the_same() -> None:
@@ -202,9 +206,9 @@ def test_memory_of_a_site_is_a_limit() -> None:
     distributions = {"X": Hashed(0)}
     roomy = best_plan(expression, distributions, Sites(10))
     assert transfer(roomy, 10) == 10 * 10_000 * 10
-    least = cost_of(roomy, Sites(10)).memory
+    least = cost_of([roomy], Sites(10)).memory
     tight = best_plan(expression, distributions, Sites(10, memory_floats=least * 0.99))
-    assert cost_of(tight, Sites(10)).memory < least
+    assert cost_of([tight], Sites(10)).memory < least
     assert transfer(tight, 10) > transfer(roomy, 10)
     with pytest.raises(AlgebraError, match="a site has memory for 1,000 floats"):
         best_plan(expression, distributions, Sites(10, memory_floats=1000))

@@ -10,8 +10,7 @@ import sparseeinsum as se
 from bench.cluster_chain import cuts, shapes_of
 from bench.cluster_plans import Case, Laid, Way, neighbour_case, product_case, training_case
 from bench.clusters import figures_of
-from bench.relational_plans import whole_cost
-from sparseeinsum.algebra.implementation.operator_costs import Sites
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
 from sparseeinsum.algebra.relational.evaluate import Relation
 
@@ -47,7 +46,7 @@ def check(strategy: Way, expected: Mapping[str, np.ndarray]) -> None:
         result = put_together(simulate(plan, inputs, 3).relation(), wanted.shape)
         np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-9)
     moved = {id(traffic.plan): traffic.floats for plan in strategy.plans for traffic in replay(plan, 3)}
-    assert 0 < sum(moved.values()) <= whole_cost(strategy.plans, Sites(3)).transfer
+    assert 0 < sum(moved.values()) <= cost_of(strategy.plans, Sites(3)).transfer
 
 
 @pytest.mark.parametrize("name", CASES)

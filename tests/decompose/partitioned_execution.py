@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.moves import Moves
-from sparseeinsum.decompose.eindecomp.worker_blocks import Blocks, Gridded
+from sparseeinsum.decompose.places.blocks import Blocks, Gridded
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.semantics.dense import evaluate_einsum
 

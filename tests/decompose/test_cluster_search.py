@@ -10,10 +10,11 @@ from planning_problems import MOST_PLANS, Problem, drawn
 
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
-from sparseeinsum.decompose.clusters.distribution import Central, Cluster, Distribution, Hashed, Replicated
 from sparseeinsum.decompose.clusters.local_strategies import slice_strategies, stack_strategies
 from sparseeinsum.decompose.clusters.repartition_routes import PricedOperator, Routes, SizedRelation, tables_for
+from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.decompose.decomposed_graph import price_choices
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")

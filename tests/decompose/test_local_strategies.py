@@ -19,7 +19,6 @@ from sparseeinsum.algebra.placement import distribution_of_keys
 from sparseeinsum.algebra.plan_expressions import PlanExpressions
 from sparseeinsum.algebra.relational.relational_expressions import Complete, Expression, Input
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import (
     LocalStrategy,
     completion_strategies,
@@ -27,6 +26,7 @@ from sparseeinsum.decompose.clusters.local_strategies import (
     slice_strategies,
     stack_strategies,
 )
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.language.tensors import Decomposition
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")

@@ -29,8 +29,8 @@ from sparseeinsum.api.examples import (
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.clusters import cluster_tasks
 from sparseeinsum.decompose.clusters.costs import TransferCosts
-from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import contraction_strategies
+from sparseeinsum.decompose.places.distribution import Hashed, Replicated, Scattered
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.storage import tensor_placement
 from sparseeinsum.storage.tensor_placement import distribution_of

@@ -31,7 +31,7 @@ from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.api.relational_queries import SQL_RULES, compute_plans, plan_query
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed
 from sparseeinsum.storage.tensor_placement import distribution_of
 
 SUM = AggregateFold("sum")

@@ -32,7 +32,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 
 U = Operand(0)

@@ -15,16 +15,9 @@ from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts
-from sparseeinsum.decompose.clusters.distribution import (
-    Central,
-    Cluster,
-    Distribution,
-    Hashed,
-    Replicated,
-    Scattered,
-    transfer_bytes,
-)
 from sparseeinsum.decompose.clusters.partial_groups import expected_partials
+from sparseeinsum.decompose.clusters.transfers import Cluster, transfer_bytes
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.render.dialects import CITUS
 

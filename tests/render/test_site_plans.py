@@ -20,7 +20,7 @@ from sparseeinsum.algebra.relational.kernels import ADD, IDENTITY
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.decompose.clusters.distribution import Hashed
+from sparseeinsum.decompose.places.distribution import Hashed
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.render.site_plans import site_plan_query
 from sparseeinsum.results.results import TensorResult

@@ -28,7 +28,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.decompose.clusters.distribution import Distribution, Scattered
+from sparseeinsum.decompose.places.distribution import Distribution, Scattered
 from sparseeinsum.semantics.exactness import JoinKind
 
 

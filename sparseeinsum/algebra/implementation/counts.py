@@ -21,7 +21,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.relational.keys import CopyNumber, Key, KeyMap, KeyPredicate, key_grid
 from sparseeinsum.algebra.relational.types import Keys, RelationType
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.statistics.estimate import joined_distinct, joined_tuples, result_entries
 
 _SAMPLE_SIZE = 1 << 12  # keys that are examined of a relation that has too many

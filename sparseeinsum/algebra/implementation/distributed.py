@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.counts import TupleCounts
-from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
+from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator, cost_of
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.simulate import replay
 from sparseeinsum.algebra.implementation.site_operators import (
@@ -23,7 +22,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
 from sparseeinsum.algebra.relational.expression_text import write_positions, write_tree
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, inputs_of
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.errors import AlgebraError
 
 DistributionLike = Distribution | Sequence[int] | str  # positions that a relation is partitioned by, or `everywhere`
@@ -46,7 +45,7 @@ class DistributedPlans:
     @property
     def cost(self) -> PlanCost:
         """The cost of all plans; parts that they share count once."""
-        return sum((cost for _, _, cost in self._operators()), PlanCost())
+        return cost_of(self.plans.values(), self.sites)
 
     @property
     def transfer(self) -> float:
@@ -56,7 +55,7 @@ class DistributedPlans:
     @property
     def plain_transfer(self) -> float:
         """The floats that sites send to each other in the plans of table 1."""
-        return sum((cost for _, _, cost in cost_by_operator(self.plain, self.sites)), PlanCost()).transfer
+        return cost_of(self.plain, self.sites).transfer
 
     def moved(self, sites: int | None = None, keys: Mapping[str, Sequence[Key]] | None = None) -> int:
         """The exact number of floats that sites send to each other, replayed from keys and bounds alone.
@@ -73,13 +72,10 @@ class DistributedPlans:
         traffic = {
             id(transfer.plan): transfer.floats for plan in self.plans.values() for transfer in replay(plan, count, keys)
         }
-        return sum(traffic.values())
-
-    def _operators(self) -> list[tuple[SitePlan, TupleCounts, PlanCost]]:
-        return cost_by_operator(self.plans.values(), self.sites)
+        return round(sum(traffic.values()))
 
     def __str__(self) -> str:
-        floats = {id(plan): cost.transfer for plan, _, cost in self._operators()}
+        floats = {id(plan): cost.transfer for plan, _, cost in cost_by_operator(self.plans.values(), self.sites)}
         plain_text = f"{self.plain_transfer:,.0f} without rules"
         headline = f"{self.transfer:,.0f} floats moved between {self.sites.count} sites; {plain_text}"
         parts = [

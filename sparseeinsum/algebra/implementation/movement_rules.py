@@ -18,7 +18,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
     has_groups_on_sites,
 )
-from sparseeinsum.decompose.clusters.distribution import Hashed, is_within
+from sparseeinsum.decompose.places.distribution import Hashed, is_within
 from sparseeinsum.errors import AlgebraError
 
 

@@ -20,7 +20,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.decompose.clusters.distribution import Replicated
+from sparseeinsum.decompose.places.distribution import Replicated
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +131,6 @@ def cost_by_operator(plans: Iterable[SitePlan], sites: Sites) -> list[tuple[Site
     return costs
 
 
-def cost_of(plan: SitePlan, sites: Sites) -> PlanCost:
-    """The cost of a whole plan."""
-    return sum((cost for _, _, cost in cost_by_operator([plan], sites)), PlanCost())
-
-
-def transfer(plan: SitePlan, sites: int) -> float:
-    """The floats that a plan transfers between the sites."""
-    return cost_of(plan, Sites(sites)).transfer
+def cost_of(plans: Iterable[SitePlan], sites: Sites) -> PlanCost:
+    """The cost of plans that may share parts, which are counted once."""
+    return sum((cost for _, _, cost in cost_by_operator(plans, sites)), PlanCost())

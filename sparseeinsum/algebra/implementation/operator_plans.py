@@ -20,7 +20,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Complete, Concat, Expression, Join
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
 

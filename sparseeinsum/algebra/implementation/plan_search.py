@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_by_operator
+from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_of
 from sparseeinsum.algebra.implementation.operator_plans import (
     Goal,
     PlansByDistribution,
@@ -27,7 +27,7 @@ from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten
 from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan, with_inputs
 from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Concat, Expression, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.errors import AlgebraError
 
 _MAX_EXPANDED = 8  # plans whose neighbours are examined
@@ -53,17 +53,12 @@ def best_plans(
     """
     chosen = _PlanSearch(tuple(expressions), distributions, sites).plans()
     plans = _improved_by_rules(_deduplicated(chosen), sites, tuple(rules))
-    if total_cost(plans, sites) == float("inf"):
+    if cost_of(plans, sites).total(sites) == float("inf"):
         raise AlgebraError(
             f"a site has memory for {sites.memory_floats:,.0f} floats, and every plan that was found has an operator "
             "that needs more; take more sites, or smaller tiles"
         )
     return plans
-
-
-def total_cost(plans: Sequence[SitePlan], sites: Sites) -> float:
-    """The cost of plans that may share parts, which are counted once."""
-    return sum((cost for _, _, cost in cost_by_operator(plans, sites)), PlanCost()).total(sites)
 
 
 Fixed = dict[int, PricedPlan]  # the chosen plans of expressions that are read several times, by id
@@ -185,7 +180,7 @@ def _deduplicated(plans: tuple[SitePlan, ...]) -> tuple[SitePlan, ...]:
 
 def _improved_by_rules(plans: tuple[SitePlan, ...], sites: Sites, rules: tuple[Rule, ...]) -> tuple[SitePlan, ...]:
     """The cheapest plans to which rules lead; the neighbours of the cheapest plans are examined first."""
-    best, lowest = plans, total_cost(plans, sites)
+    best, lowest = plans, cost_of(plans, sites).total(sites)
     counter = count()
     queue = [(lowest, next(counter), plans)]
     visited = {plans}
@@ -197,7 +192,7 @@ def _improved_by_rules(plans: tuple[SitePlan, ...], sites: Sites, rules: tuple[R
             if neighbour in visited:
                 continue
             visited.add(neighbour)
-            neighbour_cost = total_cost(neighbour, sites)
+            neighbour_cost = cost_of(neighbour, sites).total(sites)
             if neighbour_cost < lowest:
                 best, lowest = neighbour, neighbour_cost
             if neighbour_cost <= cost:

@@ -25,7 +25,8 @@ from sparseeinsum.algebra.relational.kernels import IDENTITY
 from sparseeinsum.algebra.relational.keys import Key, all_keys
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.tuples import ARRAYS, BOUNDS, Payloads, Tuples, completed, folded, mapped
-from sparseeinsum.decompose.clusters.distribution import Hashed, Replicated
+from sparseeinsum.decompose.places.distribution import Hashed, Replicated
+from sparseeinsum.decompose.places.traffic import Traffic
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.dtypes import Array
 
@@ -34,24 +35,15 @@ TuplesBySite: TypeAlias = list[Tuples]
 _FACTOR = 1_000_003  # odd, so that keys reach all sites, also if the number of sites is a power of 2
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorTraffic:
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorTraffic(Traffic):
     """The floats that one operator transferred.
 
     Attributes:
         plan: The broadcast or shuffle.
-        sent: For every site, the floats that it sent to others.
-        received: For every site, the floats that it received from others.
     """
 
     plan: SitePlan
-    sent: tuple[int, ...]
-    received: tuple[int, ...]
-
-    @property
-    def floats(self) -> int:
-        """The floats that went from one site to another."""
-        return sum(self.sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,7 @@ class SimulatedRun:
     traffic: tuple[OperatorTraffic, ...]
 
     @property
-    def floats(self) -> int:
+    def floats(self) -> float:
         """The floats that went from one site to another."""
         return sum(transfer.floats for transfer in self.traffic)
 
@@ -183,7 +175,7 @@ class _Simulation:
 
     def _moved(self, plan: Broadcast | Shuffle, origins: TuplesBySite) -> tuple[TuplesBySite, OperatorTraffic]:
         by_site: TuplesBySite = [[] for _ in range(self.sites)]
-        sent, received = [0] * self.sites, [0] * self.sites
+        sent, received = np.zeros(self.sites), np.zeros(self.sites)
         is_everywhere = plan.inputs[0].distribution == Replicated()
         for origin, tuples in enumerate(origins):
             for key, value in tuples:
@@ -197,7 +189,7 @@ class _Simulation:
                     if destination != origin:
                         sent[origin] += self.payloads.size(value)
                         received[destination] += self.payloads.size(value)
-        return by_site, OperatorTraffic(plan, tuple(sent), tuple(received))
+        return by_site, OperatorTraffic(sent, received, plan)
 
     def _local(self, plan: SitePlan, site: int, tuples: Tuples, other: Tuples | None = None) -> Tuples:
         match plan:

@@ -25,14 +25,7 @@ from sparseeinsum.algebra.relational.types import (
     mapped_type,
     tiled_type,
 )
-from sparseeinsum.decompose.clusters.distribution import (
-    Distribution,
-    Hashed,
-    Replicated,
-    Scattered,
-    is_within,
-    with_keys,
-)
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated, Scattered, is_within, with_keys
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.semantics.exactness import JoinKind
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.clusters.cluster_tasks import ClusterTask, Machines
-from sparseeinsum.decompose.clusters.distribution import Distribution, Hashed
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.joint import search_jointly
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed
 from sparseeinsum.decompose.search_tasks import Candidate, Choices, GraphPricing, SearchTask
 from sparseeinsum.language.eingraph import EinSum, Reference
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.costs import TransferCosts, volume_of
-from sparseeinsum.decompose.clusters.distribution import Distribution
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, contraction_strategies
 from sparseeinsum.decompose.clusters.partial_groups import partitioning_keys, volume_of_partials
 from sparseeinsum.decompose.clusters.repartition_routes import (
@@ -29,6 +28,7 @@ from sparseeinsum.decompose.clusters.repartition_routes import (
     numbered_distribution,
     tables_for,
 )
+from sparseeinsum.decompose.places.distribution import Distribution
 from sparseeinsum.decompose.search_tasks import Choices, SearchTask, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import Decomposition, common_tile

@@ -5,19 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.clusters.distribution import (
-    Central,
-    Cluster,
-    Distribution,
-    Hashed,
-    Replicated,
-    Scattered,
-    bottleneck_copies,
-    transfer_bytes,
-)
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
+from sparseeinsum.decompose.clusters.transfers import Cluster, bottleneck_copies, transfer_bytes
 from sparseeinsum.decompose.clusters.wire import row_bytes
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.language.tensors import Decomposition
 
 SMALL_BYTES = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice, promoted_labels, reference_tiles, result_tiles
-from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import Decomposition
 from sparseeinsum.semantics.exactness import JoinKind

@@ -8,10 +8,11 @@ import math
 
 from sparseeinsum.decompose.choice import Choice, promoted_labels, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.costs import NOTHING, Volume
-from sparseeinsum.decompose.clusters.distribution import Cluster, Hashed
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
+from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.places.distribution import Hashed
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, Tensor, count_keys
 

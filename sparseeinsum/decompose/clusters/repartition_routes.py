@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
-from sparseeinsum.decompose.clusters.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, repartition_strategies
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.language.tensors import Decomposition
 
 Seconds = NDArray[np.float64]

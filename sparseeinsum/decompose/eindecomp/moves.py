@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from sparseeinsum.decompose.choice import Choice, reference_tiles
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.eindecomp.worker_blocks import UNDIVIDED, Blocks, Digits, Floats, Gridded, numberings
 from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.decompose.joint import search_jointly
+from sparseeinsum.decompose.places.blocks import UNDIVIDED, Blocks, Digits, Floats, Gridded, numberings
 from sparseeinsum.decompose.search_tasks import Candidate, State
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 

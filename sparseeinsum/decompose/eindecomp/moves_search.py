@@ -21,7 +21,7 @@ from sparseeinsum.language.eingraph import EinSum
 
 _BEAM = 64  # the most vectors of an EinSum: those of the least bounds
 _FEW = 25  # vectors of an EinSum that are all searched with all numberings
-_SLACK = 1.25  # how many times the fewest floats other assignments may move
+_SLACK = 1.5  # how many times the fewest floats other assignments may move
 _COARSE = 4  # assignments of vectors whose numberings are searched
 
 

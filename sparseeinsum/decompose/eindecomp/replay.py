@@ -13,32 +13,11 @@ from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.moves import Moves, fewest_moves
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats, TransferModel
-from sparseeinsum.decompose.eindecomp.worker_blocks import Blocks, Floats
+from sparseeinsum.decompose.places.blocks import Floats
+from sparseeinsum.decompose.places.traffic import Traffic, sent_copies, sent_partials
 from sparseeinsum.language.eingraph import EinSum
 
 KINDS = ("join", "aggregation", "repartition")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Traffic:
-    """Floats of one kind that every worker sends to others and receives from them."""
-
-    sent: Floats
-    received: Floats
-
-    @property
-    def floats(self) -> float:
-        """All floats that are transferred."""
-        return float(self.received.sum())
-
-    @property
-    def imbalance(self) -> float:
-        """The most that a worker receives, divided by the mean; 1 if nothing is transferred."""
-        mean = float(self.received.mean())
-        return float(self.received.max()) / mean if mean else 1.0
-
-    def __add__(self, other: "Traffic") -> "Traffic":
-        return Traffic(self.sent + other.sent, self.received + other.received)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,14 +28,12 @@ class Replay:
         traffic: The traffic of every kind.
         operations: Operations of every worker, as if tensors were dense: one for every index of an EinSum's labels.
         moved: For every EinSum, by the name of its result, the floats that it transfers.
-        floats: The floats of every tensor.
         choices: For every EinSum, by the name of its result, its choice among `Moves`.
     """
 
     traffic: Mapping[str, Traffic]
     operations: Floats
     moved: Mapping[str, MovedFloats]
-    floats: Mapping[str, float]
     choices: Mapping[str, Choice]
 
     @property
@@ -95,8 +72,7 @@ def replay_choices(moves: Moves, choices: Mapping[str, Choice]) -> Replay:
         calls = moves.needed(einsum, einsum.output, choices[name]).calls
         moved[name] = MovedFloats(calls, tuple(transferred.floats for _, transferred in read), aggregated.floats)
         operations += moves.operations(einsum, choices[name])
-    floats = {name: moves.model.floats(name) for name in moves.graph.tensors if name in moves.model.statistics}
-    return Replay(traffic, operations, moved, floats, choices)
+    return Replay(traffic, operations, moved, choices)
 
 
 def _reading(moves: Moves, einsum: EinSum, index: int, choices: Mapping[str, Choice]) -> tuple[str, Traffic]:
@@ -113,7 +89,7 @@ def _reading(moves: Moves, einsum: EinSum, index: int, choices: Mapping[str, Cho
         stored = moves.result(producer, choices[operand.tensor])
     before, after = (moves.blocks(operand.tensor, place.state()) for place in (stored, needed))
     kind = "join" if stored.tiles == needed.tiles else "repartition"
-    return kind, _traffic_of_copies(before, after, moves.density(operand.tensor))
+    return kind, sent_copies(before, after, moves.density(operand.tensor))
 
 
 def _aggregation(moves: Moves, einsum: EinSum, choice: Choice) -> Traffic:
@@ -121,23 +97,4 @@ def _aggregation(moves: Moves, einsum: EinSum, choice: Choice) -> Traffic:
     name = einsum.output.tensor
     computed = moves.blocks(name, moves.needed(einsum, einsum.output, choice).state())
     aggregated = moves.blocks(name, moves.result_state(einsum, choice))
-    common = _all_common(computed, aggregated)
-    indices, floats = common.sum(), moves.model.moved(einsum, choice[:-2]).aggregation
-    common *= floats / indices if indices else 0.0
-    return Traffic(common.sum(axis=1), common.sum(axis=0))
-
-
-def _all_common(before: Blocks, after: Blocks) -> Floats:
-    """The indices that a block of one worker, in a row, has in common with that of another one, in a column."""
-    common = before.common_with_all(after).astype(np.float64)
-    np.fill_diagonal(common, 0.0)
-    return common
-
-
-def _traffic_of_copies(before: Blocks, after: Blocks, density: float) -> Traffic:
-    """What workers send to those that lack some of the blocks `after`; all that have a part send an equal share."""
-    received: Floats = (after.sizes - before.common(after)) * np.float64(density)
-    common = _all_common(before, after)
-    available = common.sum(axis=0)
-    share = np.divide(received, available, out=np.zeros_like(available), where=available > 0)
-    return Traffic(common @ share, received)
+    return sent_partials(computed, aggregated, moves.model.moved(einsum, choice[:-2]).aggregation)

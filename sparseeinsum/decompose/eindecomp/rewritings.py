@@ -13,7 +13,7 @@ from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_bounds import seconds_predictor
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of, viable_choices
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.eindecomp.worker_blocks import Numbers
+from sparseeinsum.decompose.places.blocks import Numbers
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.stages import Rewriting

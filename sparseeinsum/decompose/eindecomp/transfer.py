@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.overlaps import OverlapCounts, count_overlaps
-from sparseeinsum.decompose.eindecomp.worker_blocks import Gridded
+from sparseeinsum.decompose.places.blocks import Gridded
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
@@ -102,18 +102,23 @@ class TransferModel:
         statistics: T and V of every tensor.
         evaluations: The exact evaluations of every EinSum; operands that must be dense have all pieces.
         stored: Where inputs are, by name; others are available in any partition.
+        counts_keys: Whether the keys of entries count, too, as far as an array of all indices is not smaller.
     """
 
     graph: EinGraph
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
     stored: Mapping[str, Gridded] = field(default_factory=dict)
+    counts_keys: bool = False
     _moved: dict[tuple[str, Choice], MovedFloats] = field(default_factory=dict, init=False, repr=False)
     _tuples: dict[tuple[str, Choice], float] = field(default_factory=dict, init=False, repr=False)
 
     def floats(self, tensor: str) -> float:
-        """The floats of a whole tensor: one for every entry, without keys."""
-        return self.statistics[tensor].entries
+        """The floats of a whole tensor: one for every entry, and for each of its keys if they count."""
+        entries, axes = self.statistics[tensor].entries, self.graph.tensors[tensor].axes
+        if not self.counts_keys:
+            return entries
+        return min((1 + len(axes)) * entries, max(float(self.graph.tensors[tensor].size), entries))
 
     def pieces(self, tensor: str, tiles: Choice) -> TensorPieces:
         """The pieces of a tensor that is cut into tiles."""

@@ -103,24 +103,16 @@ class VectorAssignment:
 
 def search(task: TransferTask, limit: float = TABLE_LIMIT) -> VectorAssignment:
     """The vectors that transfer the fewest floats, or an approximation if tables would exceed `limit` numbers."""
-    return search_best(task, 1, limit)[0]
-
-
-def search_best(task: TransferTask, k: int, limit: float = TABLE_LIMIT) -> list[VectorAssignment]:
-    """The k assignments of vectors that transfer the fewest floats, best first; only one if tables are too large."""
-    exact = _cheapest(task, task.model.graph.einsums, {}, k, limit)
-    if exact is not None:
-        return [
-            VectorAssignment(dict(candidate.choices), candidate.cost, is_optimal=candidate is exact[0])
-            for candidate in exact
-        ]
+    einsums = task.model.graph.einsums
+    best, is_optimal = _cheapest(task, einsums, {}, limit), True
     for count in _SHORT_LISTS:
-        task = shortlist(task, count)
-        candidates = _cheapest(task, task.model.graph.einsums, {}, 1, limit)
-        if candidates is not None:
-            return [VectorAssignment(dict(candidates[0].choices), candidates[0].cost, is_optimal=False)]
+        if best is None:
+            task, is_optimal = shortlist(task, count), False
+            best = _cheapest(task, einsums, {}, limit)
+    if best is not None:
+        return VectorAssignment(dict(best.choices), best.cost, is_optimal)
     vectors = improve(task, linearise(task, limit), limit)
-    return [VectorAssignment(vectors, task.floats(vectors), is_optimal=False)]
+    return VectorAssignment(vectors, task.floats(vectors), is_optimal=False)
 
 
 def shortlist(task: TransferTask, count: int) -> TransferTask:
@@ -190,7 +182,7 @@ def longest_paths(graph: EinGraph) -> Iterator[tuple[EinSum, ...]]:
 
 def _parts(task: TransferTask, path: tuple[EinSum, ...], limit: float) -> Iterator[tuple[EinSum, ...]]:
     """The path, or recursively its halves, so that the tables of each part keep to the limit."""
-    if len(path) == 1 or _cheapest(task, path, {}, 1, limit) is not None:
+    if len(path) == 1 or _cheapest(task, path, {}, limit) is not None:
         yield path
         return
     middle = len(path) // 2
@@ -202,15 +194,15 @@ def _best_vectors(
     task: TransferTask, part: Sequence[EinSum], input_tiles: Mapping[str, Choice], limit: float
 ) -> Vectors:
     """The best vectors of some EinSums; `input_tiles` are tiles of results that they read and others compute."""
-    candidates = _cheapest(task, part, input_tiles, 1, limit if len(part) > 1 else math.inf)
-    assert candidates is not None, "the tables of parts keep to the limit"
-    return dict(candidates[0].choices)
+    best = _cheapest(task, part, input_tiles, limit if len(part) > 1 else math.inf)
+    assert best is not None, "the tables of parts keep to the limit"
+    return dict(best.choices)
 
 
 def _cheapest(
-    task: TransferTask, part: Sequence[EinSum], input_tiles: Mapping[str, Choice], k: int, limit: float
-) -> list[Candidate] | None:
-    """The k best assignments of some EinSums; None if the tables, including those of repartitions, exceed the limit."""
+    task: TransferTask, part: Sequence[EinSum], input_tiles: Mapping[str, Choice], limit: float
+) -> Candidate | None:
+    """The best choices of some EinSums; None if the tables, including those of repartitions, exceed the limit."""
     state_counts: dict[str, int] = {}
     for einsum in part:
         choices = task.choices[einsum.output.tensor]
@@ -219,4 +211,5 @@ def _cheapest(
                 required = {reference_tiles(einsum, operand, choice) for choice in choices}
                 limit -= state_counts[operand.tensor] * len(required)
         state_counts[einsum.output.tensor] = len({result_tiles(einsum, choice) for choice in choices})
-    return cheapest_plans(task, part, input_tiles, k, limit) if limit >= 0 else None
+    candidates = cheapest_plans(task, part, input_tiles, 1, limit) if limit >= 0 else None
+    return None if candidates is None else candidates[0]

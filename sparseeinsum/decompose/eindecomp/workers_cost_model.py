@@ -10,14 +10,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
+from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning
 from sparseeinsum.decompose.eindecomp.replay import Replay
-from sparseeinsum.decompose.eindecomp.vector_search import Vectors
+from sparseeinsum.decompose.eindecomp.transfer import MovedFloats
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.vertex_costs import VertexCost
-from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import extent_of
 from sparseeinsum.semantics.exactness import Absence
 
@@ -67,34 +66,33 @@ class WorkersCostModel(CostModel):
         return replace(cost, join=join, aggregation=aggregation, filling=filling, seconds=seconds)
 
 
-def with_workers(model: CostModel, replayed: Replay, vectors: Vectors, workers: int) -> WorkersCostModel:
-    """The cost model for several workers with these vectors.
+def with_workers(model: CostModel, replayed: Replay, partitioning: Partitioning) -> WorkersCostModel:
+    """The cost model for several workers.
 
     Args:
         model: The cost model of one machine.
-        replayed: What workers send each other with these vectors.
-        vectors: The vector of every EinSum.
-        workers: The number of workers.
+        replayed: What workers send each other.
+        partitioning: The vectors with which they do.
     """
     options = {option.name: getattr(model, option.name) for option in fields(CostModel) if option.init}
-    shares = {
-        einsum.output.tensor: _shares(model.graph, einsum, replayed, vectors[einsum.output.tensor], workers)
-        for einsum in model.graph.einsums
-    }
+    shares = {}
+    for step in partitioning.steps:
+        name = step.einsum.output.tensor
+        shares[name] = _shares(model, step, replayed.moved[name], partitioning.workers)
     return WorkersCostModel(**options, shares=shares)
 
 
-def _shares(graph: EinGraph, einsum: EinSum, replayed: Replay, vector: Choice, workers: int) -> WorkersShares:
-    """The shares of one EinSum with a vector."""
-    name = einsum.output.tensor
-    moved, floats = replayed.moved[name], replayed.floats
+def _shares(model: CostModel, step: PartitionedEinSum, moved: MovedFloats, workers: int) -> WorkersShares:
+    """The shares of one EinSum, and of what it transfers."""
+    einsum = step.einsum
     operands = [
-        (operand.tensor, _share(read, floats[operand.tensor]))
+        (operand.tensor, _share(read, model.statistics[operand.tensor].entries))
         for operand, read in zip(einsum.operands, moved.read, strict=True)
     ]
-    bounds = [max(graph.bound_of(einsum, label), 1) for label in einsum.labels]
-    largest = math.prod(extent_of(tile, bound) / bound for tile, bound in zip(vector, bounds, strict=True))
-    return WorkersShares(largest * workers, tuple(operands), _share(moved.aggregation, floats[name]))
+    bounds = [max(model.graph.bound_of(einsum, label), 1) for label in einsum.labels]
+    largest = math.prod(extent_of(tile, bound) / bound for tile, bound in zip(step.choice, bounds, strict=True))
+    result = _share(moved.aggregation, model.statistics[einsum.output.tensor].entries)
+    return WorkersShares(largest * workers, tuple(operands), result)
 
 
 def _share(moved: float, floats: float) -> float:

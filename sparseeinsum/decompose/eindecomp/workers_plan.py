@@ -2,6 +2,7 @@
 
 For each of some vectors with few transfers, the best plan that is consistent with them is searched: it promotes the
 labels that the vectors cut, in the tiles of the vector or in divisors of them, and its price includes the transfers.
+For the fewest seconds, keys count when vectors are compared, because they take time; the floats of a plan have none.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
 from sparseeinsum.decompose.eindecomp.workers_cost_model import with_workers
 from sparseeinsum.errors import PlanError
 
-_CANDIDATES = 4  # assignments of vectors that the best plan is searched for
+_CANDIDATES = 8  # assignments of vectors that the best plan is searched for
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def plan_for_workers(alternatives: Alternatives, workers: int, objective: str = 
     choices = partition_choices(model.graph, workers, alternatives.pinned)
     task = TransferTask(TransferModel(model.graph, model.statistics, model.evaluations), choices)
     plans, refusal = [], PlanError("no labels can be cut")
-    for assignment in search_moves(task, workers, _CANDIDATES):
+    compared = replace(task, model=replace(task.model, counts_keys=objective == SECONDS))
+    for assignment in search_moves(compared, workers, _CANDIDATES):
         try:
             plans.append(_consistent_plan(alternatives, task, partition_graph(task, assignment, workers), objective))
         except PlanError as error:
@@ -75,10 +77,9 @@ def _consistent_plan(
     Raises:
         PlanError: There is none.
     """
-    vectors = {step.einsum.output.tensor: step.choice for step in partitioning.steps}
     cut = {step.einsum.output.tensor: promoted_tiles(step.einsum, step.choice) for step in partitioning.steps}
     replayed = replay(task.model, partitioning)
-    model = with_workers(alternatives.model, replayed, vectors, partitioning.workers)
+    model = with_workers(alternatives.model, replayed, partitioning)
     consistent = replace(alternatives, model=model, cut=cut)
     (plan,) = consistent.best(1)
     cost = plan.seconds if objective == SECONDS else replayed.total.floats

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum.decompose.clusters.distribution import Cluster
+from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql.installed_functions import Variant
 from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine

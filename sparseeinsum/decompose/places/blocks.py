@@ -1,4 +1,4 @@
-"""EinDecomp: the block of a tensor that every worker has or needs.
+"""Decompose, places: the block of a tensor that every worker has or needs.
 
 The calls of an EinSum form a grid with an axis for every label. Workers are numbered along it in some order of the
 labels, so that the number of a worker has a digit for every label: the piece of it that the worker's call reads. A
@@ -15,6 +15,7 @@ from itertools import islice, permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.decompose.search_tasks import State
 from sparseeinsum.language.tensors import DEMOTED, count_keys, extent_of
 
@@ -81,18 +82,18 @@ class Gridded:
     divided: int = UNDIVIDED
 
     @classmethod
-    def along(cls, shape: Sequence[int], axis: int, workers: int) -> "Gridded":
-        """A tensor that is cut along one axis, a piece for each worker."""
-        bound, uncut = shape[axis], (DEMOTED,) * len(shape)
-        tile = -(-bound // workers) if workers > 1 and bound > 1 else DEMOTED
-        pieces, ones = max(count_keys(tile, bound), 1), (1,) * len(shape)
-        tiles, counts = ((*every[:axis], value, *every[axis + 1 :]) for every, value in ((uncut, tile), (ones, pieces)))
-        return cls(pieces, tiles, Digits(counts, ones))
+    def of_distribution(cls, distribution: Distribution, shape: Sequence[int], workers: int) -> "Gridded":
+        """A tensor of this shape that is hashed by one axis, in a piece for each worker, or that all have, or none has.
 
-    @classmethod
-    def whole(cls, axes: int, calls: int) -> "Gridded":
-        """A tensor of so many axes that each of the first `calls` workers has all of; no worker if that is 0."""
-        return cls(calls, (DEMOTED,) * axes, Digits((1,) * axes, (1,) * axes))
+        No worker has what another machine has, or what is scattered, because nothing tells who has it.
+        """
+        tiles, counts = [DEMOTED] * len(shape), [1] * len(shape)
+        calls = workers if isinstance(distribution, Replicated) else 0
+        if isinstance(distribution, Hashed):
+            axis, bound = distribution.axis, shape[distribution.axis]
+            tiles[axis] = -(-bound // workers) if min(workers, bound) > 1 else DEMOTED
+            calls = counts[axis] = max(count_keys(tiles[axis], bound), 1)
+        return cls(calls, tuple(tiles), Digits(tuple(counts), (1,) * len(shape)))
 
     def state(self) -> State:
         """The same as whole numbers, for a search."""

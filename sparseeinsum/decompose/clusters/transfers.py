@@ -1,0 +1,64 @@
+"""Decompose: a cluster, and the bytes transferred between its machines.
+
+Source: tensor relational algebra, section 5.3: to broadcast f numbers to s sites transfers f * s numbers, to shuffle
+them transfers f, of which one in s is already where it belongs.
+"""
+
+from dataclasses import dataclass
+
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The machines that tables are distributed over.
+
+    Attributes:
+        sites: Number of machines.
+        shards: Number of parts of a table; each is processed on its own.
+        network_bytes_per_second: Throughput of the network between the machines; 10 Gbit/s by default.
+    """
+
+    sites: int
+    shards: int
+    network_bytes_per_second: float = 1.25e9
+
+
+def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
+    """Bytes sent between machines to bring a relation of `size_bytes` from one distribution into another.
+
+    A relation that is broadcast goes to the coordinator first, unless it is there.
+
+    >>> two = Cluster(sites=2, shards=8)
+    >>> transfer_bytes(100.0, Central(), Replicated(), two), transfer_bytes(100.0, Hashed(0), Hashed(1), two)
+    (200.0, 50.0)
+    """
+    if before == after or (before, after) == (Replicated(), Central()):
+        return 0.0
+    if isinstance(after, Replicated):
+        return size_bytes * (cluster.sites + (0 if isinstance(before, Central) else 1))
+    is_shuffled = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed)
+    return size_bytes * (1 - 1 / cluster.sites) if is_shuffled else size_bytes
+
+
+def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluster) -> float:
+    """How many times the busiest machine handles each tuple, on average, in a transfer as in `transfer_bytes`.
+
+    Machines share what they compute and write in place. They also share a shuffle, in which each tuple is written to a
+    file, read from there, and written into a table. The coordinator alone handles all tuples that it gathers or sends.
+    Tuples that it sends to all machines are written once for each machine, and each machine reads them once for each of
+    its shards of the table that they are joined with; writing or reading is half of the handling.
+
+    >>> two = Cluster(sites=2, shards=8)
+    >>> [bottleneck_copies(Hashed(0), after, two) for after in (Hashed(0), Hashed(1), Central(), Replicated())]
+    [0.5, 1.5, 1.0, 4.0]
+    >>> bottleneck_copies(Central(), Replicated(), two)
+    3.0
+    """
+    is_shared = isinstance(before, Hashed | Scattered)
+    if isinstance(after, Replicated):
+        sent = (cluster.sites + cluster.shards / cluster.sites) / 2
+        return sent if isinstance(before, Central) else sent + 1.0
+    if before == after:
+        return 1.0 / cluster.sites if is_shared else 1.0
+    return 3.0 / cluster.sites if is_shared and isinstance(after, Hashed) else 1.0

@@ -1,0 +1,1 @@
+"""Decompose, places: where tuples and blocks of tensors lie, on which machines, and what machines send each other."""
