@@ -17,6 +17,8 @@ CREATE TABLE IF NOT EXISTS sparseeinsum.tensors (
   list_relation TEXT[],         -- the table that holds the entries in lists, of which the relation is a view; else NULL
   list_tiles BIGINT[],          -- of every axis, in that table: 0 without a key column, else the indices that share a key
   list_axes BIGINT[],           -- in that table: the axes with lists of positions, from 0, in the order that sorts them
+  statistics TEXT,              -- of the rows as they were loaded, and the state of the table that they are of
+  axis_counts TEXT,             -- of the same rows: how many entries every index of every axis has
   owner TEXT DEFAULT CURRENT_USER  -- role that entered the row; NULL where an earlier version did, which did not say
 );
 -- The dictionaries of natural keys; an index is the position of its key. Dictionaries only grow.

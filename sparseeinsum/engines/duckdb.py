@@ -37,7 +37,7 @@ from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
-from sparseeinsum.statistics.scan_cache import LoadedTable, ScanCache
+from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 
 _ROWS = temporary_name("rows")
 _INTERRUPTED = "Query interrupted"
@@ -128,7 +128,7 @@ class DuckDBEngine:
             return self._replace_recorded(table, query)[0]
         return self._written_rows(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
 
-    def _replace_recorded(self, table: exp.Table, query: exp.Select) -> tuple[int, LoadedTable]:
+    def _replace_recorded(self, table: exp.Table, query: exp.Select) -> tuple[int, TableState]:
         """Replace a table whose changes are recorded; return the number of its rows and what it is then."""
         self.execute(recorded_table(table, self.columns(query)))
         return self.insert(table, query), start_recording(self.rows, table)
@@ -139,7 +139,7 @@ class DuckDBEngine:
 
     def load_table(
         self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None
-    ) -> LoadedTable | None:
+    ) -> TableState | None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
         with self._registered_view(rows, _ROWS):
             query = exp.select("*").from_(_ROWS)

@@ -17,13 +17,13 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
-from sparseeinsum.statistics.scan_cache import Change, ChangeToken, LoadedTable
+from sparseeinsum.statistics.scan_cache import ChangeToken, TableState
 
 _LOG_PREFIX = "changes_"
-_NUMBERS = "change_numbers"
 _EVENTS = ("INSERT", "UPDATE", "DELETE")
 _IN_TRIGGER = re.compile(rf"{SCHEMA}\.{_LOG_PREFIX}[0-9a-f]+")
 _FIRST_VERSION = 2  # of DuckDB whose files can have triggers
+_RANDOM_NUMBER = "CAST(hash(gen_random_uuid()) // 2 AS BIGINT)"
 
 Rows = Callable[[str], Sequence[tuple[object, ...]]]
 
@@ -50,7 +50,7 @@ def recorded_table(table: exp.Table, columns: Iterable[Column]) -> exp.Create:
     )
 
 
-def start_recording(rows: Rows, table: exp.Table) -> LoadedTable:
+def start_recording(rows: Rows, table: exp.Table) -> TableState:
     """Record the changes of a table from now on, which was made by `recorded_table`; return what it is now."""
     log = _log(rows) or _create_log(rows)
     change = _change(table, log)
@@ -60,38 +60,39 @@ def start_recording(rows: Rows, table: exp.Table) -> LoadedTable:
         )
     rows(f"DELETE FROM {SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
     # A table without a row in the log is one whose changes somebody has deleted.
-    ((database, number),) = rows(f"{change} RETURNING current_database(), number")
+    ((number,),) = rows(f"{change} RETURNING number")
     ((definition,),) = rows(
         f"SELECT sql FROM duckdb_tables() WHERE database_name = current_database() "
         f"AND schema_name = {_literal(table.db)} AND table_name = {_literal(table.name)}"
     )
-    return LoadedTable(str(definition), Change(f"{database}.{SCHEMA}.{log}", int(str(number))))
+    return TableState(str(definition), f"{SCHEMA}.{log}", 1, int(str(number)))
 
 
 def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
     """By schema and name of every table whose changes are recorded, a value that differs after every change.
 
-    It has what identifies the table and its triggers, its definition, and its changes. Numbers in the log are never
-    used again, even if their transaction is undone.
+    It has what identifies the table and its triggers, its definition, and its changes. As numbers in the log are
+    random, copies of a database that change apart have different ones.
     """
     triggers = _triggers(rows)
     logs = {match[0] for texts in triggers.values() for match in map(_IN_TRIGGER.search, texts) if match}
     if len(logs) != 1:
         return {}
     log = logs.pop()
-    changes = rows(f"SELECT current_database(), table_name, count(*), max(number) FROM {log} GROUP BY ALL")
-    last = {
-        str(name): (int(str(count)), Change(f"{database}.{log}", int(str(number))))
-        for database, name, count, number in changes
+    changes = {
+        str(name): (int(str(count)), int(str(number)))
+        for name, count, number in rows(f"SELECT table_name, count(*), sum(number) FROM {log} GROUP BY table_name")
     }
     tables = rows(
-        "SELECT schema_name, table_name, table_oid, sql FROM duckdb_tables() "
+        "SELECT schema_name, table_name, database_name, table_oid, sql FROM duckdb_tables() "
         "WHERE database_name = current_database() AND check_constraint_count > 0"
     )
     return {
-        (str(schema), str(name)): ChangeToken((oid, triggers[schema, name]), str(definition), *last[f"{schema}.{name}"])
-        for schema, name, oid, definition in tables
-        if len(triggers.get((schema, name), ())) == len(_EVENTS) and f"{schema}.{name}" in last
+        (str(schema), str(name)): ChangeToken(
+            (database, oid, triggers[schema, name]), TableState(str(definition), log, *changes[f"{schema}.{name}"])
+        )
+        for schema, name, database, oid, definition in tables
+        if len(triggers.get((schema, name), ())) == len(_EVENTS) and f"{schema}.{name}" in changes
     }
 
 
@@ -118,14 +119,13 @@ def _log(rows: Rows) -> str | None:
 
 def _create_log(rows: Rows) -> str:
     log = _LOG_PREFIX + uuid.uuid4().hex
-    rows(f"CREATE SEQUENCE {SCHEMA}.{_NUMBERS}")
     rows(f"CREATE TABLE {SCHEMA}.{log} (table_name VARCHAR, number BIGINT)")
     return log
 
 
 def _change(table: exp.Table, log: str) -> str:
     """The statement that records a change of a table."""
-    return f"INSERT INTO {SCHEMA}.{log} VALUES ({_name_in_log(table)}, nextval('{SCHEMA}.{_NUMBERS}'))"
+    return f"INSERT INTO {SCHEMA}.{log} VALUES ({_name_in_log(table)}, {_RANDOM_NUMBER})"
 
 
 def _name_in_log(table: exp.Table) -> str:

@@ -15,7 +15,7 @@ from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
-from sparseeinsum.statistics.scan_cache import LoadedTable, ScanCache
+from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class Engine(Protocol):
 
     def load_table(
         self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None
-    ) -> LoadedTable | None:
+    ) -> TableState | None:
         """Create the table of a tensor from an Arrow table, or replace it; see `replace_table`.
 
         Returns:

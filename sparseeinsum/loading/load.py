@@ -1,6 +1,6 @@
 """Loading: stores tensors in tables of the database, and records tables of users as tensors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -16,13 +16,13 @@ from sparseeinsum.loading.list_rows import list_rows
 from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, InputData
 from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries, list_layout
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
-from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, is_measurable
-from sparseeinsum.statistics.measure import Measurement, measure
+from sparseeinsum.statistics.loaded_measurements import is_measurable
+from sparseeinsum.statistics.measure import measure
 from sparseeinsum.statistics.order import is_ascending
-from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, LoadedTable
-from sparseeinsum.storage.catalogue import Catalogue, check_name
+from sparseeinsum.storage.catalogue import NO_STATISTICS, Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import read_relation, relation_as_tensor, relation_named
+from sparseeinsum.storage.kept_statistics import statistics_to_keep
 from sparseeinsum.storage.list_tables import in_lists
 from sparseeinsum.storage.ownership import claim_table, drop_table, owned_tensor
 from sparseeinsum.storage.tensor_description import TensorDescription
@@ -114,9 +114,10 @@ def _load_columns(
         if not is_final:
             write_table(engine, source, layout, table)
         stored = _with_view(engine, stored, layout, table)
+        statistics = NO_STATISTICS
         if loaded is not None and columns.measure is not None and is_measurable(stored):
-            _keep_measurement(engine, stored, loaded, columns.measure(stored))
-        catalogue.add(stored)
+            statistics = statistics_to_keep(stored, loaded, columns.measure(stored), engine.dialect_name)
+        catalogue.add(stored, statistics)
     return stored
 
 
@@ -143,18 +144,6 @@ def _with_view(engine: Engine, stored: StoredTensor, layout: TableLayout, table:
     if layout.lists is None:
         return stored
     return in_lists(engine, stored, layout.lists, table)
-
-
-def _keep_measurement(engine: Engine, stored: StoredTensor, table: LoadedTable, loaded: LoadedMeasurement) -> None:
-    """Let plans use what was found in the values, until the rows change."""
-
-    def measurement(version: object) -> Measurement:
-        return replace(loaded.measurement, version=version)
-
-    results: dict[str, Callable[[object], object]] = {MEASUREMENT: measurement}
-    if loaded.counts is not None:
-        results[AXIS_COUNTS] = lambda _: loaded.counts
-    engine.scans.keep_loaded(stored, table, results)
 
 
 def _load_stream(

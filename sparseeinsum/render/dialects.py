@@ -44,6 +44,7 @@ class Dialect:
         joins_rows: Whether several EinSums are computed in one SELECT over one join of what they read.
         forgets_own_rows: Whether rows that a transaction both adds and removes take no space after it.
         catalogue_scripts: The assets that create the catalogue, in order.
+        changes_script: The asset that creates the log of changes of tensors, if that is not made for a table.
         dictionary_schema: The schema of new dictionaries.
         distributes: Whether tables are distributed over machines, so that every operator fills a table in its place.
         plain: How SQL is spelled for an engine that has no functions of this package; None for the others.
@@ -76,6 +77,7 @@ class Dialect:
     forgets_own_rows: bool
     catalogue_scripts: tuple[str, ...]
     dictionary_schema: str
+    changes_script: str | None = None
     distributes: bool = False
     probes_first: bool = False
     plain: Spelling | None = None
@@ -136,9 +138,17 @@ POSTGRESQL = Dialect(
     joins_rows=True,
     forgets_own_rows=False,
     catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),
+    changes_script="sql/postgresql/changes.sql",
     dictionary_schema="sparseeinsum_dictionaries",  # where roles may create tables, but no functions with our names
 )
-CITUS = replace(POSTGRESQL, name=Citus.__name__.lower(), has_workers=False, joins_rows=False, distributes=True)
+CITUS = replace(
+    POSTGRESQL,
+    name=Citus.__name__.lower(),
+    has_workers=False,
+    joins_rows=False,
+    distributes=True,
+    changes_script=None,  # machines write without the coordinator
+)
 
 
 def as_written(dialect: Dialect) -> Dialect:

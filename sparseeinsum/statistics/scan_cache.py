@@ -8,9 +8,6 @@ from sparseeinsum.language.tensors import StoredTensor
 
 _MOST_RESULTS = 512
 
-# Kinds of scans whose results loading finds, too.
-MEASUREMENT, AXIS_COUNTS = "measurement", "axis counts"
-
 Result = TypeVar("Result")
 
 
@@ -28,29 +25,20 @@ class RowVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A change of a table.
+class TableState:
+    """A table as it is after some changes; also other processes know it by this.
 
     Attributes:
-        log: The database and the log that recorded it.
-        number: Its number, which no other change in that log has.
-    """
-
-    log: str
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedTable:
-    """A table at the time when it was loaded.
-
-    Attributes:
-        definition: Its columns and constraints, as in `ChangeToken`.
-        change: The change that the loading was.
+        definition: Its columns, and what else identifies it in its database and its copies.
+        log: The log that records its changes.
+        changes: The number of changes since the table was made, which is one of them.
+        number: The sum of the random numbers of these changes.
     """
 
     definition: str
-    change: Change
+    log: str
+    changes: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,38 +46,12 @@ class ChangeToken:
     """A value that differs after every change of a table.
 
     Attributes:
-        table: What identifies the table and what records its changes.
-        definition: The statement that would create the table with the columns and constraints that it has.
-        changes: The number of its changes since it was made, which is one of them.
-        last: The last change.
+        table: What identifies the table, and what records its changes, in this process alone.
+        state: The table as it is.
     """
 
     table: tuple[object, ...]
-    definition: str
-    changes: int
-    last: Change
-
-
-@dataclass(frozen=True, slots=True)
-class _LoadedTensor:
-    """A tensor as it was loaded.
-
-    Attributes:
-        stored: The tensor.
-        table: Its table.
-        results: What scans would find, from the version of the rows, by the kind of scan.
-    """
-
-    stored: StoredTensor
-    table: LoadedTable
-    results: Mapping[str, Callable[[object], Any]]
-
-    def is_as_loaded(self, tensor: RowVersion) -> bool:
-        """Whether nothing has changed the rows and the columns since they were loaded."""
-        version = tensor.version
-        if not isinstance(version, ChangeToken) or tensor.stored != self.stored:
-            return False
-        return version.changes == 1 and LoadedTable(version.definition, version.last) == self.table
+    state: TableState
 
 
 def stored_in(tensors: Mapping[str, RowVersion]) -> dict[str, StoredTensor]:
@@ -108,7 +70,6 @@ class ScanCache:
 
     _results: dict[tuple[str, str], tuple[RowVersion, Any]] = field(default_factory=dict)
     _of_state: dict[str, tuple[object, Any]] = field(default_factory=dict)
-    _loaded: dict[str, _LoadedTensor] = field(default_factory=dict)
 
     def scan(
         self,
@@ -134,21 +95,6 @@ class ScanCache:
             del self._results[next(iter(self._results))]
         return {name: result for name, result in results.items() if result is not None}
 
-    def keep_loaded(
-        self, stored: StoredTensor, table: LoadedTable, results: Mapping[str, Callable[[object], Any]]
-    ) -> None:
-        """Keep what scans of a tensor would find, which was found in the values when they were loaded.
-
-        Args:
-            stored: The tensor.
-            table: Its table.
-            results: What scans would find, from the version of the rows, by the kind of scan.
-        """
-        self._loaded.pop(stored.relation, None)
-        self._loaded[stored.relation] = _LoadedTensor(stored, table, results)
-        while len(self._loaded) > _MOST_RESULTS:
-            del self._loaded[next(iter(self._loaded))]
-
     def of_state(self, kind: str, state: object, read: Callable[[], Result]) -> Result:
         """What `read` returns, or returned for the same state of the database.
 
@@ -171,9 +117,6 @@ class ScanCache:
         key = kind, tensor.stored.relation
         then, result = self._results.pop(key, (None, None))
         if then != tensor:
-            loaded = self._loaded.get(tensor.stored.relation)
-            if loaded is None or kind not in loaded.results or not loaded.is_as_loaded(tensor):
-                return None
-            result = loaded.results[kind](tensor.version)
+            return None
         self._results[key] = tensor, result
         return result

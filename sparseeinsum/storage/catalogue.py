@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -27,6 +28,7 @@ from sparseeinsum.storage.fills import fill_of, fill_text
 from sparseeinsum.storage.table_names import parts_of_relation, relation_of_parts
 from sparseeinsum.storage.value_checks import check_values
 
+NO_STATISTICS: Mapping[str, str] = MappingProxyType({})
 _DEFAULTS = {"holds_keys": "FALSE"}  # and NULL, of columns that an earlier version did not have
 
 
@@ -87,8 +89,12 @@ class Catalogue:
             rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{DICTIONARIES} ORDER BY name")
         return {str(row[0]): _stored_dictionary(row, self._engine.dialect_name) for row in rows}
 
-    def add(self, stored: StoredTensor) -> None:
+    def add(self, stored: StoredTensor, statistics: Mapping[str, str] = NO_STATISTICS) -> None:
         """Record a tensor, and replace one of the same name.
+
+        Args:
+            stored: The tensor.
+            statistics: The columns that keep what is known of its rows; see `kept_statistics`.
 
         Raises:
             RightsError: A tensor of that name belongs to another role, or the user may not add tensors.
@@ -96,7 +102,7 @@ class Catalogue:
         self.prepare()
         if stored.tensor.name not in self._removed:
             self.remove(stored.tensor.name)
-        values = _values(stored, self._engine.dialect_name)
+        values = {**recorded_values(stored, self._engine.dialect_name), **statistics}
         source = exp.values([tuple(_literal(value) for value in values.values())])
         with explaining_missing_rights(self._engine):
             self._engine.execute(exp.insert(source, _table(TABLE), columns=list(values)))
@@ -266,8 +272,8 @@ def _holds_values(stored: StoredTensor, sql_type: str) -> bool:
     return sql_type == (value_type(stored) if stored.casts else computed_type(dtype, is_scalar))
 
 
-def _values(stored: StoredTensor, dialect: str) -> dict[str, object]:
-    """Return the row of a tensor in the catalogue, except its owner, who is the role that adds it."""
+def recorded_values(stored: StoredTensor, dialect: str) -> dict[str, object]:
+    """Return the row of a tensor in the catalogue, except its statistics, and its owner, the role that adds it."""
     tensor = stored.tensor
     return {
         "name": tensor.name,

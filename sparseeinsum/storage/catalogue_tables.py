@@ -34,7 +34,9 @@ COLUMNS = (
     "owner",
 )
 COLUMNS_OF_DICTIONARIES = ("name", "key_type", "size", "relation", "owner")
+STATISTICS, AXIS_COUNTS = "statistics", "axis_counts"
 _LISTS = {"list_relation": "TEXT[]", "list_tiles": "BIGINT[]", "list_axes": "BIGINT[]"}  # since version 0.3
+_ADDED = {**_LISTS, STATISTICS: "TEXT", AXIS_COUNTS: "TEXT"}  # the last two since version 0.4
 _LATER = ("dictionaries", "holds_keys", "owner", *_LISTS)
 
 
@@ -54,7 +56,7 @@ def tensor_columns(engine: Engine) -> Mapping[str, str] | None:
 
 def is_present(columns: Mapping[str, str]) -> bool:
     """Whether the table of tensors has all its columns; those of earlier versions lack some."""
-    return set(COLUMNS) <= columns.keys()
+    return {*COLUMNS, *_ADDED} <= columns.keys()
 
 
 def prepare_catalogue(engine: Engine) -> None:
@@ -70,8 +72,10 @@ def prepare_catalogue(engine: Engine) -> None:
         for script in engine.dialect.catalogue_scripts:
             engine.execute(assets.read(script))
     if columns is not None:
-        for name, sql_type in _LISTS.items():
-            engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ADD COLUMN {name} {sql_type}")
+        for name in [name for name in _ADDED if name not in columns]:
+            engine.execute(f"ALTER TABLE {SCHEMA}.{TABLE} ADD COLUMN {name} {_ADDED[name]}")
+    if engine.dialect.changes_script is not None:
+        engine.execute(assets.read(engine.dialect.changes_script))
 
 
 def _migrate(engine: Engine, columns: Mapping[str, str]) -> None:

@@ -16,8 +16,9 @@ from sparseeinsum.statistics.list_columns import check_lists
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 from sparseeinsum.statistics.measure_sorted import measure_sorted
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
-from sparseeinsum.statistics.scan_cache import AXIS_COUNTS, MEASUREMENT, RowVersion, stored_in, versions_in_state
+from sparseeinsum.statistics.scan_cache import RowVersion, stored_in, versions_in_state
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
+from sparseeinsum.storage.kept_statistics import kept_counts, kept_measurements
 from sparseeinsum.storage.row_versions import row_versions
 
 _NOT_LOOKED_UP: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -41,9 +42,10 @@ def measure_all(
     versions = row_versions(stored, engine)
 
     def measure_changed(changed: Mapping[str, RowVersion]) -> dict[str, Measurement]:
-        return {name: _measure(tensor, engine) for name, tensor in changed.items()}
+        kept = kept_measurements(changed, engine)
+        return {name: kept.get(name) or _measure(tensor, engine) for name, tensor in changed.items()}
 
-    measurements = engine.scans.scan(MEASUREMENT, versions, measure_changed)
+    measurements = engine.scans.scan("measurement", versions, measure_changed)
     return {name: MeasuredTensor(source, measurements[name]) for name, source in stored.items()}
 
 
@@ -88,7 +90,13 @@ def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
 
 def count_changed(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, tuple[AxisCounts, ...]]:
     """The entries at every index of every axis; those tensors are read whose rows have changed since they last were."""
-    return engine.scans.scan(AXIS_COUNTS, tensors, lambda changed: count_entries(stored_in(changed), engine))
+
+    def count(changed: Mapping[str, RowVersion]) -> dict[str, tuple[AxisCounts, ...]]:
+        kept = kept_counts(changed, engine)
+        others = {name: tensor for name, tensor in changed.items() if name not in kept}
+        return {**kept, **count_entries(stored_in(others), engine)}
+
+    return engine.scans.scan("axis counts", tensors, count)
 
 
 def measure_tensor(name: str, tilings: Sequence[tuple[int, ...]], engine: Engine) -> Statistics:

@@ -41,7 +41,8 @@ def column_types(db: se.Database, table: str) -> dict[str, str]:
 
 _OF_POSTGRESQL = (
     "SELECT table_schema, table_name FROM information_schema.tables "
-    "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+    "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') "
+    "AND (table_schema, table_name) <> ('sparseeinsum', 'changes')"
 )
 _RELATIONS = {
     "duckdb": "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal "

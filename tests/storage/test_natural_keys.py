@@ -297,7 +297,7 @@ def test_a_plan_is_refused_once_its_dictionary_grows(friends: se.Database) -> No
         friends.run(plan)
 
 
-@pytest.fixture(params=["0.1.0", "0.2.0"])
+@pytest.fixture(params=["0.1.0", "0.2.0", "0.3.0"])
 def earlier(request: pytest.FixtureRequest, db: se.Database) -> se.Database:
     """A database with a catalogue of an earlier version: 0.1 named relations as SQL, and knew no owners."""
     script = Path(__file__).parent / "earlier_versions" / f"catalogue_{request.param}.sql"

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from changed_tables import SIZE, check_product, tensor_of
 from hypothesis import given
 from hypothesis import strategies as st
 from observed_statements import observe_queries
@@ -17,10 +18,8 @@ from random_runs import random_runs
 from sqlglot import exp
 
 import sparseeinsum as se
-from sparseeinsum.results.results import Results
 
 PROGRAM = "Y[i] = sum(A[i, j] * X[j])"
-SIZE = 4
 MATRIX = np.array([[0, 1.5, 0, 0], [0, 0, 3, 0], [0, 0, 0, 0], [4, 0, 0, 1]])
 VECTOR = np.array([1.0, 2.0, 0.5, -1.0])
 
@@ -53,25 +52,15 @@ CHANGES = [
 ]
 
 
-def dense(connection: duckdb.DuckDBPyConnection, name: str, keys: str) -> np.ndarray | None:
-    """The tensor that the rows of a table are now; None if they are none.
-
-    Without the catalogue, a table of this name is read by its columns in their order.
-    """
-    rank = keys.count(",") + 1
-    if not connection.execute("FROM duckdb_tables() WHERE schema_name = 'sparseeinsum'").fetchall():
-        keys = ", ".join(f"#{column}" for column in range(1, rank + 1))
+def dense(connection: duckdb.DuckDBPyConnection, name: str, keys: list[str]) -> np.ndarray | None:
+    """The tensor that the rows of a table are now; None if they are none."""
     try:
-        rows = connection.execute(f"SELECT {keys}, val FROM {name}").fetchall()
+        cursor = connection.execute(f"SELECT * FROM {name}")
     except duckdb.Error:
         return None
-    result = np.zeros((SIZE,) * rank)
-    places = {tuple(row[:-1]) for row in rows}
-    if len(places) < len(rows) or any(None in row or not set(row[:-1]) <= set(range(SIZE)) for row in rows):
-        return None
-    for *place, value in rows:
-        result[tuple(place)] = value
-    return result
+    columns, rows = [column for column, *_ in cursor.description or ()], cursor.fetchall()
+    is_recorded = connection.execute("FROM duckdb_tables() WHERE schema_name = 'sparseeinsum'").fetchall()
+    return tensor_of(columns, rows, keys if is_recorded else len(keys))
 
 
 @st.composite
@@ -114,21 +103,12 @@ def test_random_changes(tmp_path: Path, is_stored: bool) -> None:
                         execute(cursor, text)
                 else:
                     execute(db.connection, text)
-                matrix, vector = dense(copy.connection, "A", "i, j"), dense(copy.connection, "X", "j")
+                matrix, vector = dense(copy.connection, "A", ["i", "j"]), dense(copy.connection, "X", ["j"])
                 for _ in range(2):
-                    check(partial(db.run, PROGRAM if is_planned_again else plan), matrix, vector)
-                supplied = rng.standard_normal(SIZE)
-                check(partial(prepared.run, X=supplied), matrix, supplied)
-                check(prepared.run, matrix, supplied)
-
-    def check(run: Callable[[], Results], matrix: np.ndarray | None, vector: np.ndarray | None) -> None:
-        try:
-            actual = run()["Y"].to_numpy()
-        except se.SparseEinsumError:
-            return
-        assert matrix is not None and vector is not None
-        with np.errstate(all="ignore"):
-            np.testing.assert_allclose(actual, matrix @ vector)
+                    check_product(partial(db.run, PROGRAM if is_planned_again else plan), matrix, vector)
+                supplied = np.append(rng.standard_normal(SIZE), 0)
+                check_product(partial(prepared.run, X=supplied[:SIZE]), matrix, supplied)
+                check_product(prepared.run, matrix, supplied)
 
     run()
 

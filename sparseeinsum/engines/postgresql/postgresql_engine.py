@@ -23,6 +23,7 @@ from sparseeinsum.engines.postgresql.postgresql_prepared import (
     transaction_mark,
 )
 from sparseeinsum.engines.postgresql.read_consistency import ConflictError
+from sparseeinsum.engines.postgresql.recorded_changes import change_tokens, start_recording
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation, sqlstate
 from sparseeinsum.engines.postgresql.stage_names import shared_stages, temporary_stages
 from sparseeinsum.engines.postgresql.table_replacement import create_empty, old_and_new, replace
@@ -34,7 +35,7 @@ from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
-from sparseeinsum.statistics.scan_cache import ScanCache
+from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 
 _INSUFFICIENT_PRIVILEGE = "42501"  # SQLSTATEs
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
@@ -151,14 +152,19 @@ class PostgreSQLEngine:
             unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
             added = exp.AddConstraint(expressions=[unique])
             self.execute(exp.Alter(this=old.copy(), kind="TABLE", actions=[added]))
+        if records_changes:
+            self._start_recording(old)
         return tuples
+
+    def _start_recording(self, table: exp.Table) -> TableState | None:
+        return None if self.dialect.distributes else start_recording(self._session, table)
 
     def _replace(self, old: exp.Table, new: exp.Table, columns: Sequence[Column]) -> bool:
         return replace(self, self._session, old, new, columns, partial(self._analyze_permanent, columns=columns))
 
     def change_tokens(self, tables: Sequence[exp.Table]) -> list[object]:
-        """Return None for every table: changes are not recorded yet."""
-        return [None] * len(tables)
+        """Return a value for every table that differs after every change of it; None if changes are not recorded."""
+        return [None] * len(tables) if self.dialect.distributes else change_tokens(self._session, tables)
 
     def state_token(self) -> object:
         """Return the number of the next transaction that writes, if no other one is open; see `Engine.state_token`."""
@@ -216,13 +222,16 @@ class PostgreSQLEngine:
         self._analyze_permanent(table, self.columns(query))
         return tuples
 
-    def load_table(self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None) -> None:
+    def load_table(
+        self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None
+    ) -> TableState | None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
         old, new = old_and_new(self, table)
         columns = [Column(field.name, copy_format.sql_type(field.type)) for field in rows.schema]
         self._create_permanent(new, columns, distribution)
         self._session.load(rows, new.sql(self.dialect_name))
         self._replace(old, new, columns)
+        return self._start_recording(old)
 
     def cluster(self) -> Cluster | None:
         """Return None: there is one machine."""
