@@ -8,7 +8,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, DataError, ShapeError
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, Tensor, fully_promoted
+from sparseeinsum.language.tensors import VALUE_COLUMN, ListLayout, StoredTensor, Tensor, fully_promoted
 from sparseeinsum.loading.database_sources import can_read, stream_rows
 from sparseeinsum.loading.entry_stream import EntryStream
 from sparseeinsum.loading.incoming_entries import INCOMING, copied_entries, streamed_entries
@@ -118,11 +118,12 @@ def _merge(engine: Engine, stored: StoredTensor, source: StoredTensor, sum_dupli
     engine.create_temporary(added, rows_as_stored(engine, source))
     keys = {axis.name: exp.column(axis.name, table="entries", quoted=True) for axis in tensor.axes}
     is_touched = _is_touched(list_keys(tensor, layout) if layout else keys, added)
-    engine.create_temporary(touched, exp.select("*").from_(table.copy()).where(is_touched))
     columns = [exp.column(name, quoted=True) for name in (*keys, VALUE_COLUMN)]
+    of_table = [exp.column(name, quoted=True) for name in _columns(tensor, layout)]
+    engine.create_temporary(touched, exp.select(*of_table).from_(table.copy()).where(is_touched))
     before = entries_query(tensor, layout, touched) if layout else exp.select(*columns).from_(touched.copy())
     both = exp.union(before, exp.select(*columns).from_(added.copy()), distinct=False)
-    engine.create_temporary(merged, exp.select("*").from_(both.subquery("entries")))
+    engine.create_temporary(merged, exp.select(*columns).from_(both.subquery("entries")))
     entries = stored_tensor(tensor, fully_promoted(len(keys)), merged.sql(engine.dialect_name))
     if not sum_duplicates:
         _check_new(engine, tensor, merged)
@@ -131,6 +132,14 @@ def _merge(engine: Engine, stored: StoredTensor, source: StoredTensor, sum_dupli
     engine.insert(table, rows)
     for name in (added, touched, merged):
         engine.execute(exp.Drop(tables=[name], kind="TABLE"))
+
+
+def _columns(tensor: Tensor, layout: ListLayout | None) -> tuple[str, ...]:
+    """The columns of a table of entries or lists."""
+    names = [axis.name for axis in tensor.axes]
+    if layout is None:
+        return (*names, VALUE_COLUMN)
+    return (*(names[axis] for axis in layout.keys), *layout.list_columns(names), VALUE_COLUMN)
 
 
 def _is_touched(keys: Mapping[str, exp.Expr], added: exp.Table) -> exp.Expr:
