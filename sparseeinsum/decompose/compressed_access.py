@@ -31,12 +31,31 @@ MOST_POSITIONS = (1 << 31) - 1  # and the most rows, LARGEST of kernels/compress
 # Kernel operations relative to those that add to states: a group stays in the processor's cache until it is complete
 # (measured: bench/indexed.py).
 _CACHED_OPERATIONS = 0.6
-# Tuples that take as long as an entry to order, a product of two numbers, and an entry of the product of two sparse
-# matrices (fitted by hand to products of 100 to a million entries in 300 to 200,000 rows).
-_TUPLES_PER_ORDERED_ENTRY = 5.0
-_TUPLES_PER_PRODUCT = 1.0
-_TUPLES_PER_RESULT = 1.0
-_TUPLES_PER_MASKED_PRODUCT = 0.5  # most products meet no entry of the mask
+# Tuples that take as long as a row and an entry to order, an entry of the product of two sparse matrices, and an entry
+# of a mask (measured, as `RowPrices`, by bench/list_prices.py: bench/measured/2026-11-26-peers-3.txt).
+_TUPLES_PER_ORDERED_ROW, _TUPLES_PER_ORDERED_ENTRY = 0.2, 2.5
+_TUPLES_PER_RESULT = 1.1
+_TUPLES_PER_MASK_ENTRY = 2.4
+
+
+@dataclass(frozen=True, slots=True)
+class RowPrices:
+    """Tuples that take as long to multiply matrices row by row.
+
+    Attributes:
+        row: As to begin and to end a row.
+        product: As a product of two numbers.
+    """
+
+    row: float
+    product: float
+
+    def work(self, rows: float, products: float) -> Work:
+        """The work of rows with so many products."""
+        return Work(rows * self.row + products * self.product, operators=2)
+
+
+_BY_MATRIX, _BY_VECTOR, _MASKED = RowPrices(18.0, 0.5), RowPrices(3.3, 1.2), RowPrices(14.0, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,28 +184,35 @@ def expanding(entries: float) -> Work:
     return Work(entries * _TUPLES_PER_EXPANDED_ENTRY)
 
 
-def in_row_products(joined: float, tuples: float, sizes: Iterator[CompressedSizes]) -> Work:
+def in_row_products(joined: float, tuples: float, sizes: Iterable[CompressedSizes], is_by_vector: bool) -> Work:
     """The work to order two operands by row, and to multiply them row by row.
 
     Args:
         joined: The pairs of their numbers that are multiplied.
         tuples: The tuples of the result.
-        sizes: The sizes of the operands.
+        sizes: The sizes of the operands, first of the one whose rows are those of the result.
+        is_by_vector: Whether rows of the other one have one position.
     """
-    ordered = [size.ordering(1.0, _TUPLES_PER_ORDERED_ENTRY) for size in sizes]
-    return sum(ordered, Work(joined * _TUPLES_PER_PRODUCT + tuples * _TUPLES_PER_RESULT, operators=2))
+    first, second = sizes
+    multiplied = (_BY_VECTOR if is_by_vector else _BY_MATRIX).work(first.rows, joined)
+    results = Work(0.0 if is_by_vector else tuples * _TUPLES_PER_RESULT)
+    return sum(
+        [size.ordering(_TUPLES_PER_ORDERED_ROW, _TUPLES_PER_ORDERED_ENTRY) for size in (first, second)],
+        multiplied + results,
+    )
 
 
-def in_masked_product(pairs: float, entries: float, sizes: Iterable[CompressedSizes]) -> Work:
+def in_masked_product(pairs: float, rows: int, entries: float, sizes: Iterable[CompressedSizes]) -> Work:
     """The work to order operands by row, and to multiply two of them row by row where a third one has entries.
 
     Args:
         pairs: The pairs of numbers of the two operands.
-        entries: The entries of the third one.
+        rows: The rows of the third one.
+        entries: Its entries.
         sizes: The sizes of the operands that are ordered.
     """
-    ordered = [size.ordering(1.0, _TUPLES_PER_ORDERED_ENTRY) for size in sizes]
-    return sum(ordered, Work(pairs * _TUPLES_PER_MASKED_PRODUCT + entries * _TUPLES_PER_RESULT, operators=2))
+    multiplied = _MASKED.work(rows, pairs) + Work(entries * _TUPLES_PER_MASK_ENTRY)
+    return sum([size.ordering(_TUPLES_PER_ORDERED_ROW, _TUPLES_PER_ORDERED_ENTRY) for size in sizes], multiplied)
 
 
 def count_indices(labels: tuple[str, ...], einsum: EinSum, graph: EinGraph) -> int:

@@ -231,7 +231,8 @@ class _Pair:
             (operand.tensor, self._axes(operand, orders[index])): self._sizes(operand, orders[index])
             for index, operand in enumerate(einsum.operands)
         }
-        return in_masked_product(pairs, self._tuples(mask), distinct.values())
+        rows = self._count(mask, orders[0].rows)
+        return in_masked_product(pairs, rows, self._tuples(mask), distinct.values())
 
     def _product(
         self, kernel: FusedKernel, operands: Sequence[Reference], orders: Mapping[int, RowOrder], work: Work

@@ -151,7 +151,9 @@ class CostModel:
         for orders in row_products(decomposed, self.graph, self.evaluations[decomposed.name]):
             for cost in (replace(cost, orders=orders) for cost in costs if cost.absence.join == JoinKind.INNER):
                 if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
-                    work = in_row_products(cost.joined, cost.tuples, self.footprints.compressed(decomposed, cost))
+                    _, of_other = orders.values()
+                    sizes = self.footprints.compressed(decomposed, cost)
+                    work = in_row_products(cost.joined, cost.tuples, sizes, is_by_vector=not of_other.positions)
                     yield self._in_rows(decomposed, cost, work)
 
     def _matched_costs(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> Iterator[VertexCost]:

@@ -18,7 +18,7 @@ def compress_wherever_possible(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(indexed_access.ResidentSizes, "keeping", lambda _: Work())
     patch.setattr(compressed_access, "_LEAST_ROWS", 1)
     patch.setattr(model, "in_rows", lambda *_: Work())
-    patch.setattr(model, "in_row_products", lambda *_: Work())
+    patch.setattr(model, "in_row_products", lambda *_, **__: Work())
 
 
 def compressed_steps(plan: se.Plan) -> dict[str, tuple[int, ...]]:
