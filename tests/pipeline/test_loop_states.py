@@ -51,13 +51,22 @@ def layouts_of_tables(monkeypatch: pytest.MonkeyPatch) -> list[_Planned]:
     return chosen
 
 
-@pytest.mark.parametrize("optimizer", ["dp", "dense"])
-@pytest.mark.parametrize("promoted", [["i", "j"], ["i"], {"i": 4, "j": 2}, []], ids=["ij", "i", "tiles", "array"])
-def test_states_in_any_layout(db: se.Database, promoted: Any, optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+@pytest.mark.parametrize("optimizer", ["dp", "dense", "relational"])
+@pytest.mark.parametrize("tiles", [(1, 1), (1, 0), (4, 2), (0, 0)], ids=["ij", "i", "tiles", "array"])
+@pytest.mark.parametrize("axes", [("i", "j"), ("dim_0", "dim_1")])
+def test_states_in_any_layout(
+    db: se.Database,
+    axes: tuple[str, str],
+    tiles: tuple[int, int],
+    optimizer: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The axes of a state may have other names than those of its next value, which other statements read, too."""
+    promoted = {axis: tile for axis, tile in zip(axes, tiles, strict=True) if tile}
     weights, target = start()
     chosen = layouts_of_tables(monkeypatch)
-    db.tensor("W", weights, axes=["i", "j"], promoted=promoted)
-    db.tensor("M", np.zeros(SHAPE), axes=["i", "j"], promoted=promoted)  # without rows
+    db.tensor("W", weights, axes=axes, promoted=promoted)
+    db.tensor("M", np.zeros(SHAPE), axes=axes, promoted=promoted)  # without rows
     db.tensor("T", target, axes=["i", "j"])
     before = db.tensors()
     results = [

@@ -264,6 +264,7 @@ def _plan(
         steps.state[state.name]: InsertedOutput(
             state.tables,
             None if is_dense[state.name] or not state.stored[0].decomposition.is_scalar else state.fill,
+            state.stored[0].keys,
             state.stored[0].tensor.dtype,
             state.stored[0].decomposition.is_scalar,
         )

@@ -1,6 +1,6 @@
 """Loops: the statements of a step, which read the tables of one turn and fill those of the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -31,12 +31,14 @@ class InsertedOutput:
     Attributes:
         tables: The table in each of the two turns.
         fill: Rows with this value are left out; None keeps all rows.
+        keys: The names of the columns of its keys.
         dtype: The dtype of the values.
         is_scalar: Whether values are numbers, not arrays.
     """
 
     tables: tuple[exp.Table, exp.Table]
     fill: Number | None
+    keys: tuple[str, ...]
     dtype: str
     is_scalar: bool
 
@@ -165,9 +167,12 @@ class StepStatements:
         rendered = replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant)
         tables = {name: output.tables[turn] for name, output in inserted.items()}
         direct = _direct_outputs(rendered, inserted)
-        read = {**swapped, **{stage.name: tables[name] for name, stage in direct.items()}}
+        read = {
+            stage.name: _renamed(tables[name], inserted[name].keys, rendered.delivery(name).schema.keys)
+            for name, stage in direct.items()
+        }
         statements = [statement for statement in rendered.for_run if statement.stage or statement.name not in direct]
-        self._statements = [_reading(_in_place(statement, direct), read) for statement in statements]
+        self._statements = [_reading(_reading(_in_place(statement, direct), swapped), read) for statement in statements]
         self._invariant = invariant_stages(self._statements, {name for names in turning.values() for name in names})
         self._staged = [statement for statement in self._statements if statement.stage is not None]
         self._inserts = [self._insert(statement, inserted, tables) for statement in self._statements]
@@ -231,13 +236,23 @@ def _in_place(statement: SqlStatement, direct: Mapping[str, exp.Table]) -> SqlSt
     return replace(statement, stage=None) if statement.stage == direct.get(statement.name) else statement
 
 
-def _reading(statement: SqlStatement, tables: Mapping[str, exp.Table]) -> SqlStatement:
-    """The statement, with `tables` in place of those of these names."""
+def _renamed(table: exp.Table, columns: Sequence[str], keys: Iterable[str]) -> exp.Expr:
+    """The rows of a table with its key columns named as those of a result."""
+    renamed = [
+        exp.alias_(exp.column(column, quoted=True), key, quoted=True) for column, key in zip(columns, keys, strict=True)
+    ]
+    return exp.select(*renamed, exp.column(VALUE_COLUMN)).from_(table.copy()).subquery()
+
+
+def _reading(statement: SqlStatement, tables: Mapping[str, exp.Expr]) -> SqlStatement:
+    """The statement, with `tables`, or subqueries, in place of the tables of these names."""
     if not tables:
         return statement
     query, *passes = (part.copy() for part in (statement.query, *statement.passes))
     for part in (query, *passes):
         for node in list(part.find_all(exp.Table)):
             if node.name in tables:
-                node.set("this", tables[node.name].this.copy())
+                other = tables[node.name].copy()
+                other.set("alias", exp.TableAlias(this=exp.to_identifier(node.alias_or_name)))
+                node.replace(other)
     return replace(statement, query=query, passes=tuple(passes))
