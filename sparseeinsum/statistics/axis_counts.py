@@ -65,7 +65,9 @@ class AxisCounts:
 
     def scaled(self, entries: float) -> "AxisCounts":
         """Counts with `entries` entries in the same proportions; no index becomes more likely to have entries."""
-        scaled = self.entries if entries == self.total else self.weights * entries
+        if entries == self.total:
+            return self
+        scaled = self.weights * entries
         return AxisCounts(scaled, np.minimum(self.present, scaled))
 
 

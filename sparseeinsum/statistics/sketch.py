@@ -160,7 +160,7 @@ def _counts_of_own_labels(u: Sketch, v: Sketch, shared: Sequence[str], pairs: fl
         if label not in shared:
             stays = counts.present
             if has_match < 1:
-                stays = stays * (1 - (1 - has_match) ** np.maximum(counts.entries, 1.0))
+                stays = stays * -np.expm1(np.maximum(counts.entries, 1.0) * math.log1p(-has_match))
             own_counts[label] = AxisCounts(counts.entries * (pairs / u.entries), stays)
     return own_counts
 
