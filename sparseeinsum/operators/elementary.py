@@ -5,7 +5,7 @@ import numpy as np
 from sparseeinsum.operators import range_rules as rules
 from sparseeinsum.operators import reference_functions as references
 from sparseeinsum.operators.ranges import Range
-from sparseeinsum.operators.records import Law, ScalarFunction
+from sparseeinsum.operators.records import NONFINITE, Law, ScalarFunction
 
 ELEMENTARY = (
     ScalarFunction(
@@ -177,6 +177,7 @@ ELEMENTARY = (
         bool_equivalent="and",
         annihilators=(-np.inf,),
         returned_arguments=(0, 1),
+        nonfinite_from=((np.nan, -np.inf), (np.nan, -np.inf)),
     ),
     ScalarFunction(
         name="max",
@@ -193,6 +194,7 @@ ELEMENTARY = (
         bool_equivalent="or",
         annihilators=(np.inf,),
         returned_arguments=(0, 1),
+        nonfinite_from=((np.nan, np.inf), (np.nan, np.inf)),
     ),
     ScalarFunction(
         name="logaddexp",
@@ -207,6 +209,7 @@ ELEMENTARY = (
         sql="@log_of_sum(u, v)",
         range=rules.logaddexp_range,
         is_commutative=True,
+        nonfinite_from=((np.nan, np.inf), (np.nan, np.inf)),
     ),
     ScalarFunction(
         name="where",
@@ -276,6 +279,7 @@ ROUNDING = (
         integer="remainder",
         range=rules.remainder_range,
         floats_differ=lambda dividend, divisor: 0 in divisor,
+        nonfinite_from=(NONFINITE, (np.nan,)),
     ),
     ScalarFunction(
         name="clip",
@@ -288,6 +292,7 @@ ROUNDING = (
         sql="@min(@max(u, v), w)",
         range=rules.clip_range,
         returned_arguments=(0, 1, 2),
+        nonfinite_from=((np.nan,), (np.nan,), (np.nan, -np.inf)),
     ),
     ScalarFunction(
         name="stop_gradient",

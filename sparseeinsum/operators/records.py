@@ -16,6 +16,9 @@ from sparseeinsum.operators.ranges import Range
 Body: TypeAlias = Callable[..., Any] | str
 
 
+NONFINITE = (np.nan, np.inf, -np.inf)
+
+
 class Law(StrEnum):
     """The kind of a function g of two numbers: what a function f of one number must satisfy to be moved through g."""
 
@@ -63,6 +66,8 @@ class ScalarFunction:
         preserves: The laws that it satisfies itself, as a function of one number; ORDER follows from is_increasing.
         bool_equivalent: The name of the function that gives the same for bools.
         annihilators: Arguments that decide the value, whatever the other argument is.
+        nonfinite_from: For every argument, which of NaN, inf and -inf make the value NaN or infinite, whatever the
+            other arguments are. Functions of one number need none: their values there tell.
         returned_arguments: Positions of arguments that may be returned unchanged.
         python: The function of Python numbers that a user registered, which kernels compile; None for built-in
             functions.
@@ -92,6 +97,7 @@ class ScalarFunction:
     preserves: frozenset[Law] = frozenset()
     bool_equivalent: str = ""
     annihilators: tuple[Number, ...] = ()
+    nonfinite_from: tuple[tuple[float, ...], ...] = ()
     returned_arguments: tuple[int, ...] = ()
     python: Callable[..., Any] | None = None
     source: Hashable = None

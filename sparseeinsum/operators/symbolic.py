@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from sparseeinsum.operators import range_rules as rules
-from sparseeinsum.operators.records import Law, ScalarFunction
+from sparseeinsum.operators.records import NONFINITE, Law, ScalarFunction
 
 SYMBOLIC = (
     ScalarFunction(
@@ -161,6 +161,7 @@ SYMBOLIC = (
         law=Law.SUM,
         bool_equivalent="or",
         annihilators=(np.inf, -np.inf),
+        nonfinite_from=(NONFINITE, NONFINITE),
     ),
     ScalarFunction(
         name="sub",
@@ -177,6 +178,7 @@ SYMBOLIC = (
         range=rules.difference_range,
         complex_range=rules.difference_range,
         law=Law.SUM,
+        nonfinite_from=(NONFINITE, NONFINITE),
     ),
     ScalarFunction(
         name="mul",
@@ -196,6 +198,7 @@ SYMBOLIC = (
         law=Law.PRODUCT,
         bool_equivalent="and",
         annihilators=(0,),
+        nonfinite_from=(NONFINITE, NONFINITE),
     ),
     ScalarFunction(
         name="div",
@@ -211,6 +214,7 @@ SYMBOLIC = (
         range=rules.quotient_range,
         complex_range=rules.complex_quotient_range,
         law=Law.PRODUCT,
+        nonfinite_from=(NONFINITE, (np.nan,)),
     ),
     ScalarFunction(
         name="neg",

@@ -34,7 +34,8 @@ def _float_literal(value: float, dtype: str) -> exp.Expr:
     with np.errstate(over="ignore"):
         digits = str(np.dtype(dtype).type(value))
     kind = number_type(dtype)
-    if not digits.lstrip("-")[0].isdigit():
+    is_negative_zero = value == 0 and digits.startswith("-")  # decimals have none
+    if is_negative_zero or not digits.lstrip("-")[0].isdigit():
         return exp.cast(exp.Literal.string(digits), kind)
     is_short = "e" not in digits and len(digits.replace(".", "").lstrip("-0")) <= _DECIMAL_DIGITS[dtype]
     literal = exp.Literal.number(digits if is_short or "e" in digits else f"{digits}e0")

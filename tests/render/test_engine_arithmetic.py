@@ -125,7 +125,7 @@ def test_which_functions_are_plain_sql(name: str, dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "value", [0.1, 1 / 3, 1e-20, 1e300, -2.0, 123456789.0, 0.000123456789, np.inf, -np.inf, np.nan, 2**53 + 2.0]
+    "value", [0.1, -0.0, 1 / 3, 1e-20, 1e300, -2.0, 123456789.0, 0.000123456789, np.inf, -np.inf, np.nan, 2**53 + 2.0]
 )
 @pytest.mark.parametrize("name", ["add", "mul", "div", "max"])
 def test_literal_beside_a_column(shared_db: se.Database, name: str, value: float, dtype: str) -> None:
