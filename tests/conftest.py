@@ -24,6 +24,8 @@ from selection import is_checked, mark_nightly
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.decompose.cost_constants import constants_for, store_constants
+from sparseeinsum.kernels.building.processors import best_level
+from sparseeinsum.kernels.platforms import this_platform
 from sparseeinsum.kernels.postgresql.installation import find_server
 from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -60,11 +62,15 @@ def operators_are_free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 @pytest.fixture(scope="session")
 def shell(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> duckdb_shell.Shell:
-    """A shell with the extension file that `sparseeinsum build duckdb` makes, or with the one that an option names."""
+    """A shell with the extension file that `sparseeinsum build duckdb` makes, or with the one that an option names.
+
+    By day the file has code for the level of this processor alone, which is compiled already.
+    """
     if command := pytestconfig.option.duckdb_shell:
         return duckdb_shell.shell_of_another_system(command, Path(pytestconfig.option.extension))
     folder = tmp_path_factory.mktemp("extension")
-    assert cli.main(["build", "duckdb", "--output", str(folder)]) == 0
+    levels = [] if pytestconfig.option.nightly else ["--processor", best_level(this_platform())]
+    assert cli.main(["build", "duckdb", "--output", str(folder), *levels]) == 0
     return duckdb_shell.Shell(folder / "sparseeinsum.duckdb_extension")
 
 
