@@ -21,6 +21,11 @@ class AffineIndex:
     offset: int
     key: str | None = None
 
+    @classmethod
+    def of_label(cls, label: str) -> "AffineIndex":
+        """The index that is a label, written `i + 0`, which does not fix the bound of the label."""
+        return cls(((label, 1),), 0)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in order."""
@@ -121,7 +126,7 @@ def bounding_limits(limits: tuple[Limit, ...]) -> dict[str, tuple[Limit, ...]]:
 
 
 def relevant_limits(
-    labels: tuple[str, ...], limits: tuple[Limit, ...], known: Mapping[str, Limit]
+    labels: tuple[str, ...], limits: tuple[Limit, ...], known: Mapping[str, Limit], beside: tuple[Limit, ...] = ()
 ) -> tuple[Limit, ...]:
     """The limits on which the bounds of labels depend; none if they alone would give other bounds.
 
@@ -129,6 +134,7 @@ def relevant_limits(
         labels: The labels.
         limits: The limits of a statement.
         known: Limits of labels that have the bound already which `limits` give them.
+        beside: Limits that stand beside the returned ones.
     """
     bounding = bounding_limits(limits) | {label: (limit,) for label, limit in known.items()}
     needed, relevant = set(labels), set[Limit]()
@@ -137,7 +143,7 @@ def relevant_limits(
             relevant.update(bounding[label])
             needed.update(labels_in(bounding[label]))
     ordered = tuple(limit for limit in dict.fromkeys((*known.values(), *limits)) if limit in relevant)
-    alone = bounding_limits(ordered)
+    alone = bounding_limits((*ordered, *beside))
     return ordered if all(set(alone[label]) == set(bounding[label]) for label in alone) else ()
 
 

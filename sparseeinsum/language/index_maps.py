@@ -90,7 +90,7 @@ class IndexMap:
 
     def _source(self, label: str) -> str:
         """Where the bound of a label is from, for an error."""
-        bounds = (limit.bound for limit in self.limits if limit.index == label)
+        bounds = (limit.bound for limit in self.limits if limit.index in (label, AffineIndex.of_label(label)))
         bound = next(bounds, None)
         if not isinstance(bound, AxisBound):
             return ""

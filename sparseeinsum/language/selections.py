@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.errors import ParseError
-from sparseeinsum.language.affine_indices import AffineIndex, Limit, relevant_limits
+from sparseeinsum.language.affine_indices import AffineIndex, Limit, bounding_limits, relevant_limits
 from sparseeinsum.language.eingraph import SELECT, EinSum, Promoted, Reference
 from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.label_bounds import STATEMENT, Scopes, declared_bounds, scopes_inside
@@ -74,6 +74,7 @@ class _Selecting:
         limited: The labels in these.
         shifted: The tensors that are read at indices with a label, and these labels.
         limits: All that bounds labels: first the clause and the declaration of the target, then references.
+        whole: The labels that range over a whole axis, though an index of theirs bounds them, and that axis.
     """
 
     assignment: Assignment
@@ -84,6 +85,7 @@ class _Selecting:
     limited: frozenset[str] = frozenset()
     shifted: frozenset[tuple[str, str]] = frozenset()
     limits: tuple[Limit, ...] = ()
+    whole: frozenset[tuple[str, int | AxisBound]] = frozenset()
 
     def __post_init__(self) -> None:
         target = self.assignment.target
@@ -99,6 +101,11 @@ class _Selecting:
             *self.clause,
             *(Limit(label, bound) for label, _, bound in declared),
             *self._limits_in(self.assignment.value, {}),
+        )
+        self.whole = frozenset(
+            (label, limits[0].bound)
+            for label, limits in bounding_limits(self.limits).items()
+            if set(limits) == {Limit(AffineIndex.of_label(label), limits[0].bound)}
         )
 
     def selected(self) -> tuple[Expression | None, list[EinSum]]:
@@ -169,9 +176,10 @@ class _Selecting:
                 continue
             label = index.lower()
             name = _scoped(label, scopes)
-            is_whole = Limit(name, AxisBound(reference.tensor, axis)) in self.clause
+            bound = AxisBound(reference.tensor, axis)
+            is_whole = Limit(name, bound) in self.clause or (name, bound) in self.whole
             is_part = name in self.limited or (reference.tensor, name) in self.shifted
-            indices.append(AffineIndex(((label, 1),), 0) if is_part and not is_whole else label)
+            indices.append(AffineIndex.of_label(label) if is_part and not is_whole else label)
         return indices
 
     def _limits_in(self, expression: Expression, scopes: Scopes) -> Iterator[Limit]:
@@ -221,8 +229,7 @@ class _Selecting:
             )
             current = Reference(current.tensor, (*current.labels[:position], label, *current.labels[position + 1 :]))
             origin = AxisBound(reference.tensor, axis)
-            own = Limit(_in_scopes(index, scopes), origin)
-            limits = self._limits_of(index, current, scopes, {own: indexed})
+            limits = self._limits_of(index, origin, current, scopes, indexed)
             if not set(index.labels) <= {label for limit in limits for label in limit.labels}:
                 raise self._unbounded(reference, index)
             slots[axis] = index.labels
@@ -234,26 +241,38 @@ class _Selecting:
         return TensorReference(current.tensor, current.labels, at=reference.at)
 
     def _limits_of(
-        self, index: AffineIndex, read: Reference, scopes: Scopes, moved: Mapping[Limit, AxisBound]
+        self, index: AffineIndex, origin: AxisBound, read: Reference, scopes: Scopes, indexed: AxisBound
     ) -> tuple[Limit, ...]:
-        """What bounds the labels of an index.
+        """What bounds the labels of an index; none if nothing does.
 
         Args:
             index: The index.
+            origin: The axis that it reads in the statement.
             read: The tensor that it selects from, which may have a label of the index; then that is its bound.
             scopes: The scopes of the labels around it.
-            moved: Limits whose axes are those of other tensors by now, and these axes.
+            indexed: The axis that it reads in that tensor.
         """
+        own = Limit(_in_scopes(index, scopes), origin)
         names = {_scoped(label, scopes): label for label in index.labels}
-        present = {
-            label: AxisBound(read.tensor, read.labels.index(label)) for label in index.labels if label in read.labels
-        }
-        known = {_scoped(label, scopes): Limit(_scoped(label, scopes), bound) for label, bound in present.items()}
-        relevant = relevant_limits(tuple(names), self.limits, known)
+        present = {_scoped(label, scopes): label for label in read.labels}
+        bounds = {scoped: _axis_of(label, read) for scoped, label in present.items()}
+        as_labels = {label: Limit(label, bound) for label, bound in bounds.items()}
+        as_indices = {label: Limit(AffineIndex.of_label(label), bound) for label, bound in bounds.items()}
+        labels = tuple(names)
+        # A statement that selects this index alone gives its labels the same bounds, if there is one; if there is none,
+        # it bounds one of them also by this index, which changes no bound where the index exists.
+        relevant = (
+            relevant_limits(labels, self.limits, as_labels, (own,))
+            or relevant_limits(labels, self.limits, as_indices, (own,))
+            or relevant_limits(labels, self.limits, as_labels)
+        )
+        names |= present
         for scoped in (label for limit in relevant for label in limit.labels):
             if scoped not in names:
                 names[scoped] = _new_label(scoped.split(_SCOPE)[0], names.values())
-        return tuple(Limit(_renamed(limit.index, names), moved.get(limit, limit.bound)) for limit in relevant)
+        return tuple(
+            Limit(_renamed(limit.index, names), indexed if limit == own else limit.bound) for limit in relevant
+        )
 
     def _add(
         self, index_map: IndexMap, read: Reference, labels: tuple[str, ...], output: Reference | None, name: str
@@ -286,6 +305,10 @@ class _Selecting:
         return self.names.error(
             f"{problem}; bound all but one of them, as in `{example}` after the statement", reference.at
         )
+
+
+def _axis_of(label: str, tensor: Reference) -> AxisBound:
+    return AxisBound(tensor.tensor, tensor.labels.index(label))
 
 
 def _scoped(label: str, scopes: Scopes) -> str:
