@@ -138,7 +138,7 @@ class TestPasses:
         assert "passes" in plan.notation()[1]
         assert plan.sql("staged").replace('"', "").count("CREATE TEMPORARY TABLE T ") == 1
         expected = (inputs["B"] @ (inputs["A"] @ inputs["B"]).T).max(axis=1)
-        np.testing.assert_allclose(db.run(plan)["y"].to_numpy(), expected)
+        np.testing.assert_allclose(db.run(plan)["O"].to_numpy(), expected)
 
 
 @pytest.mark.engines("duckdb", "postgresql")
@@ -347,13 +347,13 @@ class TestRunningOutOfMemory:
     TEXT = "C[i, k] = max(A[i, j] * B[j, k])\ny[i] = sum(C[i, k])"  # a sum would need no states of groups
 
     def test_programs_and_plans(self, db: se.Database, limited: list[int]) -> None:
-        result = db.run(self.TEXT, **self.OPTIONS)["y"].to_numpy()
+        result = db.run(self.TEXT, **self.OPTIONS)["O"].to_numpy()
         assert max(limited[1:]) > limited[0]
         plan = db.plan(self.TEXT, **self.OPTIONS)
         limited.clear()
-        np.testing.assert_array_equal(db.run(plan)["y"].to_numpy(), result)
+        np.testing.assert_array_equal(db.run(plan)["O"].to_numpy(), result)
         assert max(limited[1:]) > limited[0]
-        np.testing.assert_allclose(result, db.run(self.TEXT)["y"].to_numpy(), rtol=1e-12)
+        np.testing.assert_allclose(result, db.run(self.TEXT)["O"].to_numpy(), rtol=1e-12)
 
     def test_streams(self, db: se.Database, limited: list[int]) -> None:
         plan = db.plan(self.TEXT, **self.OPTIONS)
@@ -395,21 +395,20 @@ class TestResults:
 MEASURED = """
 import json, sys
 import numpy as np
-import scipy.sparse as sp
 import sparseeinsum as se
 from bench.memory import come_to_rest, resident_bytes
 
 rng = np.random.default_rng(0)
 db = se.connect()
-db.tensor("A", sp.random_array((45_000, 1_000), density=0.003, rng=rng))
-db.tensor("B", rng.random((1_000, 1_000)))
-text = "T[i, k] = sum(A[i, j] * B[j, k])\\ny[i] = max(abs(T[i, k] - 1))"
+for name in "ABC":
+    db.tensor(name, rng.random((4_000, 64)))
+text = "P[s, t] = softmax[t](sum(A[s, d] * B[t, d]))\\nO[s, d] = sum(P[s, t] * C[t, d])"
 limit = json.loads(sys.argv[1])
 db.plan(text)  # loads rules of rewriting, which stay
 db.connection.execute("SET memory_limit = '10GB'")  # returns what DuckDB keeps free
 come_to_rest()
 before = resident_bytes("VmRSS")
-total = float(db.run(text, memory_limit=limit, progress=False)["y"].to_numpy().sum())
+total = float(db.run(text, memory_limit=limit, progress=False)["O"].to_numpy().sum())
 print(json.dumps([resident_bytes("VmHWM") - before, total]))
 """
 
