@@ -32,10 +32,12 @@ LONG = (
     r"test_concurrent_writers.py::test_runs_see_one_state.*-True-",
     r"test_dbt_models.py::TestAnyProgram.*postgresql",
     r"test_dbt_projects.py::test_(on_postgresql|models_for_another_engine|without_the_plugin)",
+    r"test_duckdb_extension.py::test_a_file_for_another_processor",
     r"test_documentation.py::test_page\[docs/pipelines.md",
     r"test_einsum_of_sparse.py::test_formats\[(csc|bsr|dia|lil|dok|coo)_matrix",
     r"test_extending.py::test_records_in_a_database",  # compiles kernels
     r"test_extending.py::test_(records_as_typed\[aggregates|changes_as_typed\[engines)",
+    r"test_interrupts.py::test_a_connection_works_after_an_interrupt.*pg_sleep",
     r"test_interrupts.py::.*\[(lines|gemm)\]",
     r"test_libraries.py::test_kernels_of_each_processor.*\[x86-64-v[34]",
     r"test_libraries.py::test_kernels_of_each_processor_compute_the_same",

@@ -83,15 +83,25 @@ class DuckDBTransactions:
     @contextmanager
     def _new_transaction(self) -> Iterator[None]:
         """Run the statements of the context in a transaction, where none is open."""
-        self._execute("BEGIN")
         try:
+            self._execute("BEGIN")
             with interruptible(self._stop):
                 yield
+            self._execute("COMMIT")
         except BaseException:
-            with suppress(duckdb.Error):  # after a fatal error, the database cannot roll back and must be reopened
-                self._connection.rollback()
+            self._roll_back()
             raise
-        self._execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        """Undo the transaction, unless COMMIT has ended it, or a fatal error, after which the database is reopened."""
+        for _ in range(2):  # an interrupt that comes late stops the first ROLLBACK
+            try:
+                self._connection.rollback()
+            except duckdb.InterruptException:
+                continue
+            except duckdb.Error:
+                pass
+            return
 
     def _is_in_transaction(self) -> bool:
         """Return whether a transaction is open, in which case two statements have the same transaction id.

@@ -41,3 +41,4 @@ BEGIN
   RETURN NULL;
 END
 $function$;
+COMMENT ON FUNCTION sparseeinsum.record_change() IS 'Internal: records changes of the tables of tensors.';

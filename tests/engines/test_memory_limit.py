@@ -138,7 +138,7 @@ class TestPasses:
         assert "passes" in plan.notation()[1]
         assert plan.sql("staged").replace('"', "").count("CREATE TEMPORARY TABLE T ") == 1
         expected = (inputs["B"] @ (inputs["A"] @ inputs["B"]).T).max(axis=1)
-        np.testing.assert_allclose(db.run(plan)["O"].to_numpy(), expected)
+        np.testing.assert_allclose(db.run(plan)["y"].to_numpy(), expected)
 
 
 @pytest.mark.engines("duckdb", "postgresql")
@@ -347,13 +347,13 @@ class TestRunningOutOfMemory:
     TEXT = "C[i, k] = max(A[i, j] * B[j, k])\ny[i] = sum(C[i, k])"  # a sum would need no states of groups
 
     def test_programs_and_plans(self, db: se.Database, limited: list[int]) -> None:
-        result = db.run(self.TEXT, **self.OPTIONS)["O"].to_numpy()
+        result = db.run(self.TEXT, **self.OPTIONS)["y"].to_numpy()
         assert max(limited[1:]) > limited[0]
         plan = db.plan(self.TEXT, **self.OPTIONS)
         limited.clear()
-        np.testing.assert_array_equal(db.run(plan)["O"].to_numpy(), result)
+        np.testing.assert_array_equal(db.run(plan)["y"].to_numpy(), result)
         assert max(limited[1:]) > limited[0]
-        np.testing.assert_allclose(result, db.run(self.TEXT)["O"].to_numpy(), rtol=1e-12)
+        np.testing.assert_allclose(result, db.run(self.TEXT)["y"].to_numpy(), rtol=1e-12)
 
     def test_streams(self, db: se.Database, limited: list[int]) -> None:
         plan = db.plan(self.TEXT, **self.OPTIONS)

@@ -189,25 +189,30 @@ class ClientSession:
 
     @contextmanager
     def _ended(self) -> Iterator[None]:
-        """Run the statements of the context in a transaction that ends with it, even if Ctrl-C came during COMMIT."""
+        """Run the statements of the context in a transaction that ends with it, even if Ctrl-C left one running."""
         is_outermost = not self.is_in_transaction()
         try:
             with self.connection.transaction():
-                yield
+                try:
+                    yield
+                except BaseException:
+                    self._cancel_statement()  # ROLLBACK would wait for it
+                    raise
         finally:
-            is_running = self.connection.info.transaction_status == self._driver.pq.TransactionStatus.ACTIVE
-            if is_outermost and is_running:
-                self._finish_statement()
+            if self._cancel_statement() and is_outermost and not self.connection.closed:
+                self.connection.rollback()  # unless it was COMMIT
 
-    def _finish_statement(self) -> None:
-        """Cancel a statement whose wait was interrupted, and undo its transaction if that has not ended."""
+    def _cancel_statement(self) -> bool:
+        """Cancel the statement that an interrupted wait left running; return whether there was one."""
+        if self.connection.info.transaction_status != self._driver.pq.TransactionStatus.ACTIVE:
+            return False
         self.connection.cancel_safe(timeout=_SECONDS_TO_CANCEL)
         libpq, status = self.connection.pgconn, self._driver.pq.ExecStatus
         while (result := libpq.get_result()) is not None:
             if result.status in (status.COPY_IN, status.COPY_OUT, status.COPY_BOTH):
                 self.connection.close()  # data are on their way
-                return
-        self.connection.rollback()
+                break
+        return True
 
     @contextmanager
     def _isolated(self, isolation: Isolation | None) -> Iterator[None]:
