@@ -210,6 +210,12 @@ class EinGraph:
     einsums: tuple[EinSum, ...]
     outputs: tuple[str, ...]
 
+    @property
+    def inputs(self) -> dict[str, Tensor]:
+        """The tensors that no EinSum computes, by name."""
+        computed = {einsum.output.tensor for einsum in self.einsums}
+        return {name: tensor for name, tensor in self.tensors.items() if name not in computed}
+
     def bound_of(self, einsum: EinSum, label: str) -> int:
         """The bound of a label of an EinSum of this graph."""
         for reference in (*einsum.operands, einsum.output):

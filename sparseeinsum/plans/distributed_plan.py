@@ -57,13 +57,12 @@ def distribute_plan(
 def _blocks(graph: EinGraph, sites: int, places: Mapping[str, Place]) -> dict[str, Gridded]:
     if not isinstance(places, Mapping):
         raise PlanError(f"stored is {places!r}; give places by name, as in {{'A': 0, 'B': 'everywhere'}}")
-    computed = {einsum.output.tensor for einsum in graph.einsums}
-    inputs = [name for name in graph.tensors if name not in computed]
+    inputs = graph.inputs
     for name in places:
         if name not in inputs:
             raise PlanError(f"{name} is placed, and no input; {did_you_mean(name, inputs, 'inputs are')}")
     return {
-        name: Gridded.of_distribution(_distribution(graph, name, place), graph.tensors[name].shape, sites)
+        name: Gridded.of_distribution(_distribution(graph, name, place), inputs[name].shape, sites)
         for name, place in places.items()
     }
 

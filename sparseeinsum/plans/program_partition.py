@@ -69,11 +69,8 @@ def partition(
     written = lower_text(program) if isinstance(program, str) else program
     tensors = _tensors(written, shapes or {})
     bound = bind(written, tensors)
-    computed = {einsum.output.tensor for einsum in bound.einsums}
     sparse = _checked(entries or {}, tensors)
-    statistics = {
-        name: _statistics(tensor, sparse.get(name)) for name, tensor in bound.tensors.items() if name not in computed
-    }
+    statistics = {name: _statistics(tensor, sparse.get(name)) for name, tensor in bound.inputs.items()}
     values = {
         name: ValueFacts(finite_range(bound.tensors[name].dtype), has_fill=not statistics[name].is_dense)
         for name in statistics

@@ -110,8 +110,7 @@ def _in_topological_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:
 
 def _with_einsums(einsums: tuple[EinSum, ...], before: EinGraph) -> EinGraph:
     """A graph of `einsums`, with the inputs and the outputs of `before`."""
-    computed = {einsum.output.tensor for einsum in before.einsums}
-    tensors = {name: tensor for name, tensor in before.tensors.items() if name not in computed}
+    tensors = before.inputs
     for einsum in einsums:
         tensors[einsum.output.tensor] = result_tensor(einsum, tensors)
     return EinGraph(MappingProxyType(tensors), einsums, before.outputs)

@@ -32,7 +32,7 @@ _MOST_COMPARED = 1 << 18  # numbers of blocks that are compared at once
 
 
 @dataclass(frozen=True, slots=True)
-class KnownBlocks:
+class ComputedBlocks:
     """Blocks that were computed before, which several `Moves` share, by their states, the shape, and the workers."""
 
     _blocks: dict[tuple[State, tuple[int, ...], int], Blocks] = field(default_factory=dict)
@@ -67,13 +67,13 @@ class Moves:
         model: Counts floats of tensors, and of partial results.
         workers: The number of workers.
         choices: The choices of every EinSum, by the name of its result.
-        known: The blocks that were computed before, for these choices or others.
+        computed: The blocks that were computed before, for these choices or others.
     """
 
     model: TransferModel
     workers: int
     choices: Mapping[str, Sequence[Choice]]
-    known: KnownBlocks = field(default_factory=KnownBlocks, repr=False)
+    computed: ComputedBlocks = field(default_factory=ComputedBlocks, repr=False)
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
     _numbered: dict[tuple[str, Choice], Digits] = field(default_factory=dict, repr=False)
 
@@ -84,7 +84,7 @@ class Moves:
         vectors: Mapping[str, Collection[Choice]],
         workers: int,
         is_coarse: bool = False,
-        known: KnownBlocks | None = None,
+        computed: ComputedBlocks | None = None,
     ) -> "Moves":
         """The choices with these vectors.
 
@@ -93,14 +93,14 @@ class Moves:
             vectors: Some vectors of every EinSum, by the name of its result, as tiles.
             workers: The number of workers; more if vectors have more calls.
             is_coarse: Whether calls are numbered in one way only, that of the labels.
-            known: Blocks of the same tensors that were computed before.
+            computed: Blocks of the same tensors that were computed before.
         """
         graph, choices, calls = model.graph, {}, [workers]
         for einsum in graph.einsums:
             name = einsum.output.tensor
             choices[name] = [choice for tiles in vectors[name] for choice in _choices(graph, einsum, tiles, is_coarse)]
             calls += [math.prod(_pieces(graph, einsum, tiles)) for tiles in vectors[name]]
-        return cls(model, max(calls), choices, KnownBlocks() if known is None else known)
+        return cls(model, max(calls), choices, ComputedBlocks() if computed is None else computed)
 
     @property
     def graph(self) -> EinGraph:
@@ -135,7 +135,7 @@ class Moves:
 
     def blocks(self, tensor: str, state: State) -> Blocks:
         """The blocks of a tensor in a state that `result_state` or `required_state` returns."""
-        return self.known.blocks(state, self.graph.tensors[tensor].shape, self.workers)
+        return self.computed.blocks(state, self.graph.tensors[tensor].shape, self.workers)
 
     def density(self, tensor: str) -> float:
         """The mean number of floats at an index of a tensor."""
@@ -161,7 +161,7 @@ class Moves:
                     needed = self.required_state(einsum, index, choice)
                     stored = self.available(einsum, operand, choice).state()
                     shape = self.graph.tensors[operand.tensor].shape
-                    cost += self.density(operand.tensor) * self.known.lacking(needed, stored, shape, self.workers)
+                    cost += self.density(operand.tensor) * self.computed.lacking(needed, stored, shape, self.workers)
             self._own[key] = cost
         return cost
 

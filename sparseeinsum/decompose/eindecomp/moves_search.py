@@ -14,7 +14,7 @@ from functools import partial
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, scheme_choices
-from sparseeinsum.decompose.eindecomp.moves import KnownBlocks, Moves, exact_moves, fewest_moves
+from sparseeinsum.decompose.eindecomp.moves import ComputedBlocks, Moves, exact_moves, fewest_moves
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, Vectors, search
 from sparseeinsum.decompose.search_tasks import Candidate
 from sparseeinsum.language.eingraph import EinSum
@@ -33,18 +33,20 @@ def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[VectorAss
         workers: The number of workers.
         k: The most assignments.
     """
-    known = KnownBlocks()
-    coarse = fewest_moves(Moves.of_vectors(task.model, _beam(task), workers, is_coarse=True, known=known), _COARSE)
+    computed = ComputedBlocks()
+    coarse = fewest_moves(
+        Moves.of_vectors(task.model, _beam(task), workers, is_coarse=True, computed=computed), _COARSE
+    )
     rules = filter(partial(_is_allowed, task), _rules(task, workers))
     promising = _distinct([*map(_vectors, coarse), *rules])
     combined: Mapping[str, Collection[Choice]] = task.choices
     if max(map(len, combined.values()), default=0) > _FEW:
         combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
-    candidates = exact_moves(Moves.of_vectors(task.model, combined, workers, known=known), 1) or []
+    candidates = exact_moves(Moves.of_vectors(task.model, combined, workers, computed=computed), 1) or []
     if k > 1 or not candidates:
         for vectors in promising:
             single = {name: (tiles,) for name, tiles in vectors.items()}
-            candidates += fewest_moves(Moves.of_vectors(task.model, single, workers, known=known), 1)
+            candidates += fewest_moves(Moves.of_vectors(task.model, single, workers, computed=computed), 1)
     most = min(candidate.cost for candidate in candidates) * _SLACK
     near = sorted(candidate for candidate in candidates if candidate.cost <= most)
     assignments = _distinct(map(_vectors, near))[:k]
@@ -84,7 +86,6 @@ def _rules(task: TransferTask, workers: int) -> Iterator[Vectors]:
     graph = task.model.graph
     yield search(task).vectors
     yield search(replace(task, choices=even_choices(graph, workers))).vectors
-    computed = {einsum.output.tensor for einsum in graph.einsums}
-    for name, tensor in graph.tensors.items():
-        for axis in range(len(tensor.axes)) if name not in computed else ():
+    for name, tensor in graph.inputs.items():
+        for axis in range(len(tensor.axes)):
             yield search(replace(task, choices=scheme_choices(graph, workers, [(name, axis)]))).vectors

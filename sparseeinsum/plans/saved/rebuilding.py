@@ -26,8 +26,7 @@ def rebuilt(saved: SavedPlan, bound: EinGraph) -> EinGraph:
     Raises:
         PlanError: A tensor differs from the one that the plan was made for, or the EinSums do not compute the program.
     """
-    computed = {einsum.output.tensor for einsum in bound.einsums}
-    tensors = {name: tensor for name, tensor in bound.tensors.items() if name not in computed}
+    tensors = bound.inputs
     for name in saved.program.inputs:
         if name not in saved.inputs:
             raise PlanError(f"the plan says nothing of tensor {name}, which its program reads; save it again")
