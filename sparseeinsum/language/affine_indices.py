@@ -126,25 +126,30 @@ def bounding_limits(limits: tuple[Limit, ...]) -> dict[str, tuple[Limit, ...]]:
 
 
 def relevant_limits(
-    labels: tuple[str, ...], limits: tuple[Limit, ...], known: Mapping[str, Limit], beside: tuple[Limit, ...] = ()
+    labels: tuple[str, ...],
+    limits: tuple[Limit, ...],
+    bounding: Mapping[str, tuple[Limit, ...]],
+    own: Mapping[str, Limit],
+    beside: tuple[Limit, ...] = (),
 ) -> tuple[Limit, ...]:
     """The limits on which the bounds of labels depend; none if they alone would give other bounds.
 
     Args:
         labels: The labels.
         limits: The limits of a statement.
-        known: Limits of labels that have the bound already which `limits` give them.
+        bounding: The limits that bound each label, as `bounding_limits` returns them for all of these.
+        own: For labels that have this bound already, the limits to use in place of those.
         beside: Limits that stand beside the returned ones.
     """
-    bounding = bounding_limits(limits) | {label: (limit,) for label, limit in known.items()}
+    bounds = {**bounding, **{label: (limit,) for label, limit in own.items()}}
     needed, relevant = set(labels), set[Limit]()
-    for label in reversed(bounding):
+    for label in reversed(bounds):
         if label in needed:
-            relevant.update(bounding[label])
-            needed.update(labels_in(bounding[label]))
-    ordered = tuple(limit for limit in dict.fromkeys((*known.values(), *limits)) if limit in relevant)
+            relevant.update(bounds[label])
+            needed.update(labels_in(bounds[label]))
+    ordered = tuple(limit for limit in dict.fromkeys((*own.values(), *limits)) if limit in relevant)
     alone = bounding_limits((*ordered, *beside))
-    return ordered if all(set(alone[label]) == set(bounding[label]) for label in alone) else ()
+    return ordered if all(set(alone[label]) == set(bounds[label]) for label in alone) else ()
 
 
 def label_bounds(limits: tuple[Limit, ...], bounds: Mapping[Limit, int]) -> dict[str, int]:

@@ -74,7 +74,7 @@ class _Selecting:
         limited: The labels in these.
         shifted: The tensors that are read at indices with a label, and these labels.
         limits: All that bounds labels: first the clause and the declaration of the target, then references.
-        whole: The labels that range over a whole axis, though an index of theirs bounds them, and that axis.
+        bounding: Those of them that bound each label; none while limits of references are collected.
     """
 
     assignment: Assignment
@@ -85,7 +85,7 @@ class _Selecting:
     limited: frozenset[str] = frozenset()
     shifted: frozenset[tuple[str, str]] = frozenset()
     limits: tuple[Limit, ...] = ()
-    whole: frozenset[tuple[str, int | AxisBound]] = frozenset()
+    bounding: Mapping[str, tuple[Limit, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         target = self.assignment.target
@@ -102,11 +102,7 @@ class _Selecting:
             *(Limit(label, bound) for label, _, bound in declared),
             *self._limits_in(self.assignment.value, {}),
         )
-        self.whole = frozenset(
-            (label, limits[0].bound)
-            for label, limits in bounding_limits(self.limits).items()
-            if set(limits) == {Limit(AffineIndex.of_label(label), limits[0].bound)}
-        )
+        self.bounding = bounding_limits(self.limits)
 
     def selected(self) -> tuple[Expression | None, list[EinSum]]:
         """The value with plain references, and the EinSums; no value if they compute the target."""
@@ -177,7 +173,8 @@ class _Selecting:
             label = index.lower()
             name = _scoped(label, scopes)
             bound = AxisBound(reference.tensor, axis)
-            is_whole = Limit(name, bound) in self.clause or (name, bound) in self.whole
+            by_index = {Limit(AffineIndex.of_label(name), bound)}
+            is_whole = Limit(name, bound) in self.clause or set(self.bounding.get(name, ())) == by_index
             is_part = name in self.limited or (reference.tensor, name) in self.shifted
             indices.append(AffineIndex.of_label(label) if is_part and not is_whole else label)
         return indices
@@ -262,9 +259,9 @@ class _Selecting:
         # A statement that selects this index alone gives its labels the same bounds, if there is one; if there is none,
         # it bounds one of them also by this index, which changes no bound where the index exists.
         relevant = (
-            relevant_limits(labels, self.limits, as_labels, (own,))
-            or relevant_limits(labels, self.limits, as_indices, (own,))
-            or relevant_limits(labels, self.limits, as_labels)
+            relevant_limits(labels, self.limits, self.bounding, as_labels, (own,))
+            or relevant_limits(labels, self.limits, self.bounding, as_indices, (own,))
+            or relevant_limits(labels, self.limits, self.bounding, as_labels)
         )
         names |= present
         for scoped in (label for limit in relevant for label in limit.labels):
