@@ -20,13 +20,12 @@ from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.state_layouts import computed_layouts
-from sparseeinsum.pipeline.loops.state_tables import StateTables, create_state_tables
+from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables
 from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
 from sparseeinsum.pipeline.loops.step_statements import InsertedOutput
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.semantics.exactness import ValueFacts
-from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.storage.catalogue import require_tensors
 from sparseeinsum.storage.program_inputs import stored_inputs
 from sparseeinsum.storage.tensor_tables import stored_tensor
@@ -161,7 +160,7 @@ class _Planned:
         return self.plan.plan.decomposed.seconds
 
     def drop(self, engine: Engine) -> None:
-        """Drop the tables."""
+        """Drop the tables of the state: steps take those of a cheaper plan."""
         for tables in self.tables:
             for table in tables.tables:
                 engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
@@ -214,7 +213,7 @@ class _Setup:
             )
             for position, (name, source) in enumerate(self.present.items())
         )
-        rows = {state.name: _count(self.engine, state.stored[0]) for state in tables}
+        rows = {state.name: count_rows(self.engine, state.stored[0]) for state in tables}
         laid_out = self.steps.with_layouts(layouts)
         plan = _plan(laid_out, self.engine, self.prepared, self.step, tables, rows, self.most_steps, self.options)
         return _Planned(tables, rows, plan)
@@ -233,11 +232,6 @@ def _step_number(engine: Engine, prepared: PreparedStatements, number: int) -> S
     engine.create_temporary(table, exp.select(zero))
     stored = stored_tensor(Tensor(STEP, (), "int64", 0), fully_promoted(0), table.sql(engine.dialect_name))
     return StepNumber(engine, prepared, replace(stored, is_owned=False))
-
-
-def _count(engine: Engine, stored: StoredTensor) -> int:
-    ((rows,),) = engine.rows(exp.select("COUNT(*)").from_(table_by_name(stored, engine.dialect_name)))
-    return int(str(rows))
 
 
 def _dtypes(steps: LoopProgram, inputs: Mapping[str, StoredTensor]) -> dict[str, str]:

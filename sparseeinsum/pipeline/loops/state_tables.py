@@ -89,7 +89,7 @@ def create_state_tables(
     in_turn = RefilledTable(engine, statements, tables[0], most), RefilledTable(engine, statements, tables[1], most)
     kept_table = table_by_name(kept, dialect)
     home = RefilledTable(engine, statements, kept_table, None if engine.dialect.has_workers else most)
-    is_complete = has_own_layout and _count(engine, source) == source.decomposition.max_tuples(source.tensor.shape)
+    is_complete = has_own_layout and count_rows(engine, source) == source.decomposition.max_tuples(source.tensor.shape)
     keeping = [
         rows_in_layout(engine, stored, kept.decomposition, is_complete)
         if has_own_layout
@@ -109,7 +109,8 @@ def _insert(engine: Engine, kept: StoredTensor, table: exp.Table, rows: exp.Sele
     return insert_into(table, f"({listed}) {write_sql(query, engine.dialect)}", engine.dialect)
 
 
-def _count(engine: Engine, stored: StoredTensor) -> int:
+def count_rows(engine: Engine, stored: StoredTensor) -> int:
+    """The number of rows of the table of a tensor."""
     ((rows,),) = engine.rows(exp.select("COUNT(*)").from_(table_by_name(stored, engine.dialect_name)))
     return int(str(rows))
 
