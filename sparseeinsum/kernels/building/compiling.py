@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -67,8 +68,13 @@ def library_parts(host: str, targets: Sequence[Target], folder: Path) -> Library
     """
     groups = groups_of(host)
     objects = [object_path(folder, group, target) for group in groups for target in targets_of(group, targets)]
-    exported = [exported_names(_read_required(bitcode_path(folder, group))) for group in groups]
-    return LibraryParts(tuple(targets), tuple(map(_read_required, objects)), frozenset(chain.from_iterable(exported)))
+    exported = chain.from_iterable(_exported_names(bitcode_path(folder, group)) for group in groups)
+    return LibraryParts(tuple(targets), tuple(map(_read_required, objects)), frozenset(exported))
+
+
+@cache  # the name of a file has the digest of what it was made from, and parsing it takes a tenth of a second
+def _exported_names(bitcode: Path) -> list[str]:
+    return exported_names(_read_required(bitcode))
 
 
 def _read_required(path: Path) -> bytes:

@@ -1,8 +1,9 @@
 """Kernels: calls version 2 of DuckDB's C API (`duckdb_v2.h`): raises its errors, releases handles, passes texts."""
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from sparseeinsum.kernels.duckdb.capi import Pointer, c_function
 
@@ -30,6 +31,12 @@ def text(value: str) -> "ctypes._CArgObject":
     return ctypes.byref(string)
 
 
+@cache
+def constant_text(value: str) -> "ctypes._CArgObject":
+    """Convert a string that every database gets, such as the name of a function, to an argument of `call`, once."""
+    return text(value)
+
+
 def call(name: str, *arguments: object) -> None:
     """Call a function whose arguments fit into a word each; its last parameter, the error, is added here.
 
@@ -37,14 +44,18 @@ def call(name: str, *arguments: object) -> None:
         RuntimeError: The function reports an error.
     """
     error = Pointer()
-    function = c_function(name, ctypes.c_int, *[Pointer] * (len(arguments) + 1))
-    if function(*arguments, ctypes.byref(error)) == 0:
+    if _function(name, len(arguments) + 1)(*arguments, ctypes.byref(error)) == 0:
         return
     error_text = DuckdbString()
     c_function("duckdb_v2_error_info_get_text", ctypes.c_int, Pointer, Pointer)(error, ctypes.byref(error_text))
     message = error_text.read()
     c_function("duckdb_v2_error_info_destroy", ctypes.c_int, Pointer)(ctypes.byref(error))
     raise RuntimeError(f"{name}: {message}")
+
+
+@cache
+def _function(name: str, parameters: int) -> Callable[..., int]:
+    return c_function(name, ctypes.c_int, *[Pointer] * parameters)
 
 
 def call_for_handle(name: str, *arguments: object) -> int:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 
-from sparseeinsum.kernels.duckdb.capi_v2 import call, call_for_handle, owned_handle, text
+from sparseeinsum.kernels.duckdb.capi_v2 import call, call_for_handle, constant_text, owned_handle
 
 ANY = "ANY"  # the SQL type of a parameter that accepts any type
 _ANY_TYPE = 3  # DUCKDB_V2_LOGICAL_TYPE_ID_ANY
@@ -41,14 +41,21 @@ def factory_of(context: int) -> Iterator[ValueFactory]:
 def _type_named(factory: int, sql_type: str) -> AbstractContextManager[int]:
     if sql_type == ANY:  # cannot be made from its name
         return owned_handle("logical_type", "duckdb_v2_factory_create_type_from_id", factory, _ANY_TYPE, None, None, 0)
-    return owned_handle("logical_type", "duckdb_v2_factory_create_type_from_text", factory, text(sql_type))
+    return owned_handle("logical_type", "duckdb_v2_factory_create_type_from_text", factory, constant_text(sql_type))
 
 
 def add_parameter(signature: int, factory: ValueFactory, parameter: DuckdbParameter) -> None:
     """Add a parameter to a function's signature."""
     kind = factory.type_named(parameter.sql_type)
     with _default(factory, parameter) as default:
-        call("duckdb_v2_function_signature_add_parameter", signature, text(parameter.name), kind, default, _STANDARD)
+        call(
+            "duckdb_v2_function_signature_add_parameter",
+            signature,
+            constant_text(parameter.name),
+            kind,
+            default,
+            _STANDARD,
+        )
 
 
 def set_result(signature: int, factory: ValueFactory, sql_type: str) -> None:
@@ -65,12 +72,14 @@ def _default(factory: ValueFactory, parameter: DuckdbParameter) -> Iterator[int 
         with owned_handle("value", "duckdb_v2_value_create_null", factory.handle, null_type) as null:
             yield null
     else:
-        with owned_handle("value", "duckdb_v2_value_create_varchar", factory.handle, text(parameter.default)) as value:
+        with owned_handle(
+            "value", "duckdb_v2_value_create_varchar", factory.handle, constant_text(parameter.default)
+        ) as value:
             yield value
 
 
 def set_description(documentation: int, description: str, example: str | None = None) -> None:
     """Set the description and the example that `duckdb_functions()` shows for a function."""
-    call("duckdb_v2_function_docs_set_description", documentation, text(description))
+    call("duckdb_v2_function_docs_set_description", documentation, constant_text(description))
     if example is not None:
-        call("duckdb_v2_function_docs_add_example", documentation, None, text(example))
+        call("duckdb_v2_function_docs_add_example", documentation, None, constant_text(example))

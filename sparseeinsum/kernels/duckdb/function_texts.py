@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sparseeinsum.extras import late
 from sparseeinsum.kernels.duckdb.capi import Pointer
-from sparseeinsum.kernels.duckdb.capi_v2 import ErrorSlot, call, call_for_handle, owned_handle, set_error, text
+from sparseeinsum.kernels.duckdb.capi_v2 import ErrorSlot, call, call_for_handle, constant_text, owned_handle, set_error
 from sparseeinsum.kernels.duckdb.declarations import (
     DuckdbParameter,
     ValueFactory,
@@ -46,7 +46,7 @@ def _enter(extension: int, factory: ValueFactory) -> None:
 def _register(extension: int, factory: ValueFactory, function: "ArrayFunction", dtype: str) -> None:
     sql_type = late("sparseeinsum.kernels.duckdb.registry").sql_type
     with owned_handle("scalar_function", "duckdb_v2_scalar_function_create", factory.handle) as placeholder:
-        call("duckdb_v2_scalar_function_set_name", placeholder, text(function.name))
+        call("duckdb_v2_scalar_function_set_name", placeholder, constant_text(function.name))
         signature = call_for_handle("duckdb_v2_scalar_function_get_signature", placeholder)
         for argument in function.arguments:
             add_parameter(signature, factory, DuckdbParameter(argument.name, sql_type(argument.type, dtype)))

@@ -19,6 +19,7 @@ from sparseeinsum.kernels.duckdb.capi_v2 import (
     ErrorSlot,
     call,
     call_for_handle,
+    constant_text,
     owned_handle,
     set_error,
     text,
@@ -112,7 +113,7 @@ def _names() -> str:
 
 def _register_request(extension: int, factory: ValueFactory, number: int, execute: "ctypes._FuncPointer") -> None:
     with owned_handle("scalar_function", "duckdb_v2_scalar_function_create", factory.handle) as function:
-        call("duckdb_v2_scalar_function_set_name", function, text(REQUEST_FUNCTION))
+        call("duckdb_v2_scalar_function_set_name", function, constant_text(REQUEST_FUNCTION))
         signature = call_for_handle("duckdb_v2_scalar_function_get_signature", function)
         add_parameter(signature, factory, DuckdbParameter("request", "VARCHAR"))
         set_result(signature, factory, "VARCHAR")
@@ -130,8 +131,8 @@ def _register_macro(extension: int, factory: ValueFactory, macro: SqlMacro) -> N
     with owned_handle(
         "macro_function", "duckdb_v2_macro_function_create", factory.handle, _MACRO_KINDS[macro.kind]
     ) as function:
-        call("duckdb_v2_macro_function_set_name", function, text(macro.name))
-        call("duckdb_v2_macro_function_set_body", function, text(macro.body))
+        call("duckdb_v2_macro_function_set_name", function, constant_text(macro.name))
+        call("duckdb_v2_macro_function_set_body", function, constant_text(macro.body))
         signature = call_for_handle("duckdb_v2_macro_function_get_signature", function)
         for parameter in macro.parameters:
             add_parameter(signature, factory, parameter)
