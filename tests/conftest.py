@@ -35,8 +35,8 @@ from sparseeinsum.tracebacks import VARIABLE
 ENGINES = ("duckdb", "postgresql")
 
 os.environ[VARIABLE] = "full"  # so that failures show their tracebacks
-# The same examples in every run, or those of a given seed, as every night.
-hypothesis.settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
+# The same examples in every run, or twice as many of a given seed, as every night.
+hypothesis.settings.register_profile("same", max_examples=50, deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.register_profile("seeded", deadline=None, derandomize=False, database=None, print_blob=True)
 hypothesis.settings.load_profile("same")
 
@@ -156,9 +156,27 @@ def postgres_urls(postgres: postgres_server.PostgresServer) -> dict[str, str]:
     return {name: postgres.url(name) for name in names}
 
 
-_SCHEMAS_OF_TESTS = """
-SELECT quote_ident(nspname) FROM pg_namespace
-WHERE nspname NOT IN ('public', 'information_schema') AND NOT starts_with(nspname, 'pg_')"""
+# Schemas and tables that tests made, as objects that DROP takes.
+_MADE_BY_TESTS = """
+SELECT 'SCHEMA ' || quote_ident(nspname) FROM pg_namespace
+WHERE nspname NOT IN ('public', 'information_schema') AND NOT starts_with(nspname, 'pg_')
+UNION ALL SELECT 'TABLE ' || oid::regclass FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+    AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e')"""
+
+
+def _drop_made_by_tests(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET client_min_messages = error")
+        for (made,) in connection.execute(_MADE_BY_TESTS).fetchall():
+            connection.execute(f"DROP {made} CASCADE")
+
+
+@pytest.fixture
+def postgres_url(postgres_urls: dict[str, str]) -> Iterator[str]:
+    """The URL of an empty database; what a test makes in it is dropped afterwards."""
+    yield postgres_urls["db"]
+    _drop_made_by_tests(postgres_urls["db"])
 
 
 @contextmanager
@@ -172,11 +190,7 @@ def _opened(engine: str, request: pytest.FixtureRequest) -> Iterator[se.Database
     with se.connect(url) as database:
         database.connection.execute("CREATE SCHEMA main; SET search_path = main, public")
         yield database
-    # The test may have closed its own connection, or left a transaction open.
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET client_min_messages = error")
-        for (schema,) in connection.execute(_SCHEMAS_OF_TESTS).fetchall():
-            connection.execute(f"DROP SCHEMA {schema} CASCADE")
+    _drop_made_by_tests(url)  # on another connection: the test may have closed its own, or left a transaction open
 
 
 @pytest.fixture(scope="module")

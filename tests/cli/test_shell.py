@@ -12,7 +12,6 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-import psycopg
 import pytest
 
 import sparseeinsum as se
@@ -56,10 +55,7 @@ def shell(
         path = str(tmp_path / "graph.duckdb")
         duckdb.connect(path).close()
         return Shell(path, monkeypatch, capsys)
-    url = request.getfixturevalue("postgres_urls")["db"]
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS edges; DROP SCHEMA IF EXISTS sparseeinsum_tensors CASCADE")
-    return Shell(url, monkeypatch, capsys)
+    return Shell(request.getfixturevalue("postgres_url"), monkeypatch, capsys)
 
 
 def cells(printed: str) -> list[list[str]]:
