@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 # If a test has more than MANY sets of parameters, the first and every SHAREth set after it run by day.
-MANY, SHARE = 2, 16
+MANY, SHARE = 2, 32
 
 # Tests that run only at night, as regular expressions of their names; similar tests run by day.
 LONG = (
@@ -44,12 +44,13 @@ LONG = (
     r"test_libraries.py::test_a_library_that_the_system_refuses",
     r"test_libraries.py::test_(without_a_linker|exceptions_of_duckdb_pass_through_kernels\[preparation)",
     r"test_libraries.py::test_the_demo_on_each_processor",
+    r"test_matrix_products.py::test_labels",  # compiles kernels
     r"test_memory_limit.py::test_peak_stays_below_the_limit",
     r"test_optimizers.py::(.*many_with_tiles_of_every_kind|TestSharedResults::test_best_plans_are)",
     r"test_postgres_extension.py::test_build_for_every_version\[1[567]",
     r"test_postgres_extension.py::test_a_library_for_another_processor",
     r"test_shared_products.py::test_products_of_statements_are_numpys",
-    r"test_progress.py::test_notebooks_update_a_line",
+    r"test_progress.py::test_(notebooks_update_a_line|a_terminal_shows_the_share)",
     r"test_random_language.py::test_results_are_numpys\[duckdb-.*-(relational|greedy|dense)",
     r"test_random_language.py::test_results_are_numpys\[duckdb-(float32|int64|bool)-dp",
     r"test_random_sql.py::test_sql_by_hand\[(bool|float|int)",

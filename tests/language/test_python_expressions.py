@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from random_syntax import Pair, expressions, programs
 
 import sparseeinsum as se
@@ -39,7 +39,6 @@ def test_expressions_are_the_trees_of_their_text(pair: Pair) -> None:
     assert parse(write_statement(statement)) == (statement,)
 
 
-@settings(max_examples=80)
 @given(programs())
 def test_programs_are_those_of_their_text(case: tuple[str, dict[str, LabelledExpression]]) -> None:
     text, built = case
@@ -53,7 +52,6 @@ def test_programs_are_those_of_their_text(case: tuple[str, dict[str, LabelledExp
     assert repr(se.program(built)) == repr(expected)
 
 
-@settings(max_examples=80)
 @given(programs())
 def test_programs_read_as_they_are_printed(case: tuple[str, dict[str, LabelledExpression]]) -> None:
     try:

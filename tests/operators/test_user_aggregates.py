@@ -59,7 +59,7 @@ def repeated_moments(value: float, times: float) -> Four:
     return times, value * times, value**2 * times, value * value * value * times
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def registered() -> None:
     se.aggregate("least", least, (math.inf, math.inf), earlier)
     se.aggregate("top3", top, NOTHING, merge_tops, lambda value, times: top_of(value, times))

@@ -1,6 +1,5 @@
 """Formulas are replaced by equal and much cheaper ones, with numpy's results."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_algebra import SHAPES, expressions, programs, total_of
+from random_runs import examples
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
@@ -26,8 +26,6 @@ from sparseeinsum.rewrite.saturation.term_reading import read_terms
 from sparseeinsum.rewrite.saturation.terms import Add, Leaf, Mul, NumberTerm, Sum, free_labels
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.semantics.dense import evaluate_program
-
-EXAMPLES = int(os.environ.get("EXAMPLES", "40"))
 
 ROWS, COLUMNS, RANK = 6000, 3000, 8
 LOSS = "L[] = sum((X[i, j] - sum[k](U[i, k] * V[j, k]))^2)"
@@ -137,7 +135,7 @@ def some_values(seed: int) -> dict[str, Any]:
     return {name: random.normal(size=shape) for name, shape in SHAPES.items()}
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(expressions(), st.booleans(), st.floats(0.01, 1), st.integers(0, 2**32 - 1))
 @example(("+", "X[i, j]", ("+", "2", ("+", "X[i, j]", "X[i, j]"))), False, 0.03, 0)  # 3 is the bound of i, too
 def test_random_expressions_keep_their_values(tree: Any, is_shared: bool, density: float, seed: int) -> None:  # noqa: ANN401
@@ -145,7 +143,7 @@ def test_random_expressions_keep_their_values(tree: Any, is_shared: bool, densit
         np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-8)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(programs(), st.sets(st.sampled_from("TRS"), min_size=1), st.booleans(), st.integers(0, 2**32 - 1))
 def test_random_programs_keep_their_results(text: str, roots: set[str], is_shared: bool, seed: int) -> None:
     for result, expected in rewritten(text, sorted(roots), is_shared, 0.1, some_values(seed)):

@@ -1,7 +1,6 @@
 """EinSums of many operands are split without a change of results and without needless work."""
 
 import functools
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from numpy.typing import NDArray
 from random_joins import Case, call, cases, einsum, is_defined
+from random_runs import examples
 
 import sparseeinsum as se
 from sparseeinsum.language.binding import bind
@@ -98,7 +98,7 @@ def check(
     return graph.einsums
 
 
-@settings(max_examples=int(os.environ.get("EXAMPLES", "200")))
+@settings(max_examples=examples(200))
 @given(cases())
 def test_results_are_those_of_the_whole_expression(case: Case) -> None:
     assume(is_defined(case))
