@@ -75,7 +75,7 @@ def compress_select(relation: Compress, source: SelectSource) -> exp.Select:
     )
     value = computed_number(source.value("t"), relation.schema.tensor.dtype, relation.dtype)
     handle = call("tensor_compressed", value, row, position, integer(_row_count(relation)))
-    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
+    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
 
 
 def gather_select(relation: Contract, entries: SelectSource, array: SelectSource) -> exp.Select:
@@ -120,7 +120,7 @@ def _values_of_rows_select(
     keys = positions_at(exp.column(ROW_COLUMN, table="s"), relation.output.key_counts)
     value = exp.column(VALUE_COLUMN, table="s")
     is_present = value.is_(exp.null()).not_()
-    return result_select(relation, keys, value, rows).where(is_present)
+    return result_select(relation, keys, value, rows).where(is_present, copy=False)
 
 
 def row_product_select(relation: Contract, first: SelectSource, second: SelectSource) -> exp.Select:
@@ -202,10 +202,10 @@ def _rows_select(
     """
     first, *others = handles
     unordered = exp.select(HANDLE_COLUMN).distinct().from_(first.table.copy())
-    select = exp.select(*columns).from_(_row_numbers(_count_rows(relation), together))
-    select = select.join(aliased(unordered, HANDLE_ALIASES[0]), join_type="CROSS")
+    select = exp.select(*columns).from_(_row_numbers(_count_rows(relation), together), copy=False)
+    select = select.join(aliased(unordered, HANDLE_ALIASES[0]), join_type="CROSS", copy=False)
     for alias, other in zip(HANDLE_ALIASES[1:], others, strict=False):
-        select = select.join(aliased(other.table, alias), join_type="CROSS")
+        select = select.join(aliased(other.table, alias), join_type="CROSS", copy=False)
     return select
 
 
@@ -231,7 +231,7 @@ def result_select(relation: Contract, keys: Mapping[str, exp.Expr], value: exp.E
     """The SELECT of an EinSum's result from its keys and values in `rows`, which it names s."""
     columns = [named(key.copy(), name) for name, key in keys.items()]
     result = exp.alias_(result_value(relation, value).copy(), VALUE_COLUMN)
-    return exp.select(*columns, result).from_(rows.subquery("s"))
+    return exp.select(*columns, result).from_(rows.subquery("s", copy=False), copy=False)
 
 
 def result_value(relation: Contract, value: exp.Expr) -> exp.Expr:

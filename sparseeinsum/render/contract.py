@@ -157,7 +157,7 @@ class _SelectBuilder:
             value = exp.func("coalesce", value, fill_value(self.relation.output, self._label_key))
         columns = [named(key, name) for key, name in zip(keys, self._promoted.values(), strict=True)]
         select = self._from(exp.select(*columns, exp.alias_(value, VALUE_COLUMN)))
-        select = select.group_by(*[key.copy() for key in keys])
+        select = select.group_by(*[key.copy() for key in keys], copy=False)
         is_computed = any(not isinstance(key, exp.Column) for key in keys)
         return _with_keys_in_subquery(select) if is_computed and self.dialect.distributes else select
 
@@ -251,25 +251,25 @@ class _SelectBuilder:
 
     def _from(self, select: exp.Select) -> exp.Select:
         if self.matched is not None:
-            return select.from_(self.matched.rows)
+            return select.from_(self.matched.rows, copy=False)
         tables = [aliased(source.table, alias) for source, alias in zip(self.sources, self.aliases, strict=False)]
         second_probes = self.dialect.probes_first and _probing_operand(self.relation, self.sources) == 1
         if self.relation.indexed == 0 or second_probes:
             tables.reverse()
-        select = select.from_(tables[0])
+        select = select.from_(tables[0], copy=False)
         if len(tables) == 1:
             return select
         conditions: list[exp.Expr] = [
             exp.EQ(this=self.keys[0][label].copy(), expression=self.keys[1][label].copy()) for label in self.shared
         ]
         if self.relation.join != JoinKind.INNER:
-            matching = exp.and_(*conditions) if conditions else exp.true()
-            return select.join(tables[1], on=matching, join_type=self.relation.join.value.upper())
+            matching = exp.and_(*conditions, copy=False) if conditions else exp.true()
+            return select.join(tables[1], on=matching, join_type=self.relation.join.value.upper(), copy=False)
         if not conditions and self.dialect.has_workers and self._joins_single_tuple():
             conditions = [self._always_true_equality()]
         if conditions:
-            return select.join(tables[1], on=exp.and_(*conditions))
-        return select.join(tables[1], join_type="CROSS")
+            return select.join(tables[1], on=exp.and_(*conditions, copy=False), copy=False)
+        return select.join(tables[1], join_type="CROSS", copy=False)
 
     def _joins_single_tuple(self) -> bool:
         """Whether tuples with keys are joined with the single tuple of a relation without keys, which is an array."""
@@ -342,4 +342,4 @@ def _probing(source: SelectSource, hint: str) -> SelectSource:
     """The relation in a UNION ALL with a table function of no rows, which the engine believes to be large."""
     rows = keys_and_value(source)
     no_rows = exp.select(*[exp.null() for _ in rows.selects]).from_(exp.Table(this=exp.Anonymous(this=hint)))
-    return plain_source(exp.union(rows, no_rows, distinct=False), source.schema)
+    return plain_source(exp.union(rows, no_rows, distinct=False, copy=False), source.schema)

@@ -182,7 +182,13 @@ class _ExpressionWriter:
         source = self.renderer.source(Computed(schema))
         columns = [named(source.key(key, "t"), key) for key in schema.keys]
         query = exp.select(*columns, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
-        return with_blocks(query, self.renderer.blocks, self.renderer.dialect)
+        return self._with_blocks(query)
+
+    def _with_blocks(self, query: exp.Select) -> exp.Select:
+        blocks = [
+            replace(block, select=block.select.copy()) for block in self.renderer.blocks
+        ]  # other queries read them
+        return with_blocks(query, blocks, self.renderer.dialect)
 
     def _input(self, name: str, relation_type: RelationType) -> Schema:
         if name in self.tables:
@@ -268,7 +274,7 @@ class _ExpressionWriter:
         query = exp.select(*(keys or [exp.Literal.number(0)])).from_(aliased(source.table, "t")).limit(1)
         query = query.group_by(*[key.copy() for key in keys]) if keys else query
         is_repeated = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
-        return with_blocks(query.having(is_repeated), self.renderer.blocks, self.renderer.dialect)
+        return self._with_blocks(query.having(is_repeated))
 
     def _tiled(self, schema: Schema, node: Tile) -> Schema:
         """Add the slice of an axis of arrays; the number of the tile is the last key."""

@@ -53,7 +53,7 @@ def slice_select(relation: Slice, source: SelectSource) -> exp.Select:
         *[key_column(source, key, "t") for key in before.keys],
         call("UNNEST", call("RANGE", _part_count(relation, source))).as_(position),
         call("UNNEST", _parts(relation, source)).as_(VALUE_COLUMN),
-    ).from_(aliased(source.table, "t"))
+    ).from_(aliased(source.table, "t"), copy=False)
     part_indices = positions_at(
         exp.column(position, table="s"), _parts_of_axes(relation, lambda key: exp.column(key, table="s"))
     )
@@ -62,8 +62,8 @@ def slice_select(relation: Slice, source: SelectSource) -> exp.Select:
         index: exp.Expr = part_indices.get(key, exp.column(key, table="s"))
         keys.append(named(_within(relation, key, index) if key in part_indices else index, key))
     value = exp.column(VALUE_COLUMN, table="s")
-    select = exp.select(*keys, value).from_(unnested.subquery("s"))
-    return select if relation.keeps_fill else select.where(_is_not_fill(value, after))
+    select = exp.select(*keys, value).from_(unnested.subquery("s", copy=False), copy=False)
+    return select if relation.keeps_fill else select.where(_is_not_fill(value, after), copy=False)
 
 
 def _keys_of(source: SelectSource, alias: str) -> KeyOf:
@@ -148,8 +148,8 @@ def stack_select(relation: Stack, source: SelectSource) -> exp.Select:
         stacked = exp.func("coalesce", stacked, _value_without_rows(after))
     grouped = {key: _group_key(relation, source, key) for key in after.keys}
     keys = [named(expression, key) for key, expression in grouped.items()]
-    select = exp.select(*keys, exp.alias_(stacked, VALUE_COLUMN)).from_(aliased(source.table, "t"))
-    return select.group_by(*[expression.copy() for expression in grouped.values()])
+    select = exp.select(*keys, exp.alias_(stacked, VALUE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
+    return select.group_by(*[expression.copy() for expression in grouped.values()], copy=False)
 
 
 def _value_without_rows(schema: Schema) -> exp.Expr:
@@ -278,8 +278,8 @@ def _filled(source: SelectSource, rows: exp.Expr, keys: Mapping[str, exp.Expr]) 
     value = exp.alias_(exp.func("coalesce", source.value("t"), fill), VALUE_COLUMN)
     return (
         exp.select(*[named(expression.copy(), key) for key, expression in keys.items()], value)
-        .from_(rows)
-        .join(aliased(source.table, "t"), on=exp.and_(*equal), join_type="LEFT")
+        .from_(rows, copy=False)
+        .join(aliased(source.table, "t"), on=exp.and_(*equal, copy=False), join_type="LEFT", copy=False)
     )
 
 
@@ -289,7 +289,7 @@ def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     handle = call(
         "tensor_resident", source.value("t"), *row_position(schema, _keys_of(source, "t")), element_of(schema)
     )
-    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
+    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
 
 
 def row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:

@@ -151,13 +151,13 @@ def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | Non
         return table
     ranges = []
     for low, high in zip((None, *boundaries), (*boundaries, None), strict=True):
-        rows = exp.select("*").from_(table.copy())
+        rows = exp.select(exp.Star()).from_(table.copy(), copy=False)
         if low is not None:
-            rows = rows.where(exp.column(row_number) >= low)
+            rows = rows.where(exp.column(row_number) >= low, copy=False)
         if high is not None:
-            rows = rows.where(exp.column(row_number) < high)
+            rows = rows.where(exp.column(row_number) < high, copy=False)
         ranges.append(rows)
-    return exp.union(*ranges, distinct=False)
+    return exp.union(*ranges, distinct=False, copy=False)
 
 
 def restricted_source(relation: Restrict, source: SelectSource) -> SelectSource:
@@ -191,7 +191,7 @@ def with_inline_arrays(source: SelectSource, largest_inline: int) -> SelectSourc
 def keys_and_value(source: SelectSource) -> exp.Select:
     """The SELECT of the key columns, under the names of the axes, and of the value of every tuple of a source."""
     columns = [key_column(source, key, "t") for key in source.schema.keys]
-    return exp.select(*columns, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
+    return exp.select(*columns, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
 
 
 def with_value_column(source: SelectSource) -> SelectSource:
@@ -215,10 +215,10 @@ def fenced(select: exp.Select) -> exp.Select:
 def aliased(table: exp.Expr, alias: str) -> exp.Expr:
     """The table or query under an alias, for a FROM clause."""
     if isinstance(table, exp.Subquery):
-        return exp.alias_(table.this.copy().subquery(), alias, table=True)
+        return exp.alias_(table.this.subquery(), alias, table=True, copy=False)
     if isinstance(table, exp.Query):
-        return table.copy().subquery(alias)
-    return exp.alias_(table.copy(), alias, table=True)
+        return table.subquery(alias)
+    return exp.alias_(table, alias, table=True)
 
 
 def key_column(source: SelectSource, axis: str, alias: str) -> exp.Expr:

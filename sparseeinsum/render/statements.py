@@ -237,10 +237,11 @@ class _Compiler:
         blocks = renderer.blocks
         if source.is_table or source.stored is not None:  # the rows of the table, unchanged
             keys = [key_column(source, key, "t") for key in source.schema.keys]
-            query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN)).from_(aliased(source.table, "t"))
+            query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN))
+            query = query.from_(aliased(source.table, "t"), copy=False)
         elif blocks and source.table.name == blocks[-1].name:
             *blocks, last = blocks
-            query = last.select.copy()
+            query = last.select
             query.add_comments([f" {last.comment} "])
         else:
             columns = [exp.column(column) for column in (*source.schema.keys, VALUE_COLUMN)]
@@ -284,6 +285,8 @@ class _Compiler:
 def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
     """The query with the blocks that it reads as CTEs, each materialised where that is necessary.
 
+    The SELECTs of the blocks become parts of the query.
+
     Args:
         query: The SELECT that reads the blocks.
         blocks: The blocks, in order.
@@ -295,7 +298,7 @@ def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) ->
     # An engine may skip rows that meet no partner in a join; NaN must be detected in such rows, too.
     detected = {block.name for block in blocks if block.detects_nonfinite and block.name in joined}
     for block in blocks:
-        body = block.select.copy()
+        body = block.select
         body.add_comments([f" {block.comment} "])
         is_materialized = block.is_materialized or references[block.name] > 1 or block.name in detected
         if block.is_fenced and not is_materialized:

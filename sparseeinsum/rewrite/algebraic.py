@@ -15,7 +15,7 @@ from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.derivations import Derivation
-from sparseeinsum.rewrite.einsum_groups import find_einsum_groups
+from sparseeinsum.rewrite.einsum_groups import find_einsum_groups, has_sum_of_additions
 from sparseeinsum.rewrite.einsum_parts import parts_of
 from sparseeinsum.rewrite.formula_search import LEAST_SECONDS, find_cheaper_formulas
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
@@ -53,6 +53,8 @@ def rewrite_algebraically(
         cost: Predicts the seconds of EinSums.
         pinned: For some results, labels to promote and their tiles.
     """
+    if not has_sum_of_additions(graph.einsums):
+        return AlgebraicRewrite(graph, binary, {})
     seconds = cost.seconds_by_result(binary)
     if sum(seconds.values()) < LEAST_SECONDS:
         return AlgebraicRewrite(graph, binary, {})

@@ -96,9 +96,10 @@ class AnnotatedGraph:
         """An annotator of EinSums that read the tensors `names`, which are its inputs."""
         return GraphAnnotator({name: self.tensor(name) for name in names}, self.allows_nonfinite, (self.annotated,))
 
-    def annotator(self) -> "GraphAnnotator":
-        """An annotator of EinSums over the inputs; EinSums that stay as they are here are not evaluated again."""
-        return GraphAnnotator(dict(self.inputs), self.allows_nonfinite, (self.annotated,))
+    def annotator(self, *others: "AnnotatedGraph") -> "GraphAnnotator":
+        """An annotator of EinSums over the inputs; those that are annotated here or in `others` are not evaluated."""
+        earlier = (self.annotated, *(other.annotated for other in others))
+        return GraphAnnotator(dict(self.inputs), self.allows_nonfinite, earlier)
 
     def with_einsums(self, einsums: Iterable[EinSum]) -> "AnnotatedGraph":
         """The graph with other EinSums of one or two operands, in topological order."""

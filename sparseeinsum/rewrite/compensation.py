@@ -66,7 +66,7 @@ def _cheaper(
     if not cost.is_worth_replacing(dense):
         return None
     compensating = compensated(einsum, {**annotated.graph.tensors, **annotator.plain_tensors()})
-    if compensating is None:
+    if compensating is None or cost.least_seconds_of(len(compensating)) >= _MOST_SHARE * cost.seconds(dense):
         return None
     sparse = annotated_subgraph(compensating, annotator)
     is_exact = _is_surely_finite(dense) and _is_surely_finite(sparse)

@@ -51,13 +51,11 @@ def find_einsum_groups(graph: EinGraph, pinned: Collection[str]) -> list[EinSumG
         graph: EinSums of any number of operands, in topological order.
         pinned: Results whose promoted labels the user chose.
     """
-    if not any(_has_addition(einsum.join) for einsum in graph.einsums):
-        return []
     finder = _GroupFinder(graph)
     for einsum in graph.einsums:
         if einsum.output.tensor not in pinned and is_readable(einsum, graph):
             finder.add(einsum)
-    return [group for group in finder.groups() if _has_sum_of_additions(group.einsums)]
+    return [group for group in finder.groups() if has_sum_of_additions(group.einsums)]
 
 
 @dataclass(slots=True)
@@ -132,9 +130,11 @@ class _GroupFinder:
             yield EinSumGroup(tuple(einsums[name] for name in ordered), tuple(einsums[name] for name in roots))
 
 
-def _has_sum_of_additions(group: Sequence[EinSum]) -> bool:
+def has_sum_of_additions(einsums: Sequence[EinSum]) -> bool:
     """Whether other formulas may gain more than another order of products does."""
-    return any(einsum.aggregate == "sum" for einsum in group) and any(_has_addition(einsum.join) for einsum in group)
+    return any(einsum.aggregate == "sum" for einsum in einsums) and any(
+        _has_addition(einsum.join) for einsum in einsums
+    )
 
 
 def _has_addition(expression: Scalar) -> bool:

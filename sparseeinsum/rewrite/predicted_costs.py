@@ -64,6 +64,10 @@ class CostPredictor:
                 self._prices[keys[name]] = annotated.annotated[name], einsum_seconds
         return {name: self._prices[key][1] for name, key in keys.items()}
 
+    def least_seconds_of(self, einsums: int) -> float:
+        """The predicted seconds of so many EinSums however little they compute."""
+        return einsums * self.seconds_to_start
+
     def is_worth_replacing(self, annotated: AnnotatedGraph, remaining: int = 0) -> bool:
         """Whether EinSums are predicted to take so long that it pays to look for cheaper ones.
 
@@ -71,7 +75,7 @@ class CostPredictor:
             annotated: The EinSums.
             remaining: How many EinSums there are at least in their place, which take time to start.
         """
-        return self.seconds(annotated) - remaining * self.seconds_to_start >= self.least_seconds
+        return self.seconds(annotated) - self.least_seconds_of(remaining) >= self.least_seconds
 
 
 def annotated_subgraph(einsums: Iterable[EinSum], annotated: GraphAnnotator | AnnotatedGraph) -> AnnotatedGraph:

@@ -38,14 +38,17 @@ def reassociate_products(
         return binary
     einsum_of = {einsum.output.tensor: einsum for einsum in graph.einsums}
     parts_by_result = parts_of({einsum.output.tensor for einsum in graph.einsums}, binary.graph)
-    cheaper: set[str] = set()
+    inlined: set[str] = set()
+    chosen: list[AnnotatedGraph] = []
     for names in _product_groups(graph, inlinable, binary):
         written = [part for name in names for part in parts_by_result[name]]
         product = _whole_product([einsum_of[name] for name in names], graph.tensors)
         is_inlined = not any(operand.tensor in names for operand in product.operands)  # a diagonal is not, for example
-        if is_inlined and _is_cheaper(product, written, binary, cost):
-            cheaper |= set(names[:-1])
-    return binarise(inline(graph, cheaper), binary.annotator(), cost.pair_cost) if cheaper else binary
+        cheaper = _cheaper(product, written, binary, cost) if is_inlined else None
+        if cheaper is not None:
+            inlined |= set(names[:-1])
+            chosen.append(cheaper)
+    return binarise(inline(graph, inlined), binary.annotator(*chosen), cost.pair_cost) if inlined else binary
 
 
 def _whole_product(einsums: Sequence[EinSum], tensors: Mapping[str, Tensor]) -> EinSum:
@@ -124,15 +127,17 @@ def _join_order(einsums: Sequence[EinSum]) -> object:
     return orders[einsums[-1].output.tensor]
 
 
-def _is_cheaper(product: EinSum, written: Sequence[EinSum], binary: AnnotatedGraph, cost: CostPredictor) -> bool:
-    """Whether `product`, split anew, is joined in another order than `written` and is predicted to be cheaper."""
+def _cheaper(
+    product: EinSum, written: Sequence[EinSum], binary: AnnotatedGraph, cost: CostPredictor
+) -> AnnotatedGraph | None:
+    """`product`, split anew, where it is joined in another order than `written` and is predicted to be cheaper."""
     graph = EinGraph(binary.graph.tensors, (product,), (product.output.tensor,))
     before = annotated_subgraph(written, binary)
     if not cost.is_worth_replacing(before, remaining=len(product.operands) - 1):
-        return False
+        return None
     reassociated = binarise(
         graph, binary.annotator_for({operand.tensor for operand in product.operands}), cost.pair_cost
     )
     if _join_order(reassociated.graph.einsums) == _join_order(written):
-        return False
-    return cost.seconds(reassociated) < _MOST_SHARE * cost.seconds(before)
+        return None
+    return reassociated if cost.seconds(reassociated) < _MOST_SHARE * cost.seconds(before) else None
