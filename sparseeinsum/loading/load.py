@@ -17,13 +17,13 @@ from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, 
 from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries, list_layout
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.loaded_measurements import is_measurable
-from sparseeinsum.statistics.measure import measure
 from sparseeinsum.statistics.order import is_ascending
 from sparseeinsum.storage.catalogue import NO_STATISTICS, Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import read_relation, relation_as_tensor, relation_named
 from sparseeinsum.storage.kept_statistics import statistics_to_keep
 from sparseeinsum.storage.list_tables import in_lists
+from sparseeinsum.storage.measuring import measure_all
 from sparseeinsum.storage.ownership import claim_table, drop_table, owned_tensor
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_placement import choose_distribution
@@ -255,6 +255,6 @@ def register_relation(
         stored = described.stored
         if value is not None:
             check_values(engine, stored, described.column_types[-1])
-        measure(stored, engine)
+        measure_all({name: stored}, engine)
         catalogue.add(stored)
     return stored

@@ -4,9 +4,7 @@ This is the page to read first.
 """
 
 import logging
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +30,7 @@ from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.logs import timed
 from sparseeinsum.operators.user_aggregates import UserAggregate
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED, ProgramData, read_data
+from sparseeinsum.pipeline.stage_clock import StageClock
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.plans.plan import ProgramPlan
@@ -96,9 +95,9 @@ def _plans(
     supplied: Mapping[str, StoredTensor],
     assumed: Mapping[str, ValueFacts],
 ) -> list[ProgramPlan]:
-    clock = _Clock()
-    with clock.stage("statistics"), timed(_LOGGER, "measure"):
-        data = read_data(program, engine, options, supplied, assumed)
+    clock = StageClock()
+    with timed(_LOGGER, "measure"):
+        data = read_data(program, engine, options, supplied, assumed, clock)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bound(data, options, engine)
         searches = [
@@ -174,9 +173,8 @@ def load_plan(saved: SavedPlan, engine: Engine) -> ProgramPlan:
 
 
 def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
-    clock, options = _Clock(), saved.options
-    with clock.stage("statistics"):
-        data = read_data(saved.program, engine, options, NOTHING_SUPPLIED, NOTHING_ASSUMED)
+    clock, options = StageClock(), saved.options
+    data = read_data(saved.program, engine, options, NOTHING_SUPPLIED, NOTHING_ASSUMED, clock)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bound(data, options, engine)
         binary = rebuilt(saved, bound)
@@ -347,17 +345,3 @@ def _layouts(program: Program, graph: EinGraph, options: PlanOptions) -> dict[st
         elif options.layout == "entries":
             layouts[name] = fully_promoted(len(axes))
     return layouts
-
-
-class _Clock:
-    """Measures the seconds of stages."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Record the seconds that the `with` block takes as those of the stage `name`."""
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = time.perf_counter() - start

@@ -16,6 +16,7 @@ from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.pipeline.stage_clock import StageClock
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.rewrite.first_match import successors_needed
 from sparseeinsum.semantics.exactness import ValueFacts
@@ -82,6 +83,7 @@ def read_data(
     options: PlanOptions,
     supplied: Mapping[str, StoredTensor],
     assumed: Mapping[str, ValueFacts],
+    clock: StageClock,
 ) -> ProgramData:
     """Measure the tensors that a program reads, as they are now.
 
@@ -91,29 +93,38 @@ def read_data(
         options: The options of the plan.
         supplied: The relations to read in place of stored tensors, by their names.
         assumed: What may hold for the values of tensors besides what holds now, by their names.
+        clock: Measures the stages: scans of what plans rely on, and statistics.
 
     Raises:
         CatalogueError: A tensor does not exist.
         DataError: The rows of a table are not a tensor.
         PlanError: The memory is too small to read a tensor in its stored layout.
     """
-    lookup = stored_inputs(program, engine, supplied=supplied)
-    stored = dict(lookup.stored)
-    generated = _Generated.of(program, stored, engine)
-    stored |= generated.stored
-    memory = _with_room_for(stored, memory_for(engine, options))
+    with clock.stage("statistics"):
+        lookup = stored_inputs(program, engine, supplied=supplied)
+        stored = dict(lookup.stored)
+        generated = _Generated.of(program, stored, engine)
+        stored |= generated.stored
+        memory = _with_room_for(stored, memory_for(engine, options))
     _check_scans(stored, memory)
     with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
-        inputs = {
-            name: _with_blocks(tensor.with_possible(assumed.get(name)), options.tiles, engine)
-            for name, tensor in measure_all(stored, engine, lookup.column_types).items()
-        }
+        with clock.stage("scans"):
+            measured = measure_all(stored, engine, lookup.column_types)
+        with clock.stage("statistics"):
+            inputs = {
+                name: _with_blocks(tensor.with_possible(assumed.get(name)), options.tiles, engine)
+                for name, tensor in measured.items()
+            }
+            estimator = _estimator(inputs, engine, options)
+            orders = _orders(inputs, engine)
+    return ProgramData(generated.bound, inputs, orders, estimator, memory, generated.successors)
 
-        def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:
-            return count_changed({name: inputs[name].row_version for name in stored}, engine)
 
-        estimator = make_estimator(options.estimator, stored, statistics_of(inputs), engine, count)
-    return ProgramData(generated.bound, inputs, _orders(inputs, engine), estimator, memory, generated.successors)
+def _estimator(inputs: Mapping[str, MeasuredTensor], engine: Engine, options: PlanOptions) -> Estimator:
+    def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:
+        return count_changed({name: inputs[name].row_version for name in stored}, engine)
+
+    return make_estimator(options.estimator, stored_of(inputs), statistics_of(inputs), engine, count)
 
 
 def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine) -> MeasuredTensor:

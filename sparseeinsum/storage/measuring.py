@@ -8,14 +8,16 @@ from types import MappingProxyType
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
-from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries
+from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries, is_countable
 from sparseeinsum.statistics.blocks import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.generated_measurements import measure_generated
+from sparseeinsum.statistics.large_tables import measure_large
 from sparseeinsum.statistics.list_columns import check_lists
 from sparseeinsum.statistics.measure import Measurement, check_rows, measure
 from sparseeinsum.statistics.measure_sorted import measure_sorted
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
+from sparseeinsum.statistics.row_samples import sample_rows
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in, versions_in_state
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 from sparseeinsum.storage.kept_statistics import kept_counts, kept_measurements
@@ -69,7 +71,7 @@ def _measure(tensor: RowVersion, engine: Engine) -> Measurement:
     if tensor.stored.lists is not None:
         check_lists(tensor.stored, engine)
     try:
-        measurement = _measure_sorted(tensor, engine) if tensor.stored.is_owned else None
+        measurement = _measure_sorted(tensor, engine) if tensor.stored.is_owned else _measure_large(tensor, engine)
         return measurement or measure(tensor.stored, engine, tensor.version)
     except EngineError:
         # The error may have undone an open transaction, so that another connection looks for an invalid row.
@@ -86,6 +88,18 @@ def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
         return count_changed({name: RowVersion(source, tensor.version) for name, source in stored.items()}, engine)
 
     return measure_sorted(tensor.stored, engine, count, tensor.version)
+
+
+def _measure_large(tensor: RowVersion, engine: Engine) -> Measurement | None:
+    name, shape = tensor.stored.tensor.name, tensor.stored.tensor.shape
+
+    def estimate(rows: int, entries: float) -> tuple[float, ...]:
+        sample = sample_rows(tensor.stored, rows, entries, engine)
+        if is_countable(shape):  # lest planning count all rows
+            engine.scans.scan("axis counts", {name: tensor}, lambda _: {name: sample.counts(shape)})
+        return sample.distinct()
+
+    return measure_large(tensor.stored, engine, estimate, tensor.version)
 
 
 def count_changed(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, tuple[AxisCounts, ...]]:

@@ -1,0 +1,204 @@
+"""Large tables of users: estimates from samples are close and decide no result; what results rely on is proven."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from any_sql import run_sql
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from observed_statements import observe_queries
+
+import sparseeinsum as se
+from sparseeinsum.errors import DataError
+from sparseeinsum.statistics import large_tables, row_samples
+from sparseeinsum.statistics.row_samples import distinct_in_all, estimated_counts
+
+SHAPE = (60, 40)
+
+
+@pytest.fixture(autouse=True)
+def _small_tables_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_tables, "LEAST_ROWS", 50)
+    monkeypatch.setattr(row_samples, "_SAMPLED_ROWS", 100)
+
+
+def random_matrix(seed: int, density: float = 0.3) -> NDArray[np.float64]:
+    rng = np.random.default_rng(seed)
+    return rng.integers(-3, 4, SHAPE).astype(float) * (rng.random(SHAPE) < density)
+
+
+def create_table(db: se.Database, matrix: NDArray[np.float64], constraint: str = "") -> None:
+    run_sql(db, f"CREATE TABLE edges (i INT, j INT, w DOUBLE PRECISION{constraint})")
+    rows = ", ".join(f"({i}, {j}, {matrix[i, j]})" for i, j in zip(*np.nonzero(matrix), strict=True))
+    run_sql(db, f"INSERT INTO edges VALUES {rows}")
+    analyze(db)
+
+
+def analyze(db: se.Database) -> None:
+    """Let PostgreSQL know the size of the table, as its autovacuum does with large ones."""
+    run_sql(db, "ANALYZE edges")
+
+
+def define(db: se.Database) -> None:
+    db.tensor_from_table("A", "edges", index=["i", "j"], value="w", shape=SHAPE)
+
+
+PROGRAMS = [
+    "Y[i] = sum(A[i, j])",
+    "Y[i, k] = sum(A[i, j] * A[k, j])",
+    "Y[j] = max(A[i, j])",
+    "Y[i, j] = exp(A[i, j])",
+    "Y[] = count(A[i, j])",
+]
+EXPECTED: list[Callable[[NDArray[np.float64]], Any]] = [
+    lambda a: a.sum(1),
+    lambda a: a @ a.T,
+    lambda a: a.max(0),
+    np.exp,
+    np.count_nonzero,
+]
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+@pytest.mark.parametrize("constraint", ["", ", PRIMARY KEY (i, j)", ", UNIQUE (j, i)"])
+def test_results_are_those_of_numpy(db: se.Database, number: int, constraint: str) -> None:
+    matrix = random_matrix(number)
+    create_table(db, matrix, constraint)
+    define(db)
+    plan = db.plan(PROGRAMS[number])
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), EXPECTED[number](matrix), rtol=1e-12)
+    run_sql(db, "UPDATE edges SET w = w * 2 WHERE i < 20")
+    matrix[:20] *= 2
+    np.testing.assert_allclose(db.run(PROGRAMS[number])["Y"].to_numpy(), EXPECTED[number](matrix), rtol=1e-12)
+
+
+def test_no_axis_identifies_rows_by_an_estimate(db: se.Database) -> None:
+    create_table(db, np.eye(*SHAPE) * 2)  # no index has two entries
+    run_sql(db, "INSERT INTO edges VALUES " + ", ".join(f"({i}, 0, 1.0)" for i in range(40, 60)))
+    analyze(db)
+    define(db)
+    plan = db.plan("Y[i] = sum(A[i, j])")
+    assert plan.data.inputs["A"].identifying_axes == frozenset()
+    expected = np.where(np.arange(60) < 40, 2.0, 1.0)
+    np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "is_proof"),
+    [(", PRIMARY KEY (i, j)", True), (", UNIQUE (j, i)", True), (", UNIQUE (i)", True), (", UNIQUE (i, j, w)", False)],
+)
+def test_only_a_constraint_on_keys_replaces_the_search_for_repetitions(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch, constraint: str, is_proof: bool
+) -> None:
+    matrix = np.zeros(SHAPE)
+    matrix[np.arange(60), np.arange(60) % 40] = np.arange(1, 61)
+    create_table(db, matrix, constraint)
+    statements = observe_queries(db, monkeypatch)
+    define(db)
+    (scan,) = [text for text in statements if "lowest" in text]
+    assert ("coordinates" in scan) != is_proof
+    assert "distinct_0" not in scan
+
+
+def test_repeated_coordinates_are_refused(db: se.Database) -> None:
+    create_table(db, random_matrix(1))
+    define(db)
+    program = se.program("Y[i] = sum(A[i, j])")
+    plan = db.plan(program)
+    run_sql(db, "INSERT INTO edges SELECT * FROM edges WHERE i = 3 AND w > 0")
+    for run in (lambda: db.run(plan), lambda: db.run(program), lambda: db.plan(program)):
+        with pytest.raises(DataError, match="stands in an earlier row"):
+            run()
+
+
+def test_a_constraint_that_is_dropped_proves_nothing_any_more(db: se.Database) -> None:
+    create_table(db, random_matrix(2))
+    run_sql(db, "CREATE UNIQUE INDEX one_each ON edges (i, j)")
+    define(db)
+    plan = db.plan("Y[i] = sum(A[i, j])")
+    run_sql(db, "DROP INDEX one_each")
+    run_sql(db, "INSERT INTO edges SELECT * FROM edges WHERE i = 3 AND w > 0")
+    with pytest.raises(DataError, match="stands in an earlier row"):
+        db.run(plan)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"), [("(NULL, 1, 1.0)", "is NULL"), ("(60, 1, 1.0)", "has the bound 60"), ("(1, 1, NULL)", "NULL")]
+)
+def test_unsound_rows_are_refused(db: se.Database, row: str, message: str) -> None:
+    create_table(db, random_matrix(3))
+    run_sql(db, "DELETE FROM edges WHERE i = 1")
+    define(db)
+    run_sql(db, f"INSERT INTO edges VALUES {row}")
+    with pytest.raises(DataError, match=message):
+        db.run("Y[i] = sum(A[i, j])")
+
+
+def test_a_view_is_measured_exactly(db: se.Database) -> None:
+    matrix = random_matrix(4)
+    create_table(db, matrix)
+    run_sql(db, "CREATE VIEW seen AS SELECT * FROM edges")
+    db.tensor_from_table("A", "seen", index=["i", "j"], value="w", shape=SHAPE)
+    statistics = db.plan("Y[i] = sum(A[i, j])").data.statistics["A"]
+    assert statistics.distinct == (np.any(matrix, 1).sum(), np.any(matrix, 0).sum())
+
+
+def test_a_table_of_the_same_name_in_another_catalogue_proves_nothing() -> None:
+    with se.connect() as db:
+        matrix = random_matrix(5)
+        create_table(db, matrix, ", PRIMARY KEY (i, j)")
+        define(db)
+        db.connection.execute("CREATE TEMP TABLE edges AS SELECT * FROM main.edges UNION ALL SELECT * FROM main.edges")
+        try:
+            result = db.run("Y[i] = sum(A[i, j])")["Y"].to_numpy()
+        except DataError:
+            return
+        np.testing.assert_allclose(result, matrix.sum(1))
+
+
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(["uniform", "power law", "few indices"]),
+    st.sampled_from([0.02, 0.1, 0.5, 1.0]),
+)
+@settings(max_examples=30)
+def test_estimates_from_a_sample_are_close(seed: int, kind: str, share: float) -> None:
+    rng = np.random.default_rng(seed)
+    bound = 2_000
+    weights = {
+        "uniform": np.ones(bound),
+        "power law": 1.0 / np.arange(1, bound + 1),
+        "few indices": (np.arange(bound) < 100).astype(float),
+    }[kind]
+    counts = rng.multinomial(100_000, weights / weights.sum())
+    sampled = rng.binomial(counts, share)
+    estimated = estimated_counts(sampled, float(counts.sum()))
+    assert estimated.total == pytest.approx(counts.sum())
+    distinct = (counts > 0).sum()
+    assert distinct / (3.0 if kind == "power law" else 1.3) <= estimated.distinct <= 1.3 * distinct
+    assert np.all((estimated.present >= 0) & (estimated.present <= 1))
+    if share == 1.0:
+        assert distinct_in_all(sampled, float(counts.sum())) == (counts > 0).sum()
+    others = rng.random(bound)  # the size of a join with another tensor
+    assert estimated.entries @ others == pytest.approx(counts @ others, rel=0.2)
+
+
+def test_large_tables_of_long_axes_are_sampled_too(db: se.Database) -> None:
+    rng = np.random.default_rng(0)
+    indices = rng.choice(5_000_000, 3_000, replace=False)
+    table = pa.table({"i": indices, "j": rng.integers(0, 10, 3_000), "w": np.ones(3_000)})
+    run_sql(db, "CREATE TABLE edges (i BIGINT, j BIGINT, w DOUBLE PRECISION)")
+    rows = ", ".join(f"({i}, {j}, {w})" for i, j, w in zip(*table.to_pydict().values(), strict=True))
+    run_sql(db, f"INSERT INTO edges VALUES {rows}")
+    analyze(db)
+    db.tensor_from_table("A", "edges", index=["i", "j"], value="w", shape=(5_000_000, 10))
+    plan = db.plan("Y[j] = sum(A[i, j])")
+    first, second = plan.data.statistics["A"].distinct
+    assert 1_500 < first < 3_000
+    assert 5 <= second <= 10
+    expected = np.bincount(table["j"].to_numpy(), minlength=10)
+    np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), expected)
