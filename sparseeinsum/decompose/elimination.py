@@ -8,7 +8,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -43,11 +43,32 @@ def cheapest_plans(
         limit: The most numbers that all tables together may have.
     """
     costs = _CostFactors(task, einsums, input_states)
-    eliminations = eliminate(costs.variables, costs.factors, limit)
+    if sum(change.size for change in costs.changes) > limit:
+        return None
+    eliminations = eliminate(costs.variables, costs.factors(), limit)
     if eliminations is None:
         return None
     assignments = itertools.islice(_best_first(costs.variables, eliminations), k)
     return sorted(costs.candidate(values) for values in assignments)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _StateChange:
+    """A tensor from the states in which it is computed to those in which an EinSum reads it.
+
+    Attributes:
+        tensor: The tensor.
+        required: The states in which it is read, each with how often.
+        variable: The number of its state.
+        reader: The number of the reader's choice, with the positions of its requirements in `required`.
+        size: The number of the changes.
+    """
+
+    tensor: str
+    required: list[tuple[State, int]]
+    variable: int
+    reader: CostAxis
+    size: int
 
 
 class _CostFactors:
@@ -55,7 +76,7 @@ class _CostFactors:
 
     Attributes:
         variables: For each EinSum in turn, its choice, with choices sorted by the result's state, and that state.
-        factors: Costs of single EinSums, and of repartitions between two.
+        changes: The repartitions between two EinSums.
     """
 
     def __init__(self, task: Pricing, einsums: Sequence[EinSum], input_states: Mapping[str, State]) -> None:
@@ -66,7 +87,7 @@ class _CostFactors:
         self._numbers = {einsum.output.tensor: 2 * number for number, einsum in enumerate(einsums)}
         self._states: dict[str, list[State]] = {}
         self.variables: list[Variable] = []
-        self.factors: list[Factor] = []
+        self.changes: list[_StateChange] = []
         for einsum in einsums:
             self._add(einsum)
 
@@ -74,33 +95,40 @@ class _CostFactors:
         """Add the variables of an EinSum, its own costs, and those of repartitions of its operands."""
         name = einsum.output.tensor
         number = self._numbers[name]
-        result = partial(self._task.result_state, einsum)
-        choices = sorted(self._task.choices[name], key=lambda choice: (result(choice), choice))
-        states, positions = _positions([result(choice) for choice in choices])
+        by_state = sorted((self._task.result_state(einsum, choice), choice) for choice in self._task.choices[name])
+        choices = [choice for _, choice in by_state]
+        states, positions = _positions([state for state, _ in by_state])
         starts = np.searchsorted(positions, np.arange(len(states)))
         self._choices.append(choices)
-        self._states[name] = states
-        self.variables += [Variable(len(choices), starts, number + 1), ungrouped_variable(len(states))]
-        own = [self._own_cost(einsum, choice) for choice in choices]
-        self.factors.append(make_factor([_identity(number, len(choices))], np.array(own)))
         for index, operand in enumerate(einsum.operands):
             if operand.tensor in self._states:
-                self.factors.append(self._repartition(einsum, index, choices))
+                self.changes.append(self._change(einsum, index, choices))
+        self._states[name] = states
+        self.variables += [Variable(len(choices), starts, number + 1), ungrouped_variable(len(states))]
+
+    def factors(self) -> list[Factor]:
+        """Costs of single EinSums, and of repartitions between two."""
+        factors = []
+        for einsum, choices in zip(self._einsums, self._choices, strict=True):
+            own = [self._own_cost(einsum, choice) for choice in choices]
+            factors.append(make_factor([_identity(self._numbers[einsum.output.tensor], len(choices))], np.array(own)))
+        for change in self.changes:
+            states = self._states[change.tensor]
+            costs = self._task.repartition_costs(change.tensor, states, change.required)
+            factors.append(make_factor([_identity(change.variable, len(states)), change.reader], costs))
+        return factors
 
     def _own_cost(self, einsum: EinSum, choice: Choice) -> float:
         return self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, self._given)
 
-    def _repartition(self, einsum: EinSum, index: int, choices: list[Choice]) -> Factor:
-        """Costs to bring an operand from the state in which it is computed into the state that a choice requires."""
+    def _change(self, einsum: EinSum, index: int, choices: list[Choice]) -> _StateChange:
+        """An operand from the states in which it is computed to those that the choices require."""
         name = einsum.operands[index].tensor
-        states = self._states[name]
-        requirements = [
-            (self._task.required_state(einsum, index, choice), self._task.reads(einsum, choice)) for choice in choices
-        ]
-        required, positions = _positions(requirements)
-        costs = self._task.repartition_costs(name, states, required)
+        required, positions = _positions(
+            [(self._task.required_state(einsum, index, choice), self._task.reads(einsum, choice)) for choice in choices]
+        )
         reader = CostAxis(self._numbers[einsum.output.tensor], positions, len(required))
-        return make_factor([_identity(self._numbers[name] + 1, len(states)), reader], costs)
+        return _StateChange(name, required, self._numbers[name] + 1, reader, len(self._states[name]) * len(required))
 
     def candidate(self, values: Mapping[int, int]) -> Candidate:
         """The plan in which the variables have these values."""

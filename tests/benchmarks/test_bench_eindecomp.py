@@ -4,7 +4,9 @@ import itertools
 
 import pytest
 
-from bench.eindecomp import Case, cases_by_workers, cases_of_figures, run
+import sparseeinsum as se
+from bench.eindecomp import Case, cases_by_workers, cases_of_figures, chain, longest_paths, run
+from sparseeinsum.api.examples import MATRIX_CHAIN
 
 FIGURES = list(cases_of_figures())
 
@@ -43,3 +45,10 @@ def test_classifiers_agree_with_the_paper() -> None:
         ratios = {figure.partition: figure.ratio for figure in run(case)}
         assert max(ratios, key=ratios.__getitem__) == "data parallel"
         assert ratios["data parallel"] > 3
+
+
+def test_paths_hold_every_einsum_once_with_the_longest_first() -> None:
+    partitioned = se.partition(MATRIX_CHAIN, 2, chain(640, True), rewrite=False)
+    paths = list(longest_paths(partitioned.task.graph))
+    assert [len(path) for path in paths] == [3, 1]
+    assert sorted(einsum.output.tensor for path in paths for einsum in path) == sorted(partitioned.task.choices)

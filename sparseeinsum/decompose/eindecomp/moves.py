@@ -21,13 +21,10 @@ from numpy.typing import NDArray
 from sparseeinsum.decompose.choice import Choice, reference_tiles
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.joint import search_jointly
 from sparseeinsum.decompose.places.blocks import UNDIVIDED, Blocks, Digits, Floats, Gridded, numberings
-from sparseeinsum.decompose.search_tasks import Candidate, State
+from sparseeinsum.decompose.search_tasks import State
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 
-TABLE_LIMIT = 20_000_000  # numbers in all tables together
 _MOST_COMPARED = 1 << 18  # numbers of blocks that are compared at once
 
 
@@ -76,6 +73,7 @@ class Moves:
     computed: ComputedBlocks = field(default_factory=ComputedBlocks, repr=False)
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
     _numbered: dict[tuple[str, Choice], Digits] = field(default_factory=dict, repr=False)
+    _needed: dict[tuple[str, tuple[str, ...], Choice], Gridded] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_vectors(
@@ -113,9 +111,13 @@ class Moves:
 
     def needed(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
         """The pieces of a tensor that every worker's call reads or computes."""
-        digits = self._digits(einsum, choice)
-        positions = [einsum.labels.index(label) for label in reference.labels]
-        return Gridded(math.prod(digits.counts), reference_tiles(einsum, reference, choice), digits.selected(positions))
+        key = einsum.output.tensor, reference.labels, choice[:-1]
+        needed = self._needed.get(key)
+        if needed is None:
+            digits, tiles = self._digits(einsum, choice), reference_tiles(einsum, reference, choice)
+            positions = [einsum.labels.index(label) for label in reference.labels]
+            needed = self._needed[key] = Gridded(math.prod(digits.counts), tiles, digits.selected(positions))
+        return needed
 
     def result(self, einsum: EinSum, choice: Choice) -> Gridded:
         """Where the result is when all groups are aggregated."""
@@ -226,13 +228,3 @@ def _pieces(graph: EinGraph, einsum: EinSum, tiles: Choice) -> tuple[int, ...]:
 
 def _stacked(blocks: Sequence[Blocks]) -> Blocks:
     return Blocks(np.stack([block.starts for block in blocks]), np.stack([block.ends for block in blocks]))
-
-
-def exact_moves(moves: Moves, k: int) -> list[Candidate] | None:
-    """The k assignments of choices that move the fewest floats, best first; None if tables grow too large."""
-    return cheapest_plans(moves, moves.graph.einsums, {}, k, TABLE_LIMIT)
-
-
-def fewest_moves(moves: Moves, k: int) -> list[Candidate]:
-    """The same, or approximations if tables grow too large."""
-    return exact_moves(moves, k) or search_jointly(moves, k)

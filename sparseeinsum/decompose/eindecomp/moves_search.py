@@ -7,17 +7,23 @@ the best of them, and those of common rules, with all numberings. Each of the tw
 grow too large.
 """
 
-import heapq
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, scheme_choices
-from sparseeinsum.decompose.eindecomp.moves import ComputedBlocks, Moves, exact_moves, fewest_moves
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, Vectors, search
+from sparseeinsum.decompose.eindecomp.moves import ComputedBlocks, Moves
+from sparseeinsum.decompose.eindecomp.vector_search import (
+    TABLE_LIMIT,
+    TransferTask,
+    VectorAssignment,
+    Vectors,
+    search,
+)
+from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.decompose.search_tasks import Candidate
-from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.decompose.short_lists import cheapest_choices, search_in_lists
 
 _BEAM = 64  # the most vectors of an EinSum: those of the least bounds
 _FEW = 25  # vectors of an EinSum that are all searched with all numberings
@@ -34,36 +40,26 @@ def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[VectorAss
         k: The most assignments.
     """
     computed = ComputedBlocks()
-    coarse = fewest_moves(
-        Moves.of_vectors(task.model, _beam(task), workers, is_coarse=True, computed=computed), _COARSE
+    beam = cheapest_choices(task, _BEAM).choices
+    coarse = search_in_lists(
+        Moves.of_vectors(task.model, beam, workers, is_coarse=True, computed=computed), _COARSE, TABLE_LIMIT
     )
     rules = filter(partial(_is_allowed, task), _rules(task, workers))
-    promising = _distinct([*map(_vectors, coarse), *rules])
+    promising = _distinct([*map(_vectors, coarse.candidates), *rules])
     combined: Mapping[str, Collection[Choice]] = task.choices
     if max(map(len, combined.values()), default=0) > _FEW:
         combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
-    candidates = exact_moves(Moves.of_vectors(task.model, combined, workers, computed=computed), 1) or []
+    moves = Moves.of_vectors(task.model, combined, workers, computed=computed)
+    candidates = cheapest_plans(moves, task.graph.einsums, {}, 1, TABLE_LIMIT) or []
     if k > 1 or not candidates:
         for vectors in promising:
             single = {name: (tiles,) for name, tiles in vectors.items()}
-            candidates += fewest_moves(Moves.of_vectors(task.model, single, workers, computed=computed), 1)
+            moves = Moves.of_vectors(task.model, single, workers, computed=computed)
+            candidates += search_in_lists(moves, 1, TABLE_LIMIT).candidates
     most = min(candidate.cost for candidate in candidates) * _SLACK
     near = sorted(candidate for candidate in candidates if candidate.cost <= most)
     assignments = _distinct(map(_vectors, near))[:k]
     return [VectorAssignment(vectors, task.floats(vectors), is_optimal=False) for vectors in assignments]
-
-
-def _beam(task: TransferTask) -> Mapping[str, Sequence[Choice]]:
-    """The vectors of every EinSum that move least if no worker has any of its operands."""
-    model = task.model
-
-    def bound(einsum: EinSum, tiles: Choice) -> float:
-        return model.moved(einsum, tiles).floats
-
-    return {
-        einsum.output.tensor: heapq.nsmallest(_BEAM, task.choices[einsum.output.tensor], partial(bound, einsum))
-        for einsum in model.graph.einsums
-    }
 
 
 def _distinct(assignments: Iterable[Vectors]) -> list[Vectors]:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.eindecomp.moves import Moves, fewest_moves
+from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats, TransferModel
+from sparseeinsum.decompose.eindecomp.vector_search import TABLE_LIMIT
 from sparseeinsum.decompose.places.blocks import Floats
 from sparseeinsum.decompose.places.traffic import Traffic, sent_copies, sent_partials
+from sparseeinsum.decompose.short_lists import search_in_lists
 from sparseeinsum.language.eingraph import EinSum
 
 KINDS = ("join", "aggregation", "repartition")
@@ -53,7 +55,7 @@ def replay(model: TransferModel, partitioning: Partitioning) -> Replay:
     """Count the transfers of a partitioned graph, without its data."""
     vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioning.steps}
     moves = Moves.of_vectors(model, vectors, partitioning.workers)
-    (best,) = fewest_moves(moves, 1)
+    (best,) = search_in_lists(moves, 1, TABLE_LIMIT).candidates
     return replay_choices(moves, dict(best.choices))
 
 

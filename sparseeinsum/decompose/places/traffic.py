@@ -54,6 +54,6 @@ def sent_partials(computed: Blocks, aggregated: Blocks, floats: float) -> Traffi
 
 def _common_with_others(before: Blocks, after: Blocks) -> Floats:
     """The indices that a block of one machine, in a row, has in common with that of another one, in a column."""
-    common = before.common_with_all(after).astype(np.float64)
+    common = before.by_row().common(after).astype(np.float64)
     np.fill_diagonal(common, 0.0)
     return common
