@@ -1,4 +1,4 @@
-"""Decompose: the cheapest plans of a whole graph, or approximations by the paper's tree cover where that is too large.
+"""Decompose: the cheapest plans of a whole graph, or approximations where that is too large.
 
 The SparseEinSum paper fixes the decompositions of shared results one after the other (section 8.2); here they are
 chosen together.
@@ -7,8 +7,8 @@ chosen together.
 from typing import TypeVar
 
 from sparseeinsum.decompose.cover import search_rounds, single_rounds, tree_rounds
-from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, choices_within
+from sparseeinsum.decompose.short_lists import search_in_lists
 
 # The most numbers in all tables of the elimination together. Random graphs of 20 EinSums, each reading two of the last
 # results, took up to 0.1 s within this limit, and up to 0.5 s within four times as much.
@@ -18,22 +18,21 @@ _Task = TypeVar("_Task", bound=GraphPricing)
 
 
 def search_jointly(task: _Task, k: int, limit: int = TABLE_LIMIT) -> list[Candidate]:
-    """The k cheapest plans, best first; if the tables would exceed `limit`, the best that the other searches find.
+    """The k cheapest plans, best first; if the tables would exceed `limit`, the best of short lists and greedy plans.
 
     The greedy plans give an upper bound for the cost, which rules out most choices of EinSums whose choices differ
     much in cost.
     """
     greedy = search_greedily(task, k)
-    einsums = task.graph.einsums
     narrowed = task
     if len(greedy) == k:
-        narrowed = task.narrowed(choices_within(task, einsums, greedy[-1].cost))
+        narrowed = task.narrowed(choices_within(task, task.graph.einsums, greedy[-1].cost))
         if k == 1 and all(len(choices) == 1 for choices in narrowed.choices.values()):
             return greedy  # no other plan costs less
-    exact = cheapest_plans(narrowed, einsums, {}, k, limit)
-    if exact is not None:
-        return exact
-    candidates = {candidate.choices: candidate for candidate in (*greedy, *search_by_cover(task, k))}
+    result = search_in_lists(narrowed, k, limit)
+    if result.is_exact:
+        return result.candidates
+    candidates = {candidate.choices: candidate for candidate in (*greedy, *result.candidates)}
     return sorted(candidates.values())[:k]
 
 

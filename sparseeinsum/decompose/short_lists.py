@@ -30,12 +30,12 @@ def search_in_lists(task: GraphPricing, k: int, limit: float) -> SearchResult:
         k: The number of plans.
         limit: The most numbers that all tables together may have; lists are shortened by a quarter until they do.
     """
-    candidates, length = cheapest_plans(task, task.graph.einsums, {}, k, limit), _LONGEST
-    is_exact = candidates is not None
+    candidates = cheapest_plans(task, task.graph.einsums, {}, k, limit)
+    is_exact, length = candidates is not None, max(map(len, task.choices.values()), default=1)
     while candidates is None:
+        length = max(min(3 * length // 4, _LONGEST), 1)
         listed = cheapest_choices(task, length)
         candidates = cheapest_plans(listed, task.graph.einsums, {}, k, limit if length > 1 else math.inf)
-        length = max(3 * length // 4, 1)
     return SearchResult(candidates, is_exact)
 
 
