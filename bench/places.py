@@ -33,6 +33,7 @@ from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
 from sparseeinsum.decompose.eindecomp.replay import replay
+from sparseeinsum.decompose.search_tasks import reading_cost
 
 sys.path += [str(Path(__file__).parents[1] / "tests" / folder) for folder in ("generators", "oracles", "databases")]
 from partitioned_programs import small_tasks  # from the path above
@@ -181,7 +182,7 @@ def _floats(moves: Moves, choices: Sequence[Choice]) -> float:
         for einsum, choice in zip(moves.graph.einsums, choices, strict=True)
     }
     return sum(
-        moves.own_cost(einsum, choice) + moves.reading_cost(einsum, choice, states)
+        moves.own_cost(einsum, choice) + reading_cost(moves, einsum, choice, states)
         for einsum, choice in zip(moves.graph.einsums, choices, strict=True)
     )
 

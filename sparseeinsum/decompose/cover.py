@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparseeinsum.decompose.elimination import cheapest_plans
-from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, State
+from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, State, reading_cost
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 
@@ -86,7 +86,7 @@ def _candidates(task: GraphPricing, einsum: EinSum, fixed: Mapping[str, State]) 
     """A candidate for every choice of one EinSum."""
     name = einsum.output.tensor
     for choice in task.choices[name]:
-        seconds = task.own_cost(einsum, choice) + task.reading_cost(einsum, choice, fixed)
+        seconds = task.own_cost(einsum, choice) + reading_cost(task, einsum, choice, fixed)
         yield Candidate(seconds, ((name, choice),))
 
 

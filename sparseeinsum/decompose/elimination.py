@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -24,14 +24,18 @@ from sparseeinsum.decompose.factors import (
     make_factor,
     ungrouped_variable,
 )
-from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State
-from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State, Vertex, reading_cost
 
 _Value = TypeVar("_Value", State, tuple[State, int])
+_Vertex = TypeVar("_Vertex", bound=Vertex)
 
 
 def cheapest_plans(
-    task: Pricing, einsums: Sequence[EinSum], input_states: Mapping[str, State], k: int, limit: float = math.inf
+    task: Pricing[_Vertex],
+    einsums: Sequence[_Vertex],
+    input_states: Mapping[str, State],
+    k: int,
+    limit: float = math.inf,
 ) -> list[Candidate] | None:
     """The k cheapest plans for some EinSums, best first; None if the tables of the elimination exceed a limit.
 
@@ -71,7 +75,7 @@ class _StateChange:
     size: int
 
 
-class _CostFactors:
+class _CostFactors(Generic[_Vertex]):
     """The variables of some EinSums and the costs that depend on them.
 
     Attributes:
@@ -79,7 +83,7 @@ class _CostFactors:
         changes: The repartitions between two EinSums.
     """
 
-    def __init__(self, task: Pricing, einsums: Sequence[EinSum], input_states: Mapping[str, State]) -> None:
+    def __init__(self, task: Pricing[_Vertex], einsums: Sequence[_Vertex], input_states: Mapping[str, State]) -> None:
         self._task = task
         self._einsums = einsums
         self._given = input_states
@@ -91,7 +95,7 @@ class _CostFactors:
         for einsum in einsums:
             self._add(einsum)
 
-    def _add(self, einsum: EinSum) -> None:
+    def _add(self, einsum: _Vertex) -> None:
         """Add the variables of an EinSum, its own costs, and those of repartitions of its operands."""
         name = einsum.output.tensor
         number = self._numbers[name]
@@ -118,10 +122,10 @@ class _CostFactors:
             factors.append(make_factor([_identity(change.variable, len(states)), change.reader], costs))
         return factors
 
-    def _own_cost(self, einsum: EinSum, choice: Choice) -> float:
-        return self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, self._given)
+    def _own_cost(self, einsum: _Vertex, choice: Choice) -> float:
+        return self._task.own_cost(einsum, choice) + reading_cost(self._task, einsum, choice, self._given)
 
-    def _change(self, einsum: EinSum, index: int, choices: list[Choice]) -> _StateChange:
+    def _change(self, einsum: _Vertex, index: int, choices: list[Choice]) -> _StateChange:
         """An operand from the states in which it is computed to those that the choices require."""
         name = einsum.operands[index].tensor
         required, positions = _positions(
@@ -136,7 +140,7 @@ class _CostFactors:
         cost = 0.0
         states = dict(self._given)
         for einsum, choice in zip(self._einsums, chosen, strict=True):
-            cost += self._task.own_cost(einsum, choice) + self._task.reading_cost(einsum, choice, states)
+            cost += self._task.own_cost(einsum, choice) + reading_cost(self._task, einsum, choice, states)
             states[einsum.output.tensor] = self._task.result_state(einsum, choice)
         names = (einsum.output.tensor for einsum in self._einsums)
         return Candidate(cost, tuple(sorted(zip(names, chosen, strict=True))))

@@ -29,7 +29,7 @@ def search_jointly(task: _Task, k: int, limit: int = TABLE_LIMIT) -> list[Candid
         narrowed = task.narrowed(choices_within(task, task.graph.einsums, greedy[-1].cost))
         if k == 1 and all(len(choices) == 1 for choices in narrowed.choices.values()):
             return greedy  # no other plan costs less
-    result = search_in_lists(narrowed, k, limit)
+    result = search_in_lists(narrowed, task.graph.einsums, k, limit)
     if result.is_exact:
         return result.candidates
     candidates = {candidate.choices: candidate for candidate in (*greedy, *result.candidates)}

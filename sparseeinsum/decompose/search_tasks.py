@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.repartition_tables import repartition_table
-from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import Decomposition
 
 Choices = tuple[tuple[str, Choice], ...]  # (result, choice of its EinSum)
@@ -28,7 +28,23 @@ class Candidate:
     choices: Choices
 
 
-class Pricing(Protocol):
+class Vertex(Protocol):
+    """What computes a tensor of others: an EinSum, or an operator over tensor relations."""
+
+    @property
+    def output(self) -> Reference:
+        """The tensor that it computes."""
+
+    @property
+    def operands(self) -> tuple[Reference, ...]:
+        """The tensors that it reads."""
+
+
+_Vertex = TypeVar("_Vertex", bound=Vertex, contravariant=True)
+_Reader = TypeVar("_Reader", bound=Vertex)
+
+
+class Pricing(Protocol[_Vertex]):
     """The choices of some EinSums, and their costs in any unit, such as seconds or floats.
 
     A choice starts with the tiles of all labels, and a state with the tiles of all axes; more numbers may follow.
@@ -38,20 +54,20 @@ class Pricing(Protocol):
     def choices(self) -> Mapping[str, Sequence[Choice]]:
         """The allowed choices of every EinSum, by the name of its result."""
 
-    def result_state(self, einsum: EinSum, choice: Choice) -> State:
+    def result_state(self, einsum: _Vertex, choice: Choice) -> State:
         """The state of the result under a choice."""
 
-    def required_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
+    def required_state(self, einsum: _Vertex, index: int, choice: Choice) -> State:
         """The state that a choice requires of operand `index`."""
 
-    def own_cost(self, einsum: EinSum, choice: Choice) -> float:
+    def own_cost(self, einsum: _Vertex, choice: Choice) -> float:
         """The cost of an EinSum that does not depend on the choices of others."""
 
-    def reading_cost(self, einsum: EinSum, choice: Choice, states: Mapping[str, State]) -> float:
-        """The cost to bring the operands that have a state in `states` into the states that a choice requires."""
-
-    def reads(self, einsum: EinSum, choice: Choice) -> int:
+    def reads(self, einsum: _Vertex, choice: Choice) -> int:
         """How often an EinSum reads its operands."""
+
+    def repartition_cost(self, tensor: str, before: State, after: State, reads: int = 1) -> float:
+        """The cost of a change of state, if its result is read so many times."""
 
     def repartition_costs(
         self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]
@@ -61,16 +77,16 @@ class Pricing(Protocol):
         A required state comes with the number of times that the tensor is read in it.
         """
 
+    def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> Self:
+        """A copy with fewer choices."""
 
-class GraphPricing(Pricing, Protocol):
+
+class GraphPricing(Pricing[EinSum], Protocol):
     """The choices and costs of all EinSums of a graph."""
 
     @property
     def graph(self) -> EinGraph:
         """The EinSums for which choices are searched, with the tensors that they read and compute."""
-
-    def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> Self:
-        """A copy with fewer choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,28 +129,17 @@ class SearchTask:
         name = einsum.output.tensor
         cost = self._own.get((name, choice))
         if cost is None:
-            cost = self.model.vertex_cost(einsum, choice).seconds + self.reading_cost(einsum, choice, self.stored)
+            cost = self.model.vertex_cost(einsum, choice).seconds + reading_cost(self, einsum, choice, self.stored)
             tiles = result_tiles(einsum, choice)
-            cost += self.repartition_seconds(name, tiles, self.layouts.get(name, tiles))
+            cost += self.repartition_cost(name, tiles, self.layouts.get(name, tiles))
             self._own[name, choice] = cost
         return cost
-
-    def reading_cost(self, einsum: EinSum, choice: Choice, tiles: Mapping[str, Choice]) -> float:
-        """Seconds to bring the operands that have an item in `tiles` into the tiles that a choice requires."""
-        reads = self.reads(einsum, choice)
-        return sum(
-            self.repartition_seconds(
-                operand.tensor, tiles[operand.tensor], reference_tiles(einsum, operand, choice), reads
-            )
-            for operand in einsum.operands
-            if operand.tensor in tiles
-        )
 
     def reads(self, einsum: EinSum, choice: Choice) -> int:
         """How often an EinSum reads its operands."""
         return self.model.vertex_cost(einsum, choice).reads
 
-    def repartition_seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
+    def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         """Seconds of a change of decomposition, if its result is read `reads` times."""
         if before == after:
             return 0.0
@@ -150,9 +155,19 @@ class SearchTask:
         """Seconds of changes of decomposition: a row for each of `before`, a column for each of `required`."""
 
         def price(tiles: Choice, after: Choice, reads: int) -> float:
-            return self.repartition_seconds(tensor, tiles, after, reads)
+            return self.repartition_cost(tensor, tiles, after, reads)
 
         return repartition_table(before, required, partial(self.model.repartitions.price_key, tensor), price)
+
+
+def reading_cost(task: Pricing[_Reader], einsum: _Reader, choice: Choice, states: Mapping[str, State]) -> float:
+    """The cost to bring the operands that have a state in `states` into the states that a choice requires."""
+    cost = 0.0
+    for index, operand in enumerate(einsum.operands):
+        if operand.tensor in states:
+            required, reads = task.required_state(einsum, index, choice), task.reads(einsum, choice)
+            cost += task.repartition_cost(operand.tensor, states[operand.tensor], required, reads)
+    return cost
 
 
 def task_of(
@@ -170,7 +185,7 @@ def task_of(
     )
 
 
-def choices_within(task: Pricing, einsums: Iterable[EinSum], cost: float) -> dict[str, tuple[Choice, ...]]:
+def choices_within(task: GraphPricing, einsums: Iterable[EinSum], cost: float) -> dict[str, tuple[Choice, ...]]:
     """The choices that a plan of at most this cost can make, by the name of the result; some plan must cost so little.
 
     A choice is dropped if it costs too much together with the cheapest choice of every other EinSum.

@@ -1,37 +1,45 @@
 """Algebra, implementation: the search for the cheapest plan of relational expressions.
 
-It is a dynamic programme over distributions, which is exact for expressions whose parts are read once: for every
-operator, and every distribution of its result, it finds the cheapest plan by the rules of joins, aggregations and
-transfers (R2) and RMM. Results that are read several times get one distribution each, which are improved one at a time.
-Rules that compose and move kernels and filters (R1, R2-2, R2-3) are tried on the plan that comes out, cheapest first.
+It is the search of `decompose`, with a place for a state: for every operator, it chooses one of the ways to compute it,
+by the rules of joins, aggregations and transfers (R2) and RMM, and pays to send results from where they are computed to
+where they are read. Results that are read several times may be sent once for all. Rules that compose and move kernels
+and filters (R1, R2-2, R2-3) are tried on the plan that comes out, cheapest first.
 """
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import count
 
-from sparseeinsum.algebra.implementation.operator_costs import PlanCost, Sites, cost_of
-from sparseeinsum.algebra.implementation.operator_plans import (
-    Goal,
-    PlansByDistribution,
-    PricedPlan,
-    plans_of_input,
-    plans_of_operator,
-    replicated_joins,
-    subsets,
+import numpy as np
+from numpy.typing import NDArray
+
+from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_by_operator, cost_of
+from sparseeinsum.algebra.implementation.operator_ways import (
+    Place,
+    PlacedRelation,
+    Unplaced,
+    Way,
+    is_product,
+    moved,
+    sending_ways,
+    ways_of_operator,
 )
 from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
 from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan, with_inputs
-from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Concat, Expression, Input, Join
+from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Concat, Expression, Input
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.places.distribution import Distribution, Scattered
+from sparseeinsum.decompose.search_tasks import State
+from sparseeinsum.decompose.short_lists import search_in_lists
 from sparseeinsum.errors import AlgebraError
+from sparseeinsum.language.eingraph import Reference
 
 _MAX_EXPANDED = 8  # plans whose neighbours are examined
-_MAX_ROUNDS = 3  # passes over the results that are read several times
+_TABLE_LIMIT = 4_000_000  # numbers in all tables of the search together
 
 
 def best_plans(
@@ -61,109 +69,168 @@ def best_plans(
     return plans
 
 
-Fixed = dict[int, PricedPlan]  # the chosen plans of expressions that are read several times, by id
-Table = dict[int, PlansByDistribution]  # the cheapest plans of all expressions, by id
+@dataclass(frozen=True, slots=True)
+class _Operator:
+    """An operator of the expressions, or the sending of a result that several operators read.
+
+    Attributes:
+        output: Its name.
+        operands: The names of what it reads.
+        ways: The ways to compute it.
+        relation: Its result.
+    """
+
+    output: Reference
+    operands: tuple[Reference, ...]
+    ways: tuple[Way, ...]
+    relation: PlacedRelation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class _WayPricing:
+    """The ways to compute operators, and their costs; a `Pricing` in floats.
+
+    Attributes:
+        operators: The operators by name, in topological order.
+        choices: The numbers of the ways of each.
+        sites: The sites.
+    """
+
+    operators: Mapping[str, _Operator]
+    choices: Mapping[str, Sequence[Choice]]
+    sites: Sites
+    _numbers: dict[Place, int] = field(default_factory=dict)
+    _costs: dict[tuple[str, State, State], float] = field(default_factory=dict)
+
+    def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "_WayPricing":
+        """A copy with fewer ways."""
+        return replace(self, choices=choices)
+
+    def result_state(self, operator: _Operator, choice: Choice) -> State:
+        """The number of the place of the result."""
+        return self._state(operator.ways[choice[0]].place)
+
+    def required_state(self, operator: _Operator, index: int, choice: Choice) -> State:
+        """The number of the place where operand `index` must be."""
+        return self._state(operator.ways[choice[0]].required[index])
+
+    def own_cost(self, operator: _Operator, choice: Choice) -> float:
+        """The cost of a way."""
+        return cost_of(operator.ways[choice[0]].plans, self.sites).total(self.sites)
+
+    def reads(self, operator: _Operator, choice: Choice) -> int:
+        """Operands are read once."""
+        return 1
+
+    def repartition_costs(
+        self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]
+    ) -> NDArray[np.float64]:
+        """Costs to send a result: a row for each place before, a column for each after."""
+        return np.array([[self.repartition_cost(tensor, state, after) for after, _ in required] for state in before])
+
+    def _state(self, place: Place) -> State:
+        return (self._numbers.setdefault(place, len(self._numbers)),)
+
+    def repartition_cost(self, tensor: str, before: State, after: State, reads: int = 1) -> float:
+        """The cost to send a result from one place to another."""
+        cost = self._costs.get((tensor, before, after))
+        if cost is None:
+            places = list(self._numbers)
+            cost = self._moved_from(self.operators[tensor].relation, places[before[0]], places[after[0]])
+            self._costs[tensor, before, after] = cost
+        return cost
+
+    def _moved_from(self, relation: PlacedRelation, before: Place, after: Place) -> float:
+        if isinstance(before, Unplaced) or after == Unplaced.APART:
+            return 0.0 if before == after else math.inf
+        placed = relation.at(before)
+        try:
+            plan = moved(placed, after)
+        except AlgebraError:  # nothing is sent to be scattered
+            return math.inf
+        return 0.0 if plan is placed else cost_of([plan], self.sites).total(self.sites)
+
+
+@dataclass
 class _PlanSearch:
-    """The dynamic programme; see `best_plans` for its attributes."""
+    """The search for the ways to compute expressions.
+
+    Attributes:
+        expressions: The expressions.
+        distributions: Where inputs are, by name; others are scattered.
+        sites: The sites and their costs.
+        operators: The operators so far, by name, in topological order.
+    """
 
     expressions: tuple[Expression, ...]
     distributions: Mapping[str, Distribution]
     sites: Sites
+    operators: dict[str, _Operator] = field(default_factory=dict)
 
     def plans(self) -> tuple[SitePlan, ...]:
         """The cheapest plan of every expression."""
-        table = self._plan_table()
-        return tuple(table[id(expression)].cheapest().plan for expression in self.expressions)
+        nodes = {id(node): node for expression in self.expressions for node in topological_order(expression)}
+        readers = Counter(id(operand) for node in nodes.values() for operand in node.inputs)
+        readers.update(map(id, self.expressions))
+        products = {
+            id(node.input)
+            for node in nodes.values()
+            if isinstance(node, Aggregation | Concat) and is_product(node.input) and readers[id(node.input)] == 1
+        }
+        results: dict[int, str] = {}  # the names of operators
+        read: dict[int, str] = {}  # the names of what others read
+        for key, node in nodes.items():
+            operands = [read[id(operand)] for operand in node.inputs]
+            joined = [read[id(operand)] for operand in node.inputs if id(operand) in products]
+            sides = [side.tensor for name in joined for side in self.operators[name].operands]
+            if isinstance(node, Input):
+                ways = [Way.of_plan((), PlacedInput(node, self.distributions.get(node.name, Scattered())))]
+            else:
+                inputs, of_join = self._relations(operands), self._relations(sides)
+                ways = list(ways_of_operator(node, inputs, of_join, may_stay_apart=key in products))
+            results[key] = read[key] = self._add(operands, ways)
+            if readers[key] > 1:  # it is sent once for all
+                read[key] = self._add([results[key]], sending_ways(*self._relations([results[key]])))
+        built = self._built()
+        return tuple(built[results[id(expression)]][0] for expression in self.expressions)
 
-    @cached_property
-    def nodes(self) -> list[Expression]:
-        """All operators, in topological order."""
-        nodes: dict[int, Expression] = {}
-        for expression in self.expressions:
-            nodes |= {id(node): node for node in topological_order(expression)}
-        return list(nodes.values())
+    def _relations(self, names: Sequence[str]) -> list[PlacedRelation]:
+        return [self.operators[name].relation for name in names]
 
-    @cached_property
-    def read_again(self) -> list[Expression]:
-        """The expressions that several others read, or that others read though they are results."""
-        readers = Counter(id(operand) for node in self.nodes for operand in node.inputs)
-        readers.update(id(expression) for expression in self.expressions)
-        return [node for node in self.nodes if readers[id(node)] > 1]
+    def _add(self, operands: Sequence[str], ways: Iterable[Way]) -> str:
+        """Add an operator; returns its name."""
+        kept = tuple(way for way in ways if all(plan.pending is None for plan in way.plans))
+        plan, counts, _ = cost_by_operator(kept[0].plans, self.sites)[-1]  # the first way computes the result
+        places = tuple(dict.fromkeys(way.place for way in kept if not isinstance(way.place, Unplaced)))
+        relation = PlacedRelation(plan.type, counts, places)
+        name = str(len(self.operators))
+        references = tuple(Reference(operand, ()) for operand in operands)
+        self.operators[name] = _Operator(Reference(name, ()), references, kept, relation)
+        return name
 
-    def _plan_table(self) -> Table:
-        """The plans of all expressions, with one plan for each that is read several times.
+    def _built(self) -> Mapping[str, tuple[SitePlan, ...]]:
+        """The plans of all operators, by name, each computed in its best way; two plans of a join that is not."""
+        choices = {name: [(number,) for number in range(len(each.ways))] for name, each in self.operators.items()}
+        pricing = _WayPricing(self.operators, choices, self.sites)
+        (best,) = search_in_lists(pricing, list(self.operators.values()), 1, _TABLE_LIMIT).candidates
+        built: dict[str, tuple[SitePlan, ...]] = {}
+        for name, (number,) in sorted(best.choices, key=lambda choice: int(choice[0])):
+            way, operands = self.operators[name].ways[number], self.operators[name].operands
+            plans = [
+                moved(plan, place)
+                for operand, place in zip(operands, way.required, strict=True)
+                for plan in built[operand.tensor]
+            ]
+            inputs = {id(placed): plan for placed, plan in zip(way.inputs, plans, strict=True)}
+            built[name] = tuple(_with_plans(plan, inputs) for plan in way.plans)
+        return built
 
-        That plan is the cheapest at first, and then changed as long as the total cost decreases.
-        """
-        fixed: Fixed = {}
-        table: Table = {}
-        read_again = {id(node) for node in self.read_again}
-        for node in self.nodes:
-            table[id(node)] = self._plans_of(node, table)
-            if id(node) in read_again:
-                fixed[id(node)] = table[id(node)].cheapest()
-                table[id(node)] = self._as_shared(fixed[id(node)])
-        best = self._total(fixed, table)
-        for _ in range(_MAX_ROUNDS):
-            before = best
-            for node in self.read_again:
-                for plan in self._alternatives(node, table):
-                    tried = self._with_plan(node, plan, fixed, table)
-                    cost = self._total(*tried)
-                    if cost < best:
-                        (fixed, table), best = tried, cost
-            if best == before:
-                break
-        return table
 
-    def _as_shared(self, chosen: PricedPlan) -> PlansByDistribution:
-        """The one plan of an expression that is read several times, without its cost, which is counted once."""
-        options = PlansByDistribution(self.sites)
-        options.add(replace(chosen, cost=PlanCost()))
-        return options
-
-    def _with_plan(self, node: Expression, chosen: PricedPlan, fixed: Fixed, table: Table) -> tuple[Fixed, Table]:
-        """The tables with another plan for one expression, and new plans for all that read it."""
-        fixed = {**fixed, id(node): chosen}
-        table = {**table, id(node): self._as_shared(chosen)}
-        changed = {id(node)}
-        for reader in self.nodes:
-            if not any(id(operand) in changed for operand in reader.inputs):
-                continue
-            changed.add(id(reader))
-            plans = self._plans_of(reader, table)
-            if id(reader) in fixed:
-                fixed[id(reader)] = plans.cheapest_at(fixed[id(reader)].plan.distribution)
-                plans = self._as_shared(fixed[id(reader)])
-            table[id(reader)] = plans
-        return fixed, table
-
-    def _total(self, fixed: Fixed, table: Table) -> float:
-        costs = [plan.cost for plan in fixed.values()]
-        costs += [table[id(expression)].cheapest().cost for expression in self.expressions]
-        return sum(costs, PlanCost()).total(self.sites)
-
-    def _plans_of(self, node: Expression, table: Table) -> PlansByDistribution:
-        if isinstance(node, Input):
-            return plans_of_input(PlacedInput(node, self.distributions.get(node.name, Scattered())), self.sites)
-        plans = plans_of_operator(node, [table[id(operand)] for operand in node.inputs], self.sites)
-        if isinstance(node, Aggregation | Concat) and isinstance(node.input, Join):
-            left, right = (table[id(operand)] for operand in node.input.inputs)
-            for plan in replicated_joins(node, left, right, self.sites):
-                plans.add(plan)
-        return plans
-
-    def _alternatives(self, node: Expression, table: Table) -> list[PricedPlan]:
-        """The plans of an expression that is read several times: as they are, or with a final transfer."""
-        plans = self._plans_of(node, table)
-        goals: list[Goal] = [Replicated(), *(Hashed(*dims) for dims in subsets(range(node.type.arity)))]
-        return [
-            *plans.plans.values(),
-            *(plans.cheapest_at(goal) for goal in goals if goal not in plans.plans),
-        ]
+def _with_plans(plan: SitePlan, inputs: Mapping[int, SitePlan]) -> SitePlan:
+    """A plan with others in place of its inputs, by their ids."""
+    if id(plan) in inputs:
+        return inputs[id(plan)]
+    return with_inputs(plan, tuple(_with_plans(operand, inputs) for operand in plan.inputs))
 
 
 def _deduplicated(plans: tuple[SitePlan, ...]) -> tuple[SitePlan, ...]:

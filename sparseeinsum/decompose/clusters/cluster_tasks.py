@@ -29,7 +29,7 @@ from sparseeinsum.decompose.clusters.repartition_routes import (
     tables_for,
 )
 from sparseeinsum.decompose.places.distribution import Distribution
-from sparseeinsum.decompose.search_tasks import Choices, SearchTask, State
+from sparseeinsum.decompose.search_tasks import Choices, SearchTask, State, reading_cost
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import Decomposition, common_tile
 
@@ -128,24 +128,21 @@ class ClusterTask:
         partials = volume_of_partials(self.task.model, einsum, tiles, strategy, costs.cluster)
         relation, distribution = self._sized(name, of_result), self.distribution(einsum, choice)
         seconds += costs.filling_seconds(relation.volume, strategy, distribution, partials)
-        seconds += self.reading_cost(einsum, choice, self._input_states())
-        seconds += self.task.repartition_seconds(name, of_result, self.task.layouts.get(name, of_result))
+        seconds += reading_cost(self, einsum, choice, self._input_states())
+        seconds += self.task.repartition_cost(name, of_result, self.task.layouts.get(name, of_result))
         if name in self.graph.outputs:
             seconds += costs.delivery_seconds(relation.volume, distribution, relation.promoted)
         return seconds
 
-    def reading_cost(self, einsum: EinSum, choice: Choice, states: Mapping[str, State]) -> float:
-        """Seconds to bring the operands that have a state in `states` into the states that a choice requires."""
-        reads = self.reads(einsum, choice)
-        return sum(
-            self._between(operand.tensor, states[operand.tensor], self.required_state(einsum, index, choice), reads)
-            for index, operand in enumerate(einsum.operands)
-            if operand.tensor in states
-        )
-
     def reads(self, einsum: EinSum, choice: Choice) -> int:
         """How often an EinSum reads its operands."""
         return self.task.reads(einsum, _tiles(einsum, choice))
+
+    def repartition_cost(self, tensor: str, before: State, after: State, reads: int = 1) -> float:
+        """Seconds of one change of state."""
+        *tiles, end, is_dense = after
+        seconds = self._route_seconds(tensor, before[:-1], tuple(tiles), bool(is_dense), reads)
+        return float(seconds[before[-1], end])
 
     def repartition_costs(
         self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]
@@ -167,18 +164,13 @@ class ClusterTask:
     ) -> list[PricedOperator]:
         """The operators of a change of decomposition: to slice, to stack, and to add absent tuples if `is_dense`."""
         between = tuple(map(common_tile, before, after))
-        seconds = self.task.repartition_seconds(tensor, before, after, reads)
+        seconds = self.task.repartition_cost(tensor, before, after, reads)
         seconds /= max((between != before) + (between != after), 1)
         stored, sliced, required = (self._sized(tensor, tiles) for tiles in (before, between, after))
         steps = [(stored, sliced, seconds)] if between != before else []
         steps += [(sliced, required, seconds)] if between != after else []
         steps += [(required, required, 0.0)] if is_dense else []
         return [PricedOperator.between(self.machines.costs, *step) for step in steps]
-
-    def _between(self, tensor: str, before: State, required: State, reads: int) -> float:
-        *after, end, is_dense = required
-        seconds = self._route_seconds(tensor, before[:-1], tuple(after), bool(is_dense), reads)
-        return float(seconds[before[-1], end])
 
     def _route_seconds(self, tensor: str, before: Choice, after: Choice, is_dense: bool, reads: int) -> Seconds:
         """Costs of a change of decomposition, between all distributions before and after it."""

@@ -167,21 +167,13 @@ class Moves:
             self._own[key] = cost
         return cost
 
-    def reading_cost(self, einsum: EinSum, choice: Choice, states: Mapping[str, State]) -> float:
-        """The floats that calls lack of the operands that have an item in `states`."""
-        return sum(
-            float(
-                self.repartition_costs(
-                    operand.tensor, [states[operand.tensor]], [(self.required_state(einsum, index, choice), 1)]
-                )[0, 0]
-            )
-            for index, operand in enumerate(einsum.operands)
-            if operand.tensor in states
-        )
-
     def reads(self, einsum: EinSum, choice: Choice) -> int:
         """Operands are always read once."""
         return 1
+
+    def repartition_cost(self, tensor: str, before: State, after: State, reads: int = 1) -> float:
+        """The floats that calls lack of a tensor."""
+        return float(self.repartition_costs(tensor, [before], [(after, reads)])[0, 0])
 
     def repartition_costs(
         self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]

@@ -40,22 +40,22 @@ def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[VectorAss
         k: The most assignments.
     """
     computed = ComputedBlocks()
-    beam = cheapest_choices(task, _BEAM).choices
-    coarse = search_in_lists(
-        Moves.of_vectors(task.model, beam, workers, is_coarse=True, computed=computed), _COARSE, TABLE_LIMIT
-    )
+    einsums = task.graph.einsums
+    beam = cheapest_choices(task, einsums, _BEAM)
+    moves = Moves.of_vectors(task.model, beam, workers, is_coarse=True, computed=computed)
+    coarse = search_in_lists(moves, einsums, _COARSE, TABLE_LIMIT)
     rules = filter(partial(_is_allowed, task), _rules(task, workers))
     promising = _distinct([*map(_vectors, coarse.candidates), *rules])
     combined: Mapping[str, Collection[Choice]] = task.choices
     if max(map(len, combined.values()), default=0) > _FEW:
         combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
     moves = Moves.of_vectors(task.model, combined, workers, computed=computed)
-    candidates = cheapest_plans(moves, task.graph.einsums, {}, 1, TABLE_LIMIT) or []
+    candidates = cheapest_plans(moves, einsums, {}, 1, TABLE_LIMIT) or []
     if k > 1 or not candidates:
         for vectors in promising:
             single = {name: (tiles,) for name, tiles in vectors.items()}
             moves = Moves.of_vectors(task.model, single, workers, computed=computed)
-            candidates += search_in_lists(moves, 1, TABLE_LIMIT).candidates
+            candidates += search_in_lists(moves, einsums, 1, TABLE_LIMIT).candidates
     most = min(candidate.cost for candidate in candidates) * _SLACK
     near = sorted(candidate for candidate in candidates if candidate.cost <= most)
     assignments = _distinct(map(_vectors, near))[:k]

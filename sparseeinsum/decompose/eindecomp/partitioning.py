@@ -7,6 +7,7 @@ from sparseeinsum.decompose.choice import Choice, result_tiles
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment
+from sparseeinsum.decompose.search_tasks import reading_cost
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 
@@ -91,7 +92,7 @@ def partition_graph(task: TransferTask, assignment: VectorAssignment, workers: i
                 choice,
                 tuple(zip(einsum.labels, pieces_of(choice, bounds), strict=True)),
                 task.model.moved(einsum, choice),
-                task.reading_cost(einsum, choice, tiles),
+                reading_cost(task, einsum, choice, tiles),
             )
         )
     return Partitioning(graph, workers, tuple(steps), assignment.is_optimal)

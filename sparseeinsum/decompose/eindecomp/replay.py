@@ -55,7 +55,7 @@ def replay(model: TransferModel, partitioning: Partitioning) -> Replay:
     """Count the transfers of a partitioned graph, without its data."""
     vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioning.steps}
     moves = Moves.of_vectors(model, vectors, partitioning.workers)
-    (best,) = search_in_lists(moves, 1, TABLE_LIMIT).candidates
+    (best,) = search_in_lists(moves, moves.graph.einsums, 1, TABLE_LIMIT).candidates
     return replay_choices(moves, dict(best.choices))
 
 

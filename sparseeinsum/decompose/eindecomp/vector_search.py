@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.search_tasks import State
+from sparseeinsum.decompose.search_tasks import State, reading_cost
 from sparseeinsum.decompose.short_lists import search_in_lists
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
@@ -57,14 +57,6 @@ class TransferTask:
         """Floats that an EinSum transfers, without repartitions."""
         return self.model.moved(einsum, choice).floats
 
-    def reading_cost(self, einsum: EinSum, choice: Choice, tiles: Mapping[str, Choice]) -> float:
-        """Floats transferred to bring operands that have an item in `tiles` into the tiles that a choice requires."""
-        return sum(
-            self.repartition(operand.tensor, tiles[operand.tensor], reference_tiles(einsum, operand, choice))
-            for operand in einsum.operands
-            if operand.tensor in tiles
-        )
-
     def reads(self, einsum: EinSum, choice: Choice) -> int:
         """How often operands are read: always once, as no EinSum has passes here."""
         return 1
@@ -75,7 +67,7 @@ class TransferTask:
         """Floats transferred by repartitions: a row for each of `before`, a column for each of `required`."""
         return self.model.repartition_table(tensor, before, [after for after, _ in required])
 
-    def repartition(self, tensor: str, before: Choice, after: Choice) -> float:
+    def repartition_cost(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         """Floats transferred by one repartition."""
         return 0.0 if before == after else float(self.model.repartition_table(tensor, [before], [after])[0, 0])
 
@@ -85,7 +77,7 @@ class TransferTask:
         tiles = {einsum.output.tensor: result_tiles(einsum, vectors[einsum.output.tensor]) for einsum in graph.einsums}
         return sum(
             self.model.moved(einsum, vectors[einsum.output.tensor]).floats
-            + self.reading_cost(einsum, vectors[einsum.output.tensor], tiles)
+            + reading_cost(self, einsum, vectors[einsum.output.tensor], tiles)
             for einsum in graph.einsums
         )
 
@@ -101,6 +93,6 @@ class VectorAssignment:
 
 def search(task: TransferTask, limit: float = TABLE_LIMIT) -> VectorAssignment:
     """The vectors that transfer the fewest floats, or an approximation if tables would exceed `limit` numbers."""
-    result = search_in_lists(task, 1, limit)
+    result = search_in_lists(task, task.graph.einsums, 1, limit)
     (best,) = result.candidates
     return VectorAssignment(dict(best.choices), best.cost, result.is_exact)
