@@ -25,7 +25,7 @@ from bench.timing import CONSOLE
 from sparseeinsum.api.examples import MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, Vectors
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, Vectors
 from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
@@ -214,10 +214,7 @@ def run(case: Case) -> list[Figure]:
     timed = [("EinDecomp", partitioned.best, time.perf_counter() - start)]
     start = time.perf_counter()
     paths = path_vectors(partitioned.task)
-    of_paths = VectorAssignment(paths, partitioned.task.floats(paths), is_optimal=False)
-    timed.append(
-        ("longest paths", partition_graph(partitioned.task, of_paths, case.workers), time.perf_counter() - start)
-    )
+    timed.append(("longest paths", partition_graph(partitioned.task, paths, case.workers), time.perf_counter() - start))
     start = time.perf_counter()
     timed.append(("SQRT", partitioned.even(), time.perf_counter() - start))
     for name, scheme in case.schemes.items():

@@ -33,7 +33,7 @@ from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
 from sparseeinsum.decompose.eindecomp.replay import replay
-from sparseeinsum.decompose.search_tasks import reading_cost
+from sparseeinsum.decompose.search_tasks import total_cost
 
 sys.path += [str(Path(__file__).parents[1] / "tests" / folder) for folder in ("generators", "oracles", "databases")]
 from partitioned_programs import small_tasks  # from the path above
@@ -177,14 +177,7 @@ def gaps(count: int) -> list[float]:
 
 def _floats(moves: Moves, choices: Sequence[Choice]) -> float:
     """The floats that choices of all EinSums move."""
-    states = {
-        einsum.output.tensor: moves.result_state(einsum, choice)
-        for einsum, choice in zip(moves.graph.einsums, choices, strict=True)
-    }
-    return sum(
-        moves.own_cost(einsum, choice) + reading_cost(moves, einsum, choice, states)
-        for einsum, choice in zip(moves.graph.einsums, choices, strict=True)
-    )
+    return total_cost(moves, moves.graph.einsums, dict(zip(moves.choices, choices, strict=True)), {})
 
 
 def report(case: Case, figures: Mapping[int, Mapping[str, tuple[float, float]]]) -> None:

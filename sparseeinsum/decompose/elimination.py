@@ -24,7 +24,7 @@ from sparseeinsum.decompose.factors import (
     make_factor,
     ungrouped_variable,
 )
-from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State, Vertex, reading_cost
+from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State, Vertex, reading_cost, total_cost
 
 _Value = TypeVar("_Value", State, tuple[State, int])
 _Vertex = TypeVar("_Vertex", bound=Vertex)
@@ -136,14 +136,12 @@ class _CostFactors(Generic[_Vertex]):
 
     def candidate(self, values: Mapping[int, int]) -> Candidate:
         """The plan in which the variables have these values."""
-        chosen = [choices[values[2 * number]] for number, choices in enumerate(self._choices)]
-        cost = 0.0
-        states = dict(self._given)
-        for einsum, choice in zip(self._einsums, chosen, strict=True):
-            cost += self._task.own_cost(einsum, choice) + reading_cost(self._task, einsum, choice, states)
-            states[einsum.output.tensor] = self._task.result_state(einsum, choice)
-        names = (einsum.output.tensor for einsum in self._einsums)
-        return Candidate(cost, tuple(sorted(zip(names, chosen, strict=True))))
+        choices = {
+            einsum.output.tensor: self._choices[number][values[2 * number]]
+            for number, einsum in enumerate(self._einsums)
+        }
+        cost = total_cost(self._task, self._einsums, choices, self._given)
+        return Candidate(cost, tuple(sorted(choices.items())))
 
 
 def _positions(values: list[_Value]) -> tuple[list[_Value], Positions]:

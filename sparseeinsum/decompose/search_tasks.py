@@ -170,6 +170,18 @@ def reading_cost(task: Pricing[_Reader], einsum: _Reader, choice: Choice, states
     return cost
 
 
+def total_cost(
+    task: Pricing[_Reader], einsums: Iterable[_Reader], choices: Mapping[str, Choice], states: Mapping[str, State]
+) -> float:
+    """The cost of choices for EinSums in topological order; `states` are those of results that others compute."""
+    cost, computed = 0.0, dict(states)
+    for einsum in einsums:
+        choice = choices[einsum.output.tensor]
+        cost += task.own_cost(einsum, choice) + reading_cost(task, einsum, choice, computed)
+        computed[einsum.output.tensor] = task.result_state(einsum, choice)
+    return cost
+
+
 def task_of(
     model: CostModel,
     choices: Mapping[str, Sequence[Choice]],

@@ -23,6 +23,11 @@ class SearchResult:
     candidates: list[Candidate]
     is_exact: bool
 
+    @property
+    def best(self) -> dict[str, Choice]:
+        """The choices of the best plan, by the names of results."""
+        return dict(self.candidates[0].choices)
+
 
 def search_in_lists(task: Pricing[_Vertex], einsums: Sequence[_Vertex], k: int, limit: float) -> SearchResult:
     """The k cheapest plans; if their tables would exceed a limit, those of the choices of the least own costs.

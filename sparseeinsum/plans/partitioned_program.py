@@ -1,15 +1,15 @@
 """Plans: a program cut among workers: its partition vectors and the floats that they transfer."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.table import Table
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, named_scheme, scheme_choices
-from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning, partition_graph
+from sparseeinsum.decompose.eindecomp.partitioning import PartitionedEinSum, Partitioning, least_partition
 from sparseeinsum.decompose.eindecomp.replay import Replay, replay
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
 from sparseeinsum.language.eingraph import write_einsum
 from sparseeinsum.plans.preview import parts_text
 from sparseeinsum.plans.rewriting_notes import rewriting_notes
@@ -99,8 +99,7 @@ class PartitionedProgram:
     __repr__ = explain
 
     def _searched_among(self, choices: Mapping[str, tuple[Choice, ...]]) -> Partitioning:
-        task = replace(self.task, choices=choices)
-        return partition_graph(task, search(task), self.workers)
+        return least_partition(self.task.narrowed(choices), self.workers)
 
     def _einsums(self) -> Table:
         optimal = "; no other vectors move fewer floats" if self.best.is_optimal else ""

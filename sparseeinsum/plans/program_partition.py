@@ -9,10 +9,10 @@ from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
 from sparseeinsum.decompose.eindecomp.objectives import BOUND, FLOATS, OF_PARTITIONS
 from sparseeinsum.decompose.eindecomp.partition_vectors import partition_choices
-from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
+from sparseeinsum.decompose.eindecomp.partitioning import least_partition, partition_graph
 from sparseeinsum.decompose.eindecomp.rewritings import rewritings_for
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, search
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
 from sparseeinsum.errors import PlanError, ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
@@ -125,8 +125,10 @@ class _Sources:
         model = TransferModel(graph, estimate(graph, self.statistics, evaluations), evaluations)
         task = TransferTask(model, partition_choices(graph, workers))
         summary = RewriteSummary.compare(self.bound, graph, rewritten.derivations, rewritten.unsearched)
-        assignment = search(task) if objective == BOUND else search_moves(task, workers)[0]
-        return PartitionedProgram(task, partition_graph(task, assignment, workers), summary)
+        if objective == BOUND:
+            return PartitionedProgram(task, least_partition(task, workers), summary)
+        (best,) = search_moves(task, workers)
+        return PartitionedProgram(task, partition_graph(task, best, workers), summary)
 
 
 def _tensors(program: Program, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:

@@ -58,7 +58,7 @@ def test_data_parallel_adds_up_gradients() -> None:
     optimum = search(task)
     gradient = task.model.graph.producer_of("G1")
     assert gradient is not None
-    assert task.model.moved(gradient, optimum.vectors["G1"]).aggregation == 7 * 64 * 32
+    assert task.model.moved(gradient, optimum.best["G1"]).aggregation == 7 * 64 * 32
 
 
 def test_heads_are_cut_where_there_are_heads() -> None:
@@ -90,12 +90,12 @@ def test_of_two_axes_the_first_is_cut() -> None:
 def test_no_scheme_moves_fewer_floats_than_the_best_vectors() -> None:
     for task in itertools.islice(small_tasks(is_tree=False, count=30, workers=4), 10):
         graph = task.model.graph
-        best = search(task).floats
-        assert best <= search(replace(task, choices=even_choices(graph, 4))).floats
+        best = task.floats(search(task).best)
+        assert best <= task.floats(search(task.narrowed(even_choices(graph, 4))).best)
         for name, tensor in graph.tensors.items():
             for axis in range(len(tensor.axes)):
                 scheme = replace(task, choices=scheme_choices(graph, 4, [(name, axis)]))
-                assert best <= search(scheme).floats * (1 + 1e-9)
+                assert best <= task.floats(search(scheme).best) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from partitioned_programs import all_vectors, small_tasks, task_of, tiles_of
 from sparseeinsum.api.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.moves_search import search_moves
-from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, partition_graph
+from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, least_partition, partition_graph
 from sparseeinsum.decompose.eindecomp.replay import KINDS, Replay, replay, replay_choices
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment, Vectors, search
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, Vectors, search
 from sparseeinsum.decompose.places.blocks import Blocks, Gridded
 from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.places.traffic import sent_copies
@@ -43,7 +43,7 @@ def drawn(task: TransferTask | Moves, rng: random.Random) -> Vectors:
 
 
 def as_partitioned(task: TransferTask, vectors: Vectors, workers: int) -> Partitioning:
-    return partition_graph(task, VectorAssignment(vectors, task.floats(vectors), is_optimal=False), workers)
+    return partition_graph(task, vectors, workers)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -54,7 +54,7 @@ def test_workers_move_what_the_replay_counts(name: str) -> None:
     for workers in (1, 2, 4, 8, 3, 6):
         task = task_of(text, workers, shapes)
         expected = evaluate_program(task.model.graph, inputs)
-        for vectors in (search(task).vectors, *(drawn(task, rng) for _ in range(5))):
+        for vectors in (search(task).best, *(drawn(task, rng) for _ in range(5))):
             moves = Moves.of_vectors(task.model, {result: (tiles,) for result, tiles in vectors.items()}, workers)
             best = replay(task.model, as_partitioned(task, vectors, workers)).choices
             for choices in (best, drawn(moves, rng)):
@@ -118,7 +118,7 @@ def test_sparse_tensors_move_their_entries() -> None:
 
 def test_replays_of_sparse_tensors_keep_to_the_costs() -> None:
     for task in itertools.chain(small_tasks(True, 40, 8), small_tasks(False, 20, 8)):
-        partitioning = partition_graph(task, search(task), 8)
+        partitioning = least_partition(task, 8)
         moved = replay(task.model, partitioning).traffic
         assert moved["aggregation"].floats == pytest.approx(partitioning.aggregation)
 
@@ -147,7 +147,7 @@ def indices_of(blocks: Blocks, worker: int) -> Iterator[tuple[int, ...]]:
 
 def test_a_thousand_workers() -> None:
     task = task_of(MATRIX_CHAIN, 1024, dict.fromkeys("ABCDE", (4096, 4096)))
-    partitioning = partition_graph(task, search(task), 1024)
+    partitioning = least_partition(task, 1024)
     replayed = replay(task.model, partitioning)
     assert len(replayed.operations) == 1024
     assert 0 < replayed.total.floats < partitioning.floats
@@ -187,8 +187,8 @@ def test_fewest_moves_by_brute_force(workers: int) -> None:
 def test_other_assignments_move_little_more(workers: int) -> None:
     task = task_of(MATRIX_CHAIN, workers, dict.fromkeys("ABCDE", (640, 640)))
     assignments = search_moves(task, workers, 4)
-    assert len({tuple(assignment.vectors.items()) for assignment in assignments}) == len(assignments) > 1
-    graphs = [partition_graph(task, assignment, workers) for assignment in assignments]
+    assert len({tuple(vectors.items()) for vectors in assignments}) == len(assignments) > 1
+    graphs = [partition_graph(task, vectors, workers) for vectors in assignments]
     moved = [replay(task.model, graph).total.floats for graph in graphs]
     assert moved == pytest.approx(sorted(moved))
     assert moved[-1] <= 1.25 * moved[0] * (1 + 1e-9)

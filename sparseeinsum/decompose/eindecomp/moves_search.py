@@ -17,7 +17,6 @@ from sparseeinsum.decompose.eindecomp.moves import ComputedBlocks, Moves
 from sparseeinsum.decompose.eindecomp.vector_search import (
     TABLE_LIMIT,
     TransferTask,
-    VectorAssignment,
     Vectors,
     search,
 )
@@ -31,11 +30,11 @@ _SLACK = 1.5  # how many times the fewest floats other assignments may move
 _COARSE = 4  # assignments of vectors whose numberings are searched
 
 
-def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[VectorAssignment]:
+def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[Vectors]:
     """Up to k assignments of vectors found that move the fewest floats, or not many more; best first.
 
     Args:
-        task: The possible vectors; `floats` of a result is the bound of its vectors.
+        task: The possible vectors.
         workers: The number of workers.
         k: The most assignments.
     """
@@ -58,8 +57,7 @@ def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[VectorAss
             candidates += search_in_lists(moves, einsums, 1, TABLE_LIMIT).candidates
     most = min(candidate.cost for candidate in candidates) * _SLACK
     near = sorted(candidate for candidate in candidates if candidate.cost <= most)
-    assignments = _distinct(map(_vectors, near))[:k]
-    return [VectorAssignment(vectors, task.floats(vectors), is_optimal=False) for vectors in assignments]
+    return _distinct(map(_vectors, near))[:k]
 
 
 def _distinct(assignments: Iterable[Vectors]) -> list[Vectors]:
@@ -80,8 +78,8 @@ def _is_allowed(task: TransferTask, vectors: Vectors) -> bool:
 def _rules(task: TransferTask, workers: int) -> Iterator[Vectors]:
     """The vectors of the least bound, of SQRT, and of a cut along each axis of an input."""
     graph = task.model.graph
-    yield search(task).vectors
-    yield search(replace(task, choices=even_choices(graph, workers))).vectors
+    yield search(task).best
+    yield search(replace(task, choices=even_choices(graph, workers))).best
     for name, tensor in graph.inputs.items():
         for axis in range(len(tensor.axes)):
-            yield search(replace(task, choices=scheme_choices(graph, workers, [(name, axis)]))).vectors
+            yield search(replace(task, choices=scheme_choices(graph, workers, [(name, axis)]))).best

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sparseeinsum.decompose.choice import Choice, result_tiles
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, VectorAssignment
+from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, Vectors, search
 from sparseeinsum.decompose.search_tasks import reading_cost
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
@@ -77,10 +77,15 @@ class Partitioning:
         return self.join + self.aggregation + self.repartition
 
 
-def partition_graph(task: TransferTask, assignment: VectorAssignment, workers: int) -> Partitioning:
-    """The graph with the assigned vectors, and the floats that it transfers."""
+def least_partition(task: TransferTask, workers: int) -> Partitioning:
+    """The graph with the vectors that transfer the fewest floats."""
+    result = search(task)
+    return partition_graph(task, result.best, workers, result.is_exact)
+
+
+def partition_graph(task: TransferTask, vectors: Vectors, workers: int, is_optimal: bool = False) -> Partitioning:
+    """The graph with these vectors, and the floats that it transfers."""
     graph = task.model.graph
-    vectors = assignment.vectors
     tiles = {einsum.output.tensor: result_tiles(einsum, vectors[einsum.output.tensor]) for einsum in graph.einsums}
     steps = []
     for einsum in graph.einsums:
@@ -95,4 +100,4 @@ def partition_graph(task: TransferTask, assignment: VectorAssignment, workers: i
                 reading_cost(task, einsum, choice, tiles),
             )
         )
-    return Partitioning(graph, workers, tuple(steps), assignment.is_optimal)
+    return Partitioning(graph, workers, tuple(steps), is_optimal)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.search_tasks import State, reading_cost
-from sparseeinsum.decompose.short_lists import search_in_lists
+from sparseeinsum.decompose.search_tasks import State, total_cost
+from sparseeinsum.decompose.short_lists import SearchResult, search_in_lists
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 
 Vectors = Mapping[str, Choice]  # by the name of the result, as tiles
@@ -73,26 +73,9 @@ class TransferTask:
 
     def floats(self, vectors: Vectors) -> float:
         """All floats that the graph transfers with these vectors."""
-        graph = self.model.graph
-        tiles = {einsum.output.tensor: result_tiles(einsum, vectors[einsum.output.tensor]) for einsum in graph.einsums}
-        return sum(
-            self.model.moved(einsum, vectors[einsum.output.tensor]).floats
-            + reading_cost(self, einsum, vectors[einsum.output.tensor], tiles)
-            for einsum in graph.einsums
-        )
+        return total_cost(self, self.graph.einsums, vectors, {})
 
 
-@dataclass(frozen=True, slots=True)
-class VectorAssignment:
-    """The vectors of all EinSums, the floats that they transfer, and whether no others transfer fewer."""
-
-    vectors: Vectors
-    floats: float
-    is_optimal: bool
-
-
-def search(task: TransferTask, limit: float = TABLE_LIMIT) -> VectorAssignment:
+def search(task: TransferTask, limit: float = TABLE_LIMIT) -> SearchResult:
     """The vectors that transfer the fewest floats, or an approximation if tables would exceed `limit` numbers."""
-    result = search_in_lists(task, task.graph.einsums, 1, limit)
-    (best,) = result.candidates
-    return VectorAssignment(dict(best.choices), best.cost, result.is_exact)
+    return search_in_lists(task, task.graph.einsums, 1, limit)
