@@ -128,13 +128,16 @@ class SuppliedPlan:
         united = self._facts[name].union(facts.values)
         dtype = planned.stored.tensor.dtype
         return united == self._facts[name] or any(
-            self._accepts(name, planned, ValueFacts(entries, united.has_fill))
+            self._accepts({name: ValueFacts(entries, united.has_fill)})
             for entries in _wider_ranges(united.entries, dtype)
         )
 
-    def accepts(self, name: str, facts: ValueFacts) -> bool:
-        """Whether the plan is also exact for values of an input as in `facts`, which are then kept for further runs."""
-        return self._accepts(name, self.plan.inputs[name], self._facts[name].union(facts))
+    def accepts(self, later: Mapping[str, ValueFacts]) -> frozenset[str]:
+        """The inputs for whose `later` values, by name, the plan is also exact; these are kept for further runs."""
+        united = {name: self._facts[name].union(facts) for name, facts in later.items()}
+        if self._accepts(united):
+            return frozenset(united)
+        return frozenset(name for name, facts in united.items() if self._accepts({name: facts}))
 
     def _inputs(self) -> dict[str, MeasuredTensor]:
         """The inputs of the plan, with all supplied values that it is known to be exact for."""
@@ -143,11 +146,11 @@ class SuppliedPlan:
             for name, tensor in self.plan.inputs.items()
         }
 
-    def _accepts(self, name: str, planned: MeasuredTensor, facts: ValueFacts) -> bool:
-        inputs = {**self._inputs(), name: _with_values(planned, facts)}
+    def _accepts(self, facts: Mapping[str, ValueFacts]) -> bool:
+        with_facts = {name: _with_values(self.plan.inputs[name], values) for name, values in facts.items()}
         with suppress(OutdatedPlanError, SemanticsError):
-            check_exactness(self.plan, inputs, (name,))
-            self._facts[name] = facts
+            check_exactness(self.plan, {**self._inputs(), **with_facts}, tuple(facts))
+            self._facts.update(facts)
             return True
         return False
 

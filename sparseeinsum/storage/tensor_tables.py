@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Convert, Stored
+from sparseeinsum.algebra.operators import Convert, Densify, Relation, Stored
 from sparseeinsum.algebra.reading import repartition
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
@@ -102,7 +102,11 @@ def rows_as_stored(engine: Engine, source: StoredTensor) -> exp.Select:
 
 
 def rows_in_layout(
-    engine: Engine, source: StoredTensor, decomposition: Decomposition, keeps_fill: bool = False
+    engine: Engine,
+    source: StoredTensor,
+    decomposition: Decomposition,
+    keeps_fill: bool = False,
+    is_complete: bool = False,
 ) -> exp.Select:
     """Return a query of the rows that a table of a tensor in another layout has.
 
@@ -110,10 +114,12 @@ def rows_in_layout(
         engine: The engine of the tensor.
         source: The tensor.
         decomposition: The other layout.
-        keeps_fill: Whether there are rows of numbers that are the fill.
+        keeps_fill: Whether there are rows of numbers that are the fill, if the tensor has them.
+        is_complete: Whether there is a row for every possible key.
     """
-    repartitioned = repartition(Stored(source), decomposition, keeps_fill)
-    return relation_query(Convert(repartitioned) if source.tensor.dtype == "bool" else repartitioned, engine.dialect)
+    relation: Relation = repartition(Stored(source), decomposition, keeps_fill)
+    relation = Densify(relation) if is_complete else relation
+    return relation_query(Convert(relation) if source.tensor.dtype == "bool" else relation, engine.dialect)
 
 
 def stored_tensor(tensor: Tensor, decomposition: Decomposition, relation: str) -> StoredTensor:

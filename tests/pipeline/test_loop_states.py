@@ -116,3 +116,21 @@ def test_states_with_a_fill(db: se.Database, fill: float, monkeypatch: pytest.Mo
     np.testing.assert_array_equal(db.run("C[i, j] = S[i, j]", nonfinite="allow")["C"].to_numpy(), expected)
     ((rows,),) = db.connection.execute("SELECT count(*) FROM S").fetchall()
     assert rows == (expected != fill).sum()
+
+
+@pytest.mark.engines("duckdb", reason="the same on PostgreSQL")
+def test_a_state_that_begins_with_zeros_is_planned_for_later_steps(
+    db: se.Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One plan for the state as it is stored, and one for that in which steps compute it; none in later steps."""
+    rng = np.random.default_rng(4)
+    weights, target = rng.normal(size=(60, 40)), rng.normal(size=(60, 40))
+    db.tensor("W", weights, axes=["i", "j"], promoted=["i"])
+    db.tensor("M", np.zeros(weights.shape), axes=["i", "j"], promoted=["i", "j"])
+    db.tensor("T", target, axes=["i", "j"], promoted=["i"])
+    with caplog.at_level("INFO", logger="sparseeinsum"):
+        db.iterate(ADAM, steps=6, history=["loss"])
+    assert sum(record.getMessage().startswith("planned next_M") for record in caplog.records) == 2
+    expected, means, _ = descend(weights, target, np.zeros(weights.shape), 6)
+    np.testing.assert_allclose(db.run("C[i, j] = W[i, j]")["C"].to_numpy(), expected)
+    np.testing.assert_allclose(db.run("C[i, j] = M[i, j]")["C"].to_numpy(), means)

@@ -8,6 +8,7 @@ from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.state_tables import StateTables
 from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
+from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.plans.options import PlanOptions
 
 
@@ -37,7 +38,8 @@ class ChangeCounts:
             inputs[f"after_{number}"] = TurningInput((state.stored[1], state.stored[0]))
         options = PlanOptions(nonfinite="allow", searches_all=True)
         plan = StepPlan(engine, prepared, lower_text("\n".join(statements)), options, inputs, {})
-        plan.plan_anew(0)
+        plan.plan_for(0, NOTHING_ASSUMED)
+        plan.settle()
         return cls(plan, tuple(state.name for state in tables))
 
     def count(self, turn: int, before: Mapping[str, int], after: Mapping[str, int]) -> int:

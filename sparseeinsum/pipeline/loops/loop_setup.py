@@ -12,18 +12,19 @@ from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.syntax import STEP
-from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, StoredTensor, Tensor, fully_promoted
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, Tensor, fully_promoted
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.pipeline.loops.change_counts import ChangeCounts
 from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
-from sparseeinsum.pipeline.loops.state_layouts import computed_layouts
+from sparseeinsum.pipeline.loops.state_layouts import StateLayout, computed_layouts
 from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables
 from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
 from sparseeinsum.pipeline.loops.step_statements import InsertedOutput
+from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.storage.catalogue import require_tensors
@@ -190,17 +191,23 @@ class _Setup:
     def cheapest(self) -> _Planned:
         """The state in the layouts in which it is stored, or in those in which steps compute it."""
         stored = {name: source.decomposition for name, source in self.present.items()}
-        planned = self._planned(stored, "state")
+        as_stored = {name: StateLayout(decomposition) for name, decomposition in stored.items()}
+        planned = self._planned(as_stored, "state")
         computed = computed_layouts(planned.plan.plan, self.steps.state, stored)
-        if computed == stored:
-            return planned
-        other = self._planned(computed, "arrays")
-        cheaper, dearer = sorted((planned, other), key=lambda either: either.seconds)
-        dearer.drop(self.engine)
-        return cheaper
+        if computed != as_stored:
+            other = self._planned(computed, "arrays", planned.plan.later_values())
+            # The plan for a state that grows in its first step says nothing of later steps.
+            grows = any(layout.is_complete for layout in computed.values())
+            is_cheaper = grows or other.seconds < planned.seconds
+            planned, dearer = (other, planned) if is_cheaper else (planned, other)
+            dearer.drop(self.engine)
+        planned.plan.settle()
+        return planned
 
-    def _planned(self, layouts: Mapping[str, Decomposition], word: str) -> _Planned:
-        """The state in tables of these layouts, whose names have a word."""
+    def _planned(
+        self, layouts: Mapping[str, StateLayout], word: str, later: Mapping[str, ValueFacts] = NOTHING_ASSUMED
+    ) -> _Planned:
+        """The state in tables of these layouts, whose names have a word, and a plan that knows its `later` values."""
         tables = tuple(
             create_state_tables(
                 self.engine,
@@ -209,14 +216,49 @@ class _Setup:
                 source,
                 self.keeping[name],
                 [temporary_name(f"loop_{self.number}_{word}_{position}_{turn}") for turn in "ab"],
-                layouts[name],
+                layouts[name].decomposition,
+                layouts[name].is_complete,
             )
             for position, (name, source) in enumerate(self.present.items())
         )
         rows = {state.name: count_rows(self.engine, state.stored[0]) for state in tables}
-        laid_out = self.steps.with_layouts(layouts)
-        plan = _plan(laid_out, self.engine, self.prepared, self.step, tables, rows, self.most_steps, self.options)
-        return _Planned(tables, rows, plan)
+        steps = self.steps.with_layouts({name: layout.decomposition for name, layout in layouts.items()})
+        return _Planned(tables, rows, self._plan(steps, tables, rows, later))
+
+    def _plan(
+        self,
+        steps: LoopProgram,
+        tables: tuple[StateTables, ...],
+        rows: Mapping[str, int],
+        later: Mapping[str, ValueFacts],
+    ) -> StepPlan:
+        """The plan of a step; a dense state stays dense, whatever the fill of its next value is."""
+        inputs = {state.name: TurningInput(state.stored, steps.state[state.name]) for state in tables}
+        step_values = ValueFacts(Range(0, self.most_steps), has_fill=True)
+        inputs[STEP] = TurningInput((self.step.stored, self.step.stored), values=step_values)
+        is_dense = {state.name: rows[state.name] == state.most_rows for state in tables}
+        inserted = {
+            steps.state[state.name]: InsertedOutput(
+                state.tables,
+                None if is_dense[state.name] or not state.stored[0].decomposition.is_scalar else state.fill,
+                state.stored[0].keys,
+                state.stored[0].tensor.dtype,
+                state.stored[0].decomposition.is_scalar,
+            )
+            for state in tables
+        }
+        plan = StepPlan(self.engine, self.prepared, steps.program, self.options, inputs, inserted)
+        plan.plan_for(0, later)
+        complete = frozenset(
+            steps.state[state.name]
+            for state in tables
+            if _has_another_fill(plan, state, steps.state[state.name], is_dense[state.name])
+        )
+        if complete:
+            options = replace(self.options, complete=complete)
+            plan = StepPlan(self.engine, self.prepared, steps.program, options, inputs, inserted)
+            plan.plan_for(0, later)
+        return plan
 
 
 def _stored_state(steps: LoopProgram, engine: Engine, step: StoredTensor) -> dict[str, StoredTensor]:
@@ -238,43 +280,6 @@ def _dtypes(steps: LoopProgram, inputs: Mapping[str, StoredTensor]) -> dict[str,
     """The dtypes of the numbers that every step returns."""
     graph = bind(steps.program, {name: stored.tensor for name, stored in inputs.items()})
     return {name: "int64" if name == CHANGED else graph.tensors[name].dtype for name in steps.recorded}
-
-
-def _plan(
-    steps: LoopProgram,
-    engine: Engine,
-    prepared: PreparedStatements,
-    step: StepNumber,
-    tables: tuple[StateTables, ...],
-    rows: Mapping[str, int],
-    most_steps: int,
-    options: PlanOptions,
-) -> StepPlan:
-    """The plan of a step; a dense state stays dense, whatever the fill of its next value is."""
-    inputs = {state.name: TurningInput(state.stored, steps.state[state.name]) for state in tables}
-    inputs[STEP] = TurningInput((step.stored, step.stored), values=ValueFacts(Range(0, most_steps), has_fill=True))
-    is_dense = {state.name: rows[state.name] == state.most_rows for state in tables}
-    inserted = {
-        steps.state[state.name]: InsertedOutput(
-            state.tables,
-            None if is_dense[state.name] or not state.stored[0].decomposition.is_scalar else state.fill,
-            state.stored[0].keys,
-            state.stored[0].tensor.dtype,
-            state.stored[0].decomposition.is_scalar,
-        )
-        for state in tables
-    }
-    plan = StepPlan(engine, prepared, steps.program, options, inputs, inserted)
-    plan.plan_anew(0)
-    complete = frozenset(
-        steps.state[state.name]
-        for state in tables
-        if _has_another_fill(plan, state, steps.state[state.name], is_dense[state.name])
-    )
-    if complete:
-        plan = StepPlan(engine, prepared, steps.program, replace(options, complete=complete), inputs, inserted)
-        plan.plan_anew(0)
-    return plan
 
 
 def _has_another_fill(plan: StepPlan, state: StateTables, following: str, is_dense: bool) -> bool:

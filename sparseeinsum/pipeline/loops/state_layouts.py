@@ -1,15 +1,34 @@
 """Loops: the layouts in which a step computes the next values of the state, which tables of its own may have."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sparseeinsum.language.tensors import Decomposition
 from sparseeinsum.plans.plan import ProgramPlan
 
+_DRIFT = 4  # times more tuples after a step than before it
+
+
+@dataclass(frozen=True, slots=True)
+class StateLayout:
+    """How tables of a loop hold a state.
+
+    Attributes:
+        decomposition: The layout.
+        is_complete: Whether the first step finds a tuple for every possible key, also where the state holds the fill.
+    """
+
+    decomposition: Decomposition
+    is_complete: bool = False
+
 
 def computed_layouts(
     plan: ProgramPlan, state: Mapping[str, str], present: Mapping[str, Decomposition]
-) -> dict[str, Decomposition]:
+) -> dict[str, StateLayout]:
     """The layouts of the state in which neither a step nor the next one cuts arrays or puts them together.
+
+    A state of few tuples whose next value is expected to have most of all tuples, as the moments of Adam that begin
+    with zeros, has all of them at once: the plan for few tuples would have to be replaced after a step.
 
     Args:
         plan: The plan of a step.
@@ -25,6 +44,9 @@ def computed_layouts(
     for name, following in state.items():
         shape = plan.decomposed.graph.tensors[following].shape
         layout = computed.get(following, present[name])
-        is_larger = layout.max_tuples(shape) < present[name].max_tuples(shape)
-        layouts[name] = layout if is_larger else present[name]
+        has_fewer = layout.max_tuples(shape) < present[name].max_tuples(shape)
+        chosen = layout if has_fewer else present[name]
+        expected = plan.statistics[following].tuples(chosen.tiles)
+        grows = name in plan.inputs and _DRIFT * plan.inputs[name].statistics.tuples(chosen.tiles) < expected
+        layouts[name] = StateLayout(chosen, grows and 2 * expected > chosen.max_tuples(shape))
     return layouts

@@ -65,6 +65,7 @@ def create_state_tables(
     kept: StoredTensor,
     names: Sequence[str],
     layout: Decomposition,
+    is_complete: bool,
 ) -> StateTables:
     """Create the tables in turn of a state; the first one has its rows.
 
@@ -76,10 +77,15 @@ def create_state_tables(
         kept: The tensor that keeps the state.
         names: Names for the two tables.
         layout: The layout of the state in these tables.
+        is_complete: Whether the first table has a row for every possible key.
     """
     dialect = engine.dialect_name
     has_own_layout = layout != source.decomposition
-    rows = rows_in_layout(engine, source, layout) if has_own_layout else rows_as_stored(engine, source)
+    rows = (
+        rows_in_layout(engine, source, layout, is_complete=is_complete)
+        if has_own_layout or is_complete
+        else rows_as_stored(engine, source)
+    )
     tables = [exp.table_(exp.to_identifier(table), db=engine.dialect.temporary_schema) for table in names]
     engine.create_temporary(tables[0], rows)
     engine.create_temporary(tables[1], rows.limit(0))
@@ -89,9 +95,9 @@ def create_state_tables(
     in_turn = RefilledTable(engine, statements, tables[0], most), RefilledTable(engine, statements, tables[1], most)
     kept_table = table_by_name(kept, dialect)
     home = RefilledTable(engine, statements, kept_table, None if engine.dialect.has_workers else most)
-    is_complete = has_own_layout and count_rows(engine, source) == source.decomposition.max_tuples(source.tensor.shape)
+    keeps_fill = has_own_layout and count_rows(engine, source) == source.decomposition.max_tuples(source.tensor.shape)
     keeping = [
-        rows_in_layout(engine, stored, kept.decomposition, is_complete)
+        rows_in_layout(engine, stored, kept.decomposition, keeps_fill)
         if has_own_layout
         else exp.select("*").from_(table)
         for stored, table in zip((first, second), tables, strict=True)

@@ -12,10 +12,12 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import ANY_VALUE, finite_range
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
-from sparseeinsum.pipeline.loops.step_statements import InsertedOutput, StageTables, StepStatements
+from sparseeinsum.pipeline.loops.step_statements import InsertedOutput, StageTables, StepStatements, statements_of
+from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.plans.plan_statements import PlanStatements
 from sparseeinsum.results.kept_operands import kept_operands
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
@@ -84,8 +86,9 @@ class StepPlan:
         self._inserted = inserted
         self._planned = SuppliedPlan(program, engine, options, {})
         self._unmeasured: frozenset[str] = frozenset()  # inputs for all of whose later values the plan is exact
-        self._rendered: ProgramPlan | None = None
+        self._rendered: ProgramPlan | None = None  # the plan whose statements there are
         self._turn = 0  # whose tables the plan itself reads
+        self._both_turns: PlanStatements | None = None
         self._statements: dict[int, StepStatements] = {}
         self._kept: Mapping[Relation, int | None] = {}
         self._stages = StageTables(engine, prepared)
@@ -95,15 +98,23 @@ class StepPlan:
         """The present plan."""
         return self._planned.plan
 
-    def plan_anew(self, turn: int) -> None:
+    def plan_for(self, turn: int, later: Mapping[str, ValueFacts]) -> None:
         """Make a plan for the present data, which the tables of a turn hold, in the open transaction.
 
-        A plan that is exact for all later values takes no scan of them in every step; but it may take longer itself.
+        Args:
+            turn: The tables with the data.
+            later: What may hold for the values of inputs in later turns, by name.
         """
         self._turn = turn
         self._planned.supplied = {name: turning.stored[turn] for name, turning in self._inputs.items()}
-        self._planned.plan_anew()
-        later = {name: self._later_values(name) for name in self._inputs}
+        self._planned.plan_anew(later)
+
+    def settle(self) -> None:
+        """Make another plan if the present one is not exact for all later values, unless that takes longer to run.
+
+        A plan that is exact for all later values takes no scan of them in every step.
+        """
+        later = self.later_values()
         if not self._accepts(later):
             seconds = self.plan.decomposed.seconds
             self._planned.plan_anew(later)
@@ -117,8 +128,12 @@ class StepPlan:
 
     def _accepts(self, later: Mapping[str, ValueFacts]) -> bool:
         """Whether the plan is exact for all later values of all inputs; keeps for which inputs it is."""
-        self._unmeasured = frozenset(name for name, facts in later.items() if self._planned.accepts(name, facts))
+        self._unmeasured = self._planned.accepts(later)
         return len(self._unmeasured) == len(later)
+
+    def later_values(self) -> dict[str, ValueFacts]:
+        """What holds for the values of the inputs in all turns, by name."""
+        return {name: self._later_values(name) for name in self._inputs}
 
     def _later_values(self, name: str) -> ValueFacts:
         """What holds for the values of an input in all turns."""
@@ -146,7 +161,9 @@ class StepPlan:
             self._stages.compute_anew()
         is_exact = not may_differ or self._planned.adapts_to_stored()
         if not (is_exact and all(self._is_fit_for(name, turn, rows[name]) for name in self._inputs)):
-            self.plan_anew(turn)
+            is_exact_later = len(self._unmeasured) == len(self._inputs)
+            self.plan_for(turn, self.later_values() if is_exact_later else NOTHING_ASSUMED)
+            self.settle()
         if may_differ or self.plan is not self._rendered:
             self._keep_operands()
 
@@ -154,7 +171,7 @@ class StepPlan:
         """Keep the operands of the present plan in memory that are made of stored inputs, which steps do not change."""
         kept = kept_operands(self.plan, self._engine, at_once=True)
         if kept != self._kept:
-            self._kept, self._statements = kept, {}
+            self._kept, self._statements, self._both_turns = kept, {}, None
 
     def _is_fit_for(self, name: str, turn: int, rows: int) -> bool:
         turning, planned = self._inputs[name], self.plan.inputs[name].measurement.tuples
@@ -181,20 +198,13 @@ class StepPlan:
         if self.plan is not self._rendered:
             self.drop()
             self._rendered = self.plan
+        if self._both_turns is None:
+            self._both_turns = statements_of(self.plan, self._kept, self._inputs.keys(), not self.is_small)
         if turn not in self._statements:
             swapped = {} if turn == self._turn else self._swapped()
-            turning = {name: [table.name for table in tables] for name, tables in self._tables().items()}
+            changed = {table.name for tables in self._tables().values() for table in tables}
             self._statements[turn] = StepStatements(
-                self._engine,
-                self._prepared,
-                self.plan,
-                self._kept,
-                1 - turn,
-                swapped,
-                self._inserted,
-                self._stages,
-                turning,
-                optimizes=not self.is_small,
+                self._prepared, self._both_turns, 1 - turn, swapped, self._inserted, self._stages, changed
             )
         return self._statements[turn]
 
@@ -212,5 +222,5 @@ class StepPlan:
 
     def drop(self) -> None:
         """Drop the tables of intermediates."""
-        self._statements = {}
+        self._statements, self._both_turns = {}, None
         self._stages.drop()

@@ -1,6 +1,6 @@
 """Loops: the statements of a step, which read the tables of one turn and fill those of the other."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -128,52 +128,57 @@ class StageTables:
         self._created = []
 
 
+def statements_of(
+    plan: ProgramPlan, kept: Mapping[Relation, int | None], turning: Set[str], optimizes: bool
+) -> PlanStatements:
+    """The statements of a step for both turns.
+
+    Args:
+        plan: The plan, which reads the tables of one turn.
+        kept: Its operands that are in memory, with their handles.
+        turning: The inputs that steps change.
+        optimizes: Whether the database optimises the statements.
+    """
+    dialect = plan.dialect if optimizes else as_written(plan.dialect)
+    return replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant_aggregates(plan, turning))
+
+
 class StepStatements:
     """The statements of a plan in one of two turns, which differ in the tables that they read and fill."""
 
     def __init__(
         self,
-        engine: Engine,
         prepared: PreparedStatements,
-        plan: ProgramPlan,
-        kept: Mapping[Relation, int | None],
+        both_turns: PlanStatements,
         turn: int,
         swapped: Mapping[str, exp.Table],
         inserted: Mapping[str, InsertedOutput],
         stages: StageTables,
-        turning: Mapping[str, Sequence[str]],
-        optimizes: bool,
+        changed: Set[str],
     ) -> None:
         """Take the statements of a plan.
 
         Args:
-            engine: The database.
             prepared: The statements of the loop.
-            plan: The plan, which reads the tables of one turn.
-            kept: Its operands that are in memory, with their handles.
+            both_turns: The statements of the plan, which read the tables of one turn.
             turn: The tables that are filled.
             swapped: For the names of tables that the plan reads, those to read in place of them.
             inserted: The outputs that go into tables; all others are numbers.
             stages: The tables of intermediates.
-            turning: The names of the tables that steps change, by the inputs that are in them.
-            optimizes: Whether the database optimises the statements.
+            changed: The names of the tables that steps change.
         """
-        self._dialect = engine.dialect
         self._prepared = prepared
-        self._plan = plan
+        self._both_turns = both_turns
         self._stages = stages
-        dialect = plan.dialect if optimizes else as_written(plan.dialect)
-        invariant = invariant_aggregates(plan, turning.keys())
-        rendered = replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant)
         tables = {name: output.tables[turn] for name, output in inserted.items()}
-        direct = _direct_outputs(rendered, inserted)
+        direct = _direct_outputs(both_turns, inserted)
         read = {
-            stage.name: _renamed(tables[name], inserted[name].keys, rendered.delivery(name).schema.keys)
+            stage.name: _renamed(tables[name], inserted[name].keys, both_turns.delivery(name).schema.keys)
             for name, stage in direct.items()
         }
-        statements = [statement for statement in rendered.for_run if statement.stage or statement.name not in direct]
+        statements = [statement for statement in both_turns.for_run if statement.stage or statement.name not in direct]
         self._statements = [_reading(_reading(_in_place(statement, direct), swapped), read) for statement in statements]
-        self._invariant = invariant_stages(self._statements, {name for names in turning.values() for name in names})
+        self._invariant = invariant_stages(self._statements, changed)
         self._staged = [statement for statement in self._statements if statement.stage is not None]
         self._inserts = [self._insert(statement, inserted, tables) for statement in self._statements]
 
@@ -186,7 +191,7 @@ class StepStatements:
             if statement.name not in inserted:
                 return ""
             query, table = inserted[statement.name].rows_of(query), tables[statement.name]
-        return insert_into(table, write_sql(query, self._dialect), self._dialect)
+        return insert_into(table, write_sql(query, self._both_turns.dialect), self._both_turns.dialect)
 
     def run(self) -> tuple[dict[str, int], dict[str, Number]]:
         """Run all statements; return the numbers of rows in tables, and the numbers, by output."""
@@ -206,7 +211,7 @@ class StepStatements:
             elif insert:
                 rows[name] = self._prepared.write(insert)
             else:
-                schema = delivered_relation(self._plan.decomposed, name).schema
+                schema = delivered_relation(self._both_turns.decomposed, name).schema
                 numbers[name] = result_of(schema, self._prepared.read(statement.text)).to_numpy().item()
         for statement in self._staged:
             self._stages.empty(statement)
