@@ -1,7 +1,7 @@
 """Decompose: sizes of the tensors of a graph in every decomposition."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice
@@ -23,9 +23,22 @@ class GraphSizes:
     graph: EinGraph
     statistics: Mapping[str, Statistics]
     _known_sizes: dict[tuple[str, Choice], TensorSizes] = field(default_factory=dict, init=False, repr=False)
+    _kinds: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+    _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
     _known_operands: dict[tuple[Reference, Choice, bool], OperandSizes] = field(
         default_factory=dict, init=False, repr=False
     )
+
+    def kind(self, name: str) -> int:
+        """A number that tensors share if their sizes are the same in every decomposition."""
+        kind = self._kinds.get(name)
+        if kind is None:
+            tensor, statistics = self.graph.tensors[name], self.statistics[name]
+            bounds, counted = statistics.tuple_bounds.items(), statistics.counted_tuples.items()
+            sizes = statistics.entries, statistics.distinct, frozenset(bounds), frozenset(counted)
+            key = tensor.shape, tensor.dtype, tensor.fill, *sizes
+            kind = self._kinds[name] = self._numbers.setdefault(key, len(self._numbers))
+        return kind
 
     def tuples(self, tensor: str, tiles: Choice) -> float:
         """Expected tuples of a tensor in a decomposition."""

@@ -23,6 +23,7 @@ from sparseeinsum.decompose.cost import (
     Work,
 )
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
+from sparseeinsum.decompose.einsum_kinds import EinSumKinds
 from sparseeinsum.decompose.footprints import Footprints
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.indexed_access import StoredOrder, indexable_operands, indexed
@@ -79,6 +80,7 @@ class CostModel:
         sizes: The sizes of the tensors in every decomposition.
         repartitions: The costs of repartitions between EinSums.
         footprints: The memory that EinSums take.
+        kinds: The costs of EinSums that differ in nothing but names.
     """
 
     graph: EinGraph
@@ -95,6 +97,7 @@ class CostModel:
     sizes: GraphSizes = field(init=False, repr=False, compare=False)
     repartitions: RepartitionCosts = field(init=False, repr=False, compare=False)
     footprints: Footprints = field(init=False, repr=False, compare=False)
+    kinds: EinSumKinds = field(init=False, repr=False, compare=False)
     _known_costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
     _reader_counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
 
@@ -111,23 +114,32 @@ class CostModel:
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
+        kinds = EinSumKinds(sizes, self.evaluations, self.orders, self.index_maps, self.in_lists, self.staying)
+        object.__setattr__(self, "kinds", kinds)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
         """The cost of an EinSum whose operands are already in the decompositions that the choice requires."""
         cost = self._known_costs.get((einsum.output.tensor, choice))
         if cost is None:
-            decomposed = DecomposedEinSum.of(einsum, choice)
-            keys = tuple([decomposed.promoted.intersection(operand.labels) for operand in einsum.operands])
-            evaluation = self.evaluations[decomposed.name]
-            costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
-            if self.resident_bytes > 0:
-                ordered = [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
-                costs += [*ordered, *self._indexed_costs(decomposed, evaluation)]
-            if not self.in_lists.isdisjoint([operand.tensor for operand in einsum.operands]):
-                costs = [self._with_expansion(einsum, cost) for cost in costs]
-            cost = self._within_memory(decomposed, costs)
-            self._known_costs[decomposed.name, choice] = cost
+            is_read_once = self._is_read_once(einsum)
+            cost = self.kinds.known_cost(einsum, choice, is_read_once)
+            if cost is None:
+                cost = self._vertex_cost(einsum, choice)
+                self.kinds.remember(einsum, choice, is_read_once, cost)
+            self._known_costs[einsum.output.tensor, choice] = cost
         return cost
+
+    def _vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
+        decomposed = DecomposedEinSum.of(einsum, choice)
+        keys = tuple([decomposed.promoted.intersection(operand.labels) for operand in einsum.operands])
+        evaluation = self.evaluations[decomposed.name]
+        costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
+        if self.resident_bytes > 0:
+            ordered = [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
+            costs += [*ordered, *self._indexed_costs(decomposed, evaluation)]
+        if not self.in_lists.isdisjoint([operand.tensor for operand in einsum.operands]):
+            costs = [self._with_expansion(einsum, cost) for cost in costs]
+        return self._within_memory(decomposed, costs)
 
     def _indexed_costs(self, decomposed: DecomposedEinSum, evaluation: Evaluation) -> Iterator[VertexCost]:
         """Costs if one operand is kept in memory and read by index, so that its absent entries read as the fill."""

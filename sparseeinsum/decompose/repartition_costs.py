@@ -1,6 +1,6 @@
 """Decompose: the cost of repartitions of the tensors of a graph."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.cost import Accounting, CostConstants, RepartitionSizes, Work
@@ -28,6 +28,8 @@ class RepartitionCosts:
     constants: CostConstants
     accounting: Accounting
     memory: RunMemory
+    # By the kind of the tensor, the tiles before and after, and the number of reads.
+    _known_seconds: dict[tuple[int, Choice, Choice, int], float] = field(default_factory=dict, init=False, repr=False)
 
     def work(self, tensor: str, before: Choice, after: Choice) -> Work:
         """Work of a repartition from the tiles `before` to the tiles `after`, without passes."""
@@ -81,7 +83,12 @@ class RepartitionCosts:
 
     def seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         """Seconds of a repartition whose result is read `reads` times; infinite if the memory limit is not enough."""
-        return self.cheapest(tensor, before, after, reads).seconds(self.constants)
+        key = self.sizes.kind(tensor), before, after, reads
+        seconds = self._known_seconds.get(key)
+        if seconds is None:
+            seconds = self.cheapest(tensor, before, after, reads).seconds(self.constants)
+            self._known_seconds[key] = seconds
+        return seconds
 
     def _cut_parts(self, tensor: str, before: Choice, between: Choice) -> float:
         """Tuples that arrays are cut into, including those that hold only the fill; none if a bound is 0."""
