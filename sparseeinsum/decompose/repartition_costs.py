@@ -10,6 +10,8 @@ from sparseeinsum.decompose.repartitions import Repartition, RepartitionOptions
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, array_bytes, common_tile, count_keys
 
+_NO_REPARTITION = Repartition(Work())
+
 
 @dataclass(frozen=True, slots=True)
 class RepartitionCosts:
@@ -28,7 +30,7 @@ class RepartitionCosts:
     constants: CostConstants
     accounting: Accounting
     memory: RunMemory
-    # By the kind of the tensor, the tiles before and after, and the number of reads.
+    _known: dict[tuple[object, ...], Repartition] = field(default_factory=dict, init=False, repr=False)
     _known_seconds: dict[tuple[int, Choice, Choice, int], float] = field(default_factory=dict, init=False, repr=False)
 
     def work(self, tensor: str, before: Choice, after: Choice) -> Work:
@@ -38,9 +40,20 @@ class RepartitionCosts:
         return self.accounting.repartition(self._change(tensor, before, after))
 
     def cheapest(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> Repartition:
-        """The cheapest repartition of a tensor within the memory limit, if its result is read `reads` times."""
+        """The cheapest repartition of a tensor within the memory limit, if its result is read `reads` times.
+
+        It is the same for tensors of one kind whose axes have the same names, of which passes name one.
+        """
         if before == after:
-            return Repartition(Work())
+            return _NO_REPARTITION
+        names = tuple([axis.name for axis in self.graph.tensors[tensor].axes])
+        key = self.sizes.kind(tensor), names, before, after, reads
+        repartition = self._known.get(key)
+        if repartition is None:
+            repartition = self._known[key] = self._cheapest(tensor, before, after, reads)
+        return repartition
+
+    def _cheapest(self, tensor: str, before: Choice, after: Choice, reads: int) -> Repartition:
         schema = self.graph.tensors[tensor]
         keys = {
             axis.name: count_keys(tile, axis.bound)

@@ -15,7 +15,7 @@ from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, constant, converted, integer, text
 from sparseeinsum.render.dialects import DUCKDB
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of
-from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named
+from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, with_join
 from sparseeinsum.render.values import with_finite_check
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_type, number_type, stored_type
 
@@ -201,11 +201,11 @@ def _rows_select(
     compute all rows, to keep the order of their numbers in results and tables.
     """
     first, *others = handles
-    unordered = exp.select(HANDLE_COLUMN).distinct().from_(first.table.copy())
+    unordered = exp.select(exp.column(HANDLE_COLUMN)).distinct(copy=False).from_(first.table.copy(), copy=False)
     select = exp.select(*columns).from_(_row_numbers(_count_rows(relation), together), copy=False)
-    select = select.join(aliased(unordered, HANDLE_ALIASES[0]), join_type="CROSS", copy=False)
+    select = with_join(select, aliased(unordered, HANDLE_ALIASES[0]), kind="CROSS")
     for alias, other in zip(HANDLE_ALIASES[1:], others, strict=False):
-        select = select.join(aliased(other.table, alias), join_type="CROSS", copy=False)
+        select = with_join(select, aliased(other.table, alias), kind="CROSS")
     return select
 
 

@@ -26,6 +26,7 @@ from sparseeinsum.render.sources import (
     named,
     plain_source,
     with_inline_arrays,
+    with_join,
     with_value_column,
 )
 from sparseeinsum.render.values import OperandValue, ResultValue
@@ -264,12 +265,12 @@ class _SelectBuilder:
         ]
         if self.relation.join != JoinKind.INNER:
             matching = exp.and_(*conditions, copy=False) if conditions else exp.true()
-            return select.join(tables[1], on=matching, join_type=self.relation.join.value.upper(), copy=False)
+            return with_join(select, tables[1], matching, side=self.relation.join.value.upper())
         if not conditions and self.dialect.has_workers and self._joins_single_tuple():
             conditions = [self._always_true_equality()]
         if conditions:
-            return select.join(tables[1], on=exp.and_(*conditions, copy=False), copy=False)
-        return select.join(tables[1], join_type="CROSS", copy=False)
+            return with_join(select, tables[1], exp.and_(*conditions, copy=False))
+        return with_join(select, tables[1], kind="CROSS")
 
     def _joins_single_tuple(self) -> bool:
         """Whether tuples with keys are joined with the single tuple of a relation without keys, which is an array."""

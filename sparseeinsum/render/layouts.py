@@ -26,7 +26,7 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
-from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, unused, with_value_column
+from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, unused, with_join, with_value_column
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.extents import Extent, as_sql, product
 from sparseeinsum.statistics.numbers import number
@@ -276,10 +276,9 @@ def _filled(source: SelectSource, rows: exp.Expr, keys: Mapping[str, exp.Expr]) 
     equal = [exp.EQ(this=source.key(key, "t"), expression=expression.copy()) for key, expression in keys.items()]
     fill = fill_value(source.schema, lambda axis: keys[axis])
     value = exp.alias_(exp.func("coalesce", source.value("t"), fill), VALUE_COLUMN)
-    return (
-        exp.select(*[named(expression.copy(), key) for key, expression in keys.items()], value)
-        .from_(rows, copy=False)
-        .join(aliased(source.table, "t"), on=exp.and_(*equal, copy=False), join_type="LEFT", copy=False)
+    select = exp.select(*[named(expression.copy(), key) for key, expression in keys.items()], value)
+    return with_join(
+        select.from_(rows, copy=False), aliased(source.table, "t"), exp.and_(*equal, copy=False), side="LEFT"
     )
 
 

@@ -21,6 +21,7 @@ from sparseeinsum.render.sources import (
     fenced,
     named,
     with_inline_arrays,
+    with_join,
     with_value_column,
 )
 
@@ -53,11 +54,11 @@ class ChainWriter:
             own = {key: source.key(axis, alias) for axis, key in zip(source.schema.keys, leaf.keys, strict=True)}
             table = aliased(source.table, alias)
             if not keys:
-                select = select.from_(table)
+                select = select.from_(table, copy=False)
             else:
                 matching = (exp.EQ(this=keys[key].copy(), expression=own[key]) for key in leaf.keys if key in keys)
-                side = "LEFT" if leaf.reading == Reading.FILLED else ""
-                select = select.join(table, on=exp.and_(*matching), join_type=side)
+                side = "LEFT" if leaf.reading == Reading.FILLED else None
+                select = with_join(select, table, exp.and_(*matching, copy=False), side=side)
             keys = {**own, **keys}
         values = [exp.alias_(self._leaf_value(number, leaf, keys), self._columns[number]) for number, leaf in leaves]
         return select.select(*(named(keys[key].copy(), key) for key in self._keys), *values)

@@ -221,6 +221,21 @@ def aliased(table: exp.Expr, alias: str) -> exp.Expr:
     return exp.alias_(table, alias, table=True)
 
 
+def with_join(
+    select: exp.Select, table: exp.Expr, on: exp.Expr | None = None, side: str | None = None, kind: str | None = None
+) -> exp.Select:
+    """The SELECT with a join; sqlglot's builder would parse the type of the join as SQL.
+
+    Args:
+        select: The SELECT, which is changed.
+        table: The table or query under an alias.
+        on: The condition.
+        side: LEFT, RIGHT or FULL for an outer join.
+        kind: CROSS for a cross product.
+    """
+    return select.join(exp.Join(this=table, on=on, side=side, kind=kind), copy=False)
+
+
 def key_column(source: SelectSource, axis: str, alias: str) -> exp.Expr:
     """The key of an axis for a SELECT list, under the name of the axis."""
     return named(source.key(axis, alias), axis)

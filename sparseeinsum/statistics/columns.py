@@ -99,7 +99,12 @@ def array_type(dtype: str) -> exp.DataType:
 
 
 def type_named(sql_type: str) -> exp.DataType:
-    """Parse the name of a SQL type, such as DOUBLE[]."""
+    """The SQL type of a name, such as DOUBLE[]."""
+    return _parse_type(sql_type).copy()
+
+
+@lru_cache(maxsize=512)  # called for many expressions of every statement
+def _parse_type(sql_type: str) -> exp.DataType:
     element = sql_type.removesuffix("[]")
     kind = exp.DataType.build(element)
     if element == sql_type:
