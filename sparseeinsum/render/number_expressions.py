@@ -15,7 +15,7 @@ from sparseeinsum.errors import PlanError
 from sparseeinsum.language.scalar import evaluate, operands_of, write
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, U
+from sparseeinsum.operators.expressions import Call, Operand, Scalar, U
 from sparseeinsum.operators.ranges import Range, exact_range, finite_range
 from sparseeinsum.render.calls import call, constant, first_element, in_parentheses, integers, text
 from sparseeinsum.render.conditions import ScalarWriter, comparison_expression
@@ -56,12 +56,13 @@ def _own_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialec
     match join:
         case Operand(index):
             return values[index].copy()
-        case _ if not operands_of(join):  # numpy computes constants: SQL would use decimals
-            return number(evaluate(join, ()).item(), dtype)
+        case _ if _is_constant(join):
+            return number(_constant(join), dtype)
         case Call(name, (first, second)) if name in _ARITHMETIC and is_plain:
             return _ARITHMETIC[name](this=in_parentheses(write(first)), expression=in_parentheses(write(second)))
-        case Call("div", (first, Literal(divisor))) if divisor != 0 and is_plain:  # a setting decides what x / 0 is
-            return exp.Div(this=in_parentheses(write(first)), expression=number(divisor, dtype))
+        case Call("div", (first, second)) if is_plain and _is_constant(second) and _constant(second) != 0:
+            # A setting decides what x / 0 is.
+            return exp.Div(this=in_parentheses(write(first)), expression=number(_constant(second), dtype))
         case Call("neg", (argument,)):
             return exp.Neg(this=in_parentheses(write(argument)))
         case Call("abs", (argument,)) if dtype != "int64":  # the engine raises an error for the least int64
@@ -72,6 +73,16 @@ def _own_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialec
             return call(f"tensor_{name}", *map(write, arguments))
         case _:
             return _by_kernel(join, values, write)
+
+
+def _is_constant(expression: Scalar) -> bool:
+    return not operands_of(expression)
+
+
+def _constant(expression: Scalar) -> Number:
+    """The number that a constant expression gives; numpy computes it, since SQL would use decimals."""
+    value: Number = evaluate(expression, ()).item()
+    return value
 
 
 def _by_kernel(join: Scalar, values: Sequence[exp.Expr], write_part: ScalarWriter) -> exp.Expr:
