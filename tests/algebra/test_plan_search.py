@@ -18,14 +18,16 @@ from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
 from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
 from sparseeinsum.algebra.implementation.simulate import simulate
-from sparseeinsum.algebra.implementation.site_operators import LocalJoin, Shuffle, SitePlan
+from sparseeinsum.algebra.implementation.site_operators import Broadcast, LocalJoin, Shuffle, SitePlan
 from sparseeinsum.algebra.relational.compositions import OperandwiseKernel
 from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import ADD, einsum_kernel
 from sparseeinsum.algebra.relational.keys import all_keys
-from sparseeinsum.algebra.relational.relational_expressions import Input
+from sparseeinsum.algebra.relational.relational_expressions import Aggregation, Input, Join
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.places.distribution import Hashed
 
 
 def blocks_of(matrix: NDArray[np.float64], size: int) -> Relation:
@@ -71,6 +73,16 @@ def test_search_does_not_shuffle_between_equal_keys() -> None:
     scattered = x.join(y, on=[(0, 0), (1, 1)], kernel="add").distributed(4)
     shuffles = [node for plan in scattered.plans.values() for node in topological_order(plan) if node.inputs]
     assert {node.dims for node in shuffles if isinstance(node, Shuffle)} == {(0,)}  # not by both
+
+
+def test_a_result_that_several_operators_read_is_sent_once() -> None:
+    x, y, z = (Input(name, RelationType((8,), (50,))) for name in "XYZ")
+    total = Aggregation(x, (), AggregateFold("sum"))
+    sums = [Join(total, operand, (), (), ADD) for operand in (y, z)]
+    plans = best_plans(sums, dict.fromkeys("XYZ", Hashed(0)), Sites(4))
+    nodes = {id(node): node for plan in plans for node in topological_order(plan)}
+    assert [type(node) for node in nodes.values()].count(Broadcast) == 1
+    assert cost_of(plans, Sites(4)).transfer <= 4 * 4 * 50
 
 
 @random_runs(30)
