@@ -27,8 +27,8 @@ class Search:
     """What one search took, and the plan that it chose.
 
     Attributes:
-        planning: Median seconds of planning.
-        running: Median seconds of a run of the plan.
+        planning: Median seconds of planning, of the processor, as others may share the machine.
+        running: The same of a run of the plan, all threads together.
         expected: Expected seconds of the plan.
         notation: Its decompositions.
     """
@@ -69,11 +69,11 @@ def compare(case: Case, repeat: int) -> tuple[Search, Search]:
 
 def _timed(database: se.Database, search: Callable[[], se.Plan]) -> tuple[float, float]:
     """Seconds of a search, and of a run of its plan."""
-    start = time.perf_counter()
+    start = time.process_time()
     plan = search()
-    planned = time.perf_counter()
+    planned = time.process_time()
     database.run(plan, progress=False, replan=False)
-    return planned - start, time.perf_counter() - planned
+    return planned - start, time.process_time() - planned
 
 
 def report(searches: dict[str, tuple[Search, Search]]) -> None:
