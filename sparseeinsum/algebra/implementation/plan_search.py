@@ -212,13 +212,18 @@ class _PlanSearch:
         """The plans of all operators, by name, each computed in its best way; two plans of a join that is not."""
         choices = {name: [(number,) for number in range(len(each.ways))] for name, each in self.operators.items()}
         pricing = _WayPricing(self.operators, choices, self.sites)
-        (best,) = search_in_lists(pricing, list(self.operators.values()), 1, _TABLE_LIMIT).candidates
+        result = search_in_lists(pricing, list(self.operators.values()), 1, _TABLE_LIMIT)
+        if not result.is_exact and math.isinf(
+            result.candidates[0].cost
+        ):  # short lists may lack places that others need
+            result = search_in_lists(pricing, list(self.operators.values()), 1, math.inf)
         built: dict[str, tuple[SitePlan, ...]] = {}
-        for name, (number,) in sorted(best.choices, key=lambda choice: int(choice[0])):
-            way, operands = self.operators[name].ways[number], self.operators[name].operands
+        choice_of = result.best
+        for name, operator in self.operators.items():
+            way = operator.ways[choice_of[name][0]]
             plans = [
                 moved(plan, place)
-                for operand, place in zip(operands, way.required, strict=True)
+                for operand, place in zip(operator.operands, way.required, strict=True)
                 for plan in built[operand.tensor]
             ]
             inputs = {id(placed): plan for placed, plan in zip(way.inputs, plans, strict=True)}
