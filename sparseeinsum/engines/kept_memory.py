@@ -44,10 +44,17 @@ class Kept:
 
 @dataclass(slots=True)
 class _State:
-    """Of one connection: what is kept, what was needed last at the end; and versions that were needed once."""
+    """Of one connection.
+
+    Attributes:
+        kept: What is kept, what was needed last at the end.
+        needed: Versions that were needed once.
+        too_large: Versions that did not fit, and within how many bytes.
+    """
 
     kept: dict[Hashable, Kept] = field(default_factory=dict)
     needed: dict[Hashable, Hashable] = field(default_factory=dict)
+    too_large: dict[Hashable, tuple[Hashable, float]] = field(default_factory=dict)
 
 
 class KeptMemory:
@@ -81,15 +88,21 @@ class KeptMemory:
                 self._release_all_of([kept])
                 kept = None
             is_needed_again = at_once or (key in state.needed and state.needed[key] == version)
-            if kept is None and is_needed_again and self._library().can_keep():
+            tried, bytes_then = state.too_large.get(key, (None, 0))
+            is_too_large = tried == version and limit_bytes <= bytes_then
+            if kept is None and is_needed_again and not is_too_large and self._library().can_keep():
                 handle = keep(key)
                 kept = Kept(version, handle, 0 if handle is None else self._library().kept_bytes(handle))
             if kept is not None:
                 state.kept[key] = kept  # at the end
         if len(state.needed) >= MOST_KEPT:
             state.needed.clear()
+            state.too_large.clear()
         state.needed.update(needed.items())
+        made = [key for key in needed if key in state.kept]
         self._release_beyond(limit_bytes)
+        # What does not fit beside the rest would be made in every run, only to be released before it is read.
+        state.too_large.update({key: (needed[key], limit_bytes) for key in made if key not in state.kept})
         return {key: state.kept[key].handle for key in needed if key in state.kept}
 
     def release_all(self) -> None:
@@ -126,3 +139,4 @@ def _release_all(state: _State, library: Callable[[], MemoryLibrary]) -> None:
             library().release(kept.handle)
     state.kept.clear()
     state.needed.clear()
+    state.too_large.clear()

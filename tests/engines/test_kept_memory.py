@@ -190,3 +190,22 @@ def test_nothing_is_kept_without_room() -> None:
     memory = KeptMemory(lambda: Library(has_room=False))
     for _ in range(3):
         assert memory.handles({"a": 0}, 100, lambda key: 1) == {}
+
+
+def test_what_does_not_fit_is_not_made_again_and_again() -> None:
+    library = Library(has_room=True)
+    made = []
+    memory = KeptMemory(lambda: library)
+
+    def handles(limit: int, version: int = 0) -> set[str]:
+        def keep(key: str) -> int:
+            made.append((key, version))
+            return len(made)
+
+        return set(memory.handles(dict.fromkeys("abc", version), limit, keep))
+
+    assert [handles(25) for _ in range(4)] == [set(), {"b", "c"}, {"b", "c"}, {"b", "c"}]
+    assert made == [("a", 0), ("b", 0), ("c", 0)]
+    assert [handles(25, version=1) for _ in range(3)] == [set(), {"b", "c"}, {"b", "c"}]
+    assert made[3:] == [("a", 1), ("b", 1), ("c", 1)]
+    assert handles(35, version=1) == {"a", "b", "c"}
