@@ -65,6 +65,15 @@ def restore_starts(starts):
     starts[0] = 0
 
 
+@njit
+def longest_row(starts):
+    """Return the most entries that a row has."""
+    longest = 0
+    for row in range(starts.size - 1):
+        longest = max(longest, starts[row + 1] - starts[row])
+    return longest
+
+
 def make_add_rows(add_scaled):
     """Make the function add_rows(w, numbers, positions, u), which returns 0 or a code of `add_scaled`.
 
@@ -74,8 +83,11 @@ def make_add_rows(add_scaled):
 
     @njit
     def add_rows(w, numbers, positions, u):
-        code = 0
+        code, furthest = 0, positions.size - 1
         for entry in range(numbers.size):
+            ahead = positions[min(entry + _NEAR_ENTRIES, furthest)] * w.size
+            prefetch(u, ahead)
+            prefetch(u, ahead + _LINE)
             start = positions[entry] * w.size
             code = min(code, add_scaled(w, numbers[entry], u[start : start + w.size]))
         return code
@@ -198,12 +210,29 @@ def make_multiply_by_vector(add, multiply, with_code):
 
     multiply_by_vector(start, rows, row_starts, positions, numbers, starts, values, out, valid) computes out[k] for row
     rows[k] of the matrix: add(...add(start, product)..., product) over its entries. The values at index i of the vector
-    are from starts[i] on, up to starts[i + 1]. Rows without products are not computed; bit k of `valid`, 64 in each
-    word, is set to 0 for these. The arguments are those of `make_multiply_row`.
+    are from starts[i] on, up to starts[i + 1]; if `starts` is empty, the only one is values[i]. Rows without products
+    are not computed; bit k of `valid`, 64 in each word, is set to 0 for these. The arguments are those of
+    `make_multiply_row`.
     """
 
     @njit
+    def multiply_by_full_vector(start, rows, row_starts, positions, numbers, values, out, valid):
+        code = 0
+        for index in range(rows.size):
+            total, first, end = start, row_starts[rows[index]], row_starts[rows[index] + 1]
+            for entry in range(first, end):
+                product, failure = with_code(multiply(numbers[entry], values[positions[entry]]))
+                code |= failure
+                total, failure = with_code(add(total, product))
+                code |= failure
+            out[index] = total
+            valid[index >> 6] &= ~((first == end) << (index & 63))
+        return min(code, 0)
+
+    @njit
     def multiply_by_vector(start, rows, row_starts, positions, numbers, starts, values, out, valid):
+        if starts.size == 0:
+            return multiply_by_full_vector(start, rows, row_starts, positions, numbers, values, out, valid)
         code, furthest = 0, positions.size - 1
         for index in range(rows.size):
             total, is_valid = start, False

@@ -16,10 +16,10 @@ CHUNK_WORDS = 3
 LEAST_CAPACITY = 1 << 11  # even, so that numbers are aligned
 MOST_CAPACITY = 1 << 16
 
-# A block, in words: rows, entries, one more than the largest position; where each row begins, and where the last one
-# ends; then the positions, int32, and the numbers.
-BLOCK_ROWS, BLOCK_ENTRIES, BLOCK_BOUND = range(3)
-BLOCK_WORDS = 3
+# A block, in words: rows, entries, one more than the largest position, the entries of the longest row; where each row
+# begins, and where the last one ends; then the positions, int32, and the numbers.
+BLOCK_ROWS, BLOCK_ENTRIES, BLOCK_BOUND, BLOCK_LONGEST = range(4)
+BLOCK_WORDS = 4
 
 # What a kernel needs to write a row of a product of two blocks, in words: the address of the number that sums start
 # from; the slots, how many there are, the factor and the shift of their hash function (see udfs/compressed_rows.py);

@@ -252,6 +252,8 @@ def _fill_block(state, block, item_bytes):
             compressed_rows.place_rows(*placed, of_chunk, starts, positions, array_at(numbers, entries, half_word))
         chunk = head[c.NEXT]
     compressed_rows.restore_starts(starts)
+    head = array_at(block, c.BLOCK_WORDS, word)
+    head[c.BLOCK_LONGEST] = compressed_rows.longest_row(starts)
 
 
 @njit

@@ -8,19 +8,18 @@ With two arrays, position i * k + j stands for the product of row i of the first
 rows; the last argument is then what sums start from. A NULL handle of one of them gives NULL.
 """
 
-from numba import njit
+from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, write_block
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, unpin
-from sparseeinsum.kernels.compiled.duckdb.runs import end_of_run
+from sparseeinsum.kernels.compiled.duckdb.runs import end_of_run, find_outside
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
     calloc,
-    clear_valid,
     free,
     get_child,
     get_data,
@@ -34,6 +33,8 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
 )
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+
+_bits = types.uint64  # of places that are known not to be negative, for which numba writes no code
 
 _ENTRIES, _ROW, _ARRAY = range(3)  # the arguments; one array or two, the size and the fill or start follow
 
@@ -105,26 +106,37 @@ def _measure_run(descriptor, work, first, end, result, total):
         report(work, size, 0)
         return d.BAD_SIZE
     block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
-    count, validity = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS], word(0)
+    count = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
     starts = array_at(block + 8 * c.BLOCK_WORDS, count + 1, word)
     numbers = array_at(value_address(work, _ROW, 0, 8), end, word)
+    outside = find_outside(numbers[first:], count)
+    if outside >= 0:
+        report(work, numbers[first + outside], 0, count - 1)
+        return d.OUTSIDE_ROWS
+    lanes, filled = descriptor[d.RESULT_LANES], 0
     for row in range(first, end):
-        number = numbers[row]
-        if number < 0 or number >= count:
-            report(work, number, 0, count - 1)
-            return d.OUTSIDE_ROWS
-        if starts[number] == starts[number + 1]:
-            write_entry(descriptor, entries, row, total, 0)
-            if validity == 0:
-                validity = writable_validity(result)
-            clear_valid(validity, row)
-            continue
-        if size > limit // descriptor[d.RESULT_BYTES] - total:
-            report(work, (total + size) * descriptor[d.RESULT_BYTES], limit)
-            return d.RESULT_TOO_LARGE
-        write_entry(descriptor, entries, row, total, size)
-        total += size
+        is_filled = _is_filled(starts, numbers, row)
+        entries[2 * row], entries[2 * row + 1] = total * lanes, is_filled * size * lanes
+        total += is_filled * size
+        filled += is_filled
+    if total > limit // descriptor[d.RESULT_BYTES]:
+        report(work, total * descriptor[d.RESULT_BYTES], limit)
+        return d.RESULT_TOO_LARGE
+    if filled < end - first:
+        validity = array_at(writable_validity(result), (end + 63) // 64, word)
+        for begin in range(first - first % 64, end, 64):
+            absent = word(0)
+            for row in range(max(begin, first), min(begin + 64, end)):
+                absent |= word(not _is_filled(starts, numbers, row)) << (row - begin)
+            validity[begin // 64] &= ~absent
     return total
+
+
+@njit
+def _is_filled(starts, numbers, row):
+    """Whether the row of entries with the number of a row has any; the number is valid."""
+    number = _bits(numbers[_bits(row)])
+    return starts[number + _bits(1)] > starts[number]
 
 
 @njit

@@ -12,7 +12,7 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, write_block
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pinned_address, unpin
-from sparseeinsum.kernels.compiled.duckdb.runs import end_of_run
+from sparseeinsum.kernels.compiled.duckdb.runs import end_of_run, find_outside
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     clear_valid,
@@ -92,10 +92,10 @@ def _read_operands(descriptor, work, first, end):
     matrix, vector = pinned_address(work + 8 * _PIN_OF_MATRIX), pinned_address(work + 8 * _PIN_OF_VECTOR)
     head, vector_head = array_at(matrix, c.BLOCK_WORDS, word), array_at(vector, c.BLOCK_WORDS, word)
     numbers = array_at(value_address(work, _ROW, first, 8), end - first, word)
-    for index in range(numbers.size):
-        if numbers[index] < 0 or numbers[index] >= head[c.BLOCK_ROWS]:
-            report(work, numbers[index], 0, head[c.BLOCK_ROWS] - 1)
-            return d.OUTSIDE_ROWS
+    outside = find_outside(numbers, head[c.BLOCK_ROWS])
+    if outside >= 0:
+        report(work, numbers[outside], 0, head[c.BLOCK_ROWS] - 1)
+        return d.OUTSIDE_ROWS
     if head[c.BLOCK_BOUND] > vector_head[c.BLOCK_ROWS]:
         report(work, head[c.BLOCK_BOUND] - 1, 0, vector_head[c.BLOCK_ROWS] - 1)
         return d.OUTSIDE_ROWS
@@ -107,6 +107,8 @@ def _read_operands(descriptor, work, first, end):
     write_block(operands, 2 * _OF_VECTOR, vector, item_bytes)
     for index in range(2 * _FIRST - 2, 2 * _FIRST):  # the positions of the vector are all 0
         operands[index] = operands[index + 2]
+    if vector_head[c.BLOCK_LONGEST] == 1 and vector_head[c.BLOCK_ENTRIES] == vector_head[c.BLOCK_ROWS]:
+        operands[2 * _OF_VECTOR + 1] = 0  # every row has one number: where they begin need not be read
     operands[2 * _FIRST], operands[2 * _FIRST + 1] = value_address(work, _START, first, item_bytes), 1
     return 0
 

@@ -58,3 +58,16 @@ def _count_equal_values(values, together):
     while values[index] == values[index - together]:
         index += 1
     return index // together
+
+
+@njit
+def find_outside(numbers, rows):
+    """Return the place of a number that is not 0 to `rows` - 1, or -1 if there is none."""
+    are_outside = False
+    for index in range(numbers.size):
+        are_outside |= (numbers[index] < 0) | (numbers[index] >= rows)
+    if are_outside:
+        for index in range(numbers.size):
+            if numbers[index] < 0 or numbers[index] >= rows:
+                return index
+    return -1
