@@ -7,9 +7,11 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.engines.arrow_batches import batch_rows
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.engines.claims import claimed_in_process
+from sparseeinsum.engines.collected_tuples import ELEMENT_BYTES, are_collected, collected_table
 from sparseeinsum.engines.duckdb_changes import (
     can_record_changes,
     change_tokens,
@@ -33,6 +35,7 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
+from sparseeinsum.render.collecting import collecting_select
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
@@ -88,6 +91,13 @@ class DuckDBEngine:
         """Run a query and return its result as an Arrow table; it takes least time if rows have about so many bytes."""
         with self._translating_errors(statement) as text:
             return self.connection.sql(text).to_arrow_table(batch_rows(row_bytes))
+
+    def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
+        """Run the query of a statement, and return its tuples, about `count`, as an Arrow table."""
+        if not are_collected(schema, count):
+            return self.arrow(statement.text, ELEMENT_BYTES * schema.list_length)
+        ((handle,),) = self.rows(collecting_select(statement.query, schema))
+        return collected_table(require_library(), None if handle is None else int(str(handle)), schema)
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""

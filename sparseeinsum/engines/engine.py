@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import PreparedQuery, PreparedWrite, SuppliedTable, TransactionMark
@@ -226,8 +227,17 @@ class Engine(Protocol):
     def table_distribution(self, table: exp.Table) -> TableDistribution | None:
         """Return how a table is distributed over machines; None for a view or if one machine has all rows."""
 
-    def arrow(self, statement: exp.Expr | str, row_bytes: int = 0) -> pa.Table:
-        """Run a query and return its result as an Arrow table; it takes least time if rows have about so many bytes."""
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """Run a query and return its result as an Arrow table."""
+
+    def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
+        """Run the query of a statement, and return its tuples, about `count`, as an Arrow table.
+
+        Args:
+            statement: The statement, which has no table.
+            schema: The schema of the tuples, whose names of columns the database may shorten.
+            count: About how many tuples there are.
+        """
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty.

@@ -32,11 +32,12 @@ class ValueType(StrEnum):
     BYTES = "BYTES"
     RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
     COMPRESSED = "COMPRESSED"  # a handle of entries in memory, ordered by row
+    COLLECTED = "COLLECTED"  # a handle of tuples in memory, which the client reads
     ENTRIES = "ENTRIES"  # an array of pairs of a position and a number
     MATCHES = "MATCHES"  # an array of a position and two numbers each
 
 
-HANDLES = frozenset((ValueType.RESIDENT, ValueType.COMPRESSED))
+HANDLES = frozenset((ValueType.RESIDENT, ValueType.COMPRESSED, ValueType.COLLECTED))
 
 
 class FunctionKind(StrEnum):

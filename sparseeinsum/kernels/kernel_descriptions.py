@@ -40,6 +40,7 @@ DEPTHS = {  # 0 for a value, 1 for an array, 2 for an array of arrays
     ValueType.INTEGER: 0,
     ValueType.RESIDENT: 0,
     ValueType.COMPRESSED: 0,
+    ValueType.COLLECTED: 0,
     ValueType.INTEGERS: 1,
     ValueType.POSITIONS: 1,
     ValueType.NUMBER: 0,

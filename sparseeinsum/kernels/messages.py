@@ -71,6 +71,8 @@ MESSAGES_BY_CODE: dict[int, str] = {
     d.OUTSIDE_ROWS: "row %lld, position %lld: rows are 0 to %lld here, and positions 0 to 2^31 - 2",
     d.TOO_MANY_ROWS: "rows is %lld; it must be 0 to 2^31 - 1",
     d.ALREADY_COMPRESSED: "the entries have been ordered already; a window of rows cannot add to them",
+    d.ALREADY_COLLECTED: "the tuples have been collected already; neither a window of rows nor another tensor_keep can "
+    "take them again",
     d.NOT_A_VECTOR: "the second operand has a number at position %lld; a vector has numbers at position 0 alone",
     d.UNKNOWN_SEMIRING: f"the semiring is none of {', '.join(semiring.text for semiring in SEMIRINGS)}",
     -76: "a row of the mask has an entry twice; add entries up first",

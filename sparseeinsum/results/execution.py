@@ -28,7 +28,6 @@ from sparseeinsum.results.output_targets import Target
 from sparseeinsum.results.results import TensorResult, result_of
 
 _LOGGER = logging.getLogger(__name__)
-_NUMBER_BYTES = 8
 _STAGED_SHARE = 0.25  # the largest share of the memory for the table of an EinSum that runs alone
 
 
@@ -270,7 +269,8 @@ class _Run:
             tuples = deliver(self._engine, statement, plan.statements.with_natural_keys(statement), schema, target)
             self._written[statement.name] = WrittenResult(schema, target, tuples)
             return tuples
-        result = result_of(schema, self._engine.arrow(statement.text, _NUMBER_BYTES * schema.list_length))
+        count = result_sizes(plan, statement.name).tuples
+        result = result_of(schema, self._engine.tuples(statement, schema, count))
         self._results[statement.name] = result
         return int(result.rows.num_rows)
 

@@ -22,7 +22,7 @@ C = set(
 )
 POSIX = {"getentropy", "pthread_mutex_lock", "pthread_mutex_unlock", "sysconf"}
 OWN = {
-    "linux": POSIX | {"sincos"},
+    "linux": POSIX | {"madvise", "sincos"},
     "darwin": POSIX | {"__bzero", "__sincos_stret", "bzero", "dyld_stub_binder", "memset_pattern16"},
     "win32": {
         *("AcquireSRWLockExclusive", "GetPhysicallyInstalledSystemMemory", "ReleaseSRWLockExclusive"),

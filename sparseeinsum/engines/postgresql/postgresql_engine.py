@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.postgresql import casts, copy_format, rights
@@ -241,9 +242,13 @@ class PostgreSQLEngine:
         """Return None: one machine has all tables."""
         return None
 
-    def arrow(self, statement: exp.Expr | str, row_bytes: int = 0) -> pa.Table:
-        """Run a query and return its result as an Arrow table; `row_bytes` is ignored."""
+    def arrow(self, statement: exp.Expr | str) -> pa.Table:
+        """Run a query and return its result as an Arrow table."""
         return self._session.read(self._text(statement))
+
+    def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
+        """Run the query of a statement, and return its tuples as an Arrow table."""
+        return self.arrow(statement.text)
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""

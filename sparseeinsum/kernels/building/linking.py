@@ -23,7 +23,7 @@ _ELF = ("-shared", "--eh-frame-hdr", "-z", "now", "-z", "relro", "-z", "noexecst
 _MEMORY_AND_TEXT = ("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strtod")
 _OF_LINUX = {
     "libm.so.6": (*C_MATHEMATICS, "sincos"),  # a compiler merges a sine and a cosine into it
-    "libc.so.6": (*_MEMORY_AND_TEXT, "getentropy", "pthread_mutex_lock", "pthread_mutex_unlock", "sysconf"),
+    "libc.so.6": (*_MEMORY_AND_TEXT, "getentropy", "madvise", "pthread_mutex_lock", "pthread_mutex_unlock", "sysconf"),
 }
 _OF_WINDOWS = {
     "ucrtbase.dll": (*C_MATHEMATICS, *_MEMORY_AND_TEXT),

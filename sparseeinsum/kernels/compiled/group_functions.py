@@ -10,6 +10,7 @@ from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.blas_calls import gemm_code
 from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
 from sparseeinsum.kernels.compiled.duckdb import (
+    collecting,
     compression,
     dots,
     function_list,
@@ -54,6 +55,12 @@ _DUCKDB: tuple[Compiled, ...] = (
     compression.compression_combine,
     compression.compression_finalize,
     compression.compression_destroy,
+    collecting.collecting_size,
+    collecting.collecting_init,
+    collecting.collecting_update,
+    collecting.collecting_combine,
+    collecting.collecting_finalize,
+    collecting.collecting_destroy,
     views.view_rows,
     gathers.gather_rows,
     dots.dot_rows,

@@ -69,7 +69,7 @@ def publish(vector, elements, element_type):
     """Add an array to the table; returns its handle, or 0 if the table is full.
 
     Args:
-        vector: The DuckDB vector that owns the array.
+        vector: The DuckDB vector that owns the array, or the first chunk of collected tuples.
         elements: The number of elements.
         element_type: The logical type of the elements, as in the registry.
     """
@@ -102,12 +102,14 @@ def enter(vector, elements, element_type, most):
 
 @njit
 def withdraw(handle):
-    """Remove an array that `publish` added; vectors that already share it keep it."""
-    if remove(handle) != 0:
+    """Remove an array that `publish` added, and return what owned it, or 0; vectors that already share it keep it."""
+    owner = remove(handle)
+    if owner != 0:
         words = _words()
         lock_table()
         words[LIVE] -= 1
         unlock_table()
+    return owner
 
 
 @njit

@@ -10,11 +10,22 @@ from threading import Lock
 from sparseeinsum.errors import KernelsError, PackageError
 from sparseeinsum.extras import imported
 from sparseeinsum.kernels.blas import Blas, find_blas
+from sparseeinsum.kernels.collection import KEPT_TYPE
 from sparseeinsum.kernels.duckdb.capi import Pointer, address_in, function_table
 from sparseeinsum.kernels.gpus import Gpu
 from sparseeinsum.kernels.libraries import libraries_for_duckdb
 from sparseeinsum.kernels.platforms import NATIVE, processor_asked_for
-from sparseeinsum.kernels.residents import ELEMENTS, HANDLE, LIVE, MAX_KEPT, MAX_RESIDENTS, SLOT_WORDS, SLOTS
+from sparseeinsum.kernels.residents import (
+    ELEMENTS,
+    HANDLE,
+    LIVE,
+    MAX_KEPT,
+    MAX_RESIDENTS,
+    SLOT_WORDS,
+    SLOTS,
+    TYPE,
+    VECTOR,
+)
 from sparseeinsum.kernels.symbols import (
     BLAS_WORDS,
     CHOSEN_PROCESSOR,
@@ -99,9 +110,16 @@ class DuckdbLibrary:
 
     def kept_bytes(self, handle: int) -> int:
         """Return the bytes of memory that is kept under a handle."""
+        return int(self._slot(handle)[ELEMENTS]) * 8
+
+    def kept_tuples(self, handle: int) -> tuple[int, int]:
+        """Return the address of the first chunk of tuples that are kept under a handle, and the type of elements."""
+        slot = self._slot(handle)
+        return int(slot[VECTOR]), int(slot[TYPE]) - KEPT_TYPE
+
+    def _slot(self, handle: int) -> "ctypes.Array[ctypes.c_int64]":
         table = self._table(TABLE_OF_RESIDENTS)
-        slot = (ctypes.c_int64 * SLOT_WORDS).from_address(table + 8 * (SLOTS + handle % MAX_RESIDENTS * SLOT_WORDS))
-        return int(slot[ELEMENTS]) * 8
+        return (ctypes.c_int64 * SLOT_WORDS).from_address(table + 8 * (SLOTS + handle % MAX_RESIDENTS * SLOT_WORDS))
 
     def count_kept(self) -> int:
         """Return the number of arrays that stay in memory between statements of this process."""

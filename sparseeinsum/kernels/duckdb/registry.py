@@ -119,6 +119,8 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.returns == ValueType.COMPRESSED:
         update = "update_lists" if function.arguments[0].type == ValueType.TENSOR else "update"
         return tuple(f"compression_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
+    if function.returns == ValueType.COLLECTED:
+        return tuple(f"collecting_{part}" for part in ("size", "init", "update", "combine", "finalize", "destroy"))
     if function.is_aggregate:
         finalize = "resident_finalize" if function.uses_resident_arrays else "aggregate_finalize"
         callbacks = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")

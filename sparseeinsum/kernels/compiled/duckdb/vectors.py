@@ -101,6 +101,24 @@ def integer_at(work, index, row):
 
 
 @njit
+def elements_address(work, index):
+    """Return the address of the elements of argument `index`, an array, of all rows."""
+    return array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[2]
+
+
+@njit
+def has_null_elements(work, index):
+    """Whether DuckDB says that elements of argument `index`, an array, may be NULL."""
+    return array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[3] != 0
+
+
+@njit
+def elements_are_valid(work, index, start, size):
+    """Whether no element of argument `index` in a range, counted over all rows, is NULL."""
+    return _all_valid(array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[3], start, size)
+
+
+@njit
 def _all_valid(validity, start, size):
     if validity == 0:
         return True

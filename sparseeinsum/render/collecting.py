@@ -1,0 +1,79 @@
+"""Render: SELECTs that collect the tuples of a result in memory, where the client reads them."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.array_positions import position_of, positions_at
+from sparseeinsum.render.calls import call
+from sparseeinsum.render.layouts import HANDLE_COLUMN
+
+_NUMBER_COLUMN = "number"
+_TUPLES = "tuples"
+_MOST_NUMBERS = 1 << 63
+_DTYPES = ("float64", "float32", "complex128", "complex64")
+# What may depend on all columns of a SELECT, so that these must stay.
+_DEPENDENT = ("group", "distinct", "having", "qualify", "windows", "order", "limit", "offset")
+
+
+def can_collect(schema: Schema) -> bool:
+    """Whether there is a function that collects tuples of a schema: of arrays, and their keys must make one number."""
+    is_of_arrays = schema.tensor.dtype in _DTYPES and not schema.is_scalar
+    return is_of_arrays and math.prod(schema.key_counts.values()) < _MOST_NUMBERS
+
+
+def collecting_select(query: exp.Select, schema: Schema) -> exp.Select:
+    """The SELECT of the handle of all tuples of a query, each numbered by the position of its keys in C order.
+
+    A tuple without a value is not collected, so that the query need not leave it out.
+    """
+    *keys, value = query.selects
+    counts = dict(zip([key.alias_or_name for key in keys], schema.key_counts.values(), strict=True))
+    if any(query.args.get(part) for part in _DEPENDENT):
+        number = position_of([(exp.column(key, table=_TUPLES, quoted=True), count) for key, count in counts.items()])
+        value = exp.column(value.alias_or_name, table=_TUPLES, quoted=True)
+    else:
+        query = _numbered(query, counts)
+        number, value = exp.column(_NUMBER_COLUMN, table=_TUPLES), exp.column(VALUE_COLUMN, table=_TUPLES)
+    handle = call("tensor_keep", call("tensor_collected", number, value))
+    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(query.subquery(_TUPLES))
+
+
+def _numbered(query: exp.Select, counts: Mapping[str, int]) -> exp.Select:
+    """A query with the number of a tuple instead of its keys; tuples may be without a value."""
+    *keys, value = (column.unalias() for column in query.selects)
+    number = _number(dict(zip(counts, keys, strict=True)), counts)
+    columns = exp.alias_(number.copy(), _NUMBER_COLUMN), exp.alias_(value.copy(), VALUE_COLUMN)
+    numbered = query.select(*columns, append=False)
+    where = query.args.get("where")
+    if where is not None and where.this == value.is_(exp.null()).not_():
+        numbered.set("where", None)
+    return numbered
+
+
+def _number(keys: Mapping[str, exp.Expr], counts: Mapping[str, int]) -> exp.Expr:
+    """The position of keys in C order; of keys that are computed from a position, that position."""
+    positions: list[tuple[exp.Expr, int]] = []
+    names = list(keys)
+    while names:
+        together = next(
+            names[:size] for size in range(len(names), 0, -1) if _share_position(keys, counts, names[:size])
+        )
+        positions.append((_position(keys, together), math.prod(counts[name] for name in together)))
+        names = names[len(together) :]
+    return position_of(positions)
+
+
+def _share_position(keys: Mapping[str, exp.Expr], counts: Mapping[str, int], names: Sequence[str]) -> bool:
+    """Whether keys are computed from one position; a single key always is."""
+    computed = positions_at(_position(keys, names), {name: counts[name] for name in names})
+    return computed == {name: keys[name] for name in names}
+
+
+def _position(keys: Mapping[str, exp.Expr], names: Sequence[str]) -> exp.Expr:
+    """The position of which keys are computed, if they are computed from one."""
+    first = keys[names[0]]
+    return first.this if len(names) > 1 and isinstance(first, exp.IntDiv) else first
