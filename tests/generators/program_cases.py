@@ -145,12 +145,14 @@ def may_hide(case: Case) -> bool:
 def must_be_refused(case: Case) -> bool:
     """A first statement that makes values NaN or infinite out of finite ones, where it aggregates anything at all.
 
-    A shifted index may leave a label without any; the logsumexp of nothing is -inf, and no value turned infinite.
+    A shifted index may leave a label without any; the logsumexp, maximum or minimum of nothing is infinite, and no value
+    turned so.
     """
     first = case.expected["T0"]
     if any(0 in array.shape for array in case.inputs.values()):
         return False
-    if "logsumexp" in case.text and re.search(r"\[[^]]*[0-9][^]]*\]", case.text) and np.isneginf(first).all():
+    may_lack_any = re.search(r"logsumexp|max|min", case.text) and re.search(r"\[[^]]*[0-9][^]]*\]", case.text)
+    if may_lack_any and np.isinf(first).all():
         return False
     is_given = all(np.isfinite(array).all() for array in case.inputs.values())
     return is_given and all(np.isfinite(fill) for fill in case.fills.values()) and not np.isfinite(first).all()
