@@ -145,8 +145,8 @@ def may_hide(case: Case) -> bool:
 def must_be_refused(case: Case) -> bool:
     """A first statement that makes values NaN or infinite out of finite ones, where it aggregates anything at all.
 
-    A shifted index may leave a label without any; the logsumexp, maximum or minimum of nothing is infinite, and no value
-    turned so.
+    A shifted index may leave a label without any; the logsumexp, maximum or minimum of nothing is infinite, and no
+    value turned so.
     """
     first = case.expected["T0"]
     if any(0 in array.shape for array in case.inputs.values()):
