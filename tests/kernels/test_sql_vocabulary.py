@@ -147,6 +147,7 @@ def signature(function: ArrayFunction, dtype: str) -> tuple[list[str], str]:
         ValueType.POSITIONS: "INTEGER[]",
         ValueType.TEXT: "VARCHAR",
         ValueType.RESIDENT: "BIGINT",
+        ValueType.COLLECTED: "BIGINT",
         ValueType.COMPRESSED: "BIGINT",
         ValueType.ENTRIES: f'STRUCT("position" INTEGER, val {element})[]',
         ValueType.MATCHES: f'STRUCT("position" INTEGER, u {element}, v {element})[]',
