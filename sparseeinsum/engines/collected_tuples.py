@@ -15,6 +15,7 @@ from sparseeinsum.kernels import collection as c
 from sparseeinsum.kernels.duckdb.library import DuckdbLibrary, require_library
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.collecting import can_collect
+from sparseeinsum.statistics.columns import index_type
 
 _ELEMENTS = {10: pa.float32(), 11: pa.float64()}  # by duckdb_type in duckdb.h
 ELEMENT_BYTES = 8
@@ -113,5 +114,5 @@ def _keys(numbers: NDArray[np.int64], counts: Sequence[int]) -> list[NDArray[np.
 
 
 def _index_dtype(bound: int) -> np.dtype[np.signedinteger]:
-    """The type of indices below a bound, as `statistics.columns.index_type`."""
-    return np.dtype(np.int32 if bound <= 1 << 31 else np.int64)
+    """The type of indices below a bound in tables of tensors."""
+    return np.dtype(np.int32 if index_type(bound).is_type("int") else np.int64)

@@ -20,13 +20,3 @@ MOST_ELEMENTS = (1 << 31) - 1
 # Added to the type of the elements in the table of residents, before and after the tuples are kept.
 COLLECTED_TYPE = 1 << 17
 KEPT_TYPE = 1 << 18
-
-
-def offset_of_starts(capacity: int) -> int:
-    """Return where in a chunk the starts of arrays are, in bytes."""
-    return 8 * (CHUNK_WORDS + capacity)
-
-
-def offset_of_elements(capacity: int, is_list: bool) -> int:
-    """Return where in a chunk the elements are, in bytes."""
-    return offset_of_starts(capacity) + (8 * (capacity // 2 + 1) if is_list else 0)
