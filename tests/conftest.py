@@ -168,8 +168,8 @@ WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
 def _drop_made_by_tests(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET client_min_messages = error")
-        for (made,) in connection.execute(_MADE_BY_TESTS).fetchall():
-            connection.execute(f"DROP {made} CASCADE")
+        for (dropped,) in connection.execute(_MADE_BY_TESTS).fetchall():
+            connection.execute(f"DROP {dropped} CASCADE")
 
 
 @pytest.fixture

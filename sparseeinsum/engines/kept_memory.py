@@ -99,10 +99,10 @@ class KeptMemory:
             state.needed.clear()
             state.too_large.clear()
         state.needed.update(needed.items())
-        made = [key for key in needed if key in state.kept]
+        before_release = [key for key in needed if key in state.kept]
         self._release_beyond(limit_bytes)
         # What does not fit beside the rest would be made in every run, only to be released before it is read.
-        state.too_large.update({key: (needed[key], limit_bytes) for key in made if key not in state.kept})
+        state.too_large.update({key: (needed[key], limit_bytes) for key in before_release if key not in state.kept})
         return {key: state.kept[key].handle for key in needed if key in state.kept}
 
     def release_all(self) -> None:

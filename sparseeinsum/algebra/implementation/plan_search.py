@@ -119,7 +119,7 @@ class _WayPricing:
         return cost_of(operator.ways[choice[0]].plans, self.sites).total(self.sites)
 
     def reads(self, operator: _Operator, choice: Choice) -> int:
-        """Operands are read once."""
+        """How often operands are read: always once, as no operator has passes."""
         return 1
 
     def repartition_costs(
@@ -210,13 +210,13 @@ class _PlanSearch:
 
     def _built(self) -> Mapping[str, tuple[SitePlan, ...]]:
         """The plans of all operators, by name, each computed in its best way; two plans of a join that is not."""
-        choices = {name: [(number,) for number in range(len(each.ways))] for name, each in self.operators.items()}
+        operators = list(self.operators.values())
+        choices = {name: [(way,) for way in range(len(operator.ways))] for name, operator in self.operators.items()}
         pricing = _WayPricing(self.operators, choices, self.sites)
-        result = search_in_lists(pricing, list(self.operators.values()), 1, _TABLE_LIMIT)
-        if not result.is_exact and math.isinf(
-            result.candidates[0].cost
-        ):  # short lists may lack places that others need
-            result = search_in_lists(pricing, list(self.operators.values()), 1, math.inf)
+        result = search_in_lists(pricing, operators, 1, _TABLE_LIMIT)
+        if not result.is_exact and math.isinf(result.candidates[0].cost):
+            # Short lists may lack places that others need.
+            result = search_in_lists(pricing, operators, 1, math.inf)
         built: dict[str, tuple[SitePlan, ...]] = {}
         choice_of = result.best
         for name, operator in self.operators.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sparseeinsum.language.tensors import Decomposition
 from sparseeinsum.plans.plan import ProgramPlan
 
-_DRIFT = 4  # times more tuples after a step than before it
+DRIFT = 4  # times more or fewer tuples than a plan was made for: another plan may be better
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,6 @@ def computed_layouts(
         has_fewer = layout.max_tuples(shape) < present[name].max_tuples(shape)
         chosen = layout if has_fewer else present[name]
         expected = plan.statistics[following].tuples(chosen.tiles)
-        grows = name in plan.inputs and _DRIFT * plan.inputs[name].statistics.tuples(chosen.tiles) < expected
+        grows = name in plan.inputs and DRIFT * plan.inputs[name].statistics.tuples(chosen.tiles) < expected
         layouts[name] = StateLayout(chosen, grows and 2 * expected > chosen.max_tuples(shape))
     return layouts

@@ -12,6 +12,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import ANY_VALUE, finite_range
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
+from sparseeinsum.pipeline.loops.state_layouts import DRIFT
 from sparseeinsum.pipeline.loops.step_statements import InsertedOutput, StageTables, StepStatements, statements_of
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
@@ -26,7 +27,6 @@ from sparseeinsum.statistics.measure import measured_values
 _NUMBERS = count(1)  # of the prepared statements in this process
 _SCAN_SECONDS = 3e-4  # of a small table, to find out what holds for its values
 _MOST_SLOWDOWN = 1.1  # of a plan that needs no such scans
-_DRIFT = 4  # times more or fewer tuples than when the plan was made: another plan may be better
 _LITTLE = 1000  # tuples, of which any plan is fast
 
 _ALWAYS_FINITE = ("int64", "bool")
@@ -175,7 +175,7 @@ class StepPlan:
 
     def _is_fit_for(self, name: str, turn: int, rows: int) -> bool:
         turning, planned = self._inputs[name], self.plan.inputs[name].measurement.tuples
-        if max(rows, planned) > _LITTLE and not planned <= _DRIFT * rows <= _DRIFT**2 * planned:
+        if max(rows, planned) > _LITTLE and not planned <= DRIFT * rows <= DRIFT**2 * planned:
             return False
         stored = turning.stored[turn]
         is_measured = name not in self._unmeasured
