@@ -166,7 +166,7 @@ def gaps(count: int) -> list[float]:
             moves = Moves.of_vectors(task.model, task.choices, workers)
             if math.prod(map(len, moves.choices.values())) > _MOST_CHOICES:
                 continue
-            (best,) = search_moves(task, workers)
+            best = next(search_moves(task, workers))
             moved = replay(task.model, partition_graph(task, best, workers)).total.floats
             least = min(_floats(moves, choices) for choices in itertools.product(*moves.choices.values()))
             ratios.append(moved / least if least > _ROUNDING else 1.0 + moved)

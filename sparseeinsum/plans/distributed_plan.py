@@ -50,7 +50,7 @@ def distribute_plan(
         TransferModel(model.graph, model.statistics, model.evaluations, blocks),
         partition_choices(model.graph, sites, tiles),
     )
-    (best,) = search_moves(task, sites)
+    best = next(search_moves(task, sites))
     return PartitionedProgram(task, partition_graph(task, best, sites))
 
 

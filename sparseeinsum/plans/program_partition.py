@@ -10,9 +10,11 @@ from sparseeinsum.decompose.eindecomp.moves_search import search_moves
 from sparseeinsum.decompose.eindecomp.objectives import BOUND, FLOATS, OF_PARTITIONS
 from sparseeinsum.decompose.eindecomp.partition_vectors import partition_choices
 from sparseeinsum.decompose.eindecomp.partitioning import least_partition, partition_graph
+from sparseeinsum.decompose.eindecomp.replay import replay
 from sparseeinsum.decompose.eindecomp.rewritings import rewritings_for
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
+from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.errors import PlanError, ShapeError
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.eingraph import EinGraph, Program
@@ -79,8 +81,9 @@ def partition(
     rewritings = rewritings_for(workers, constants_for(_ENGINE), rewrite)
     graphs = [sources.rewritten(rewriting) for rewriting in rewritings]
     distinct = {graph.graph.einsums: graph for graph in graphs}
-    candidates = [sources.partitioned(graph, workers, objective) for graph in distinct.values()]
-    return min(candidates, key=partial(_moved_floats, objective=objective))
+    computed = ComputedBlocks()
+    candidates = [sources.partitioned(graph, workers, objective, computed) for graph in distinct.values()]
+    return min(candidates, key=partial(_moved_floats, objective=objective, computed=computed))
 
 
 def check_objective(objective: str) -> str:
@@ -94,9 +97,11 @@ def check_objective(objective: str) -> str:
     return objective
 
 
-def _moved_floats(partitioned: PartitionedProgram, objective: str) -> float:
+def _moved_floats(partitioned: PartitionedProgram, objective: str, computed: ComputedBlocks) -> float:
     """The floats that an objective minimises."""
-    return partitioned.floats if objective == BOUND else partitioned.moved
+    if objective == BOUND:
+        return partitioned.floats
+    return replay(partitioned.task.model, partitioned.best, computed).total.floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +123,10 @@ class _Sources:
         annotator = GraphAnnotator.for_inputs(self.bound.tensors, self.statistics, self.values)
         return rewrite_graph(self.bound, annotator, rewriting, RewritingOptions()).merged({})
 
-    def partitioned(self, rewritten: RewrittenGraph, workers: int, objective: str) -> PartitionedProgram:
-        """The partition of a graph that transfers the fewest floats, by an objective."""
+    def partitioned(
+        self, rewritten: RewrittenGraph, workers: int, objective: str, computed: ComputedBlocks
+    ) -> PartitionedProgram:
+        """The partition of a graph that transfers the fewest floats, by an objective; `computed` grows."""
         exact = rewritten.annotated.exact
         graph, evaluations = exact.graph, exact.evaluations
         model = TransferModel(graph, estimate(graph, self.statistics, evaluations), evaluations)
@@ -127,7 +134,7 @@ class _Sources:
         summary = RewriteSummary.compare(self.bound, graph, rewritten.derivations, rewritten.unsearched)
         if objective == BOUND:
             return PartitionedProgram(task, least_partition(task, workers), summary)
-        (best,) = search_moves(task, workers)
+        best = next(search_moves(task, workers, computed))
         return PartitionedProgram(task, partition_graph(task, best, workers), summary)
 
 

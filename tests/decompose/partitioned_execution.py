@@ -21,7 +21,7 @@ FOLDS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
 def boxes(blocks: Blocks) -> dict[int, Box]:
     """The indices of every worker's block, for the workers that have one."""
-    rows = enumerate(zip(blocks.starts.tolist(), blocks.ends.tolist(), strict=True))
+    rows = enumerate(zip(blocks.starts.T.astype(int).tolist(), blocks.ends.T.astype(int).tolist(), strict=True))
     return {
         worker: tuple(slice(start, max(start, end)) for start, end in zip(starts[:-1], ends[:-1], strict=True))
         for worker, (starts, ends) in rows

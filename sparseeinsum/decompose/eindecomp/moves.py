@@ -22,35 +22,9 @@ from sparseeinsum.decompose.choice import Choice, reference_tiles
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.places.blocks import UNDIVIDED, Blocks, Digits, Floats, Gridded, numberings
+from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.search_tasks import State
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
-
-_MOST_COMPARED = 1 << 18  # numbers of blocks that are compared at once
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedBlocks:
-    """Blocks that were computed before, which several `Moves` share, by their states, the shape, and the workers."""
-
-    _blocks: dict[tuple[State, tuple[int, ...], int], Blocks] = field(default_factory=dict)
-    _lacking: dict[tuple[State, State, tuple[int, ...], int], float] = field(default_factory=dict)
-
-    def blocks(self, state: State, shape: tuple[int, ...], workers: int) -> Blocks:
-        """The blocks of a tensor of this shape in a state."""
-        key = state, shape, workers
-        blocks = self._blocks.get(key)
-        if blocks is None:
-            blocks = self._blocks[key] = Gridded.of_state(state).blocks(shape, workers)
-        return blocks
-
-    def lacking(self, needed: State, stored: State, shape: tuple[int, ...], workers: int) -> float:
-        """The indices that all workers together need in one state and do not have in the other."""
-        key = needed, stored, shape, workers
-        lacking = self._lacking.get(key)
-        if lacking is None:
-            required, present = (self.blocks(state, shape, workers) for state in (needed, stored))
-            lacking = self._lacking[key] = float(required.sizes.sum() - present.common(required).sum())
-        return lacking
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +153,14 @@ class Moves:
         self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]
     ) -> NDArray[np.float64]:
         """The floats that calls lack: a row for each of `before`, a column for each of `required`."""
-        needed = _stacked([self.blocks(tensor, state) for state, _ in required])
-        sizes = needed.sizes.sum(axis=-1)
-        rows = max(_MOST_COMPARED // max(needed.starts.size, 1), 1)
-        table = np.empty((len(before), len(required)))
-        for first in range(0, len(before), rows):
-            some = _stacked([self.blocks(tensor, state) for state in before[first : first + rows]])
-            table[first : first + rows] = sizes - needed.common(some.by_row()).sum(axis=-1)
-        return table * self.density(tensor)
+        needed, shape = [state for state, _ in required], self.graph.tensors[tensor].shape
+        return self.computed.lacking_table(needed, before, shape, self.workers) * self.density(tensor)
 
     def operations(self, einsum: EinSum, choice: Choice) -> Floats:
         """For every worker, the indices of the labels that its call has."""
         digits, tiles = self._digits(einsum, choice), choice[:-2]
         bounds = [self.graph.bound_of(einsum, label) for label in einsum.labels]
-        return Gridded(math.prod(digits.counts), tiles, digits).blocks(bounds, self.workers).sizes.astype(np.float64)
+        return Gridded(math.prod(digits.counts), tiles, digits).blocks(bounds, self.workers).sizes
 
     def _digits(self, einsum: EinSum, choice: Choice) -> Digits:
         key = einsum.output.tensor, choice[:-1]
@@ -216,7 +184,3 @@ def _choices(graph: EinGraph, einsum: EinSum, tiles: Choice, is_coarse: bool) ->
 
 def _pieces(graph: EinGraph, einsum: EinSum, tiles: Choice) -> tuple[int, ...]:
     return pieces_of(tiles, [graph.bound_of(einsum, label) for label in einsum.labels])
-
-
-def _stacked(blocks: Sequence[Blocks]) -> Blocks:
-    return Blocks(np.stack([block.starts for block in blocks]), np.stack([block.ends for block in blocks]))

@@ -12,8 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.connected_axes import ConnectedAxes
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, scheme_choices
-from sparseeinsum.decompose.eindecomp.moves import ComputedBlocks, Moves
+from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.vector_search import (
     TABLE_LIMIT,
     TransferTask,
@@ -21,6 +22,7 @@ from sparseeinsum.decompose.eindecomp.vector_search import (
     search,
 )
 from sparseeinsum.decompose.elimination import cheapest_plans
+from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.search_tasks import Candidate
 from sparseeinsum.decompose.short_lists import cheapest_choices, search_in_lists
 
@@ -30,15 +32,15 @@ _SLACK = 1.5  # how many times the fewest floats other assignments may move
 _COARSE = 4  # assignments of vectors whose numberings are searched
 
 
-def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[Vectors]:
-    """Up to k assignments of vectors found that move the fewest floats, or not many more; best first.
+def search_moves(task: TransferTask, workers: int, computed: ComputedBlocks | None = None) -> Iterator[Vectors]:
+    """The assignments of vectors found that move the fewest floats, then others that move not many more; best first.
 
     Args:
         task: The possible vectors.
         workers: The number of workers.
-        k: The most assignments.
+        computed: Blocks that were computed before, for this graph or others.
     """
-    computed = ComputedBlocks()
+    computed = ComputedBlocks() if computed is None else computed
     einsums = task.graph.einsums
     beam = cheapest_choices(task, einsums, _BEAM)
     moves = Moves.of_vectors(task.model, beam, workers, is_coarse=True, computed=computed)
@@ -49,15 +51,17 @@ def search_moves(task: TransferTask, workers: int, k: int = 1) -> list[Vectors]:
     if max(map(len, combined.values()), default=0) > _FEW:
         combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
     moves = Moves.of_vectors(task.model, combined, workers, computed=computed)
-    candidates = cheapest_plans(moves, einsums, {}, 1, TABLE_LIMIT) or []
-    if k > 1 or not candidates:
-        for vectors in promising:
-            single = {name: (tiles,) for name, tiles in vectors.items()}
-            moves = Moves.of_vectors(task.model, single, workers, computed=computed)
-            candidates += search_in_lists(moves, einsums, 1, TABLE_LIMIT).candidates
+    best = cheapest_plans(moves, einsums, {}, 1, TABLE_LIMIT) or []
+    yield from map(_vectors, best)  # no others move fewer
+    candidates = list(best)
+    for vectors in promising:
+        single = {name: (tiles,) for name, tiles in vectors.items()}
+        moves = Moves.of_vectors(task.model, single, workers, computed=computed)
+        candidates += search_in_lists(moves, einsums, 1, TABLE_LIMIT).candidates
     most = min(candidate.cost for candidate in candidates) * _SLACK
     near = sorted(candidate for candidate in candidates if candidate.cost <= most)
-    return _distinct(map(_vectors, near))[:k]
+    before = list(map(_vectors, best))
+    yield from (vectors for vectors in _distinct(map(_vectors, near)) if vectors not in before)
 
 
 def _distinct(assignments: Iterable[Vectors]) -> list[Vectors]:
@@ -76,10 +80,11 @@ def _is_allowed(task: TransferTask, vectors: Vectors) -> bool:
 
 
 def _rules(task: TransferTask, workers: int) -> Iterator[Vectors]:
-    """The vectors of the least bound, of SQRT, and of a cut along each axis of an input."""
+    """The vectors of the least bound, of SQRT, and of a cut along each axis of an input, and all connected with it."""
     graph = task.model.graph
     yield search(task).best
     yield search(replace(task, choices=even_choices(graph, workers))).best
-    for name, tensor in graph.inputs.items():
-        for axis in range(len(tensor.axes)):
-            yield search(replace(task, choices=scheme_choices(graph, workers, [(name, axis)]))).best
+    connected = ConnectedAxes(graph)
+    axes = [(name, axis) for name, tensor in graph.inputs.items() for axis in range(len(tensor.axes))]
+    for axis in dict.fromkeys(map(connected.representative, axes)):
+        yield search(replace(task, choices=scheme_choices(graph, workers, [axis]))).best

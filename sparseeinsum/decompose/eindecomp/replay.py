@@ -15,6 +15,7 @@ from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats, TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TABLE_LIMIT
 from sparseeinsum.decompose.places.blocks import Floats
+from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.places.traffic import Traffic, sent_copies, sent_partials
 from sparseeinsum.decompose.short_lists import search_in_lists
 from sparseeinsum.language.eingraph import EinSum
@@ -51,10 +52,16 @@ class Replay:
         return float(self.operations.max()) / mean if mean else 1.0
 
 
-def replay(model: TransferModel, partitioning: Partitioning) -> Replay:
-    """Count the transfers of a partitioned graph, without its data."""
+def replay(model: TransferModel, partitioning: Partitioning, computed: ComputedBlocks | None = None) -> Replay:
+    """Count the transfers of a partitioned graph, without its data.
+
+    Args:
+        model: Counts the floats.
+        partitioning: The graph with its vectors.
+        computed: Blocks that were computed before, such as by the search for these vectors.
+    """
     vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioning.steps}
-    moves = Moves.of_vectors(model, vectors, partitioning.workers)
+    moves = Moves.of_vectors(model, vectors, partitioning.workers, computed=computed)
     (best,) = search_in_lists(moves, moves.graph.einsums, 1, TABLE_LIMIT).candidates
     return replay_choices(moves, dict(best.choices))
 

@@ -6,6 +6,7 @@ For the fewest seconds, keys count when vectors are compared, because they take 
 """
 
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.choice import promoted_tiles
@@ -17,6 +18,7 @@ from sparseeinsum.decompose.eindecomp.replay import replay
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
 from sparseeinsum.decompose.eindecomp.workers_cost_model import with_workers
+from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.errors import PlanError
 
 _CANDIDATES = 8  # assignments of vectors that the best plan is searched for
@@ -54,11 +56,12 @@ def plan_for_workers(alternatives: Alternatives, workers: int, objective: str = 
     model = alternatives.model
     choices = partition_choices(model.graph, workers, alternatives.pinned)
     task = TransferTask(TransferModel(model.graph, model.statistics, model.evaluations), choices)
-    plans, refusal = [], PlanError("no labels can be cut")
+    plans, refusal, computed = [], PlanError("no labels can be cut"), ComputedBlocks()
     compared = replace(task, model=replace(task.model, counts_keys=objective == SECONDS))
-    for assignment in search_moves(compared, workers, _CANDIDATES):
+    for assignment in islice(search_moves(compared, workers, computed), _CANDIDATES):
+        partitioning = partition_graph(task, assignment, workers)
         try:
-            plans.append(_consistent_plan(alternatives, task, partition_graph(task, assignment, workers), objective))
+            plans.append(_consistent_plan(alternatives, task, partitioning, objective, computed))
         except PlanError as error:
             refusal = error
             continue
@@ -70,7 +73,11 @@ def plan_for_workers(alternatives: Alternatives, workers: int, objective: str = 
 
 
 def _consistent_plan(
-    alternatives: Alternatives, task: TransferTask, partitioning: Partitioning, objective: str
+    alternatives: Alternatives,
+    task: TransferTask,
+    partitioning: Partitioning,
+    objective: str,
+    computed: ComputedBlocks,
 ) -> WorkersPlan:
     """The best plan that is consistent with the vectors of a partition.
 
@@ -78,7 +85,7 @@ def _consistent_plan(
         PlanError: There is none.
     """
     cut = {step.einsum.output.tensor: promoted_tiles(step.einsum, step.choice) for step in partitioning.steps}
-    replayed = replay(task.model, partitioning)
+    replayed = replay(task.model, partitioning, computed)
     model = with_workers(alternatives.model, replayed, partitioning)
     consistent = replace(alternatives, model=model, cut=cut)
     (plan,) = consistent.best(1)

@@ -39,13 +39,13 @@ class Digits:
     strides: tuple[int, ...]
 
     def of(self, workers: int) -> Numbers:
-        """The digits of the first `workers` workers: a row for each worker, a column for each digit."""
-        numbers = np.arange(workers, dtype=np.int64)[:, None]
-        return numbers // np.array(self.strides, np.int64) % np.array(self.counts, np.int64)
+        """The digits of the first `workers` workers: a row for each digit, a column for each worker."""
+        strides, counts = (np.array(numbers, np.int64)[:, None] for numbers in (self.strides, self.counts))
+        return np.arange(workers, dtype=np.int64) // strides % counts
 
     def selected(self, positions: Sequence[int]) -> "Digits":
         """The digits at these positions."""
-        return Digits(tuple(self.counts[at] for at in positions), tuple(self.strides[at] for at in positions))
+        return Digits(tuple([self.counts[at] for at in positions]), tuple([self.strides[at] for at in positions]))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -112,59 +112,57 @@ class Gridded:
 
     def blocks(self, shape: Sequence[int], workers: int) -> "Blocks":
         """The blocks of a tensor of this shape."""
-        tiles, bounds = np.array(self.tiles, np.int64), np.array(shape, np.int64)
-        extents = np.array([extent_of(*axis) for axis in zip(self.tiles, shape, strict=True)], np.int64)
+        tiles, bounds = (np.array(numbers, np.int64)[:, None] for numbers in (self.tiles, shape))
+        extents = [extent_of(*axis) for axis in zip(self.tiles, shape, strict=True)]
         starts = self.digits.of(workers) * tiles
-        ends = np.minimum(starts + extents, bounds)
+        ends = np.minimum(starts + np.array(extents, np.int64)[:, None], bounds)
         has_block = np.arange(workers) < self.calls
         if self.group.counts:
             members = self.group.of(workers)
             if self.divided == UNDIVIDED:
-                has_block &= ~members.any(axis=1)
+                has_block &= ~members.any(axis=0)
             else:
-                size = -(-int(extents[self.divided]) // math.prod(self.group.counts))
+                size = -(-extents[self.divided] // math.prod(self.group.counts))
                 number = np.zeros(workers, np.int64)
-                for count, digits in zip(self.group.counts, members.T, strict=True):
+                for count, digits in zip(self.group.counts, members, strict=True):
                     number = number * count + digits
-                starts[:, self.divided] += number * size
-                ends[:, self.divided] = np.minimum(starts[:, self.divided] + size, ends[:, self.divided])
-        return Blocks(
-            np.column_stack([starts, np.zeros(workers, np.int64)]), np.column_stack([ends, has_block.astype(np.int64)])
-        )
+                starts[self.divided] += number * size
+                ends[self.divided] = np.minimum(starts[self.divided] + size, ends[self.divided])
+        no_start = np.zeros(workers)
+        return Blocks(*(np.vstack(limits, dtype=np.float64) for limits in ((starts, no_start), (ends, has_block))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Blocks of one tensor: a row for each worker; the last column is an axis of length 0 where there is no block.
+    """Blocks of one tensor: a column for each worker; the last row is an axis of length 0 where there is no block.
 
     Attributes:
         starts: The first index along every axis.
         ends: The index after the last one; a block is empty if it is not greater than the first.
     """
 
-    starts: Numbers
-    ends: Numbers
+    starts: Floats
+    ends: Floats
+
+    @classmethod
+    def stacked(cls, blocks: Sequence["Blocks"]) -> "Blocks":
+        """Several blocks of each worker, with an axis for them before that of the workers."""
+        return cls(np.stack([block.starts for block in blocks], 1), np.stack([block.ends for block in blocks], 1))
 
     @property
-    def sizes(self) -> Numbers:
+    def sizes(self) -> Floats:
         """The number of indices in every block."""
         return self.common(self)
 
-    def common(self, other: "Blocks") -> Numbers:
-        """For every worker, the number of indices that its blocks have in common; leading axes are broadcast."""
-        volumes: Numbers = np.ones((), np.int64)
-        for axis in range(self.starts.shape[-1]):  # faster than a product over the last axis, which is short
-            first = np.maximum(self.starts[..., axis], other.starts[..., axis])
-            lengths = np.minimum(self.ends[..., axis], other.ends[..., axis]) - first
-            volumes = volumes * np.maximum(lengths, 0, out=lengths)
+    def common(self, other: "Blocks") -> Floats:
+        """For every worker, the number of indices that its blocks have in common; axes between are broadcast."""
+        volumes: Floats = np.ones(())
+        for start, end, other_start, other_end in zip(self.starts, self.ends, other.starts, other.ends, strict=True):
+            lengths = np.minimum(end, other_end)
+            lengths -= np.maximum(start, other_start)
+            volumes = volumes * np.maximum(lengths, 0.0, out=lengths)
         return volumes
 
     def by_row(self) -> "Blocks":
-        """The blocks with an axis more after the first one, so that each is compared with a row of others."""
-        return Blocks(self.starts[:, None], self.ends[:, None])
-
-    def only(self, workers: NDArray[np.bool_]) -> "Blocks":
-        """The blocks of some workers; the others have none."""
-        ends = self.ends.copy()
-        ends[~workers, -1] = 0
-        return Blocks(self.starts, ends)
+        """The blocks with an axis more after the first of theirs, so that each is compared with a row of others."""
+        return Blocks(self.starts[:, :, None], self.ends[:, :, None])

@@ -31,7 +31,7 @@ def sent_copies(before: Blocks, after: Blocks, density: float) -> Traffic:
         after: The blocks that they need.
         density: The floats at an index.
     """
-    received: Floats = (after.sizes - before.common(after)) * np.float64(density)
+    received = (after.sizes - before.common(after)) * density
     common = _common_with_others(before, after)
     available = common.sum(axis=0)
     share = np.divide(received, available, out=np.zeros_like(available), where=available > 0)
@@ -54,6 +54,6 @@ def sent_partials(computed: Blocks, aggregated: Blocks, floats: float) -> Traffi
 
 def _common_with_others(before: Blocks, after: Blocks) -> Floats:
     """The indices that a block of one machine, in a row, has in common with that of another one, in a column."""
-    common = before.by_row().common(after).astype(np.float64)
+    common = before.by_row().common(after)
     np.fill_diagonal(common, 0.0)
     return common
