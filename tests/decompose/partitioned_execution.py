@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.moves import Moves
+from sparseeinsum.decompose.eindecomp.sendings import sent_name
 from sparseeinsum.decompose.places.blocks import Blocks, Gridded
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.semantics.dense import evaluate_einsum
@@ -53,7 +54,7 @@ class Cluster:
         """All results, put together from their blocks."""
         for einsum in self.moves.graph.einsums:
             self._run(einsum, self.choices[einsum.output.tensor])
-        return {name: self._whole(name) for name in self.choices}
+        return {einsum.output.tensor: self._whole(einsum.output.tensor) for einsum in self.moves.graph.einsums}
 
     def _run(self, einsum: EinSum, choice: Choice) -> None:
         operands = [self._read(einsum, number, choice) for number in range(len(einsum.operands))]
@@ -80,24 +81,46 @@ class Cluster:
     def _read(self, einsum: EinSum, number: int, choice: Choice) -> dict[int, Array]:
         """For every worker, the block of an operand that its call reads, put together from those that workers have."""
         operand = einsum.operands[number]
-        needed, kind = self.moves.needed(einsum, operand, choice), "join"
-        if operand.tensor in self.inputs:
-            placed = self._boxes(operand.tensor, self.moves.available(einsum, operand, choice))
-            stored = {worker: (box, self.inputs[operand.tensor][box]) for worker, box in placed.items()}
-        else:
-            stored = self.blocks[operand.tensor]
-            producer = self.moves.graph.producer_of(operand.tensor)
+        needed, sent = self.moves.needed(einsum, operand, choice), sent_name(operand.tensor)
+        if sent not in self.choices:
+            return self._gathered(operand.tensor, *self._stored(einsum, operand, choice), needed)
+        place = Gridded.of_state(self.choices[sent])
+        if sent not in self.blocks:
+            arrays = self._gathered(operand.tensor, *self._stored(einsum, operand, choice), place)
+            placed = self._boxes(operand.tensor, place)
+            self.blocks[sent] = {worker: (placed[worker], array) for worker, array in arrays.items()}
+        return self._gathered(operand.tensor, self.blocks[sent], place, needed)
+
+    def _stored(
+        self, einsum: EinSum, operand: Reference, choice: Choice
+    ) -> tuple[dict[int, tuple[Box, Array]], Gridded]:
+        """Blocks of an operand before it is sent, and where they are."""
+        tensor, destination = operand.tensor, self.choices.get(sent_name(operand.tensor))
+        if tensor not in self.inputs:
+            producer = self.moves.graph.producer_of(tensor)
             assert producer is not None
-            if self.moves.result(producer, self.choices[operand.tensor]).tiles != needed.tiles:
-                kind = "repartition"
-        blocks = {}
-        for worker, box in self._boxes(operand.tensor, needed).items():
+            return self.blocks[tensor], self.moves.result(producer, self.choices[tensor])
+        if destination is None:
+            place = self.moves.available(einsum, operand, choice)
+        else:
+            place = self.moves.origin(tensor, destination)
+        boxes_of = self._boxes(tensor, place)
+        return {worker: (box, self.inputs[tensor][box]) for worker, box in boxes_of.items()}, place
+
+    def _gathered(
+        self, tensor: str, stored: Mapping[int, tuple[Box, Array]], before: Gridded, after: Gridded
+    ) -> dict[int, Array]:
+        """For every worker, a block that it needs: what it has of it, and the rest from the first that have it."""
+        kind, blocks = "join" if before.tiles == after.tiles else "repartition", {}
+        for worker, box in self._boxes(tensor, after).items():
             blocks[worker] = np.full([side.stop - side.start for side in box], np.nan)
-            for home, (owned, array) in stored.items():
+            lacking = np.ones(blocks[worker].shape, bool)
+            for home, (owned, array) in sorted(stored.items(), key=lambda item: item[0] != worker):
                 shared = common(box, owned)
-                part = array[inside(shared, owned)]
-                blocks[worker][inside(shared, box)] = part
-                self._move(kind, home, worker, part)
+                here, part = inside(shared, box), array[inside(shared, owned)]
+                blocks[worker][here] = np.where(lacking[here], part, blocks[worker][here])
+                self._move(kind, home, worker, part[lacking[here]])
+                lacking[here] = False
         return blocks
 
     def _boxes(self, tensor: str, places: Gridded) -> dict[int, Box]:

@@ -7,6 +7,7 @@ the result, so that what an EinSum reads depends on no other choice than that of
 - Inputs are stored in some partition, or available in any; then each piece is on the first worker that reads it.
 - A group is aggregated on its first worker, or each of its workers aggregates an equal part of it.
 - A worker receives from others what it lacks of the blocks that its call reads.
+- A tensor that several operands read is sent once, to where one of them reads it, or stays; the others start there.
 
 Entries of sparse tensors are spread evenly.
 """
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
+from sparseeinsum.decompose.eindecomp.sendings import Sending, Vertex, source_of, vertices_of
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.places.blocks import UNDIVIDED, Blocks, Digits, Floats, Gridded, numberings
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
@@ -29,15 +31,15 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """The choices of every EinSum, and the floats that workers send each other; a `GraphPricing` in floats.
+    """The choices of every EinSum, and the floats that workers send each other; a `Pricing` in floats.
 
-    A choice is the tiles of all labels, then the number of a numbering of the calls, then the axis along which groups
-    divide their pieces, or UNDIVIDED.
+    A choice of an EinSum is the tiles of all labels, then the number of a numbering of the calls, then the axis along
+    which groups divide their pieces, or UNDIVIDED. A choice of a sending is the state in which its tensor is then.
 
     Attributes:
         model: Counts floats of tensors, and of partial results.
         workers: The number of workers.
-        choices: The choices of every EinSum, by the name of its result.
+        choices: The choices of every EinSum and every sending, by the names of their results.
         computed: The blocks that were computed before, for these choices or others.
     """
 
@@ -48,6 +50,7 @@ class Moves:
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
     _numbered: dict[tuple[str, Choice], Digits] = field(default_factory=dict, repr=False)
     _needed: dict[tuple[str, tuple[str, ...], Choice], Gridded] = field(default_factory=dict, repr=False)
+    _origins: dict[tuple[str, State], Gridded] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_vectors(
@@ -72,12 +75,18 @@ class Moves:
             name = einsum.output.tensor
             choices[name] = [choice for tiles in vectors[name] for choice in _choices(graph, einsum, tiles, is_coarse)]
             calls += [math.prod(_pieces(graph, einsum, tiles)) for tiles in vectors[name]]
-        return cls(model, max(calls), choices, ComputedBlocks() if computed is None else computed)
+        moves = cls(model, max(calls), choices, ComputedBlocks() if computed is None else computed)
+        sendings = [vertex for vertex in vertices_of(graph) if isinstance(vertex, Sending)]
+        return moves.narrowed(choices | {sending.output.tensor: moves._places(sending) for sending in sendings})
 
     @property
     def graph(self) -> EinGraph:
         """The EinSums, with the tensors that they read and compute."""
         return self.model.graph
+
+    def vertices(self) -> tuple[Vertex, ...]:
+        """The EinSums and the sendings, in topological order."""
+        return tuple(vertices_of(self.graph))
 
     def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "Moves":
         """A copy with fewer choices."""
@@ -109,39 +118,73 @@ class Moves:
         others = [at for at, label in enumerate(einsum.labels) if label not in reference.labels]
         return replace(self.needed(einsum, reference, choice), group=digits.selected(others))
 
+    def _places(self, sending: Sending) -> list[State]:
+        """The states in which operands read a tensor, and those in which it is before it is sent."""
+        tensor, stored, places = sending.tensor, self.model.stored.get(sending.tensor), set()
+        for einsum in self.graph.einsums:
+            for operand in einsum.operands:
+                for choice in self.choices[einsum.output.tensor] if operand.tensor == tensor else ():
+                    state = self.needed(einsum, operand, choice).state()
+                    self._origins[tensor, state] = self.available(einsum, operand, choice)
+                    places.add(state)
+            if einsum.output.tensor == tensor:
+                places.update(self.result_state(einsum, choice) for choice in self.choices[tensor])
+        if stored is not None:
+            self._origins[tensor, stored.state()] = stored
+            places.add(stored.state())
+        return sorted(places)
+
+    def origin(self, tensor: str, state: State) -> Gridded:
+        """Where an input is before it is sent to be in a state."""
+        return self._origins[tensor, state]
+
     def blocks(self, tensor: str, state: State) -> Blocks:
         """The blocks of a tensor in a state that `result_state` or `required_state` returns."""
-        return self.computed.blocks(state, self.graph.tensors[tensor].shape, self.workers)
+        return self.computed.blocks(state, self._shape(tensor), self.workers)
+
+    def _shape(self, tensor: str) -> tuple[int, ...]:
+        return self.graph.tensors[source_of(tensor)].shape
 
     def density(self, tensor: str) -> float:
         """The mean number of floats at an index of a tensor."""
-        size = self.graph.tensors[tensor].size
-        return self.model.floats(tensor) / size if size else 0.0
+        source = source_of(tensor)
+        size = self.graph.tensors[source].size
+        return self.model.floats(source) / size if size else 0.0
 
-    def result_state(self, einsum: EinSum, choice: Choice) -> State:
+    def result_state(self, vertex: Vertex, choice: Choice) -> State:
         """The blocks of the result that workers have."""
-        return self.result(einsum, choice).state()
+        return choice if isinstance(vertex, Sending) else self.result(vertex, choice).state()
 
-    def required_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
+    def required_state(self, vertex: Vertex, index: int, choice: Choice) -> State:
         """The blocks of operand `index` that calls read."""
-        return self.needed(einsum, einsum.operands[index], choice).state()
+        return choice if isinstance(vertex, Sending) else self.needed(vertex, vertex.operands[index], choice).state()
 
-    def own_cost(self, einsum: EinSum, choice: Choice) -> float:
-        """The floats of partial results and of inputs that an EinSum moves."""
-        key = einsum.output.tensor, choice
+    def own_cost(self, vertex: Vertex, choice: Choice) -> float:
+        """The floats of partial results and of inputs that an EinSum or a sending moves."""
+        key = vertex.output.tensor, choice
         cost = self._own.get(key)
         if cost is None:
-            cost = self.model.moved(einsum, choice[:-2]).aggregation
-            for index, operand in enumerate(einsum.operands):
-                if self.graph.producer_of(operand.tensor) is None:
-                    needed = self.required_state(einsum, index, choice)
-                    stored = self.available(einsum, operand, choice).state()
-                    shape = self.graph.tensors[operand.tensor].shape
-                    cost += self.density(operand.tensor) * self.computed.lacking(needed, stored, shape, self.workers)
-            self._own[key] = cost
+            cost = self._own[key] = sum(self._own_costs(vertex, choice))
         return cost
 
-    def reads(self, einsum: EinSum, choice: Choice) -> int:
+    def _own_costs(self, vertex: Vertex, choice: Choice) -> Iterator[float]:
+        if isinstance(vertex, Sending):
+            if not vertex.is_computed:
+                yield self._sent(vertex.tensor, choice, self.origin(vertex.tensor, choice))
+            return
+        einsum = self.graph.producer_of(vertex.output.tensor)
+        assert einsum is not None
+        yield self.model.moved(einsum, choice[:-2]).aggregation
+        for index, operand in enumerate(vertex.operands):
+            if operand.tensor in self.graph.inputs:
+                available = self.available(einsum, operand, choice)
+                yield self._sent(operand.tensor, self.required_state(vertex, index, choice), available)
+
+    def _sent(self, tensor: str, needed: State, stored: Gridded) -> float:
+        lacking = self.computed.lacking(needed, stored.state(), self._shape(tensor), self.workers)
+        return self.density(tensor) * lacking
+
+    def reads(self, vertex: Vertex, choice: Choice) -> int:
         """Operands are always read once."""
         return 1
 
@@ -153,8 +196,8 @@ class Moves:
         self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]
     ) -> NDArray[np.float64]:
         """The floats that calls lack: a row for each of `before`, a column for each of `required`."""
-        needed, shape = [state for state, _ in required], self.graph.tensors[tensor].shape
-        return self.computed.lacking_table(needed, before, shape, self.workers) * self.density(tensor)
+        needed = [state for state, _ in required]
+        return self.computed.lacking_table(needed, before, self._shape(tensor), self.workers) * self.density(tensor)
 
     def operations(self, einsum: EinSum, choice: Choice) -> Floats:
         """For every worker, the indices of the labels that its call has."""

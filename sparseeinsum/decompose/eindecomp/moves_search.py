@@ -25,6 +25,7 @@ from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.search_tasks import Candidate
 from sparseeinsum.decompose.short_lists import cheapest_choices, search_in_lists
+from sparseeinsum.language.eingraph import EinSum
 
 _BEAM = 64  # the most vectors of an EinSum: those of the least bounds
 _FEW = 25  # vectors of an EinSum that are all searched with all numberings
@@ -44,24 +45,25 @@ def search_moves(task: TransferTask, workers: int, computed: ComputedBlocks | No
     einsums = task.graph.einsums
     beam = cheapest_choices(task, einsums, _BEAM)
     moves = Moves.of_vectors(task.model, beam, workers, is_coarse=True, computed=computed)
-    coarse = search_in_lists(moves, einsums, _COARSE, TABLE_LIMIT)
+    vertices, vectors_of = moves.vertices(), partial(_vectors, einsums)
+    coarse = search_in_lists(moves, vertices, _COARSE, TABLE_LIMIT)
     rules = filter(partial(_is_allowed, task), _rules(task, workers))
-    promising = _distinct([*map(_vectors, coarse.candidates), *rules])
+    promising = _distinct([*map(vectors_of, coarse.candidates), *rules])
     combined: Mapping[str, Collection[Choice]] = task.choices
     if max(map(len, combined.values()), default=0) > _FEW:
         combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
     moves = Moves.of_vectors(task.model, combined, workers, computed=computed)
-    best = cheapest_plans(moves, einsums, {}, 1, TABLE_LIMIT) or []
-    yield from map(_vectors, best)  # no others move fewer
+    best = cheapest_plans(moves, vertices, {}, 1, TABLE_LIMIT) or []
+    yield from map(vectors_of, best)  # no others move fewer
     candidates = list(best)
     for vectors in promising:
         single = {name: (tiles,) for name, tiles in vectors.items()}
         moves = Moves.of_vectors(task.model, single, workers, computed=computed)
-        candidates += search_in_lists(moves, einsums, 1, TABLE_LIMIT).candidates
+        candidates += search_in_lists(moves, vertices, 1, TABLE_LIMIT).candidates
     most = min(candidate.cost for candidate in candidates) * _SLACK
     near = sorted(candidate for candidate in candidates if candidate.cost <= most)
-    before = list(map(_vectors, best))
-    yield from (vectors for vectors in _distinct(map(_vectors, near)) if vectors not in before)
+    before = list(map(vectors_of, best))
+    yield from (vectors for vectors in _distinct(map(vectors_of, near)) if vectors not in before)
 
 
 def _distinct(assignments: Iterable[Vectors]) -> list[Vectors]:
@@ -69,9 +71,10 @@ def _distinct(assignments: Iterable[Vectors]) -> list[Vectors]:
     return [dict(vectors) for vectors in dict.fromkeys(tuple(sorted(vectors.items())) for vectors in assignments)]
 
 
-def _vectors(candidate: Candidate) -> Vectors:
+def _vectors(einsums: Iterable[EinSum], candidate: Candidate) -> Vectors:
     """The vectors of a candidate among `Moves`."""
-    return {name: choice[:-2] for name, choice in candidate.choices}
+    choices = dict(candidate.choices)
+    return {einsum.output.tensor: choices[einsum.output.tensor][:-2] for einsum in einsums}
 
 
 def _is_allowed(task: TransferTask, vectors: Vectors) -> bool:

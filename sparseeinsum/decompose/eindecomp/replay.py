@@ -4,21 +4,23 @@ A partition leaves open which worker runs which call, and where results are put.
 fewest floats are sent; see `moves`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
+from sparseeinsum.decompose.eindecomp.sendings import sent_name
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats, TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TABLE_LIMIT
-from sparseeinsum.decompose.places.blocks import Floats
+from sparseeinsum.decompose.places.blocks import Floats, Gridded
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.places.traffic import Traffic, sent_copies, sent_partials
 from sparseeinsum.decompose.short_lists import search_in_lists
-from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.eingraph import EinSum, Reference
 
 KINDS = ("join", "aggregation", "repartition")
 
@@ -62,7 +64,7 @@ def replay(model: TransferModel, partitioning: Partitioning, computed: ComputedB
     """
     vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioning.steps}
     moves = Moves.of_vectors(model, vectors, partitioning.workers, computed=computed)
-    (best,) = search_in_lists(moves, moves.graph.einsums, 1, TABLE_LIMIT).candidates
+    (best,) = search_in_lists(moves, moves.vertices(), 1, TABLE_LIMIT).candidates
     return replay_choices(moves, dict(best.choices))
 
 
@@ -71,34 +73,45 @@ def replay_choices(moves: Moves, choices: Mapping[str, Choice]) -> Replay:
     nothing = Traffic(np.zeros(moves.workers), np.zeros(moves.workers))
     traffic = dict.fromkeys(KINDS, nothing)
     operations = np.zeros(moves.workers)
-    moved = {}
+    moved, sent = {}, set()
     for einsum in moves.graph.einsums:
         name = einsum.output.tensor
-        read = [_reading(moves, einsum, index, choices) for index in range(len(einsum.operands))]
+        read = []
+        for operand in einsum.operands:
+            transfers = list(_reading(moves, einsum, operand, choices, operand.tensor in sent))
+            sent.add(operand.tensor)
+            for kind, transferred in transfers:
+                traffic[kind] += transferred
+            read.append(sum(transferred.floats for _, transferred in transfers))
         aggregated = _aggregation(moves, einsum, choices[name])
-        for kind, transferred in (*read, ("aggregation", aggregated)):
-            traffic[kind] += transferred
+        traffic["aggregation"] += aggregated
         calls = moves.needed(einsum, einsum.output, choices[name]).calls
-        moved[name] = MovedFloats(calls, tuple(transferred.floats for _, transferred in read), aggregated.floats)
+        moved[name] = MovedFloats(calls, tuple(read), aggregated.floats)
         operations += moves.operations(einsum, choices[name])
     return Replay(traffic, operations, moved, choices)
 
 
-def _reading(moves: Moves, einsum: EinSum, index: int, choices: Mapping[str, Choice]) -> tuple[str, Traffic]:
-    """The kind of the transfers that bring an operand to the calls that read it, and their traffic.
+def _reading(
+    moves: Moves, einsum: EinSum, operand: Reference, choices: Mapping[str, Choice], is_sent: bool
+) -> Iterator[tuple[str, Traffic]]:
+    """The kinds of the transfers that bring an operand to the calls that read it, and their traffic.
 
-    A result that is computed in other pieces than it is read in is repartitioned; other operands are joined.
+    A result that is computed in other pieces than it is read in is repartitioned; other operands are joined. The first
+    of several operands that read a tensor has the traffic that sends it for all of them.
     """
-    choice, operand = choices[einsum.output.tensor], einsum.operands[index]
-    needed = moves.needed(einsum, operand, choice)
-    producer = moves.graph.producer_of(operand.tensor)
-    if producer is None:
-        stored = moves.available(einsum, operand, choice)
-    else:
-        stored = moves.result(producer, choices[operand.tensor])
-    before, after = (moves.blocks(operand.tensor, place.state()) for place in (stored, needed))
-    kind = "join" if stored.tiles == needed.tiles else "repartition"
-    return kind, sent_copies(before, after, moves.density(operand.tensor))
+    choice, tensor = choices[einsum.output.tensor], operand.tensor
+    producer, destination = moves.graph.producer_of(tensor), choices.get(sent_name(tensor))
+    places = [] if destination is None else [Gridded.of_state(destination)]
+    if producer is not None and not is_sent:
+        places.insert(0, moves.result(producer, choices[tensor]))
+    elif destination is None:
+        places.insert(0, moves.available(einsum, operand, choice))
+    elif not is_sent:
+        places.insert(0, moves.origin(tensor, destination))
+    for before, after in pairwise((*places, moves.needed(einsum, operand, choice))):
+        kind = "join" if before.tiles == after.tiles else "repartition"
+        present, required = (moves.blocks(tensor, place.state()) for place in (before, after))
+        yield kind, sent_copies(present, required, moves.density(tensor))
 
 
 def _aggregation(moves: Moves, einsum: EinSum, choice: Choice) -> Traffic:
