@@ -87,13 +87,16 @@ class TensorRelation:
         return TensorRelation(Join(self.expression, other.expression, left, right, parsed))
 
     @names_operator
-    def rekey(self, keys: Callable[..., Any]) -> "TensorRelation":
-        """The tuples with other keys.
+    def rekey(self, keys: Callable[..., Any], copies: int | None = None) -> "TensorRelation":
+        """The tuples with other keys, or several copies of each.
 
         Args:
             keys: A function from the parts of the key to those of the new key: `lambda i, j: (j, i // 2)`.
+            copies: How many copies there are of each tuple; their number, from 0, is then the last argument of the
+                function: `lambda i, j, copy: (i, 2 * j + copy)`. The copies must have different keys.
         """
-        return TensorRelation(Rekey(self.expression, trace_key_map(keys, self.type.arity)))
+        number = None if copies is None else whole_number("copies", copies)
+        return TensorRelation(Rekey(self.expression, trace_key_map(keys, self.type.arity, number)))
 
     @names_operator
     def filter(self, condition: Callable[..., Any]) -> "TensorRelation":

@@ -11,15 +11,17 @@ from sparseeinsum.algebra.implementation.plan_search import best_plans
 from sparseeinsum.algebra.implementation.product_rules import PRODUCT_RULES
 from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan
 from sparseeinsum.algebra.placement import distribution_of_keys
-from sparseeinsum.algebra.relational.relational_expressions import Input
+from sparseeinsum.algebra.relational.relational_expressions import Input, Join, Transform
 from sparseeinsum.algebra.relational.tensor_types import type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.tensor_relations import TensorRelation
 from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.retries import in_snapshot
+from sparseeinsum.engines.user_functions import compile_functions
 from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.language.user_functions import user_functions_named
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.render.expression_queries import expression_query
 from sparseeinsum.render.site_plans import SitePlanQuery, SiteResult, site_plan_query
@@ -155,7 +157,10 @@ def _query_of(relation: TensorRelation, engine: Engine, table_of: Callable[[str]
             f"a relation is computed, such as db.relation('A').transform('relu'), and not {type(relation).__name__}"
         )
     expression = relation.expression
-    stored = _stored([node for node in topological_order(expression) if isinstance(node, Input)], engine)
+    nodes = topological_order(expression)
+    called = frozenset().union(*(node.kernel.functions for node in nodes if isinstance(node, Join | Transform)))
+    compile_functions(user_functions_named(called), engine)
+    stored = _stored([node for node in nodes if isinstance(node, Input)], engine)
     cluster = engine.cluster()
     if cluster is None:
         query = expression_query(expression, stored, engine.dialect)

@@ -1,5 +1,7 @@
 """Language: the functions and aggregates of users that an EinGraph calls."""
 
+from collections.abc import Collection
+
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.scalar import functions_of
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -12,9 +14,17 @@ def user_functions_in(graph: EinGraph) -> dict[str, ScalarFunction | UserAggrega
     called = frozenset().union(*(functions_of(einsum.join) for einsum in graph.einsums))
     aggregates = {str(einsum.aggregate) for einsum in graph.einsums} & USER_AGGREGATES.keys()
     pairs = {USER_AGGREGATES[name].pair for name in aggregates}
-    functions = {name for name in called - pairs if FUNCTIONS[name].python is not None}
-    records = {name: user_function(name) for name in sorted(functions | aggregates)}
-    return {name: record for name, record in records.items() if record is not None}
+    return user_functions_named(called - pairs | aggregates)
+
+
+def user_functions_named(names: Collection[str]) -> dict[str, ScalarFunction | UserAggregate]:
+    """The functions and aggregates of users among those with some names, as they are registered now."""
+    records = {name: user_function(name) for name in sorted(names)}
+    return {
+        name: record
+        for name, record in records.items()
+        if record is not None and (isinstance(record, UserAggregate) or record.python is not None)
+    }
 
 
 def user_function(name: str) -> ScalarFunction | UserAggregate | None:

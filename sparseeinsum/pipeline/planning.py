@@ -20,15 +20,14 @@ from sparseeinsum.decompose.model import KEPT_SHARE, CostModel
 from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
+from sparseeinsum.engines.user_functions import compile_functions
 from sparseeinsum.errors import PlanError
 from sparseeinsum.extras import late
 from sparseeinsum.kernels.duckdb.library import gpu_in_use
-from sparseeinsum.kernels.user_function_table import require_aggregate, require_function
 from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
 from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.logs import timed
-from sparseeinsum.operators.user_aggregates import UserAggregate
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED, ProgramData, read_data
 from sparseeinsum.pipeline.stage_clock import StageClock
 from sparseeinsum.plans.options import PlanOptions
@@ -305,19 +304,8 @@ def _bound(data: ProgramData, options: PlanOptions, engine: Engine) -> EinGraph:
             hint = did_you_mean(name, computed, otherwise="it computes")
             raise PlanError(f"the program computes no {name}; {hint}")
     outputs = tuple(name for name in computed if name in graph.outputs or name in options.outputs)
-    _compile_functions(graph, engine)
+    compile_functions(user_functions_in(graph), engine)
     return EinGraph({**tensors, **graph.tensors}, graph.einsums, outputs)
-
-
-def _compile_functions(graph: EinGraph, engine: Engine) -> None:
-    """Compile the functions and aggregates of users that a graph calls."""
-    for name, record in user_functions_in(graph).items():
-        if not engine.dialect.calls_python:
-            raise PlanError(f"{name} is a Python function, and {engine.title} has none of those yet; run it on DuckDB")
-        if isinstance(record, UserAggregate):
-            require_aggregate(record)
-        elif record.python is not None:
-            require_function(name, record.python)
 
 
 def _pins(bound: EinGraph, binary: EinGraph, options: PlanOptions) -> dict[str, Mapping[str, int]]:

@@ -33,7 +33,7 @@ from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Scalar
-from sparseeinsum.render.calls import first_element
+from sparseeinsum.render.calls import call, first_element, integer
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.relations import Renderer
 from sparseeinsum.render.sources import SelectSource, aliased, named
@@ -256,13 +256,18 @@ class _ExpressionWriter:
         schema = _of_dtype(schema, source.schema)
         keys_before = [source.key(key, "t") for key in source.schema.keys]
         columns = [_key_sql(part, keys_before) for part in node.keys.parts] if isinstance(node, Rekey) else keys_before
+        copies = node.keys.copies if isinstance(node, Rekey) else 1
         value = named(source.value("t"), VALUE_COLUMN)
         keys = [named(column.copy(), key) for column, key in zip(columns, schema.keys, strict=True)]
         select = exp.select(*keys, value).from_(aliased(source.table, "t"))
+        if copies > 1:
+            select = select.join(
+                exp.alias_(exp.Table(this=call("RANGE", integer(copies))), "copies"), join_type="CROSS"
+            )
         if isinstance(node, Filter):
             select = select.where(_key_sql(node.predicate.condition, keys_before))
         comment = str(node.keys) if isinstance(node, Rekey) else str(node.predicate)
-        self.renderer.add(schema, select, comment, source.is_joined)
+        self.renderer.add(schema, select, comment, source.is_joined or copies > 1)
         if isinstance(node, Rekey) and not keeps_keys_unique(node.input.type, node.keys):
             self.repeated.append(self._repeated(schema))
         return schema
@@ -386,4 +391,4 @@ def _key_sql(expression: KeyExpression, keys: Sequence[exp.Expr]) -> exp.Expr:
             ]
             return _OPERATIONS[symbol](this=sides[0], expression=sides[1])
         case CopyNumber():
-            raise AlgebraError("a rekey makes one key of one, and no copies")
+            return exp.column("range", table="copies")

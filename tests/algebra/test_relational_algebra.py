@@ -179,7 +179,7 @@ def test_nearest_neighbour() -> None:
         (lambda: Rekey(R_A, trace_key_map(lambda i, j: i, 2)), "makes the key <0> of several; keys must be unique"),
         (lambda: Rekey(R_A, trace_key_map(lambda i, j: (i - 1, j), 2)), "a part is below 0: <-1, 0>"),
         (lambda: Rekey(R_A, trace_key_map(lambda i: i, 1)), "maps keys of 1 parts, and is given keys of 2"),
-        (lambda: Rekey(R_A, KeyMap(2, projection(2, (0, 1)).parts, 2)), "a rekey makes one key of one"),
+        (lambda: Rekey(R_A, KeyMap(2, projection(2, (0, 1)).parts, 2)), "makes the key <0, 0> of several"),
         (lambda: Join(R_A, R_A, (1,), (), MATRIX_PRODUCT), "1 keys of the left relation are to equal 0"),
         (lambda: Join(R_A, R_A, (2,), (0,), MATRIX_PRODUCT), "names the part 2 of keys that have 2"),
         (lambda: Join(R_A, R_B, (1,), (0,), einsum_kernel("ij,kj->ik")), "the label j has 2 indices, and 4"),

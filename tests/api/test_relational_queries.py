@@ -74,6 +74,49 @@ def test_tile_and_concat(db: se.Database) -> None:
 
 
 @BOTH
+def test_several_copies_of_tuples(db: se.Database) -> None:
+    matrix = np.arange(16.0).reshape(4, 4)
+    db.tensor("M", matrix, promoted={"dim_0": 2, "dim_1": 2})
+    doubled = db.relation("M").rekey(lambda i, j, copy: (i, 2 * j + copy), copies=2)
+    assert str(doubled.type) == "<2, 4> of [2, 2]"
+    blocks = matrix.reshape(2, 2, 2, 2).transpose(0, 2, 1, 3)
+    np.testing.assert_array_equal(db.compute(doubled).to_numpy(), blocks.repeat(2, axis=1))
+    one = db.relation("M").rekey(lambda i, j, copy: (j + copy, i), copies=1)
+    np.testing.assert_array_equal(db.compute(one).to_numpy(), blocks.transpose(1, 0, 2, 3))
+    sparse = np.diag([1.0, 0.0, 2.0])
+    db.tensor("S", sparse, promoted=["dim_0", "dim_1"])
+    shifted = db.relation("S").rekey(lambda i, j, copy: (i + copy, j), copies=3)
+    expected = {"k0": [0, 1, 2, 2, 3, 4], "k1": [0, 0, 0, 2, 2, 2], "val": [1.0, 1.0, 1.0, 2.0, 2.0, 2.0]}
+    assert db.compute(shifted).rows.sort_by([("k0", "ascending"), ("k1", "ascending")]).to_pydict() == expected
+    with pytest.raises(se.AlgebraError, match="makes the key <1> of several"):
+        db.compute(db.relation("S").rekey(lambda i, j, copy: j - j + i // 2 + copy, copies=2))
+
+
+def squashed(number: float) -> float:
+    return number / (1 + abs(number))
+
+
+def test_functions_of_users(db: se.Database) -> None:
+    """In kernels of one array and of two; the database calls what is compiled for it."""
+    se.function(squashed)
+    rows = np.arange(-4.0, 4.0).reshape(4, 2)
+    db.tensor("M", rows, promoted=["dim_0"])
+    relation = db.relation("M")
+    of_pairs = relation.join(relation, on=[(0, 0)], kernel="w[i] = squashed(u[i]) + squashed(-2 * v[i])")
+    expected = rows / (1 + abs(rows))
+    np.testing.assert_allclose(db.compute(relation.transform("squashed")).to_numpy(), expected)
+    np.testing.assert_allclose(db.compute(of_pairs).to_numpy(), expected - 2 * rows / (1 + abs(2 * rows)))
+
+
+@pytest.mark.engines("postgresql", reason="it calls no Python")
+def test_functions_of_users_need_duckdb(db: se.Database) -> None:
+    se.function(squashed)
+    db.tensor("M", np.ones((4, 2)), promoted=["dim_0"])
+    with pytest.raises(se.PlanError, match="squashed is a Python function, and PostgreSQL has none of those yet"):
+        db.compute(db.relation("M").transform("squashed"))
+
+
+@BOTH
 def test_holes(db: se.Database) -> None:
     sparse = np.zeros((4, 4))
     sparse[[0, 1, 3], [1, 1, 0]] = [1.0, 2.0, 3.0]

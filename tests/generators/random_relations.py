@@ -11,6 +11,7 @@ from sparseeinsum.algebra.relational.evaluate import Relation
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import ADD, MULTIPLY, SUBTRACT, Elementwise, Kernel, einsum_kernel
 from sparseeinsum.algebra.relational.keys import (
+    CopyNumber,
     Integer,
     KeyExpression,
     KeyMap,
@@ -124,7 +125,7 @@ class Drawn:
 
     def rekey(self, expression: Expression) -> Expression | None:
         arity, frontier = expression.type.arity, expression.type.frontier
-        match self.choose(["order", "merge", "divide"]):
+        match self.choose(["order", "merge", "divide", "copies"]):
             case "merge" if arity >= 2:
                 first, second, *rest = self.draw(st.permutations(range(arity)))
                 number = Operation("+", Operation("*", KeyPart(first), Integer(frontier[second])), KeyPart(second))
@@ -134,6 +135,14 @@ class Drawn:
                 parts: list[KeyExpression] = [*map(KeyPart, range(arity))]
                 parts[at : at + 1] = [Operation("//", KeyPart(at), Integer(2)), Operation("%", KeyPart(at), Integer(2))]
                 return Rekey(expression, KeyMap(arity, tuple(parts)))
+            case "copies":
+                copies = self.choose([2, 3])
+                numbered: list[KeyExpression] = [*map(KeyPart, range(arity)), CopyNumber()]
+                if arity and self.draw(st.booleans()):
+                    at = self.choose(range(arity))
+                    digit = Operation("+", Operation("*", KeyPart(at), Integer(copies)), CopyNumber())
+                    numbered = [digit if position == at else KeyPart(position) for position in range(arity)]
+                return Rekey(expression, KeyMap(arity, tuple(numbered), copies))
             case _:
                 return Rekey(expression, projection(arity, self.draw(st.permutations(range(arity)))))
 

@@ -14,7 +14,6 @@ from sparseeinsum.algebra.implementation.site_operators import (
     SitePlan,
     transformed,
 )
-from sparseeinsum.algebra.relational.kernels import IDENTITY
 from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Complete,
@@ -84,7 +83,7 @@ def local_operator(node: Expression, inputs: tuple[SitePlan, ...]) -> SitePlan:
         case Concat():
             return LocalAggregation(first, node.group_by, node.concatenation)
         case Rekey(_, keys):
-            return LocalMap(first, keys, IDENTITY)
+            return LocalMap(first, keys, node.kernel)
         case Filter(_, predicate):
             return LocalFilter(first, predicate)
         case Transform(_, kernel):

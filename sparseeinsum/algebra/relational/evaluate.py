@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.kernels import IDENTITY
 from sparseeinsum.algebra.relational.keys import Key, all_keys, identity_map
 from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
@@ -95,7 +94,7 @@ def _join(node: Join, left: Relation, right: Relation) -> Relation:
 
 @_apply_operator.register
 def _rekey(node: Rekey, relation: Relation) -> Relation:
-    tuples = mapped(relation.items(), node.keys, IDENTITY, ARRAYS)
+    tuples = mapped(relation.items(), node.keys, node.kernel, ARRAYS)
     if tuples:
         keys = [key for key, _ in tuples]
         check_keys(np.asarray(keys, np.int64).reshape(len(keys), len(node.keys.parts)).T, node.keys)

@@ -14,7 +14,15 @@ import numpy as np
 from sparseeinsum.algebra.relational.laws import is_foldable, law_of, laws_of, laws_of_aggregate
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
-from sparseeinsum.language.scalar import PRODUCT, axis_bounds_of, count_operations, evaluate, operands_of, write
+from sparseeinsum.language.scalar import (
+    PRODUCT,
+    axis_bounds_of,
+    count_operations,
+    evaluate,
+    functions_of,
+    operands_of,
+    write,
+)
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -62,6 +70,11 @@ class Kernel(ABC):
     def is_single(self) -> bool:
         """Whether it makes one array by definition, and not several, which may happen to be one."""
         return True
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The names of the scalar functions that it calls."""
+        return frozenset()
 
     def outputs(self, array: Array) -> list[Array]:
         """All arrays that it makes of one."""
@@ -141,6 +154,11 @@ class Elementwise(Kernel):
         self.bound(*(array.shape for array in arrays))
         return np.broadcast_to(evaluate(self.expression, arrays), arrays[0].shape)
 
+    @property
+    def functions(self) -> frozenset[str]:
+        """The functions that the expression calls."""
+        return functions_of(self.expression)
+
     def operations(self, *bounds: Bound) -> float:
         """The operations of the expression, for every element."""
         return count_operations(self.expression) * float(math.prod(bounds[0]))
@@ -210,6 +228,11 @@ class EinSumKernel(Kernel):
         """The result by the definition of an EinSum."""
         self._sizes(*(array.shape for array in arrays))
         return evaluate_einsum(self.einsum, dict(zip(NAMES, arrays, strict=False)))
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The functions that the join expression calls."""
+        return functions_of(self.einsum.join)
 
     def operations(self, *bounds: Bound) -> float:
         """The operations of the join expression and of the aggregate, for every index of all labels."""

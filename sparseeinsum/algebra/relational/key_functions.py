@@ -1,12 +1,13 @@
 """Algebra, relational: expressions of keys, traced from Python functions by calling them once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
 from sparseeinsum.algebra.relational.keys import (
     LOGIC,
     NEGATED,
+    CopyNumber,
     Integer,
     KeyExpression,
     KeyMap,
@@ -118,32 +119,41 @@ def negate(expression: KeyExpression) -> KeyExpression:
     return Operation(symbol, left, right)
 
 
-def trace_key_map(function: Callable[..., Any], arity: int) -> KeyMap:
-    """The key map of a Python function from the parts of a key to those of another: `lambda i, j: (i // 2, j)`."""
-    result = _traced(function, arity)
+def trace_key_map(function: Callable[..., Any], arity: int, copies: int | None = None) -> KeyMap:
+    """The key map of a Python function from the parts of a key to those of another: `lambda i, j: (i // 2, j)`.
+
+    Args:
+        function: The function.
+        arity: The number of parts of the key.
+        copies: How many keys it makes of one; the function takes the number of the copy last. None for one key.
+    """
+    number = [] if copies is None else [Integer(0) if copies == 1 else CopyNumber()]
+    result = _traced(function, [*map(KeyPart, range(arity)), *number])
     parts = result if isinstance(result, tuple | list) else (result,)
-    return KeyMap(arity, tuple(map(expression_of, parts)))
+    return KeyMap(arity, tuple(map(expression_of, parts)), 1 if copies is None else copies)
 
 
 def trace_predicate(function: Callable[..., Any], arity: int) -> KeyPredicate:
     """The predicate of a Python function from the parts of a key to a condition, such as `lambda i, j: i == j`."""
-    return KeyPredicate(arity, expression_of(_traced(function, arity)))
+    return KeyPredicate(arity, expression_of(_traced(function, [*map(KeyPart, range(arity))])))
 
 
-def _traced(function: Callable[..., Any], arity: int) -> Any:  # noqa: ANN401  # what the function returns
-    """What a function returns of the traced parts of a key.
+def _traced(function: Callable[..., Any], values: Sequence[KeyExpression]) -> Any:  # noqa: ANN401  # what it returns
+    """What a function returns of traced values: the parts of a key, and the number of a copy.
 
     Raises:
         AlgebraError: It is no function of so many parts, or uses something else than the operators of keys.
     """
     if not callable(function):
         raise AlgebraError(f"{function!r} is no function of keys; write one, as in lambda i, j: (j, i // 2)")
-    parts = [TracedPart(KeyPart(index)) for index in range(arity)]
+    parts = [*map(TracedPart, values)]
     try:
         signature(function).bind(*parts)
     except TypeError:
+        arity = sum(isinstance(value, KeyPart) for value in values)
+        copy = " and the number of the copy" if len(values) > arity else ""
         raise AlgebraError(
-            f"keys have {arity} parts; write a function of {arity}, not of {signature(function)}"
+            f"keys have {arity} parts; write a function of {arity}{copy}, not of {signature(function)}"
         ) from None
     try:
         return function(*parts)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
-from sparseeinsum.algebra.relational.compositions import SplitAxis
+from sparseeinsum.algebra.relational.compositions import Duplicate, SplitAxis
 from sparseeinsum.algebra.relational.folds import ConcatFold, Fold
-from sparseeinsum.algebra.relational.kernels import Kernel
+from sparseeinsum.algebra.relational.kernels import IDENTITY, Kernel
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, KeyPredicate, with_copy_number
 from sparseeinsum.algebra.relational.traversal import OneInput, topological_order
 from sparseeinsum.algebra.relational.tuples import Pairing
@@ -125,7 +125,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Rekey(OneInput["Expression"]):
-    """Tuples with other keys.
+    """Tuples with other keys; several copies of each, if the function makes several keys: the paper's multi-map.
 
     Attributes:
         input: The relation whose keys change.
@@ -137,9 +137,12 @@ class Rekey(OneInput["Expression"]):
     type: RelationType = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.keys.copies > 1:
-            raise AlgebraError(f"a rekey makes one key of one, and {self.keys} makes {self.keys.copies}")
         object.__setattr__(self, "type", mapped_type(self.input.type, self.keys, self.input.type.bound))
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that makes the arrays of all copies."""
+        return IDENTITY if self.keys.copies == 1 else Duplicate(self.keys.copies)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ def named_scheme(graph: EinGraph, axes: Mapping[str, int | str]) -> Scheme:
     Raises:
         PlanError: There is no such axis.
     """
+    if not isinstance(axes, Mapping):
+        raise PlanError(f"the axes to cut are {axes!r}; give one of each tensor by name, as in {{'X': 0}}")
     return [(tensor, named_axis(graph, tensor, axis)) for tensor, axis in axes.items()]
 
 

@@ -31,7 +31,7 @@ def check_workers(workers: int, name: str = "workers") -> int:
     Raises:
         PlanError: It is not.
     """
-    if not isinstance(workers, int) or workers < 1:
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
         raise PlanError(f"{name} is {workers!r}; give a whole number of 1 or more")
     return workers
 
