@@ -177,7 +177,7 @@ def gaps(count: int) -> list[float]:
 
 def _floats(moves: Moves, choices: Sequence[Choice]) -> float:
     """The floats that choices of all EinSums move."""
-    return total_cost(moves, moves.vertices(), dict(zip(moves.choices, choices, strict=True)), {})
+    return total_cost(moves, moves.vertices, dict(zip(moves.choices, choices, strict=True)), {})
 
 
 def report(case: Case, figures: Mapping[int, Mapping[str, tuple[float, float]]]) -> None:

@@ -185,7 +185,7 @@ def test_costs_of_choices_are_what_their_replay_counts() -> None:
     rng = random.Random(2)
     for task in itertools.chain(small_tasks(True, 20, 6), small_tasks(False, 20, 6)):
         moves = Moves.of_vectors(task.model, task.choices, 6)
-        (best,) = search_in_lists(moves, moves.vertices(), 1, math.inf).candidates
+        (best,) = search_in_lists(moves, moves.vertices, 1, math.inf).candidates
         assert replay_choices(moves, dict(best.choices)).total.floats == pytest.approx(best.cost, rel=1e-9, abs=1e-9)
         assert best.cost <= replay_choices(moves, drawn(moves, rng)).total.floats * (1 + 1e-9) + 1e-9
 

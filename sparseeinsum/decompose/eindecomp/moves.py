@@ -84,6 +84,7 @@ class Moves:
         """The EinSums, with the tensors that they read and compute."""
         return self.model.graph
 
+    @property
     def vertices(self) -> tuple[Vertex, ...]:
         """The EinSums and the sendings, in topological order."""
         return tuple(vertices_of(self.graph))

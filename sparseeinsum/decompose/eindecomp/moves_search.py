@@ -14,9 +14,9 @@ from functools import partial
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.connected_axes import ConnectedAxes
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, scheme_choices
+from sparseeinsum.decompose.eindecomp.choice_search import EXACT_LIMIT, cheapest_moves, improved
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.vector_search import (
-    TABLE_LIMIT,
     TransferTask,
     Vectors,
     search,
@@ -24,7 +24,7 @@ from sparseeinsum.decompose.eindecomp.vector_search import (
 from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.search_tasks import Candidate
-from sparseeinsum.decompose.short_lists import cheapest_choices, search_in_lists
+from sparseeinsum.decompose.short_lists import cheapest_choices
 from sparseeinsum.language.eingraph import EinSum
 
 _BEAM = 64  # the most vectors of an EinSum: those of the least bounds
@@ -45,21 +45,23 @@ def search_moves(task: TransferTask, workers: int, computed: ComputedBlocks | No
     einsums = task.graph.einsums
     beam = cheapest_choices(task, einsums, _BEAM)
     moves = Moves.of_vectors(task.model, beam, workers, is_coarse=True, computed=computed)
-    vertices, vectors_of = moves.vertices(), partial(_vectors, einsums)
-    coarse = search_in_lists(moves, vertices, _COARSE, TABLE_LIMIT)
+    vectors_of = partial(_vectors, einsums)
+    coarse = cheapest_moves(moves, _COARSE)
     rules = filter(partial(_is_allowed, task), _rules(task, workers))
-    promising = _distinct([*map(vectors_of, coarse.candidates), *rules])
+    promising = _distinct([*map(vectors_of, coarse), *rules])
     combined: Mapping[str, Collection[Choice]] = task.choices
     if max(map(len, combined.values()), default=0) > _FEW:
         combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
     moves = Moves.of_vectors(task.model, combined, workers, computed=computed)
-    best = cheapest_plans(moves, vertices, {}, 1, TABLE_LIMIT) or []
+    best = cheapest_plans(moves, moves.vertices, {}, 1, EXACT_LIMIT) or []
     yield from map(vectors_of, best)  # no others move fewer
     candidates = list(best)
     for vectors in promising:
         single = {name: (tiles,) for name, tiles in vectors.items()}
-        moves = Moves.of_vectors(task.model, single, workers, computed=computed)
-        candidates += search_in_lists(moves, vertices, 1, TABLE_LIMIT).candidates
+        fixed = Moves.of_vectors(task.model, single, workers, computed=computed)
+        candidates += cheapest_moves(fixed, 1)
+    if not best:
+        candidates.append(improved(moves, min(candidates)))
     most = min(candidate.cost for candidate in candidates) * _SLACK
     near = sorted(candidate for candidate in candidates if candidate.cost <= most)
     before = list(map(vectors_of, best))

@@ -11,15 +11,14 @@ from itertools import pairwise
 import numpy as np
 
 from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.eindecomp.choice_search import cheapest_moves
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
 from sparseeinsum.decompose.eindecomp.sendings import sent_name
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats, TransferModel
-from sparseeinsum.decompose.eindecomp.vector_search import TABLE_LIMIT
 from sparseeinsum.decompose.places.blocks import Floats, Gridded
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.places.traffic import Traffic, sent_copies, sent_partials
-from sparseeinsum.decompose.short_lists import search_in_lists
 from sparseeinsum.language.eingraph import EinSum, Reference
 
 KINDS = ("join", "aggregation", "repartition")
@@ -64,7 +63,7 @@ def replay(model: TransferModel, partitioning: Partitioning, computed: ComputedB
     """
     vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioning.steps}
     moves = Moves.of_vectors(model, vectors, partitioning.workers, computed=computed)
-    (best,) = search_in_lists(moves, moves.vertices(), 1, TABLE_LIMIT).candidates
+    (best,) = cheapest_moves(moves, 1)
     return replay_choices(moves, dict(best.choices))
 
 

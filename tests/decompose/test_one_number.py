@@ -1,0 +1,80 @@
+"""What workers send each other is one number: from shapes, plans, tuples of plans, tables and moved blocks."""
+
+import numpy as np
+import pytest
+from partitioned_execution import Cluster
+
+import sparseeinsum as se
+from sparseeinsum.api.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
+from sparseeinsum.decompose.eindecomp.moves import Moves
+from sparseeinsum.semantics.dense import evaluate_program
+
+TRAINING_STEP = """
+H[b, h] = relu(sum(X[b, m] * W1[m, h]))
+D2[b, o] = sum(H[b, h] * W2[h, o]) - L[b, o]
+D1[b, h] = sum(D2[b, o] * W2[h, o]) * (H[b, h] > 0)
+V1[m, h] = W1[m, h] - 0.1 * sum(X[b, m] * D1[b, h])
+V2[h, o] = W2[h, o] - 0.1 * sum(H[b, h] * D2[b, o])
+"""
+PROGRAMS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
+    "chain": (MATRIX_CHAIN, {"A": (32, 4), "B": (4, 64), "C": (32, 8), "D": (8, 128), "E": (128, 64)}),
+    "loss of a factorisation": (
+        "L[] = sum((X[i, j] - sum(U[i, r] * V[j, r])) ^ 2)",
+        {"X": (64, 32), "U": (64, 4), "V": (32, 4)},
+    ),
+    "product, then a vector": (
+        "T[i, k] = sum(B[i, j] * C[j, k])\ny[i] = sum(T[i, k] * x[k])",
+        {"B": (64, 64), "C": (64, 64), "x": (64,)},
+    ),
+    "attention": (
+        MULTI_HEAD_ATTENTION,
+        {"X": (16, 24), **dict.fromkeys(("WQ", "WK", "WV"), (24, 4, 8)), "WO": (4, 8, 24)},
+    ),
+    "feed forward": (FEED_FORWARD, {"X": (64, 16), "W1": (16, 32), "B1": (32,), "W2": (32, 8), "B2": (8,)}),
+    "training step": (TRAINING_STEP, {"X": (16, 64), "W1": (64, 32), "W2": (32, 8), "L": (16, 8)}),
+}
+
+
+@pytest.mark.parametrize("sites", [4, 2, 6, 16, 64])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_number_from_every_way_in(name: str, sites: int) -> None:
+    text, shapes = PROGRAMS[name]
+    rng = np.random.default_rng(0)
+    inputs = {tensor: rng.uniform(0.5, 1.0, shape) for tensor, shape in shapes.items()}
+    partitioned = se.partition(text, sites, shapes)
+    with se.connect() as db:
+        for tensor, array in inputs.items():
+            db.tensor(tensor, array)
+        plan = db.plan(text, workers=sites, objective="floats")
+        assert plan.partitioned is not None
+        numbers = (plan.partitioned.moved, plan.distributed(sites).moved)
+        assert numbers == pytest.approx((partitioned.moved,) * 2, rel=1e-12)
+        assert f"{partitioned.moved:,.0f}" in plan.explain()
+        assert f"{partitioned.moved:,.0f}" in partitioned.explain()
+    model, replayed = partitioned.task.model, partitioned.replay()
+    vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioned.best.steps}
+    cluster = Cluster(Moves.of_vectors(model, vectors, sites), replayed.choices, inputs)
+    expected = evaluate_program(model.graph, inputs)
+    for result, array in cluster.run().items():
+        np.testing.assert_allclose(array, expected[result], rtol=1e-9, atol=1e-12)
+    assert sum(cluster.moved.values()) == pytest.approx(partitioned.moved, rel=1e-12)
+    others = [partitioned.even(), *(partitioned.along({tensor: 0}) for tensor, shape in shapes.items() if shape)]
+    assert all(partitioned.moved <= partitioned.replay(other).total.floats * (1 + 1e-12) for other in others)
+    bound = se.partition(text, sites, shapes, objective="bound")
+    assert partitioned.moved <= bound.moved * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("sites", [6, 16])
+def test_one_number_of_sparse_tensors(sites: int) -> None:
+    """Where entries are taken to be spread evenly, by plans as well as from shapes."""
+    text, shapes = PROGRAMS["loss of a factorisation"]
+    rng = np.random.default_rng(1)
+    entries = np.where((np.add.outer(np.arange(64), np.arange(32)) % 16) == 0, 1.0, 0.0)
+    partitioned = se.partition(text, sites, shapes, {"X": int(entries.sum())})
+    with se.connect() as db:
+        db.tensor("X", entries)
+        for tensor in "UV":
+            db.tensor(tensor, rng.normal(size=shapes[tensor]))
+        plan = db.plan(text, workers=sites, objective="floats", estimator="uniform")
+        assert plan.partitioned is not None
+        assert (plan.partitioned.moved, plan.distributed(sites).moved) == pytest.approx((partitioned.moved,) * 2)
