@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Packages compile to bytecode as they are imported: to compile all of them takes as long as to install them.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo check test test-postgresql fuzz checked nightly lint docs wheel wheel-test bounds other-systems bench clean
 

@@ -35,8 +35,8 @@ from sparseeinsum.tracebacks import VARIABLE
 ENGINES = ("duckdb", "postgresql")
 
 os.environ[VARIABLE] = "full"  # so that failures show their tracebacks
-# The same examples in every run, or twice as many of a given seed, as every night.
-hypothesis.settings.register_profile("same", max_examples=50, deadline=None, derandomize=True, print_blob=True)
+# The same examples in every run, or four times as many of a given seed, as every night.
+hypothesis.settings.register_profile("same", max_examples=25, deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.register_profile("seeded", deadline=None, derandomize=False, database=None, print_blob=True)
 hypothesis.settings.load_profile("same")
 

@@ -57,7 +57,7 @@ def stopped_child(where: str, commit: float, number: signal.Signals, delay: floa
             assert child.stdout.readline() == "running\n"
             time.sleep(delay)
             os.kill(child.pid, number)
-            printed, _ = child.communicate(timeout=60)
+            printed, _ = child.communicate(timeout=300)
             yield printed
         finally:
             child.kill()

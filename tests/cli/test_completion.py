@@ -24,7 +24,7 @@ def completed(script: Path, *words: str) -> set[str]:
     )
     command = [shutil.which("bash") or "", "--norc", "-c", program, "bash", "sparseeinsum", *words]
     finished = subprocess.run(
-        command, cwd=script.parent, env={"PATH": ""}, capture_output=True, text=True, timeout=30, check=True
+        command, cwd=script.parent, env={"PATH": ""}, capture_output=True, text=True, timeout=300, check=True
     )
     return set(finished.stdout.split())
 

@@ -40,7 +40,7 @@ class Shell:
     def run(self, *arguments: str, database: str = ":memory:", script: str = "") -> subprocess.CompletedProcess[str]:
         """Run the shell with arguments of the command line and statements on standard input."""
         command = [*self.program, "-unsigned", database, "-cmd", f"LOAD '{self.extension}'"]
-        return subprocess.run([*command, *arguments], input=script, capture_output=True, text=True, timeout=120)
+        return subprocess.run([*command, *arguments], input=script, capture_output=True, text=True, timeout=300)
 
     def rows(self, statements: Iterable[str], database: str = ":memory:") -> list[list[dict[str, Any]]]:
         """The rows of each statement; every statement must succeed."""
@@ -75,7 +75,7 @@ def rows_in_python(extension: Path, statements: Iterable[str]) -> list[list[list
     input_lines = json.dumps([f"LOAD '{extension}'", *statements])
     command = [sys.executable, "-c", _PYTHON]
     finished = subprocess.run(
-        command, input=input_lines, capture_output=True, text=True, timeout=120, cwd=extension.parent
+        command, input=input_lines, capture_output=True, text=True, timeout=300, cwd=extension.parent
     )
     assert (finished.returncode, finished.stderr) == (0, "")
     return [json.loads(line) for line in finished.stdout.splitlines()[1:]]

@@ -178,7 +178,7 @@ def _run(program: Path, *arguments: object) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,  # not a pipe, which the server would keep open
         stderr=subprocess.DEVNULL,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert finished.returncode == 0, f"{program.name} failed"

@@ -81,7 +81,7 @@ connection = duckdb.connect({str(tmp_path / "web.duckdb")!r})
 from sparseeinsum.dbt_plugin import Plugin
 Plugin("dbt_plugin", {{}}).configure_connection(connection)
 """
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert "its database was opened before `import sparseeinsum`" in finished.stderr
 
 

@@ -18,7 +18,7 @@ _SITE = "https://github.com/sparseeinsum/sparseeinsum/tree/main/docs/"
 @pytest.mark.parametrize("page", ["index.md", "tutorials/python.md", "recipes/learning.md"])
 def test_cells_show_what_the_page_shows(page: str, tmp_path: Path) -> None:
     notebook = runpy.run_path(str(DOCS / "notebooks.py"))["notebook_of"](DOCS / page)
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     links = re.findall(r"\]\((\S+?\.md)", "".join(cell.source for cell in notebook.cells))
     assert links
     assert all((DOCS / link.removeprefix(_SITE)).is_file() for link in links if link.startswith(_SITE))

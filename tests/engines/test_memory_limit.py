@@ -269,7 +269,7 @@ class TestSettingsOfOthers:
         results: list[Any] = []
         running = threading.Thread(target=lambda: results.append(product.run("s[] = sum(A[i, j])", deterministic=True)))
         running.start()
-        running.join(timeout=30)
+        running.join(timeout=300)
         assert len(results) == 1
 
     def test_each_result_of_a_stream_has_its_own_limit(self, product: se.Database) -> None:

@@ -1,4 +1,4 @@
-"""How many random programs a test runs: at night its own number, by day half of it; or what EXAMPLES says."""
+"""How many random programs a test runs: at night its own number, by day a quarter of it; or what EXAMPLES says."""
 
 import os
 

@@ -47,7 +47,7 @@ def test_another_version_of_duckdb_refuses_it(shell: Shell, tmp_path: Path) -> N
 
 def test_a_shell_without_the_option_refuses_it(shell: Shell) -> None:
     command = [sys.executable, "-m", "duckdb_cli", "-c", f"LOAD '{shell.extension}'"]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert "duckdb -unsigned" in refused.stderr
 
 
@@ -59,7 +59,7 @@ def test_installed_in_a_folder(shell: Shell, tmp_path: Path) -> None:
         f"{place}; INSTALL '{shell.extension}'",
         f"{place}; LOAD sparseeinsum; SELECT tensor_norm([3, 4])",
     ):
-        finished = subprocess.run([*command, "-c", statements], capture_output=True, text=True, timeout=60, check=True)
+        finished = subprocess.run([*command, "-c", statements], capture_output=True, text=True, timeout=300, check=True)
     assert finished.stdout == "5.0\n"
 
 
@@ -80,7 +80,7 @@ def test_loaded_twice_and_in_two_databases_of_one_process(shell: Shell) -> None:
     )
     command = [sys.executable, "-c", program]
     finished = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=True, cwd=shell.extension.parent
+        command, capture_output=True, text=True, timeout=300, check=True, cwd=shell.extension.parent
     )
     assert finished.stdout == "[([3],)]\n" * 2
 
@@ -98,7 +98,7 @@ duckdb.connect()
 def test_a_function_that_exists_is_named() -> None:
     """If another extension has some functions, loading fails rather than mixing the two."""
     refused = subprocess.run(
-        [sys.executable, "-c", REGISTERS_TWICE], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", REGISTERS_TWICE], capture_output=True, text=True, timeout=300, check=False
     )
     assert re.search("DuckDB refused the function tensor_[a-z]+; is there another of this name", refused.stderr)
 

@@ -15,22 +15,17 @@ from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext, CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime.context import NRTContext
 
 from sparseeinsum.kernels.building.code_generation import make_internal
 from sparseeinsum.kernels.building.exporting import export
 from sparseeinsum.kernels.compiled.group_functions import Compiled, exported_by, functions_of, written_by_hand
 from sparseeinsum.kernels.index_checks import are_checked
 
-# The arrays of kernels are views that own no memory, so that counting references to them can do nothing.
-_NO_REFERENCE_COUNTS = """
-define void @NRT_incref(ptr %meminfo) alwaysinline { ret void }
-define void @NRT_decref(ptr %meminfo) alwaysinline { ret void }
-"""
-
 
 def compile_group(group: str) -> bytes:
     """Compile one of `groups.GROUPS` to bitcode, in which only the exported functions are external."""
-    module = llvm.parse_assembly(_NO_REFERENCE_COUNTS + written_by_hand(group))
+    module = llvm.parse_assembly(written_by_hand(group))
     compiled: dict[Compiled, str] = {}
     linked: set[JITCodeLibrary] = set()
     with _quick_compilation():
@@ -46,8 +41,9 @@ def compile_group(group: str) -> bytes:
 def _quick_compilation() -> Iterator[None]:
     """Keep numba from linking, optimising and wrapping every called function, which more than doubles the time.
 
-    It also keeps numba from compiling a function again for every constant argument. Numba has no options for this that
-    called functions inherit, so that its methods are replaced while the context is open.
+    It also keeps numba from compiling a function again for every constant argument, and from counting references: the
+    arrays of kernels are views that own no memory. Numba has no options for this that called functions inherit, so that
+    its methods are replaced while the context is open.
     """
     finalize_options, compile_for = CPUTargetOptions.finalize, Dispatcher.compile
 
@@ -73,6 +69,7 @@ def _quick_compilation() -> Iterator[None]:
             "get_executable",
             lambda *_: [].append,
         ),  # numba needs a distinct builtin each time, but never calls it
+        (NRTContext, "_call_incref_decref", lambda *_: None),
         (JITCodeLibrary, "finalize", leave_unlinked),
         (JITCodeLibrary, "_optimize_functions", add_layout),
         (Dispatcher, "compile", compile_for_types),
