@@ -83,6 +83,8 @@ class _Weakening:
             current = self._weaker_if_exact(replace(current, complete=current.complete - {name}), current)
             with_fill = replace(current.values[name], has_fill=True)
             current = self._weaker_if_exact(current.with_values(name, with_fill), current)
+            may_be_empty = replace(current.values[name], has_entries=False)
+            current = self._weaker_if_exact(current.with_values(name, may_be_empty), current)
         open_ends: dict[str, _OpenEnds] = {}
         for name, stored in inputs.items():
             current, open_ends[name] = self._with_open_ends(current, name, stored)

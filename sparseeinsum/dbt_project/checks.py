@@ -115,6 +115,9 @@ class _InputCheck:
         if not values.has_fill:
             fewer = f"of {tensor.size} indices that need a value other than {write_number(tensor.fill)} have one: "
             yield _problem(f"entries < {tensor.size}", fewer, exp.column("entries"))
+        if values.has_entries:
+            none = f"of the indices that need a value other than {write_number(tensor.fill)} there are "
+            yield _problem("entries = 0", none, exp.column("entries"))
         if values.entries == EMPTY_RANGE:
             yield _problem("entries > 0", "indices have another value than the fill: ", exp.column("entries"))
             return

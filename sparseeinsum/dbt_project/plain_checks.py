@@ -82,6 +82,10 @@ class _PlainCheck:
         is_entry = exp.NEQ(this=self._value(), expression=number(stored.tensor.fill, stored.tensor.dtype))
         if not values.has_fill:
             yield self._missing(f"indices of {size} without a value other than {fill}", size, is_entry)
+        if values.has_entries:
+            is_none = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
+            none = exp.case().when(is_none, exp.Literal.number(1)).else_(exp.Literal.number(0))
+            yield _labelled(f"values other than {fill} that are needed", none).from_(self._rows()).where(is_entry)
         if values.entries == EMPTY_RANGE:
             yield self._counted(f"values {stored.value} other than {fill}", is_entry)
             return

@@ -128,8 +128,7 @@ class SuppliedPlan:
         united = self._facts[name].union(facts.values)
         dtype = planned.stored.tensor.dtype
         return united == self._facts[name] or any(
-            self._accepts({name: ValueFacts(entries, united.has_fill)})
-            for entries in _wider_ranges(united.entries, dtype)
+            self._accepts({name: replace(united, entries=entries)}) for entries in _wider_ranges(united.entries, dtype)
         )
 
     def accepts(self, later: Mapping[str, ValueFacts]) -> frozenset[str]:

@@ -80,7 +80,7 @@ def _overflow(
 
 
 def _is_within(current: ValueFacts, planned: ValueFacts) -> bool:
-    if current.has_fill and not planned.has_fill:
+    if (current.has_fill and not planned.has_fill) or (planned.has_entries and not current.has_entries):
         return False
     if current.entries == EMPTY_RANGE:
         return True

@@ -46,10 +46,12 @@ class ValueFacts:
     Attributes:
         entries: The range of the values that are not the fill.
         has_fill: Whether an index may hold the fill; if not, no index is absent.
+        has_entries: Whether some index is known to hold another value than the fill.
     """
 
     entries: Range
     has_fill: bool
+    has_entries: bool = False
 
     def range_with_fill(self, fill: Number) -> Range:
         """The range of all values; it includes `fill` if an index may hold it."""
@@ -57,7 +59,8 @@ class ValueFacts:
 
     def union(self, other: "ValueFacts") -> "ValueFacts":
         """Facts that hold for this tensor and for `other`."""
-        return ValueFacts(self.entries.union(other.entries), self.has_fill or other.has_fill)
+        has_entries = self.has_entries and other.has_entries
+        return ValueFacts(self.entries.union(other.entries), self.has_fill or other.has_fill, has_entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,8 @@ class _EinSumAnalysis:
         ignores = left_out_constant is None or self._is_ignored(left_out_constant)
         entries = self._result_range(matters, left_out_constant, ignores)
         detects = not entries.is_finite and not allows_nonfinite and not self._reads_nonfinite(matters)
-        facts = ValueFacts(finite_range(self._tensor.dtype) if detects else entries, left_out_constant is not None)
+        has_fill = left_out_constant is not None and not self._aggregates_an_entry
+        facts = ValueFacts(finite_range(self._tensor.dtype) if detects else entries, has_fill)
         reason = "no fill can represent what is absent" if joint_matters else self._reason(matters)
         return Evaluation(
             tuple(matters), joint_matters, left_out_constant, ignores, self.computed_in, facts, detects, reason
@@ -263,6 +267,13 @@ class _EinSumAnalysis:
         """The greatest number of values that are aggregated into one."""
         along = self.einsum.along
         return self._aggregated_count if along is None else max(1, self.graph.bound_of(self.einsum, along))
+
+    @property
+    def _aggregates_an_entry(self) -> bool:
+        """Whether the result is one number, and surely an aggregate of at least one entry."""
+        labels = self.einsum.operands[0].labels
+        is_of_all = len(self.values) == 1 and not self.einsum.output.labels and len(set(labels)) == len(labels)
+        return is_of_all and self.values[0].has_entries
 
     @property
     def _all_have_fill(self) -> bool:

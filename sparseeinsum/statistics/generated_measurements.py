@@ -2,9 +2,8 @@
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import EMPTY_RANGE, Range
-from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.measure import Measurement
+from sparseeinsum.statistics.measure import Measurement, values_of_entries
 
 
 def measure_generated(stored: StoredTensor, version: object) -> Measurement:
@@ -25,5 +24,5 @@ def measure_generated(stored: StoredTensor, version: object) -> Measurement:
     if sum(bound > 1 for bound in shape[:-1]) > 1:
         counts[-1] = min(counts[-1], max(entries - 1, 1))
     distinct = tuple(map(float, counts))
-    facts = ValueFacts(values if entries else EMPTY_RANGE, has_fill=entries < stored.tensor.size)
+    facts = values_of_entries(stored.tensor, entries, values if entries else EMPTY_RANGE)
     return Measurement(Statistics(float(entries), distinct, shape), tuples, facts, version)

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.measure import Executor, Measurement, are_rows_sound, scan_projections, value_range
+from sparseeinsum.statistics.measure import (
+    Executor,
+    Measurement,
+    are_rows_sound,
+    scan_projections,
+    value_range,
+    values_of_entries,
+)
 from sparseeinsum.statistics.templates import fill_placeholders, template
 
 LEAST_ROWS = 1_000_000  # smaller tables are counted exactly, in less time than most programs take to plan
@@ -68,7 +74,7 @@ def measure_large(
     if counts.get("coordinates", tuples) != tuples or not are_rows_sound(stored, counts) or not entries:
         return None
     distinct = tuple(min(values, tuples - 1.0) for values in estimate(tuples, entries))
-    facts = ValueFacts(value_range(lowest, highest), has_fill=entries < stored.tensor.size)
+    facts = values_of_entries(stored.tensor, entries, value_range(lowest, highest))
     return Measurement(Statistics(entries, distinct, stored.tensor.shape), tuples, facts, version)
 
 

@@ -12,7 +12,7 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.axis_counts import LARGEST_BOUND, AxisCounts, is_countable
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.measure import Measurement, value_range
+from sparseeinsum.statistics.measure import Measurement, value_range, values_of_entries
 
 Values = NDArray[Any]
 
@@ -38,7 +38,7 @@ def facts_of_entries(tensor: Tensor, values: Values) -> ValueFacts:
     parts = [numbers.real, numbers.imag] if is_complex(tensor.dtype) else [numbers]
     ends = [(part.min().item(), part.max().item()) for part in parts if part.size]
     lowest, highest = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else (None, None)
-    return ValueFacts(value_range(lowest, highest), has_fill=values.size < tensor.size)
+    return values_of_entries(tensor, values.size, value_range(lowest, highest))
 
 
 def is_measurable(stored: StoredTensor) -> bool:

@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, count_keys, extent_of
+from sparseeinsum.language.tensors import DEMOTED, Axis, StoredTensor, Tensor, count_keys, extent_of
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range
 from sparseeinsum.semantics.exactness import ValueFacts
@@ -86,7 +86,7 @@ def measure(stored: StoredTensor, executor: Executor, version: object = None) ->
         distinct[position] = float(counts[f"{prefix}_{position}"])
     tuples = {} if stored.decomposition.is_scalar else {stored.decomposition.tiles: float(counts["tuples"])}
     statistics = Statistics(float(counts["entries"]), tuple(distinct), stored.tensor.shape, counted_tuples=tuples)
-    facts = ValueFacts(value_range(lowest, highest), has_fill=counts["entries"] < stored.tensor.size)
+    facts = values_of_entries(stored.tensor, counts["entries"], value_range(lowest, highest))
     return Measurement(statistics, counts["tuples"], facts, version)
 
 
@@ -98,10 +98,15 @@ def value_range(lowest: object, highest: object) -> Range:
     return ANY_VALUE if math.isnan(high) else Range(low, high)
 
 
+def values_of_entries(tensor: Tensor, entries: float, values: Range) -> ValueFacts:
+    """The facts of the values of a tensor with so many entries, whose values are in a range."""
+    return ValueFacts(values, has_fill=entries < tensor.size, has_entries=entries > 0)
+
+
 def measured_values(stored: StoredTensor, executor: Executor) -> ValueFacts:
     """The facts of the values of a tensor whose rows are sound, by a scan."""
     ((entries, lowest, highest),) = executor.rows(_values_scan(stored, executor.dialect_name))
-    return ValueFacts(value_range(lowest, highest), has_fill=int(str(entries)) < stored.tensor.size)
+    return values_of_entries(stored.tensor, int(str(entries)), value_range(lowest, highest))
 
 
 @lru_cache(maxsize=512)

@@ -7,11 +7,17 @@ say how many indices have any.
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.axis_counts import CountEntries, is_countable
 from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.estimate import Statistics
-from sparseeinsum.statistics.measure import Executor, Measurement, are_rows_sound, scan_projections, value_range
+from sparseeinsum.statistics.measure import (
+    Executor,
+    Measurement,
+    are_rows_sound,
+    scan_projections,
+    value_range,
+    values_of_entries,
+)
 from sparseeinsum.statistics.order import is_ascending
 
 _LEAST_ROWS = 100_000  # with fewer, a scan that counts everything takes less time than several statements
@@ -51,5 +57,5 @@ def measure_sorted(
     entries = float(counts["entries"])
     distinct = tuple(axis.distinct for axis in count({tensor.name: stored})[tensor.name]) if entries else ()
     statistics = Statistics(entries, distinct or (0.0,) * len(tensor.axes), tensor.shape, counted_tuples={})
-    facts = ValueFacts(value_range(lowest, highest), has_fill=entries < tensor.size)
+    facts = values_of_entries(tensor, entries, value_range(lowest, highest))
     return Measurement(statistics, counts["tuples"], facts, version)

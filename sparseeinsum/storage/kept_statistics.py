@@ -101,7 +101,7 @@ def _read_measurement(text: str, tensor: RowVersion) -> Measurement:
     counted = {tuple(tiles): tuples for tiles, tuples in content["counted_tuples"]}
     shape = tensor.stored.tensor.shape
     statistics = Statistics(content["entries"], tuple(content["distinct"]), shape, counted_tuples=counted)
-    values = ValueFacts(Range(*content["values"]), content["has_fill"])
+    values = ValueFacts(Range(*content["values"]), content["has_fill"], has_entries=content["entries"] > 0)
     return Measurement(statistics, content["tuples"], values, tensor.version)
 
 

@@ -134,6 +134,7 @@ def _write_input(tensor: Tensor, values: ValueFacts) -> _Object:
         "fill": write_number(tensor.fill),
         "dictionaries": _dictionaries(tensor),
         "has_fill": values.has_fill,
+        "has_entries": values.has_entries,
         "entries": None if entries == EMPTY_RANGE else facts,
     }
 
@@ -213,7 +214,7 @@ def _read_input(content: _Object) -> SavedInput:
             math.inf if high is None else _number(high),
             bool(entries["may_be_nan"]),
         )
-    values = ValueFacts(value_range, bool(content["has_fill"]))
+    values = ValueFacts(value_range, bool(content["has_fill"]), bool(content.get("has_entries", False)))
     dictionaries = {
         str(axis): (str(name), str(key_type)) for axis, (name, key_type) in content.get("dictionaries", {}).items()
     }
