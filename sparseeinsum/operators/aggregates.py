@@ -159,7 +159,7 @@ _RECORDS = (
         repeat=lambda value, times: value + np.log(np.float64(times)),
         repeat_expression=Call("add", (U, Call("log", (V,)))),
         range=lambda terms, times: Range(terms.low, terms.high + math.log(times)),
-        derivative="where(u == -inf, 0, g * exp(u - v))",
+        derivative="where(u == -inf, 0, g * exp(min(u - v, 0)))",  # u - v is at most 0, but for rounding
         returns_float=True,
         distributes_over=frozenset({"add"}),
         keeps_single_value=False,

@@ -82,7 +82,10 @@ def _is_same(value: Number, other: Number | None) -> bool:
 
 
 def with_rounding(unrounded: Range, dtype: str) -> Range:
-    """A range widened by the error of rounding; ends beyond the greatest finite number become infinite."""
+    """A range widened by the error of rounding; ends beyond the greatest finite number become infinite.
+
+    Rounding alone makes no number infinite: `_GREATEST` is less than the greatest one by more than its error.
+    """
     if unrounded.exact is not None or dtype not in _ROUNDING:
         return unrounded
     relative_error, greatest = _ROUNDING[dtype], _GREATEST[dtype]
@@ -91,6 +94,9 @@ def with_rounding(unrounded: Range, dtype: str) -> Range:
         if 0 < -direction * end < _LEAST:  # rounded to 0
             return 0
         wider = end if math.isinf(end) else end + direction * abs(end) * relative_error
-        return wider if abs(wider) <= greatest else math.copysign(math.inf, wider) if wider * direction > 0 else end
+        if abs(wider) <= greatest:
+            return wider
+        beyond = greatest if abs(end) <= greatest else math.inf
+        return math.copysign(beyond, wider) if wider * direction > 0 else end
 
     return Range(widened(unrounded.low, -1), widened(unrounded.high, 1), unrounded.may_be_nan)

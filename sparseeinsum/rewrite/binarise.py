@@ -17,6 +17,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, AnnotatedTensor, GraphAnnotator
 from sparseeinsum.rewrite.chains import INEXACT_DTYPES, Chain, as_chain, substitute
+from sparseeinsum.rewrite.common_subexpressions import compute_same
 from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, PairCost, is_as_precise
 from sparseeinsum.rewrite.contraction_order import find_contraction_order, groups_in_order
 from sparseeinsum.rewrite.einsum_parts import labels_among, part_of
@@ -198,7 +199,8 @@ class _OperandSplitter:
     def _mask_factor(self, factor: Scalar, chain: Chain) -> Scalar:
         """A factor of two operands, computed only where another factor is not 0, if that is less.
 
-        As of A[i, j] * (X[i] - Y[j]) ^ 2: all differences are many more than A has entries.
+        As of A[i, j] * (X[i] - Y[j]) ^ 2: all differences are many more than A has entries. What another EinSum
+        computes anyway, as the mask of a dropout that a gradient reads again, takes no time.
         """
         if chain.operator not in ("mul", "and") or len(operands_of(factor)) < MOST_OPERANDS:
             return factor
@@ -211,7 +213,8 @@ class _OperandSplitter:
         ):
             labels = self._labels(mask) | self._labels(factor)
             if all(self._labels(mask) | self._labels(operand) == labels for operand in operands):
-                return self._where(mask, factor, operands) if self._is_narrow(mask, factor, operands[0]) else factor
+                masks = self._is_narrow(mask, factor, operands[0]) and not self._is_computed(factor)
+                return self._where(mask, factor, operands) if masks else factor
         return factor
 
     def _is_narrow(self, mask: Scalar, factor: Scalar, operand: Operand) -> bool:
@@ -220,6 +223,12 @@ class _OperandSplitter:
         masked = self.annotator.result_of(self._einsum(output, _masked(operand, mask), None))
         work = (1 + MOST_OPERANDS) * masked.statistics.entries  # of both masked operands, and of the factor of them
         return masked.tensor.fill == 0 and work < self._entries(factor)
+
+    def _is_computed(self, factor: Scalar) -> bool:
+        """Whether an earlier EinSum computes a factor of two operands as it is."""
+        output = Reference(self.einsum.output.tensor, self._ordered(self._labels(factor)))
+        einsum = self._einsum(output, factor, None)
+        return any(compute_same(einsum, other.einsum) for other in self.annotator.annotated.values())
 
     def _where(self, mask: Scalar, factor: Scalar, operands: list[Operand]) -> Scalar:
         """The `factor`, computed of operands that are 0 where `mask` is 0."""

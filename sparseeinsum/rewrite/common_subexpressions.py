@@ -28,6 +28,12 @@ def merge_common_subexpressions(graph: EinGraph, pinned: Mapping[str, Mapping[st
     return ExpressionClasses(graph, pinned).merged_graph()
 
 
+def compute_same(first: EinSum, second: EinSum) -> bool:
+    """Whether two EinSums of the same tensors compute the same, if need be with axes in another order."""
+    one, other = (_canonical(einsum).key(einsum, None) for einsum in (first, second))
+    return one == other
+
+
 @dataclass(frozen=True, slots=True)
 class _Member:
     """An EinSum of a class of equal EinSums.

@@ -13,6 +13,7 @@ from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
 from sparseeinsum.rewrite.binarise import binarise
 from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressions
 from sparseeinsum.rewrite.compensation import compensate
+from sparseeinsum.rewrite.decided_conditions import decide_conditions
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.elementwise_merging import merge_elementwise
 from sparseeinsum.rewrite.first_match import rewrite_first_matches
@@ -103,7 +104,7 @@ def rewrite_graph(
         improved = rewrite_algebraically(bound, binary, cost, options.pinned)
         binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
         binary = pull_up_sums(binary, cost, pinned)
-        binary = mask_sums(binary, cost, pinned)
+        binary = decide_conditions(mask_sums(binary, cost, pinned), pinned)
         derivations, unsearched = improved.derivations, improved.unsearched
     # Last, since the stages before look for products and sums as they are written.
     compensated = rewrite_first_matches(compensate(binary, cost), options.successors, cost)
