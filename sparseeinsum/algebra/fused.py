@@ -47,6 +47,7 @@ def fused_relation(
         compensation=None,
         detects_nonfinite=evaluation.detects_nonfinite and is_whole,
         compressed=tuple(product.orders),
+        is_brief=step.is_brief,
     )
     if is_whole:
         return computed

@@ -23,6 +23,14 @@ from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import JoinKind
 
+# For every kind of join, the operands that are filled in where they lack tuples.
+FILLED_IN = {
+    JoinKind.INNER: (False, False),
+    JoinKind.LEFT: (False, True),
+    JoinKind.RIGHT: (True, False),
+    JoinKind.FULL: (True, True),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -309,6 +317,9 @@ class Contract:
             other engines depends on them, so that relations with other ranges are equal.
         complete: For every operand, whether it is known to have all tuples; empty if nothing is known of that. Equal
             relations may differ in it.
+        fills_rows: Whether it has a tuple for every key, which holds the fill where operands have no entry. A kernel
+            computes the groups of all keys from a compressed operand and a resident one then.
+        is_brief: Whether it takes so little time that threads need not share it. Equal relations may differ in it.
     """
 
     einsum: EinSum
@@ -325,6 +336,8 @@ class Contract:
     is_matched: bool = False
     ranges: tuple[Range, ...] = field(default=(), compare=False)
     complete: tuple[bool, ...] = field(default=(), compare=False)
+    fills_rows: bool = False
+    is_brief: bool = field(default=False, compare=False)
 
     @property
     def schema(self) -> Schema:
@@ -336,6 +349,17 @@ class Contract:
         """The labels of the axes of the output."""
         labels = self.einsum.output.labels
         return labels if self.parts_by is None else (self.parts_by, *labels)
+
+    @property
+    def needed_join(self) -> JoinKind:
+        """The join that keeps the same tuples: of an operand that is known to have all, none needs filling in."""
+        if not self.complete or self.join == JoinKind.INNER:
+            return self.join
+        lacks = [
+            fills_in and not is_complete
+            for fills_in, is_complete in zip(FILLED_IN[self.join], self.complete, strict=True)
+        ]
+        return next(kind for kind, filled_in in FILLED_IN.items() if list(filled_in) == lacks)
 
     @property
     def is_fused(self) -> bool:

@@ -218,11 +218,14 @@ def _definitions(
                 for operand in step.einsum.operands
             ),
             complete=tuple(operand.is_complete for operand in operands),
+            fills_rows=step.fills_rows(plan.graph),
+            is_brief=step.is_brief,
         )
         yield Definition(name, contract, step)
         is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none
         has_all_values = not evaluation.values.has_fill
-        readables[name] = Readable(Computed(schema), is_complete or is_single or has_all_values, has_all_values)
+        has_all_tuples = is_complete or is_single or has_all_values or contract.fills_rows
+        readables[name] = Readable(Computed(schema), has_all_tuples, has_all_values)
 
 
 def _facts(name: str, inputs: InputTensors, evaluations: Mapping[str, Evaluation]) -> ValueFacts:

@@ -19,6 +19,11 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference, write_ei
 from sparseeinsum.language.tensors import Decomposition, count_keys
 from sparseeinsum.semantics.exactness import Absence
 
+_SHARED_SECONDS = 0.003  # of a join, for which it pays to let threads share it: that takes an operator
+
+_NEARLY_ALL = 0.9  # of all tuples
+_NARROW = 64  # elements of arrays that are copied in no time, as SQL does where some are filled in
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -79,6 +84,23 @@ class Step:
     def seconds(self) -> float:
         """Expected seconds of the whole step."""
         return self.join_seconds + self.aggregation_seconds + self.repartition_seconds
+
+    def fills_rows(self, graph: EinGraph) -> bool:
+        """Whether it has a tuple for every key because nearly all are expected, and all are computed anyway.
+
+        What reads all tuples need not look for absent ones then.
+        """
+        computes_rows = self.cost.has_whole_groups and self.indexed is not None and self.passes is None
+        if not computes_rows or self.fused is not None:
+            return False
+        shape = graph.tensors[self.einsum.output.tensor].shape
+        is_narrow = self.result.array_size(shape) <= _NARROW
+        return is_narrow and self.cost.tuples >= _NEARLY_ALL * self.result.max_tuples(shape)
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it takes so little time that threads gain less by sharing it than it takes to let them."""
+        return self.join_seconds < _SHARED_SECONDS
 
     @property
     def notation(self) -> str:

@@ -12,7 +12,7 @@ from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.semirings import Semiring
 from sparseeinsum.render.array_positions import position_of, positions_at
-from sparseeinsum.render.calls import call, constant, converted, integer, text
+from sparseeinsum.render.calls import call, constant, converted, function_named, integer, text
 from sparseeinsum.render.dialects import DUCKDB
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, with_join
@@ -119,8 +119,11 @@ def _values_of_rows_select(
     rows = _rows_select(relation, [_row_number(), exp.alias_(computed, VALUE_COLUMN)], handles, together)
     keys = positions_at(exp.column(ROW_COLUMN, table="s"), relation.output.key_counts)
     value = exp.column(VALUE_COLUMN, table="s")
-    is_present = value.is_(exp.null()).not_()
-    return result_select(relation, keys, value, rows).where(is_present, copy=False)
+    if not relation.fills_rows:
+        return result_select(relation, keys, value, rows).where(value.is_(exp.null()).not_(), copy=False)
+    fill = constant(relation.output.tensor.fill, relation.computed_in)
+    filled = call(function_named("fill", relation.computed_in), integer(relation.output.list_length), fill)
+    return result_select(relation, keys, exp.func("coalesce", value, filled), rows)
 
 
 def row_product_select(relation: Contract, first: SelectSource, second: SelectSource) -> exp.Select:
@@ -195,18 +198,31 @@ def field_of_entry(name: str, alias: str) -> exp.Expr:
 def _rows_select(
     relation: Contract, columns: Sequence[exp.Expr], handles: Sequence[SelectSource], together: int
 ) -> exp.Select:
-    """The SELECT of columns for every row r of the result, `together` of them in a vector; handles are u, v, and so on.
+    """The SELECT of columns for every row r of the result; handles are u, v, and so on.
 
-    DISTINCT leaves the only handle as it is, but tells DuckDB that rows have no order. Otherwise, one thread would
-    compute all rows, to keep the order of their numbers in results and tables.
+    `together` rows are in a vector, unless one thread computes all of them.
     """
-    first, *others = handles
-    unordered = exp.select(exp.column(HANDLE_COLUMN)).distinct(copy=False).from_(first.table.copy(), copy=False)
-    select = exp.select(*columns).from_(_row_numbers(_count_rows(relation), together), copy=False)
-    select = with_join(select, aliased(unordered, HANDLE_ALIASES[0]), kind="CROSS")
-    for alias, other in zip(HANDLE_ALIASES[1:], others, strict=False):
-        select = with_join(select, aliased(other.table, alias), kind="CROSS")
+    rows = _count_rows(relation)
+    numbers = _numbers_in_range(0, rows).subquery("r") if relation.is_brief else _row_numbers(rows, together)
+    select = exp.select(*columns).from_(numbers, copy=False)
+    for alias, source in zip(HANDLE_ALIASES, handles, strict=False):
+        is_unordered = alias == HANDLE_ALIASES[0] and not relation.is_brief
+        if source.handle is not None and not is_unordered:
+            for column in list(select.find_all(exp.Column)):
+                if column.table == alias and column.name == HANDLE_COLUMN:
+                    column.replace(source.handle.copy())
+        else:
+            table = _without_order(source) if is_unordered else source.table
+            select = with_join(select, aliased(table, alias), kind="CROSS")
     return select
+
+
+def _without_order(source: SelectSource) -> exp.Select:
+    """The only handle, by a query that tells DuckDB that rows have no order.
+
+    Otherwise, one thread would compute all rows, to keep the order of their numbers in results and tables.
+    """
+    return exp.select(exp.column(HANDLE_COLUMN)).distinct(copy=False).from_(source.table.copy(), copy=False)
 
 
 def _row_numbers(rows: int, together: int) -> exp.Expr:
@@ -218,13 +234,14 @@ def _row_numbers(rows: int, together: int) -> exp.Expr:
     if rows > _MOST_RANGES * together:
         numbers = call("tensor_row_numbers", integer(rows), integer(together))
         return exp.alias_(exp.Table(this=numbers), "r", table=True)
-    parts = [
-        exp.select(exp.column("range").as_(ROW_COLUMN)).from_(
-            exp.Table(this=call("RANGE", integer(start), integer(min(start + together, rows))))
-        )
-        for start in range(0, rows, together)
-    ]
+    parts = [_numbers_in_range(start, min(start + together, rows)) for start in range(0, rows, together)]
     return exp.union(*parts, distinct=False).subquery("r") if len(parts) > 1 else parts[0].subquery("r")
+
+
+def _numbers_in_range(start: int, stop: int) -> exp.Select:
+    """The SELECT of the numbers of rows from `start` on, before `stop`."""
+    numbers = exp.Table(this=call("RANGE", integer(start), integer(stop)))
+    return exp.select(exp.column("range").as_(ROW_COLUMN)).from_(numbers)
 
 
 def result_select(relation: Contract, keys: Mapping[str, exp.Expr], value: exp.Expr, rows: exp.Select) -> exp.Select:

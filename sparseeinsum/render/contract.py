@@ -11,7 +11,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Contract
+from sparseeinsum.algebra.operators import FILLED_IN, Contract
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.ranges import ANY_VALUE
 from sparseeinsum.render.array_positions import fill_value
@@ -34,12 +34,6 @@ from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.extents import Extent, extent
 
 ALIASES = ("u", "v")
-_MISSING_SIDES = {
-    JoinKind.INNER: (False, False),
-    JoinKind.LEFT: (False, True),
-    JoinKind.RIGHT: (True, False),
-    JoinKind.FULL: (True, True),
-}
 _MIN_PROBE_ARRAY = 16  # shorter arrays are copied as fast as they are referred to
 
 
@@ -55,12 +49,13 @@ def contract_select(
         copied: The arrays that it copies, of which the first of the sources may have positions; None if it computes
             values.
     """
+    relation = replace(relation, join=relation.needed_join)
     filtered = [
         _diagonal(operand.labels, source) for operand, source in zip(relation.einsum.operands, sources, strict=True)
     ]
     filtered = [
         with_value_column(source) if may_lack_rows else source
-        for source, may_lack_rows in zip(filtered, _MISSING_SIDES[relation.join], strict=False)
+        for source, may_lack_rows in zip(filtered, FILLED_IN[relation.join], strict=False)
     ]
     if dialect.largest_inline is not None and len(filtered) == 2:
         filtered = [with_inline_arrays(source, dialect.largest_inline) for source in filtered]
@@ -241,7 +236,7 @@ class _SelectBuilder:
             handle = exp.column(HANDLE_COLUMN, table=self.aliases[index])
             return resident_row(source.schema, handle, lambda axis: self._label_key(labels[axis]))
         value = source.value(self.aliases[index])
-        if not _MISSING_SIDES[self.relation.join][index]:
+        if not FILLED_IN[self.relation.join][index]:
             return value
         return exp.func("coalesce", value, fill_value(source.schema, lambda axis: self._label_key(labels[axis])))
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Compress, Contract
+from sparseeinsum.algebra.operators import FILLED_IN, Compress, Contract
 from sparseeinsum.render.calls import call, constant
 from sparseeinsum.render.compressed_rows import (
     HANDLE_ALIASES,
@@ -15,17 +15,9 @@ from sparseeinsum.render.compressed_rows import (
 )
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 from sparseeinsum.render.sources import SelectSource
-from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.columns import number_type
 
 _ALIAS = "s"
-# Operands whose entries need no partner: that of the other operand is filled in.
-_FILLED_IN = {
-    JoinKind.INNER: (False, False),
-    JoinKind.LEFT: (False, True),
-    JoinKind.RIGHT: (True, False),
-    JoinKind.FULL: (True, True),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +42,7 @@ class MatchedRows:
         left, right = (exp.column(HANDLE_COLUMN, table=alias) for alias in HANDLE_ALIASES[:2])
         fills = [
             _fill(source, is_filled_in)
-            for source, is_filled_in in zip((first, second), _FILLED_IN[relation.join], strict=True)
+            for source, is_filled_in in zip((first, second), FILLED_IN[relation.join], strict=True)
         ]
         pairs = call("tensor_matched_row", left, exp.column(ROW_COLUMN, table="r"), right, *fills)
         rows = rows_of_entries_select(relation, pairs, (first, second))

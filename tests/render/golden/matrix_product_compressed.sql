@@ -12,7 +12,7 @@ WITH A_compressed AS (
   /* C[I, k] = sum(A[I, J] * B[J, k]) */
   SELECT
     s.row_number AS i,
-    s.val AS val
+    COALESCE(s.val, tensor_fill(5, CAST(0 AS DOUBLE))) AS val
   FROM (
     SELECT
       CAST(r.row_number AS INT) AS row_number,
@@ -22,15 +22,9 @@ WITH A_compressed AS (
         range AS row_number
       FROM RANGE(0, 30)
     ) AS r
-    CROSS JOIN (
-      SELECT DISTINCT
-        handle
-      FROM A_compressed
-    ) AS u
+    CROSS JOIN A_compressed AS u
     CROSS JOIN B_resident AS v
   ) AS s
-  WHERE
-    NOT s.val IS NULL
 )
 /* C[I, K] */
 SELECT

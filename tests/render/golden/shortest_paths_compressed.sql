@@ -20,11 +20,11 @@ FROM (
   SELECT
     CAST(r.row_number AS INT) AS row_number,
     unnest(tensor_product_row('min(u + v)', u.handle, r.row_number, v.handle, CAST('inf' AS DOUBLE))) AS entry
-  FROM tensor_row_numbers(60, 1) AS r
-  CROSS JOIN (
-    SELECT DISTINCT
-      handle
-    FROM A_compressed
-  ) AS u
+  FROM (
+    SELECT
+      range AS row_number
+    FROM RANGE(0, 60)
+  ) AS r
+  CROSS JOIN A_compressed AS u
   CROSS JOIN B_compressed AS v
 ) AS s;
