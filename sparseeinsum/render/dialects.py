@@ -21,6 +21,7 @@ class Dialect:
         probe_hint: A table function without rows that makes the side of a join with arrays probe; None if the engine
             needs none.
         probes_first: Whether the first operand of a join probes, so that no hint is needed.
+        nests_queries: Whether a CTE that is read once takes longer than the same query where it is read.
         row_number: The pseudo-column that numbers the rows of a table from 0; None if there is none, or no need of it.
         rows_per_thread: The least number of rows of a table that one thread scans.
         entry_bytes: About how many bytes a tuple of two keys and a number takes in a table.
@@ -80,6 +81,7 @@ class Dialect:
     changes_script: str | None = None
     distributes: bool = False
     probes_first: bool = False
+    nests_queries: bool = False
     plain: Spelling | None = None
     names_in: str = ""
 
@@ -155,9 +157,11 @@ def as_written(dialect: Dialect) -> Dialect:
     """The dialect for statements that the engine runs as they are written, without optimisation.
 
     DuckDB's hash joins are built of the second operand then, and a table function of an extension, such as the hint,
-    would keep it from keeping a plan.
+    would keep it from keeping a plan. It materialises every CTE.
     """
-    return dialect if dialect.probe_hint is None else replace(dialect, probe_hint=None, probes_first=True)
+    if dialect.probe_hint is None:
+        return dialect
+    return replace(dialect, probe_hint=None, probes_first=True, nests_queries=True)
 
 
 def write_sql(statement: exp.Expr, dialect: Dialect) -> str:

@@ -237,13 +237,12 @@ class Renderer:
         return None if source is None else compress_lists_select(relation, source)
 
     def _kept(self, relation: Relation) -> SelectSource:
-        """The block with the handle of an operand that is in memory already."""
+        """The query of the handle of an operand that is in memory already."""
         handle = self.kept[relation]
-        number = exp.null() if handle is None else integer(handle)
-        select = exp.select(exp.alias_(exp.cast(number, "bigint"), HANDLE_COLUMN))
-        comment = f"{write_schema(relation.schema)}, in memory since an earlier run"
-        name = f"{relation.schema.tensor.name}_kept"
-        return self._add_block(Block(name, select, comment, False), relation.schema, is_joined=False)
+        number = exp.cast(exp.null() if handle is None else integer(handle), "bigint")
+        number.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
+        query = exp.select(exp.alias_(number, HANDLE_COLUMN)).subquery()
+        return replace(plain_source(query, relation.schema), handle=number)
 
     def _select(self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert) -> exp.Select:
         """The SELECT of a relation that is no EinSum."""

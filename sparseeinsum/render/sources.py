@@ -32,6 +32,7 @@ class SelectSource:
         is_table: Whether its rows are in a table, and not computed where they are read.
         is_packed: Whether the table holds arrays as bytes.
         value_column: The column of the values, unless a table of the user's holds the relation.
+        handle: The handle of a relation that is in memory already; None if the table has it.
     """
 
     table: exp.Expr
@@ -42,6 +43,7 @@ class SelectSource:
     is_table: bool = False
     is_packed: bool = False
     value_column: str = VALUE_COLUMN
+    handle: exp.Expr | None = None
 
     def key(self, axis: str, alias: str) -> exp.Expr:
         """The key column of an axis, qualified by the alias of the table."""

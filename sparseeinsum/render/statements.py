@@ -303,11 +303,23 @@ def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) ->
         is_materialized = block.is_materialized or references[block.name] > 1 or block.name in detected
         if block.is_fenced and not is_materialized:
             body = fenced(body)
+        if dialect.nests_queries and not is_materialized and _nested(body, block.name, selects):
+            continue
         name = exp.TableAlias(this=exp.to_identifier(block.name))
         query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
         if block.name in detected and not dialect.computes_whole:
             query = query.where(_is_read(block.name, dialect), copy=False)
     return query
+
+
+def _nested(body: exp.Select, name: str, selects: Sequence[exp.Select]) -> bool:
+    """Put the SELECT of a block where one of the SELECTs reads it; return whether one does."""
+    for select in selects:
+        for table in select.find_all(exp.Table):
+            if table.name == name and not table.db:
+                table.replace(body.subquery(table.alias or name, copy=False))
+                return True
+    return False
 
 
 def _is_read(name: str, dialect: Dialect) -> exp.Expr:

@@ -1,12 +1,14 @@
 """Loops: the layouts in which a step computes the next values of the state, which tables of its own may have."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparseeinsum.language.tensors import Decomposition
+from sparseeinsum.language.tensors import DEMOTED, MOST_ARRAY_AXES, Decomposition
 from sparseeinsum.plans.plan import ProgramPlan
 
 DRIFT = 4  # times more or fewer tuples than a plan was made for: another plan may be better
+_FEW_ELEMENTS = 256  # of which all operators take the time to start, so that one tuple needs the fewest
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ def computed_layouts(
 ) -> dict[str, StateLayout]:
     """The layouts of the state in which neither a step nor the next one cuts arrays or puts them together.
 
+    If some are others than the present ones, so that another plan must be made, a state of few elements is one tuple.
     A state of few tuples whose next value is expected to have most of all tuples, as the moments of Adam that begin
     with zeros, has all of them at once: the plan for few tuples would have to be replaced after a step.
 
@@ -40,12 +43,19 @@ def computed_layouts(
         present one.
     """
     computed = {step.einsum.output.tensor: step.result for step in plan.decomposed.steps}
+    shapes = {name: plan.decomposed.graph.tensors[following].shape for name, following in state.items()}
+    chosen_layouts: dict[str, Decomposition] = {}
+    for name, following in state.items():
+        layout = computed.get(following, present[name])
+        has_fewer = layout.max_tuples(shapes[name]) < present[name].max_tuples(shapes[name])
+        chosen_layouts[name] = layout if has_fewer else present[name]
+    if chosen_layouts != present:
+        for name, shape in shapes.items():
+            if 0 < math.prod(shape) <= _FEW_ELEMENTS and len(shape) <= MOST_ARRAY_AXES:
+                chosen_layouts[name] = Decomposition((DEMOTED,) * len(shape))
     layouts = {}
     for name, following in state.items():
-        shape = plan.decomposed.graph.tensors[following].shape
-        layout = computed.get(following, present[name])
-        has_fewer = layout.max_tuples(shape) < present[name].max_tuples(shape)
-        chosen = layout if has_fewer else present[name]
+        shape, chosen = shapes[name], chosen_layouts[name]
         expected = plan.statistics[following].tuples(chosen.tiles)
         grows = name in plan.inputs and DRIFT * plan.inputs[name].statistics.tuples(chosen.tiles) < expected
         layouts[name] = StateLayout(chosen, grows and 2 * expected > chosen.max_tuples(shape))
