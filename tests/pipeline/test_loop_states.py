@@ -134,3 +134,20 @@ def test_a_state_that_begins_with_zeros_is_planned_for_later_steps(
     expected, means, _ = descend(weights, target, np.zeros(weights.shape), 6)
     np.testing.assert_allclose(db.run("C[i, j] = W[i, j]")["C"].to_numpy(), expected)
     np.testing.assert_allclose(db.run("C[i, j] = M[i, j]")["C"].to_numpy(), means)
+
+
+def test_a_state_that_is_read_only_as_its_next_value(db: se.Database) -> None:
+    """What is computed of the next value of a state changes in every step, also if no step reads the state itself."""
+    db.tensor("U", np.zeros((3, 2)))
+    db.tensor("V", np.ones((3, 2)))
+    program = """
+        state U, V
+        next_U[i, k] = 2 * V[i, k]
+        total[i] = sum(next_U[i, k])
+        next_V[i, k] = next_U[i, k] + total[i]
+    """
+    wanted = np.ones((3, 2))
+    for _ in range(5):
+        wanted = 2 * wanted + (2 * wanted).sum(axis=1, keepdims=True)
+    db.iterate(program, steps=5)
+    np.testing.assert_allclose(db.run("R[i, k] = V[i, k]")["R"].to_numpy(), wanted)

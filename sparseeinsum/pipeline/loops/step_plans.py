@@ -203,6 +203,7 @@ class StepPlan:
         if turn not in self._statements:
             swapped = {} if turn == self._turn else self._swapped()
             changed = {table.name for tables in self._tables().values() for table in tables}
+            changed |= {table.name for output in self._inserted.values() for table in output.tables}
             self._statements[turn] = StepStatements(
                 self._prepared, self._both_turns, 1 - turn, swapped, self._inserted, self._stages, changed
             )
