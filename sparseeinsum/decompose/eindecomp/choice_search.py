@@ -12,7 +12,7 @@ from sparseeinsum.decompose.short_lists import search_in_lists
 
 # Numbers in all tables together, of an exact search and of that for the choices that are improved (measured: attention
 # and a training step on 64 workers).
-EXACT_LIMIT = 5_000_000
+EXACT_LIMIT = 10_000_000
 _START_LIMIT = 500_000
 _ROUNDING = 1e-9
 
