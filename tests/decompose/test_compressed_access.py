@@ -1,5 +1,6 @@
 """Operands ordered by row in memory give numpy's results, and are chosen where that is cheaper."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from random_runs import random_runs
 
 import sparseeinsum as se
+from sparseeinsum.decompose import decomposed_graph
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS
 from sparseeinsum.kernels.compression import LARGEST
 from sparseeinsum.semantics.dense import evaluate_program
@@ -23,9 +25,10 @@ pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in
 Array = NDArray[Any]
 
 
-@pytest.fixture
-def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=[0.0, math.inf], ids=["shared by threads", "in one thread"])
+def everywhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans order operands by row wherever they can."""
+    monkeypatch.setattr(decomposed_graph, "_SHARED_SECONDS", request.param)
     compress_wherever_possible(monkeypatch)
 
 
@@ -258,7 +261,10 @@ def test_a_saved_plan_compresses_again(graph: se.Database, tmp_path: Path) -> No
     assert again.sql() == plan.sql()
 
 
-def test_large_results_are_computed_in_small_vectors(db: se.Database, everywhere: None) -> None:
+def test_large_results_are_computed_in_small_vectors(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless they take so little time that one thread computes them."""
+    compress_wherever_possible(monkeypatch)
+    monkeypatch.setattr(decomposed_graph, "_SHARED_SECONDS", 0.0)
     rng = np.random.default_rng(2)
     a, x = scipy.sparse.random_array((4001, 300), density=0.01, rng=rng).toarray(), rng.random((300, 100))
     db.tensor("A", a)

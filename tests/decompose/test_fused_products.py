@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from random_runs import random_runs
 
 import sparseeinsum as se
+from sparseeinsum.decompose import decomposed_graph
 from sparseeinsum.semantics.dense import evaluate_program
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
@@ -89,9 +90,10 @@ FUNCTIONS = {
 FILLS = {"masked shortest paths": math.inf, "masked longest paths": -math.inf, "masked widest paths": -math.inf}
 
 
-@pytest.fixture
-def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=[0.0, math.inf], ids=["shared by threads", "in one thread"])
+def everywhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans compute EinSums at once wherever they can."""
+    monkeypatch.setattr(decomposed_graph, "_SHARED_SECONDS", request.param)
     fuse_wherever_possible(monkeypatch)
 
 
