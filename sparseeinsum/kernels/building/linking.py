@@ -47,12 +47,21 @@ def link(
     Raises:
         KernelsError: There is no linker for the platform, or it failed; its message says why.
     """
+    require_linker(platform)
     _LINKS[platform.system](objects, library, platform, exported, allow_undefined)
 
 
 def can_link(platform: Platform) -> bool:
     """Whether there is a linker that can link for a platform."""
     return _has_zig() or (platform == this_platform() and _linker_of_linux() is not None)
+
+
+def require_linker(platform: Platform) -> None:
+    """Raise KernelsError if there is no linker that can link for a platform."""
+    if not can_link(platform):
+        raise KernelsError(
+            "there is no linker; pip install ziglang installs one for all platforms, and on Linux ld will do"
+        )
 
 
 def _link_elf(
@@ -122,10 +131,6 @@ def _has_zig() -> bool:
 
 
 def _zig(command: str) -> list[str]:
-    if not _has_zig():
-        raise KernelsError(
-            "there is no linker; pip install ziglang installs one for all platforms, and on Linux ld will do"
-        )
     return [sys.executable, "-m", "ziglang", command]
 
 

@@ -21,7 +21,7 @@ from sparseeinsum.kernels.building.assembling import (
 )
 from sparseeinsum.kernels.building.cache import remove_older
 from sparseeinsum.kernels.building.compiling import ShowProgress, compile_missing, library_parts
-from sparseeinsum.kernels.building.linking import can_link
+from sparseeinsum.kernels.building.linking import can_link, require_linker
 from sparseeinsum.kernels.building.loading import LoadedObjects
 from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.building.targets import Target
@@ -69,9 +69,11 @@ def cache_library(processor: str | None) -> Path:
     with working_folder() as folder:
         if folder != cache_folder():
             raise KernelsError(f"{cache_folder()} cannot be written, or is full; set XDG_CACHE_HOME to another folder")
-        path = whole_library(target.platform, str(target.processor)) or _link_library(folder, target)[0]
-    if path is None:
-        raise KernelsError("there is no linker; pip install ziglang installs one, and on Linux ld will do")
+        path = whole_library(target.platform, str(target.processor))
+        if path is None:
+            require_linker(target.platform)
+            path, _ = _link_library(folder, target)
+    assert path is not None  # as there is a linker
     return path
 
 
@@ -104,6 +106,7 @@ def postgresql_library(processors: Sequence[str], major: int, version: str) -> b
 
 def _parts(host: str, processors: Sequence[str]) -> LibraryParts:
     targets = [_target(processor) for processor in processors or (None,)]
+    require_linker(this_platform())  # before minutes of compiling
     with working_folder() as folder:
         return _compile_parts(host, targets, folder)
 
