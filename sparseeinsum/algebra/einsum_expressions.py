@@ -59,12 +59,17 @@ class ContractionBuilder:
         """A join, if there are two operands, and an aggregation, if the result lacks some keys.
 
         Raises:
-            AlgebraError: The aggregate is a user's.
+            AlgebraError: The aggregate is a user's, or there are three operands.
         """
         einsum = self.contract.einsum
         if einsum.aggregate in USER_AGGREGATES:
             raise AlgebraError(
                 f"{einsum.output.tensor}: {einsum.aggregate} is a user's aggregate, which the algebra does not support"
+            )
+        if self.contract.is_fused:
+            raise AlgebraError(
+                f"{einsum.output.tensor}: one kernel computes this product of three operands, and a join of the "
+                "algebra has two; plan with optimizer='relational'"
             )
         sides = [self._side(index) for index in range(len(self.operands))]
         if len(sides) == 1:

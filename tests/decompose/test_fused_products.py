@@ -246,6 +246,20 @@ def test_infinite_values_are_computed_one_after_the_other(db: se.Database, every
     assert not fused_kernels(plan)
 
 
+def test_the_algebra_has_joins_of_two_operands(shared_db: se.Database, everywhere: None) -> None:
+    rng = np.random.default_rng(0)
+    for name, shape in {"S": (5, 4), "U": (5, 3), "V": (4, 3)}.items():
+        shared_db.tensor(
+            name, sparse_array(rng, shape, "float64", 0, 0.5), promoted=["dim_0"] + ["dim_1"] * (name == "S")
+        )
+    text = "C[i, j] = sum(S[i, j] * U[i, r] * V[j, r])"
+    plan = shared_db.plan(text)
+    assert fused_kernels(plan)
+    with pytest.raises(se.AlgebraError, match=r"C: one kernel computes.*optimizer='relational'"):
+        plan.algebra()
+    assert "join" in str(shared_db.plan(text, optimizer="relational").algebra())
+
+
 def test_saved_plans_and_little_memory(db: se.Database, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     entries = np.unique(rng.integers(0, 1_000_000, 20_000))
