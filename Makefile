@@ -36,10 +36,10 @@ docs: $(VENV)/docs
 wheel: $(VENV)/wheels
 	$(BIN)/python -m sparseeinsum.kernels.building.wheels $(PLATFORMS)
 
-# The wheel of this platform, installed alone and away from the checkout, where there is no compiler.
+# A wheel for this machine, installed alone and away from the checkout, where there is no compiler.
 wheel-test: $(VENV)/ready
 	rm -rf build/wheel
-	$(BIN)/python -m sparseeinsum.kernels.building.wheels --here --cached --output build/wheel
+	$(BIN)/python -m sparseeinsum.kernels.building.wheels --here --output build/wheel
 	.ci/wheel-test build/wheel
 
 # The demo and some tests with the lowest versions of dependencies, and with the newest on the newest Python here; with

@@ -19,6 +19,7 @@ from sparseeinsum.assets import ROOT
 from sparseeinsum.kernels.building.assembling import library_for_duckdb, library_for_postgresql
 from sparseeinsum.kernels.building.compiling import compile_missing, library_parts
 from sparseeinsum.kernels.building.make import progress_bar, working_folder
+from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.groups import HOSTS
 from sparseeinsum.kernels.libraries import DUCKDB_FILE, postgresql_file
@@ -31,17 +32,17 @@ _COMPILED, _LIBRARIES = ROOT / "build" / "compiled", ROOT / "build" / "libraries
 _VARIABLE = "SPARSEEINSUM_WHEEL"  # hatch_build.py reads it
 
 
-def make_libraries(platforms: Sequence[Platform], compiled: Path) -> Iterator[Path]:
+def make_libraries(targets: Sequence[Target], compiled: Path) -> Iterator[Path]:
     """Compile and link the libraries of some platforms; yields the paths of their files.
 
     Args:
-        platforms: The platforms of the libraries.
+        targets: The processors that they have code for, the lowest of a platform first.
         compiled: The folder of compiled code; missing files are added to it.
 
     Raises:
         KernelsError: Compiling or linking failed.
     """
-    targets = [Target(platform, level) for platform in platforms for level in platform.levels]
+    platforms = list(dict.fromkeys(target.platform for target in targets))
     with progress_bar(f"compiling kernels for {', '.join(platform.name for platform in platforms)}") as show:
         compile_missing(HOSTS, targets, compiled, show)
     for platform in track(platforms, "linking", console=Console(stderr=True), transient=True):
@@ -83,15 +84,21 @@ def main() -> None:
     """Build libraries and wheels according to the arguments of the command line."""
     parser = argparse.ArgumentParser(description="Build wheels that contain compiled kernels.")
     parser.add_argument("platforms", nargs="*", help=f"some of {', '.join(PLATFORMS)}; by default all")
-    parser.add_argument("--here", action="store_true", help="only the platform of this machine")
-    parser.add_argument("--cached", action="store_true", help="use compiled code from this user's cache")
+    parser.add_argument(
+        "--here", action="store_true", help="only for this machine, with compiled code from this user's cache"
+    )
     parser.add_argument("--output", default="dist", help="folder for the wheels (default dist)")
     options = parser.parse_args()
     if unknown := sorted(set(options.platforms) - set(PLATFORMS)):
         parser.error(f"unknown platforms: {', '.join(unknown)}")
-    platforms = [this_platform()] if options.here else [PLATFORMS[name] for name in options.platforms or PLATFORMS]
-    with working_folder() if options.cached else _empty_folder() as compiled:
-        for library in make_libraries(platforms, compiled):
+    if options.here:
+        platforms = [this_platform()]
+        targets = [Target(this_platform(), best_level(this_platform()))]
+    else:
+        platforms = [PLATFORMS[name] for name in options.platforms or PLATFORMS]
+        targets = [Target(platform, level) for platform in platforms for level in platform.levels]
+    with working_folder() if options.here else _empty_folder() as compiled:
+        for library in make_libraries(targets, compiled):
             print(f"{library.relative_to(ROOT)}: {library.stat().st_size:,} bytes")  # noqa: T201
     for platform in platforms:
         make_wheel(platform, Path(options.output).absolute())
