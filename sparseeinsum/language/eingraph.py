@@ -1,7 +1,7 @@
 """Language: EinSums, programs and EinGraphs. They have names and labels only, neither SQL nor data."""
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -230,6 +230,17 @@ class EinGraph:
     def count_readers(self) -> Counter[str]:
         """How many operands of all EinSums refer to a tensor, by its name."""
         return Counter(operand.tensor for einsum in self.einsums for operand in einsum.operands)
+
+
+def needed_einsums(einsums: Sequence[EinSum], results: Iterable[str]) -> tuple[EinSum, ...]:
+    """Those EinSums, of some in topological order, that compute the results of these names, or what these read."""
+    needed = set(results)
+    chosen = []
+    for einsum in reversed(einsums):
+        if einsum.output.tensor in needed:
+            chosen.append(einsum)
+            needed.update(operand.tensor for operand in einsum.operands)
+    return tuple(reversed(chosen))
 
 
 def write_reference(reference: Reference, tiles: Mapping[str, int] = MappingProxyType({})) -> str:

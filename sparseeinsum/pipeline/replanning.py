@@ -15,7 +15,7 @@ from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.language.eingraph import EinGraph, needed_einsums
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.plans.analysis import Replanning
 from sparseeinsum.plans.plan import ProgramPlan
@@ -131,13 +131,8 @@ def _expected_planning_seconds(plan: ProgramPlan, name: str, tuples: int) -> flo
 def _rest_of(graph: EinGraph, tables: Mapping[str, int]) -> EinGraph:
     """The EinSums that outputs still need, with all tensors, so that new names differ from all earlier ones."""
     outputs = tuple(name for name in graph.outputs if name not in tables)
-    needed = set(outputs)
-    einsums = []
-    for einsum in reversed(graph.einsums):
-        if einsum.output.tensor in needed and einsum.output.tensor not in tables:
-            einsums.append(einsum)
-            needed |= {operand.tensor for operand in einsum.operands}
-    return EinGraph(graph.tensors, tuple(reversed(einsums)), outputs)
+    remaining = [einsum for einsum in graph.einsums if einsum.output.tensor not in tables]
+    return EinGraph(graph.tensors, needed_einsums(remaining, outputs), outputs)
 
 
 def _remaining_seconds(plan: ProgramPlan, remaining_graph: EinGraph, name: str, growth: float) -> float:

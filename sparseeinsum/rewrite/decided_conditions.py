@@ -7,7 +7,7 @@ if it is not, where(u == -inf, v, w) is w: an EinSum reads one operand less, and
 from collections.abc import Collection
 from dataclasses import replace
 
-from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.eingraph import EinSum, needed_einsums
 from sparseeinsum.language.scalar import evaluated_dtype, operands_in_order
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.ranges import ANY_VALUE, Range, finite_range
@@ -32,12 +32,7 @@ def decide_conditions(annotated: AnnotatedGraph, pinned: Collection[str]) -> Ann
         einsums.append(current)
     if einsums == list(graph.einsums):
         return annotated
-    read = {operand.tensor for einsum in einsums for operand in einsum.operands}
-    return annotator.graph_of([einsum for einsum in einsums if _is_needed(einsum, read, graph.outputs)], graph.outputs)
-
-
-def _is_needed(einsum: EinSum, read: Collection[str], outputs: Collection[str]) -> bool:
-    return einsum.output.tensor in read or einsum.output.tensor in outputs
+    return annotator.graph_of(needed_einsums(einsums, graph.outputs), graph.outputs)
 
 
 def _decided(einsum: EinSum, annotator: GraphAnnotator) -> EinSum:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.language.eingraph import EinGraph, EinSum, needed_einsums
 from sparseeinsum.operators.expressions import Call, Scalar
 from sparseeinsum.rewrite.saturation.term_reading import is_readable
 
@@ -32,13 +32,7 @@ class EinSumGroup:
 
     def needed_for(self, roots: Collection[str]) -> tuple[EinSum, ...]:
         """The EinSums that compute the results `roots`, as they are written."""
-        needed = set(roots)
-        einsums = []
-        for einsum in reversed(self.einsums):
-            if einsum.output.tensor in needed:
-                einsums.append(einsum)
-                needed.update(operand.tensor for operand in einsum.operands)
-        return tuple(reversed(einsums))
+        return needed_einsums(self.einsums, roots)
 
 
 def find_einsum_groups(graph: EinGraph, pinned: Collection[str]) -> list[EinSumGroup]:

@@ -14,7 +14,7 @@ These read stored entries only. A generated tensor of successors has the pairs o
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Promoted, Reference
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Promoted, Reference, needed_einsums
 from sparseeinsum.language.scalar import operands_of
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
@@ -74,18 +74,7 @@ def rewrite_first_matches(
             annotator.add(part)
             einsums.append(part)
         earlier[einsum.output.tensor] = einsum
-    return annotator.graph_of(_without_unread(einsums, graph), graph.outputs)
-
-
-def _without_unread(einsums: list[EinSum], graph: EinGraph) -> list[EinSum]:
-    """The EinSums whose results are outputs or are read by others."""
-    needed = set(graph.outputs)
-    needed_einsums = []
-    for einsum in reversed(einsums):
-        if einsum.output.tensor in needed:
-            needed_einsums.append(einsum)
-            needed |= {operand.tensor for operand in einsum.operands}
-    return needed_einsums[::-1]
+    return annotator.graph_of(needed_einsums(einsums, graph.outputs), graph.outputs)
 
 
 @dataclass(frozen=True, slots=True)

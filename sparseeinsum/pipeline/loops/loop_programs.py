@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sparseeinsum.errors import PlanError, SemanticsError, ShapeError
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import EinSum, Program
+from sparseeinsum.language.eingraph import EinSum, Program, needed_einsums
 from sparseeinsum.language.loop_conditions import LoopCondition, parse_condition
 from sparseeinsum.language.syntax import STEP
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor
@@ -105,13 +105,7 @@ def _check_number(name: str, computed: Mapping[str, EinSum], reader: str) -> Non
 
 def _computing(program: Program, outputs: tuple[str, ...]) -> Program:
     """The program with other outputs, and the EinSums that these need."""
-    needed = set(outputs)
-    einsums: list[EinSum] = []
-    for einsum in reversed(program.einsums):
-        if einsum.output.tensor in needed:
-            needed |= {operand.tensor for operand in einsum.operands}
-            einsums.append(einsum)
-    return replace(program, einsums=tuple(reversed(einsums)), outputs=outputs, state=())
+    return replace(program, einsums=needed_einsums(program.einsums, outputs), outputs=outputs, state=())
 
 
 def check_next_values(steps: LoopProgram, inputs: Mapping[str, StoredTensor]) -> None:
