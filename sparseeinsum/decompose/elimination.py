@@ -19,9 +19,12 @@ from sparseeinsum.decompose.factors import (
     Elimination,
     Factor,
     Positions,
+    Scope,
     Variable,
     eliminate,
+    elimination_order,
     make_factor,
+    make_scope,
     ungrouped_variable,
 )
 from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State, Vertex, reading_cost, total_cost
@@ -49,9 +52,10 @@ def cheapest_plans(
     costs = _CostFactors(task, einsums, input_states)
     if sum(change.size for change in costs.changes) > limit:
         return None
-    eliminations = eliminate(costs.variables, costs.factors(), limit)
-    if eliminations is None:
+    order = elimination_order(costs.variables, costs.scopes(), limit)
+    if order is None:
         return None
+    eliminations = eliminate(costs.variables, costs.factors(), order)
     assignments = itertools.islice(_best_first(costs.variables, eliminations), k)
     return sorted(costs.candidate(values) for values in assignments)
 
@@ -63,16 +67,18 @@ class _StateChange:
     Attributes:
         tensor: The tensor.
         required: The states in which it is read, each with how often.
-        variable: The number of its state.
-        reader: The number of the reader's choice, with the positions of its requirements in `required`.
-        size: The number of the changes.
+        axes: Its state, and the reader's choice, with the positions of its requirements in `required`.
     """
 
     tensor: str
     required: list[tuple[State, int]]
-    variable: int
-    reader: CostAxis
-    size: int
+    axes: tuple[CostAxis, CostAxis]
+
+    @property
+    def size(self) -> int:
+        """The number of the changes."""
+        state, reader = self.axes
+        return state.size * reader.size
 
 
 class _CostFactors(Generic[_Vertex]):
@@ -110,17 +116,24 @@ class _CostFactors(Generic[_Vertex]):
         self._states[name] = states
         self.variables += [Variable(len(choices), starts, number + 1), ungrouped_variable(len(states))]
 
+    def scopes(self) -> list[Scope]:
+        """What the factors depend on."""
+        choices = (self._choice_axis(number) for number in range(len(self._einsums)))
+        return [*(make_scope([axis]) for axis in choices), *(make_scope(change.axes) for change in self.changes)]
+
     def factors(self) -> list[Factor]:
         """Costs of single EinSums, and of repartitions between two."""
         factors = []
-        for einsum, choices in zip(self._einsums, self._choices, strict=True):
-            own = [self._own_cost(einsum, choice) for choice in choices]
-            factors.append(make_factor([_identity(self._numbers[einsum.output.tensor], len(choices))], np.array(own)))
+        for number, einsum in enumerate(self._einsums):
+            own = [self._own_cost(einsum, choice) for choice in self._choices[number]]
+            factors.append(make_factor([self._choice_axis(number)], np.array(own)))
         for change in self.changes:
-            states = self._states[change.tensor]
-            costs = self._task.repartition_costs(change.tensor, states, change.required)
-            factors.append(make_factor([_identity(change.variable, len(states)), change.reader], costs))
+            costs = self._task.repartition_costs(change.tensor, self._states[change.tensor], change.required)
+            factors.append(make_factor(change.axes, costs))
         return factors
+
+    def _choice_axis(self, number: int) -> CostAxis:
+        return _identity(2 * number, len(self._choices[number]))
 
     def _own_cost(self, einsum: _Vertex, choice: Choice) -> float:
         return self._task.own_cost(einsum, choice) + reading_cost(self._task, einsum, choice, self._given)
@@ -132,7 +145,7 @@ class _CostFactors(Generic[_Vertex]):
             [(self._task.required_state(einsum, index, choice), self._task.reads(einsum, choice)) for choice in choices]
         )
         reader = CostAxis(self._numbers[einsum.output.tensor], positions, len(required))
-        return _StateChange(name, required, self._numbers[name] + 1, reader, len(self._states[name]) * len(required))
+        return _StateChange(name, required, (_identity(self._numbers[name] + 1, len(self._states[name])), reader))
 
     def candidate(self, values: Mapping[int, int]) -> Candidate:
         """The plan in which the variables have these values."""

@@ -4,9 +4,11 @@ Source: bucket elimination (R. Dechter, Artificial Intelligence 113, 1999), sect
 are those of the largest intermediate table, which depends on the order of elimination.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +36,27 @@ class CostAxis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Factor:
-    """Costs that depend on some variables: `seconds` has one axis for every view."""
+class Scope:
+    """The variables that some costs depend on: a view of each, of more than one position."""
 
     views: tuple[CostAxis, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor(Scope):
+    """Costs that depend on some variables: `seconds` has one axis for every view."""
+
     seconds: Seconds
+
+
+def make_scope(views: Sequence[CostAxis]) -> Scope:
+    """A scope without views of size 1."""
+    return Scope(tuple(view for view in views if view.size > 1))
 
 
 def make_factor(views: Sequence[CostAxis], seconds: Seconds) -> Factor:
     """A factor without views of size 1, and without infinite costs."""
-    used = tuple(view for view in views if view.size > 1)
+    used = make_scope(views).views
     finite = np.minimum(seconds, _WORST_SECONDS)
     return Factor(used, finite.reshape([view.size for view in used]))
 
@@ -88,91 +101,134 @@ class Elimination:
     seconds: Seconds
 
 
-def eliminate(variables: Sequence[Variable], factors: Iterable[Factor], limit: float) -> list[Elimination] | None:
-    """Eliminate all variables, always the one with the smallest table; None if the tables exceed a limit.
+def elimination_order(variables: Sequence[Variable], scopes: Iterable[Scope], limit: float) -> list[int] | None:
+    """The order that eliminates the variable with the smallest table first; None if the tables exceed a limit.
 
     Args:
         variables: The variables. One that is the group of another is eliminated after it.
-        factors: The costs, whose sum is minimised.
+        scopes: What the costs depend on.
         limit: The most numbers that all tables together may have.
     """
-    return _Eliminator(variables, list(factors)).run(limit)
+    return _Ordering(variables, list(scopes)).run(limit)
 
 
-class _Eliminator:
-    """The factors that are left, by the variables that they depend on, while variables are eliminated."""
+def eliminate(variables: Sequence[Variable], factors: Iterable[Factor], order: Iterable[int]) -> list[Elimination]:
+    """Eliminate all variables in an order.
 
-    def __init__(self, variables: Sequence[Variable], factors: list[Factor]) -> None:
+    Args:
+        variables: The variables.
+        factors: The costs, whose sum is minimised.
+        order: The numbers of the variables, from `elimination_order`.
+    """
+    remaining = _ByVariable(len(variables), factors)
+    eliminations = []
+    for number in order:
+        dependent = remaining.pop(number)
+        others = _other_views(number, dependent)
+        total = np.zeros((variables[number].size, *(view.size for view in others)))
+        for item in dependent:
+            total += _aligned(item, number, others)
+        minima = np.minimum.reduceat(total, variables[number].starts, axis=0)
+        remaining.add(make_factor(_remaining_views(variables[number], others), minima))
+        eliminations.append(Elimination(number, others, total))
+    return eliminations
+
+
+_ScopeOrFactor = TypeVar("_ScopeOrFactor", bound=Scope)
+
+
+class _ByVariable(Generic[_ScopeOrFactor]):
+    """Scopes or factors, by the numbers of the variables that they depend on."""
+
+    def __init__(self, variables: int, items: Iterable[_ScopeOrFactor]) -> None:
+        self._items: dict[int, list[_ScopeOrFactor]] = {number: [] for number in range(variables)}
+        for item in items:
+            self.add(item)
+
+    def __getitem__(self, number: int) -> list[_ScopeOrFactor]:
+        return self._items[number]
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, item: _ScopeOrFactor) -> None:
+        """Add an item to all variables that it depends on."""
+        for number in {view.variable for view in item.views}:
+            self._items[number].append(item)
+
+    def pop(self, number: int) -> list[_ScopeOrFactor]:
+        """Remove a variable, and return the items that depend on it, which others lose, too."""
+        removed = self._items.pop(number)
+        for other in {view.variable for item in removed for view in item.views} & self._items.keys():
+            self._items[other] = [item for item in self._items[other] if item not in removed]
+        return removed
+
+
+class _Ordering:
+    """The variables that are left, by the sizes of their tables, while they are eliminated."""
+
+    def __init__(self, variables: Sequence[Variable], scopes: list[Scope]) -> None:
         self._variables = variables
-        self._factors: dict[int, list[Factor]] = {number: [] for number in range(len(variables))}
-        for item in factors:
-            self._add(item)
+        self._scopes = _ByVariable(len(variables), scopes)
         self._waiting = {variable.group for variable in variables if variable.group is not None}
-        self._sizes = {number: self._size(number) for number in self._factors}
+        self._sizes = {number: self._size(number) for number in range(len(variables))}
         self._heap = [(size, number) for number, size in self._sizes.items()]
         heapify(self._heap)
 
-    def run(self, limit: float) -> list[Elimination] | None:
-        """Eliminate all variables, the one with the smallest table first; None if tables exceed the limit."""
-        eliminations: list[Elimination] = []
-        while self._factors:
+    def run(self, limit: float) -> list[int] | None:
+        """The variables, the one with the smallest table first; None if tables exceed the limit."""
+        order: list[int] = []
+        while self._scopes:
             number = self._smallest()
             limit -= self._sizes[number]
             if limit < 0:
                 return None
-            eliminations.append(self._eliminate(number))
-        return eliminations
+            self._eliminate(number)
+            order.append(number)
+        return order
 
     def _smallest(self) -> int:
         """The variable with the smallest table that can be eliminated now."""
         while True:
             size, number = heappop(self._heap)
-            is_left = number in self._factors and size == self._sizes[number]  # else it was eliminated, or resized
+            is_left = number in self._scopes and size == self._sizes[number]  # else it was eliminated, or resized
             if is_left and number not in self._waiting:
                 return number
 
-    def _eliminate(self, number: int) -> Elimination:
-        """Replace the factors that depend on a variable by their minimum over its values."""
+    def _eliminate(self, number: int) -> None:
+        """Replace the scopes that depend on a variable by that of their minimum over its values."""
         variable = self._variables[number]
-        dependent = self._factors.pop(number)
-        others = self._other_views(number, dependent)
-        total = np.zeros((variable.size, *(view.size for view in others)))
-        for item in dependent:
-            total += _aligned(item, number, others)
-        minima = np.minimum.reduceat(total, variable.starts, axis=0)
-        views = others
+        others = _other_views(number, self._scopes[number])
+        touched = {view.variable for view in others}
+        self._scopes.pop(number)
+        self._scopes.add(make_scope(_remaining_views(variable, others)))
         if variable.group is not None:
             self._waiting.discard(variable.group)
-            heappush(self._heap, (self._sizes[variable.group], variable.group))
-            size = len(variable.starts)
-            views = (CostAxis(variable.group, np.arange(size), size), *others)
-        self._replace(dependent, make_factor(views, minima))
-        return Elimination(number, others, total)
-
-    def _replace(self, replaced: list[Factor], message: Factor) -> None:
-        touched = {view.variable for factor in (*replaced, message) for view in factor.views} & self._factors.keys()
-        for number in touched:
-            self._factors[number] = [factor for factor in self._factors[number] if factor not in replaced]
-        self._add(message)
-        for number in touched:
-            self._sizes[number] = self._size(number)
-            heappush(self._heap, (self._sizes[number], number))
-
-    def _add(self, added: Factor) -> None:
-        for number in {view.variable for view in added.views}:
-            self._factors[number].append(added)
+            touched.add(variable.group)
+        for other in touched:
+            self._sizes[other] = self._size(other)
+            heappush(self._heap, (self._sizes[other], other))
 
     def _size(self, number: int) -> int:
-        """The size of the table of a variable, with the current factors."""
-        size = self._variables[number].size
-        for view in self._other_views(number, self._factors[number]):
-            size *= view.size
-        return size
+        """The size of the table of a variable, with the current scopes."""
+        sizes = (view.size for view in _other_views(number, self._scopes[number]))
+        return math.prod(sizes, start=self._variables[number].size)
 
-    @staticmethod
-    def _other_views(number: int, factors: list[Factor]) -> tuple[CostAxis, ...]:
-        views = (view for factor in factors for view in factor.views if view.variable != number)
-        return tuple(dict.fromkeys(views))
+
+def _other_views(number: int, items: Iterable[Scope]) -> tuple[CostAxis, ...]:
+    """The views of other variables that the costs of a variable depend on."""
+    return tuple(dict.fromkeys(view for item in items for view in item.views if view.variable != number))
+
+
+def _remaining_views(variable: Variable, others: tuple[CostAxis, ...]) -> tuple[CostAxis, ...]:
+    """The views that costs depend on when a variable is eliminated: its group, if it has one, and those of others."""
+    if variable.group is None:
+        return others
+    size = len(variable.starts)
+    return (CostAxis(variable.group, np.arange(size), size), *others)
 
 
 def _aligned(factor: Factor, number: int, others: tuple[CostAxis, ...]) -> Seconds:

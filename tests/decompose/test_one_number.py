@@ -7,6 +7,7 @@ from partitioned_execution import Cluster
 import sparseeinsum as se
 from sparseeinsum.api.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.decompose.eindecomp.moves import Moves
+from sparseeinsum.decompose.search_tasks import total_cost
 from sparseeinsum.semantics.dense import evaluate_program
 
 TRAINING_STEP = """
@@ -62,6 +63,21 @@ def test_one_number_from_every_way_in(name: str, sites: int) -> None:
     assert all(partitioned.moved <= partitioned.replay(other).total.floats * (1 + 1e-12) for other in others)
     bound = se.partition(text, sites, shapes, objective="bound")
     assert partitioned.moved <= bound.moved * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("sites", [16, 64])
+@pytest.mark.parametrize("name", ["training step", "attention"])
+def test_no_other_choice_of_one_call_or_sending_moves_less(name: str, sites: int) -> None:
+    text, shapes = PROGRAMS[name]
+    partitioned = se.partition(text, sites, shapes, rewrite=False)
+    vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioned.best.steps}
+    moves = Moves.of_vectors(partitioned.task.model, vectors, sites)
+    best = partitioned.replay().choices
+    least = total_cost(moves, moves.vertices, best, {})
+    assert least == pytest.approx(partitioned.moved, rel=1e-12)
+    for vertex, choices in moves.choices.items():
+        for choice in choices:
+            assert total_cost(moves, moves.vertices, {**best, vertex: choice}, {}) >= least * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("sites", [6, 16])

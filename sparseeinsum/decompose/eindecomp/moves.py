@@ -51,6 +51,8 @@ class Moves:
     _numbered: dict[tuple[str, Choice], Digits] = field(default_factory=dict, repr=False)
     _needed: dict[tuple[str, tuple[str, ...], Choice], Gridded] = field(default_factory=dict, repr=False)
     _origins: dict[tuple[str, State], Gridded] = field(default_factory=dict, repr=False)
+    _result_states: dict[tuple[str, Choice], State] = field(default_factory=dict, repr=False)
+    _required_states: dict[tuple[str, tuple[str, ...], Choice], State] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of_vectors(
@@ -92,6 +94,10 @@ class Moves:
     def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "Moves":
         """A copy with fewer choices."""
         return replace(self, choices=choices)
+
+    def apart(self) -> "Moves":
+        """A copy whose EinSums are searched without sendings: every operand is sent for itself."""
+        return replace(self, _own={})  # an EinSum then pays for shared inputs, too
 
     def needed(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
         """The pieces of a tensor that every worker's call reads or computes."""
@@ -154,11 +160,23 @@ class Moves:
 
     def result_state(self, vertex: Vertex, choice: Choice) -> State:
         """The blocks of the result that workers have."""
-        return choice if isinstance(vertex, Sending) else self.result(vertex, choice).state()
+        if isinstance(vertex, Sending):
+            return choice
+        key = vertex.output.tensor, choice
+        state = self._result_states.get(key)
+        if state is None:
+            state = self._result_states[key] = self.result(vertex, choice).state()
+        return state
 
     def required_state(self, vertex: Vertex, index: int, choice: Choice) -> State:
         """The blocks of operand `index` that calls read."""
-        return choice if isinstance(vertex, Sending) else self.needed(vertex, vertex.operands[index], choice).state()
+        if isinstance(vertex, Sending):
+            return choice
+        key = vertex.output.tensor, vertex.operands[index].labels, choice[:-1]
+        state = self._required_states.get(key)
+        if state is None:
+            state = self._required_states[key] = self.needed(vertex, vertex.operands[index], choice).state()
+        return state
 
     def own_cost(self, vertex: Vertex, choice: Choice) -> float:
         """The floats of partial results and of inputs that an EinSum or a sending moves."""

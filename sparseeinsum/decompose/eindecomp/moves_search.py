@@ -14,7 +14,7 @@ from functools import partial
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.connected_axes import ConnectedAxes
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, scheme_choices
-from sparseeinsum.decompose.eindecomp.choice_search import EXACT_LIMIT, cheapest_moves, improved
+from sparseeinsum.decompose.eindecomp.choice_search import EXACT_LIMIT, cheapest_moves, improved, sent_apart
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.vector_search import (
     TransferTask,
@@ -47,10 +47,12 @@ def search_moves(task: TransferTask, workers: int, computed: ComputedBlocks | No
     moves = Moves.of_vectors(task.model, beam, workers, is_coarse=True, computed=computed)
     vectors_of = partial(_vectors, einsums)
     coarse = cheapest_moves(moves, _COARSE)
+    has_many = max(map(len, task.choices.values()), default=0) > _FEW
+    thorough = [improved(moves, coarse.candidates[0])] if has_many and not coarse.is_exact else []
     rules = filter(partial(_is_allowed, task), _rules(task, workers))
-    promising = _distinct([*map(vectors_of, coarse), *rules])
+    promising = _distinct([*map(vectors_of, (*thorough, *coarse.candidates)), *rules])
     combined: Mapping[str, Collection[Choice]] = task.choices
-    if max(map(len, combined.values()), default=0) > _FEW:
+    if has_many:
         combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
     moves = Moves.of_vectors(task.model, combined, workers, computed=computed)
     best = cheapest_plans(moves, moves.vertices, {}, 1, EXACT_LIMIT) or []
@@ -59,9 +61,9 @@ def search_moves(task: TransferTask, workers: int, computed: ComputedBlocks | No
     for vectors in promising:
         single = {name: (tiles,) for name, tiles in vectors.items()}
         fixed = Moves.of_vectors(task.model, single, workers, computed=computed)
-        candidates += cheapest_moves(fixed, 1)
+        candidates += cheapest_moves(fixed, 1).candidates
     if not best:
-        candidates.append(improved(moves, min(candidates)))
+        candidates += [improved(moves, start) for start in (min(candidates), *sent_apart(moves, 1))]
     most = min(candidate.cost for candidate in candidates) * _SLACK
     near = sorted(candidate for candidate in candidates if candidate.cost <= most)
     before = list(map(vectors_of, best))

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.eindecomp.choice_search import cheapest_moves
+from sparseeinsum.decompose.eindecomp.choice_search import least_moves
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
 from sparseeinsum.decompose.eindecomp.sendings import sent_name
@@ -63,8 +63,7 @@ def replay(model: TransferModel, partitioning: Partitioning, computed: ComputedB
     """
     vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioning.steps}
     moves = Moves.of_vectors(model, vectors, partitioning.workers, computed=computed)
-    (best,) = cheapest_moves(moves, 1)
-    return replay_choices(moves, dict(best.choices))
+    return replay_choices(moves, dict(least_moves(moves).choices))
 
 
 def replay_choices(moves: Moves, choices: Mapping[str, Choice]) -> Replay:
