@@ -1,13 +1,16 @@
 """Sparse tensors as entries and in lists, beside scipy and torch: loading, and products in memory.
 
     python -m bench.list_layouts --only spmm spgemm
+    python -m bench.list_layouts --only spmm --url postgresql://user@host/database
 
 Contenders take turns in one process; seconds are medians, of the clock and of all processors together: the latter say
 more on a machine that does other work, too. Lists are A[I, ~j]. Products end with an array of numpy, or with an Arrow
-table of entries. `ordering` is the statement alone that brings the first operand into compressed rows in memory.
+table of entries. `ordering` is the statement alone that brings the first operand into compressed rows in memory, which
+PostgreSQL does not do; its figures are of the clock, since another process works.
 """
 
 import argparse
+import re
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -46,13 +49,14 @@ def workloads(folder: Path, only: list[str]) -> list[Workload]:
     return [make() for kind, made in makers.items() if not only or kind in only for make in made]
 
 
-def loaded(workload: Workload, layout: str, stack: ExitStack) -> se.Database:
-    """A database with the inputs; the sparse ones in a layout."""
-    database = stack.enter_context(se.connect())
+def load(database: se.Database, workload: Workload, layout: str) -> str:
+    """Load the inputs, the sparse ones in a layout, under names of their own; return the program that reads these."""
     for name, data in workload.inputs.items():
-        chosen = LAYOUTS[layout].format(name=name) if isinstance(data, sp.sparray) else None
-        database.tensor(name, data, layout=chosen)
-    return database
+        stored = f"{name}_{layout}"
+        chosen = LAYOUTS[layout].format(name=stored) if isinstance(data, sp.sparray) else None
+        database.tensor(stored, data, layout=chosen)
+    names = "|".join(workload.inputs)
+    return re.sub(rf"\b({names})\[", rf"\1_{layout}[", workload.program)
 
 
 def run(database: se.Database, workload: Workload, plan: se.Plan) -> object:
@@ -61,7 +65,9 @@ def run(database: se.Database, workload: Workload, plan: se.Plan) -> object:
     return result.to_numpy() if workload.form == "dense" else result.arrow()
 
 
-def contenders(workload: Workload, stack: ExitStack) -> tuple[Contenders, Contenders, Contenders]:
+def contenders(
+    workload: Workload, database: se.Database, stack: ExitStack
+) -> tuple[Contenders, Contenders, Contenders]:
     """Functions that compute the product, that load its first sparse operand, and that order this in memory."""
     products: Contenders = {}
     loading: Contenders = {}
@@ -69,13 +75,14 @@ def contenders(workload: Workload, stack: ExitStack) -> tuple[Contenders, Conten
     first = next(name for name, data in workload.inputs.items() if isinstance(data, sp.sparray))
     matrix = sp.csr_array(workload.inputs[first])
     for layout in LAYOUTS:
-        database = loaded(workload, layout, stack)
-        plan = database.plan(workload.program, layout="entries" if workload.form == "entries" else "any")
+        program = load(database, workload, layout)
+        plan = database.plan(program, layout="entries" if workload.form == "entries" else "any")
         products[layout] = partial(run, database, workload, plan)
         written = LAYOUTS[layout].format(name="loaded")
         loading[layout] = partial(database.tensor, "loaded", matrix, layout=written)
-        query = ORDERING[layout].format(rows=matrix.shape[0], name=first)
-        ordering[layout] = partial(fetch, database, query)
+        if database.costs == "duckdb":
+            query = ORDERING[layout].format(rows=matrix.shape[0], name=f"{first}_{layout}")
+            ordering[layout] = partial(fetch, database, query)
     for distribution in DISTRIBUTIONS:
         if distribution.name in ("scipy", "torch") and distribution.version():
             with suppress(UnavailableError):
@@ -108,6 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_folder(parser)
     parser.add_argument("--only", nargs="*", default=[], choices=["gcn", "spgemm", "spmm"], help="by default all")
+    parser.add_argument("--url", help="PostgreSQL database that has the extension; by default DuckDB in memory")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each; the median counts")
     asked = parser.parse_args()
     table = Table(title="seconds of the clock, and of all processors", title_justify="left")
@@ -115,10 +123,13 @@ def main() -> None:
         table.add_column(heading)
     for workload in workloads(asked.data, asked.only):
         with ExitStack() as stack:
-            for what, runs in zip(("product", "loading", "ordering"), contenders(workload, stack), strict=True):
+            database = stack.enter_context(se.connect(asked.url) if asked.url else se.connect())
+            raced = contenders(workload, database, stack)
+            for what, runs in zip(("product", "loading", "ordering"), raced, strict=True):
                 figures = seconds(runs, asked.repeat)
+                compared = 0 if asked.url else 1  # the clock, or the processors
                 for name, (clock, processors) in figures.items():
-                    ratio = f"{processors / figures['entries'][1]:.2f}"
+                    ratio = f"{figures[name][compared] / figures['entries'][compared]:.2f}"
                     table.add_row(workload.name, what, name, f"{clock:.4f}", f"{processors:.4f}", ratio)
     CONSOLE.print(table)
 

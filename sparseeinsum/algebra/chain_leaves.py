@@ -46,7 +46,7 @@ class Leaf:
     @property
     def follows_from_key(self) -> bool:
         """Whether it is a generated vector with a value for every index."""
-        is_vector = isinstance(self.relation, Stored) and self.relation.source.is_generated and len(self.keys) == 1
+        is_vector = isinstance(self.relation, Stored) and self.relation.source.is_query and len(self.keys) == 1
         return is_vector and not self.presence
 
 

@@ -121,7 +121,11 @@ def _merge(engine: Engine, stored: StoredTensor, source: StoredTensor, sum_dupli
     columns = [exp.column(name, quoted=True) for name in (*keys, VALUE_COLUMN)]
     of_table = [exp.column(name, quoted=True) for name in _columns(tensor, layout)]
     engine.create_temporary(touched, exp.select(*of_table).from_(table.copy()).where(is_touched))
-    before = entries_query(tensor, layout, touched) if layout else exp.select(*columns).from_(touched.copy())
+    before = (
+        entries_query(tensor, layout, touched, engine.dialect_name)
+        if layout
+        else exp.select(*columns).from_(touched.copy())
+    )
     both = exp.union(before, exp.select(*columns).from_(added.copy()), distinct=False)
     engine.create_temporary(merged, exp.select(*columns).from_(both.subquery("entries")))
     entries = stored_tensor(tensor, fully_promoted(len(keys)), merged.sql(engine.dialect_name))

@@ -132,8 +132,8 @@ def _check_lists(engine: Engine, tensor: Tensor, lists: ListLayout | None, order
     notation = lists.write(tensor.name, [axis.name for axis in tensor.axes])
     if not engine.dialect.stores_lists:
         raise ShapeError(
-            f"{notation} is a layout of DuckDB alone; {engine.title} stores entries or arrays: leave the layout out, "
-            "or give promoted=[...]"
+            f"{notation} is a layout of tables on one machine; {engine.title} stores entries or arrays: leave the "
+            "layout out, or give promoted=[...]"
         )
     if order:
         raise ShapeError(f"{notation} has its tuples ordered by their keys; leave order out")

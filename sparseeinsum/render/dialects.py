@@ -132,7 +132,7 @@ POSTGRESQL = Dialect(
     writes_files=False,
     calls_python=False,
     keeps_residents=False,
-    stores_lists=False,
+    stores_lists=True,
     moves_expressions=True,
     computes_whole=False,
     spills_states=True,
@@ -149,6 +149,7 @@ CITUS = replace(
     has_workers=False,
     joins_rows=False,
     distributes=True,
+    stores_lists=False,
     changes_script=None,  # machines write without the coordinator
 )
 

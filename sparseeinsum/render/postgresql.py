@@ -93,8 +93,8 @@ def _quotient(quotient: exp.Div | exp.IntDiv) -> exp.Expr:
 
 
 def _bracket(bracket: exp.Bracket) -> exp.Expr:
-    """An element of an array; an array that is not a column is put in parentheses."""
-    if not isinstance(bracket.this, exp.Column | exp.Paren):
+    """An element or a part of an array; an array that is not a column, or a part of one, is put in parentheses."""
+    if not isinstance(bracket.this, exp.Column | exp.Paren | exp.Bracket):
         bracket.set("this", exp.paren(bracket.this, copy=False))
     return bracket
 

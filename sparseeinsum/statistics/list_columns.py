@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, StoredTensor, count_keys, extent_of
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, ListLayout, StoredTensor, count_keys, extent_of
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import written_table
 from sparseeinsum.statistics.measure import Executor
 
@@ -38,18 +39,11 @@ def check_lists(stored: StoredTensor, executor: Executor) -> None:
     axes, layout, dialect = stored.tensor.axes, stored.lists.layout, executor.dialect_name
     columns = layout.list_columns([axis.name for axis in axes])
     extents = [extent_of(layout.tiles[axis], axes[axis].bound) for axis in layout.compressed]
-    keys = [_quoted(axes[axis].name, dialect) for axis in layout.keys]
-    query = assets.read("stats/duckdb/lists.sql").format(
-        keys=f"[{', '.join(f'{key}::BIGINT' for key in keys)}]::BIGINT[]",
-        lists=f"[{', '.join(_quoted(column, dialect) for column in columns)}]",
-        is_no_key=" OR ".join(
-            f"({key} IS NULL OR {key} < 0 OR {key} >= {count_keys(layout.tiles[axis], axes[axis].bound)})"
-            for axis, key in zip(layout.keys, keys, strict=True)
-        )
-        or "FALSE",
-        is_beyond=" OR ".join(f"list_max(lists[{at}]) >= {extent}" for at, extent in enumerate(extents, start=1)),
-        numbers=_numbers([_quoted(column, dialect) for column in columns], extents),
-        relation=written_table(stored, dialect).sql(dialect),
+    query = assets.read(f"stats/{dialect}/lists.sql").format(
+        **_placeholders(stored, layout, dialect),
+        **_PLACEHOLDERS[dialect](
+            [_quoted(column, dialect) for column in columns], extents, is_complex(stored.tensor.dtype)
+        ),
     )
     for row, problem, lengths, key in executor.rows(query):
         assert isinstance(lengths, list) and isinstance(key, list)
@@ -57,6 +51,52 @@ def check_lists(stored: StoredTensor, executor: Executor) -> None:
         where = ", ".join(f"{name} = {number}" for name, number in zip(names, key, strict=True))
         place = f"tensor {stored.tensor.name}, tuple {row} (counted from 0" + (f"; {where})" if where else ")")
         raise DataError(f"{place}: {_problem(str(problem), columns, extents, lengths)}")
+
+
+def _placeholders(stored: StoredTensor, layout: ListLayout, dialect: str) -> dict[str, str]:
+    """The placeholders of the table and its keys."""
+    axes = stored.tensor.axes
+    keys = [_quoted(axes[axis].name, dialect) for axis in layout.keys]
+    is_no_key = [
+        f"({key} IS NULL OR {key} < 0 OR {key} >= {count_keys(layout.tiles[axis], axes[axis].bound)})"
+        for axis, key in zip(layout.keys, keys, strict=True)
+    ]
+    return {
+        "relation": written_table(stored, dialect).sql(dialect),
+        "keys": f"ARRAY[{', '.join(f'{key}::BIGINT' for key in keys)}]::BIGINT[]",
+        "is_no_key": " OR ".join(is_no_key) or "FALSE",
+    }
+
+
+def _duckdb_placeholders(columns: Sequence[str], extents: Sequence[int], has_pairs: bool) -> dict[str, str]:
+    """The placeholders of lists; complex values are lists of two numbers, if there are pairs."""
+    return {
+        "lists": f"[{', '.join(columns)}]",
+        "is_beyond": " OR ".join(f"list_max(lists[{at}]) >= {extent}" for at, extent in enumerate(extents, start=1)),
+        "numbers": _numbers(columns, extents),
+    }
+
+
+def _postgresql_placeholders(columns: Sequence[str], extents: Sequence[int], has_pairs: bool) -> dict[str, str]:
+    """The placeholders of lists; complex values are an array of two columns, if there are pairs."""
+    positions = [f"position_{at}" for at in range(len(columns))]
+    lengths = [f"COALESCE(ARRAY_LENGTH({column}, 1), 0)" for column in (*columns, VALUE_COLUMN)]
+    shapes = [f"ARRAY_NDIMS({column}) > 1" for column in columns]
+    shapes.append("ARRAY_NDIMS(val) <> 2 OR ARRAY_LENGTH(val, 2) <> 2" if has_pairs else "ARRAY_NDIMS(val) > 1")
+    outside = [f"{position} < 0 OR {position} >= {extent}" for position, extent in zip(positions, extents, strict=True)]
+    return {
+        "lists": ", ".join(columns),
+        "positions": ", ".join(positions),
+        "previous": ", ".join(f"LAG({position}) OVER earlier" for position in positions),
+        "is_null": " OR ".join(f"{column} IS NULL" for column in (*columns, VALUE_COLUMN)),
+        "has_null": " OR ".join(f"{position} IS NULL" for position in positions),
+        "has_shape": " OR ".join(shapes),
+        "is_outside": " OR ".join(outside),
+        "lengths": f"ARRAY[{', '.join(lengths)}]",
+    }
+
+
+_PLACEHOLDERS = {"duckdb": _duckdb_placeholders, "postgresql": _postgresql_placeholders}
 
 
 def _quoted(name: str, dialect: str) -> str:
@@ -82,6 +122,8 @@ def _problem(problem: str, columns: Sequence[str], extents: Sequence[int], lengt
             return f"one of the lists {names} is NULL; leave the tuple out"
         case "key":
             return "a key is NULL or out of range; leave the tuple out, or give the tensor a larger shape"
+        case "shape":
+            return f"one of the lists {names} has a wrong number of dimensions; a list has one, of complex values two"
         case "lengths":
             return f"the lists {names} have {', '.join(map(str, lengths))} elements; they must have equally many"
         case "has null":

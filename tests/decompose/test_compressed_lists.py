@@ -15,7 +15,7 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.semantics.dense import evaluate_program
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL stores entries and arrays")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads entries out of lists")
 
 Array = NDArray[Any]
 PROGRAMS = (

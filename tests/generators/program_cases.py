@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from reading import engine_of
 
 import sparseeinsum as se
 
@@ -40,7 +41,7 @@ class Case:
 
     def store(self, db: se.Database, name: str, array: Array) -> None:
         """Load an input, in the layout that was drawn for it."""
-        if name in self.lists and db.costs == "duckdb":
+        if name in self.lists and engine_of(db).dialect.stores_lists:
             axes = [f"dim_{axis}" for axis in range(array.ndim)]
             db.tensor(name, array, axes=axes, fill=self.fills[name], layout=self.lists[name])
         else:

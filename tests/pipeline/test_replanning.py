@@ -87,6 +87,21 @@ def test_replanning_counts_the_tensors_that_the_rest_reads(db: se.Database, monk
     np.testing.assert_array_equal(executed(db, plan).results["M"].to_numpy(), np.ones(5))
 
 
+def test_results_of_one_key_are_joined_in_the_rest(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of T is no vector that is generated from its keys."""
+    be_eager(monkeypatch)
+    array = np.random.default_rng(0).normal(size=(3, 1, 3))
+    db.tensor("A", array, promoted={"dim_1": 2})
+    db.tensor("b", np.array(1.5))
+    results = db.run(
+        "T[j] = last[i](A[i, j, i] + b[])\nY[i, k, j] = cummin[i](exp(A[i, j, k] - T[j]))", outputs=["T", "Y"]
+    )
+    expected = array[2, :, 2] + 1.5
+    np.testing.assert_allclose(results["T"].to_numpy(), expected)
+    smallest = np.minimum.accumulate(np.exp(array - expected[:, np.newaxis]), axis=0)
+    np.testing.assert_allclose(results["Y"].to_numpy(), smallest.transpose(0, 2, 1))
+
+
 def test_larger_results_than_expected_cause_replanning(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
     plan = db.plan(MASKED, rewrite=False)

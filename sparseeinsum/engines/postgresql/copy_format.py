@@ -89,8 +89,8 @@ TEXT = "TEXT"  # has no fixed size: see `text_format`
 
 def sql_type(kind: pa.DataType) -> str:
     """Return the SQL type for a column of Arrow, in the spelling of `statistics.columns`."""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"{_TYPES[kind.value_type]}[]"
+    if is_list(kind):
+        return f"{sql_type(kind.value_type).removesuffix('[]')}[]"  # arrays of arrays have the type of their elements
     return TEXT if pa.types.is_large_string(kind) else _TYPES[kind]
 
 
@@ -116,22 +116,23 @@ class _Field:
 
     Attributes:
         element: The type of its values or elements.
-        length: The number of elements in its arrays; None if it has no arrays.
+        shape: The shape of its arrays; None if it has no arrays.
     """
 
     element: _Element
-    length: int | None
+    shape: tuple[int, ...] | None
 
     @property
     def payload(self) -> np.dtype[Any]:
         """The dtype of what follows the length of the field."""
-        if self.length is None:
+        if self.shape is None:
             return np.dtype(self.element.wire)
-        header = [("ndim", ">i4"), ("nulls", ">i4"), ("oid", ">i4")]
-        if self.length == 0:
+        header: list[Any] = [("ndim", ">i4"), ("nulls", ">i4"), ("oid", ">i4")]
+        if 0 in self.shape:
             return np.dtype(header)
         item = np.dtype([("bytes", ">i4"), ("number", self.element.wire)])
-        return np.dtype([*header, ("extent", ">i4"), ("first", ">i4"), ("items", item, (self.length,))])
+        extents = np.dtype([("extent", ">i4"), ("first", ">i4")])
+        return np.dtype([*header, ("extents", extents, (len(self.shape),)), ("items", item, self.shape)])
 
 
 def _row_dtype(fields: Sequence[_Field]) -> np.dtype[Any]:
@@ -156,25 +157,27 @@ def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
 
 def _parts_of_equal_lengths(table: pa.Table) -> Iterator[pa.Table]:
     """Split a table into parts whose rows have arrays of the same lengths."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        lengths = pc.list_value_length(column).unique().to_pylist() if _is_array_column(column) else []
-        if len(lengths) > 1:
-            for length in sorted(lengths, reverse=True):
-                part = table.filter(pc.equal(pc.list_value_length(table[name]), length))
-                yield from _parts_of_equal_lengths(part)
+    for column in table.columns:
+        lengths = pc.list_value_length(column).to_numpy() if is_list(column.type) else np.empty(0, np.int64)
+        if len(lengths) and lengths.min() < lengths.max():
+            order = np.argsort(-lengths, kind="stable")
+            ordered, starts = table.take(pa.array(order)), np.flatnonzero(np.diff(lengths[order])) + 1
+            for start, stop in zip([0, *starts], [*starts, len(order)], strict=True):
+                yield from _parts_of_equal_lengths(ordered.slice(start, stop - start))
             return
     yield table
 
 
-def _is_array_column(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_list(column.type) or pa.types.is_large_list(column.type))
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of Arrow has arrays."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _encoded_rows(table: pa.Table) -> Iterator[bytes]:
     """Yield the encoding of rows that all have the same size."""
     columns = [_to_numbers(column) for column in table.columns]
     fields = [
-        _Field(_ELEMENTS[sql_type(column.type).removesuffix("[]")], None if numbers.ndim == 1 else numbers.shape[1])
+        _Field(_ELEMENTS[sql_type(column.type).removesuffix("[]")], numbers.shape[1:] or None)
         for column, numbers in zip(table.columns, columns, strict=True)
     ]
     row_type = _row_dtype(fields)
@@ -190,24 +193,27 @@ def _encoded_rows(table: pa.Table) -> Iterator[bytes]:
 
 def _fill_field(chunk: NDArray[Any], name: str, field: _Field, numbers: NDArray[Any]) -> None:
     """Write numbers into the field `name` of the rows in `chunk`."""
-    if field.length is None:
+    if field.shape is None:
         chunk[name] = numbers
         return
     payload = chunk[name]
     payload["oid"] = field.element.oid
-    if field.length:
-        payload["ndim"], payload["extent"], payload["first"] = 1, field.length, 1
+    if 0 not in field.shape:
+        payload["ndim"], payload["extents"]["extent"], payload["extents"]["first"] = len(field.shape), field.shape, 1
         payload["items"]["bytes"] = np.dtype(field.element.wire).itemsize
         payload["items"]["number"] = numbers
 
 
 def _to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return a column as an array of numbers; a column of arrays has two axes, rows and elements."""
-    if not _is_array_column(column):
+    """Return a column as an array of numbers, with an axis for its rows, and one for each level of arrays."""
+    if not is_list(column.type):
         return _ELEMENTS[_TYPES[column.type]].numbers(column)
-    flat = np.asarray(column.combine_chunks().flatten().to_numpy(zero_copy_only=False))
-    rows = len(column)
-    return flat.reshape((rows, len(flat) // rows if rows else 0))
+    elements, rows = column.combine_chunks().flatten(), len(column)
+    length = len(elements) // rows if rows else 0
+    if is_list(elements.type):
+        inner = _to_numbers(pa.chunked_array([elements]))
+        return inner.reshape((rows, length, *inner.shape[1:]))
+    return np.asarray(elements.to_numpy(zero_copy_only=False)).reshape((rows, length))
 
 
 def encode_array(column: pa.ChunkedArray) -> bytes:
@@ -217,7 +223,7 @@ def encode_array(column: pa.ChunkedArray) -> bytes:
     """
     numbers = _to_numbers(column).reshape(-1)
     kind = sql_type(column.type).removesuffix("[]")
-    field = _Field(_ELEMENTS["INTEGER" if kind == "BOOLEAN" else kind], numbers.size)
+    field = _Field(_ELEMENTS["INTEGER" if kind == "BOOLEAN" else kind], numbers.shape)
     parameter = np.zeros(1, [("array", field.payload)])
     _fill_field(parameter, "array", field, numbers)
     return parameter.tobytes()
@@ -304,13 +310,13 @@ def _rows_of_one_size(
     fields = []
     offset = 2
     for element, is_array in zip(elements, are_arrays, strict=True):
-        length = None
+        shape: tuple[int, ...] | None = None
         if len(body) and is_array:
             size, ndim = struct.unpack_from(">ii", body, offset) if offset + 8 <= len(body) else (0, 0)
-            length = struct.unpack_from(">i", body, offset + 16)[0] if size > 12 and ndim == 1 else 0
+            shape = (struct.unpack_from(">i", body, offset + 16)[0] if size > 12 and ndim == 1 else 0,)
         elif is_array:
-            length = 0
-        fields.append(_Field(element, length))
+            shape = (0,)
+        fields.append(_Field(element, shape))
         offset += 4 + fields[-1].payload.itemsize
     row_dtype = _row_dtype(fields)
     if len(body) % row_dtype.itemsize:
@@ -318,9 +324,9 @@ def _rows_of_one_size(
     rows = np.frombuffer(body, row_dtype)
     for number, field in enumerate(fields):
         is_same = (rows[f"bytes_{number}"] == field.payload.itemsize).all()
-        if is_same and field.length:
+        if is_same and field.shape and 0 not in field.shape:
             payload = rows[f"field_{number}"]
-            is_same = (payload["extent"] == field.length).all() and not payload["nulls"].any()
+            is_same = (payload["extents"]["extent"] == field.shape).all() and not payload["nulls"].any()
         if not is_same:
             return None
     return rows
