@@ -196,9 +196,9 @@ def cases_of_figures() -> Iterator[Case]:
         yield Case(name, LLAMA_LAYER, llama(batch, positions), workers, OF_LLAMA, {})
 
 
-def cases_by_workers(most: int) -> Iterator[Case]:
-    """Every program on 2, 4, 8 and more workers, and on some other numbers."""
-    for workers in sorted({*(2**doublings for doublings in range(1, most.bit_length())), 3, 6, 12}):
+def cases_by_workers(numbers: Sequence[int]) -> Iterator[Case]:
+    """Every program on these numbers of workers."""
+    for workers in numbers:
         yield Case("chain, 20,480, uniform", MATRIX_CHAIN, chain(20480, True), workers, OF_CHAIN, {})
         yield Case("chain, 20,480, skewed", MATRIX_CHAIN, chain(20480, False), workers, OF_CHAIN, {})
         yield Case("attention, 32 heads", MULTI_HEAD_ATTENTION, ATTENTION_SHAPES, workers, OF_ATTENTION, {})
@@ -308,15 +308,31 @@ def report(title: str, figures: Sequence[Figure]) -> None:
         CONSOLE.print("* of longest paths, or short lists of vectors: others may move fewer")
 
 
+_WORKERS = (2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def measured(cases: Iterator[Case]) -> list[Figure]:
+    """The figures of all cases; a line tells which are done, since a layer of LLaMA takes 10 to 30 seconds."""
+    figures = []
+    for case in cases:
+        start = time.process_time()
+        figures += run(case)
+        CONSOLE.print(f"{case.name} on {case.workers:,} workers: {time.process_time() - start:.1f} s of processor time")
+    return figures
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=int, default=1024, help="workers of the largest cases (default: 1024)")
+    parser.add_argument("--workers", type=int, nargs="*", default=_WORKERS, help="of the second table")
+    parser.add_argument("--no-figures", action="store_true", help="leave out the shapes of the paper's figures")
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
     asked = parser.parse_args()
-    of_figures = [figure for case in cases_of_figures() for figure in run(case)]
-    by_workers = [figure for case in cases_by_workers(asked.most) for figure in run(case)]
-    report("The paper's figures 7 to 10", of_figures)
-    report("By number of workers", by_workers)
+    of_figures = [] if asked.no_figures else measured(cases_of_figures())
+    if of_figures:
+        report("The paper's figures 7 to 10", of_figures)
+    by_workers = measured(cases_by_workers(asked.workers))
+    if by_workers:
+        report("By number of workers", by_workers)
     asked.output.mkdir(parents=True, exist_ok=True)
     kept = [asdict(figure) for figure in (*of_figures, *by_workers)]
     (asked.output / "eindecomp.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")

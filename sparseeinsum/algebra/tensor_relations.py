@@ -17,9 +17,10 @@ from sparseeinsum.algebra.operator_arguments import (
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import as_fold
-from sparseeinsum.algebra.relational.kernels import NAMES, Bound, EinSumKernel, Kernel, as_kernel, kernel_of
+from sparseeinsum.algebra.relational.kernels import NAMES, Bound, EinSumKernel, Kernel, kernel_of
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import Key
+from sparseeinsum.algebra.relational.named_kernels import as_kernel
 from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
     Concat,
@@ -64,8 +65,9 @@ class TensorRelation:
 
         Args:
             by: The positions in the key, in the order of the result's key.
-            fold: `sum`, `prod`, `max` or `min`, element by element; or a kernel of two arrays, which only `evaluate`
-                supports.
+            fold: `sum`, `prod`, `max` or `min`, element by element; `argmin` or `argmax`, for every element the part
+                of the key that the group lacks, of the array with the least or the greatest one; or a kernel of two
+                arrays, which only `evaluate` supports.
         """
         return TensorRelation(Aggregation(self.expression, key_positions("by", by), as_fold(fold)))
 
@@ -105,7 +107,12 @@ class TensorRelation:
 
     @names_operator
     def transform(self, kernel: str | Kernel) -> "TensorRelation":
-        """A kernel of every array, which is named u."""
+        """A kernel of every array, which is named u.
+
+        Args:
+            kernel: An EinSum, as in `w[i] = 2 * u[i]`; the name of a function of numbers, such as `relu`; or a function
+                of whole arrays: `inverse`, `sort(axis)` or `largest(count, axis)`, by default along the last axis.
+        """
         return TensorRelation(Transform(self.expression, parse_kernel(kernel, self.type.bound)))
 
     @names_operator

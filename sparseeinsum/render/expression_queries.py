@@ -11,8 +11,9 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Computed, Contract, Relation, Schema, Slice, Stack, Stored
-from sparseeinsum.algebra.relational.folds import AggregateFold, Fold
+from sparseeinsum.algebra.operators import Computed, Schema, Slice, Stack, Stored
+from sparseeinsum.algebra.relational.array_kernels import ArrayKernel
+from sparseeinsum.algebra.relational.folds import EXTREMES, AggregateFold, Fold, PositionFold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, EinSumKernel, Elementwise, Kernel
 from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyPart, Operation, write_key
 from sparseeinsum.algebra.relational.relational_expressions import (
@@ -29,16 +30,20 @@ from sparseeinsum.algebra.relational.relational_expressions import (
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType, keeps_keys_unique, lower_bound
 from sparseeinsum.errors import AlgebraError
-from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
-from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Axis, Decomposition, StoredTensor, Tensor
+from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor
 from sparseeinsum.operators.aggregates import AGGREGATES
-from sparseeinsum.operators.expressions import Scalar
 from sparseeinsum.render.calls import call, first_element, integer
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.relation_operators import (
+    call_array_function,
+    define_einsum,
+    define_positions,
+    of_dtype,
+    schema_of,
+)
 from sparseeinsum.render.relations import Renderer
 from sparseeinsum.render.sources import SelectSource, aliased, named
 from sparseeinsum.render.statements import with_blocks
-from sparseeinsum.semantics.exactness import JoinKind
 
 _FOLDS = tuple(name for name, record in AGGREGATES.items() if not record.returns_bool and not record.returns_float)
 _DTYPES = ("float64", "float32")
@@ -99,21 +104,6 @@ def expression_query(
     return ExpressionQuery(writer.select(expression), writer.schemas[id(expression)], tuple(writer.repeated))
 
 
-def schema_of(name: str, relation_type: RelationType, dtype: str = _DTYPE) -> Schema:
-    """The schema of a relation as that of a tensor, whose keys are its first axes.
-
-    Args:
-        name: The name of the tensor.
-        relation_type: The type of the relation.
-        dtype: The dtype of the tensor.
-    """
-    axes = [Axis(f"k{at}", bound) for at, bound in enumerate(relation_type.frontier)]
-    axes += [Axis(f"a{at}", bound) for at, bound in enumerate(relation_type.bound)]
-    return Schema(
-        Tensor(name, tuple(axes), dtype), Decomposition((1,) * relation_type.arity + (DEMOTED,) * relation_type.rank)
-    )
-
-
 def _fused_joins(nodes: Sequence[Expression]) -> set[int]:
     """The ids of joins that only an aggregation reads, so that both are computed together."""
     readers = Counter(id(operand) for node in nodes for operand in node.inputs)
@@ -165,7 +155,7 @@ class _ExpressionWriter:
             case Join(_, _, _, _, kernel):
                 self._contract(schema, node.inputs, kernel, _labels_of_sides(node, _key_labels(node.type)), None)
             case Transform(operand, kernel):
-                self._contract(schema, (operand,), kernel, (_key_labels(operand.type),), None)
+                schema = self._transformed(schema, operand, kernel)
             case Rekey() | Filter():
                 schema = self._selected(schema, node)
             case Tile(operand):
@@ -212,13 +202,23 @@ class _ExpressionWriter:
         return self.renderer.source(Computed(self.schemas[id(node)]))
 
     def _aggregated(self, schema: Schema, operand: Expression, group_by: tuple[int, ...], fold: Fold) -> None:
-        if not isinstance(fold, AggregateFold) or fold.name not in _FOLDS:
-            raise AlgebraError(f"groups are folded by {', '.join(_FOLDS)} in SQL, not by {fold}")
         labels = _grouped_key_labels(operand.type, group_by)
+        if isinstance(fold, PositionFold):
+            define_positions(self.renderer, schema, self.schemas[id(operand)], labels, fold)
+            return
+        if not isinstance(fold, AggregateFold) or fold.name not in _FOLDS:
+            raise AlgebraError(f"groups are folded by {', '.join((*_FOLDS, *EXTREMES))} in SQL, not by {fold}")
         if isinstance(operand, Join) and id(operand) in self.fused:
             self._contract(schema, operand.inputs, operand.kernel, _labels_of_sides(operand, labels), fold.name)
         else:
             self._contract(schema, (operand,), IDENTITY, (labels,), fold.name)
+
+    def _transformed(self, schema: Schema, operand: Expression, kernel: Kernel) -> Schema:
+        """Add the kernel of every array."""
+        if isinstance(kernel, ArrayKernel):
+            return call_array_function(self.renderer, schema, self.schemas[id(operand)], kernel)
+        self._contract(schema, (operand,), kernel, (_key_labels(operand.type),), None)
+        return schema
 
     def _contract(
         self,
@@ -228,32 +228,13 @@ class _ExpressionWriter:
         keys: Sequence[Sequence[str]],
         aggregate: str | None,
     ) -> None:
-        """Add the EinSum of a join or an aggregation, and of a kernel inside arrays.
-
-        Args:
-            schema: The schema of the result.
-            inputs: The operators that it reads.
-            kernel: The kernel of their arrays.
-            keys: For every input, the labels of its keys.
-            aggregate: The aggregate over keys that the result lacks; None if the kernel says which.
-        """
-        join, inside, kernel_aggregate, along = _einsum_of(kernel, schema)
-        operands = tuple(
-            Reference(self.schemas[id(operand)].tensor.name, (*labels, *arrays))
-            for operand, labels, arrays in zip(inputs, keys, inside, strict=True)
-        )
-        output = Reference(schema.tensor.name, tuple(axis.name for axis in schema.tensor.axes))
-        is_aggregated = any(label not in output.labels for operand in operands for label in operand.labels)
-        applied_aggregate = (aggregate or kernel_aggregate) if is_aggregated or along is not None else None
-        einsum = EinSum(output, operands, join, applied_aggregate, along=along)
-        relations: tuple[Relation, ...] = tuple(Computed(self.schemas[id(operand)]) for operand in inputs)
-        contract = Contract(einsum, relations, JoinKind.INNER, schema, _DTYPE, None, detects_nonfinite=False)
-        self.renderer.define(schema.tensor.name, contract, write_einsum(einsum, dict.fromkeys(schema.keys, 1)))
+        """Add the EinSum of a join or an aggregation, and of a kernel inside arrays."""
+        define_einsum(self.renderer, schema, [self.schemas[id(operand)] for operand in inputs], kernel, keys, aggregate)
 
     def _selected(self, schema: Schema, node: Rekey | Filter) -> Schema:
         """Add the SELECT of a rekey or a filter."""
         source = self._source(node.input)
-        schema = _of_dtype(schema, source.schema)
+        schema = of_dtype(schema, source.schema)
         keys_before = [source.key(key, "t") for key in source.schema.keys]
         columns = [_key_sql(part, keys_before) for part in node.keys.parts] if isinstance(node, Rekey) else keys_before
         copies = node.keys.copies if isinstance(node, Rekey) else 1
@@ -284,7 +265,7 @@ class _ExpressionWriter:
     def _tiled(self, schema: Schema, node: Tile) -> Schema:
         """Add the slice of an axis of arrays; the number of the tile is the last key."""
         input_schema = self.schemas[id(node.input)]
-        schema = _of_dtype(schema, input_schema)
+        schema = of_dtype(schema, input_schema)
         arity = node.input.type.arity
         tiles = (*input_schema.decomposition.tiles[: arity + node.axis], node.size)
         tiles += input_schema.decomposition.tiles[arity + node.axis + 1 :]
@@ -307,7 +288,7 @@ class _ExpressionWriter:
                 "a relation with holes is concatenated in SQL with a fill for what is absent; give it one"
             )
         source = self._source(node.input)
-        schema = _of_dtype(schema, source.schema)
+        schema = of_dtype(schema, source.schema)
         tile, name = relation_type.bound[node.axis], f"a{node.axis}"
         kept_keys = [f"k{at}" for at in range(relation_type.arity) if at != node.key]
         axes = [Axis(key, bound) for key, bound in zip(kept_keys, schema.tensor.shape, strict=False)]
@@ -333,10 +314,6 @@ class _ExpressionWriter:
         return schema
 
 
-def _of_dtype(schema: Schema, other: Schema) -> Schema:
-    return replace(schema, tensor=replace(schema.tensor, dtype=other.tensor.dtype))
-
-
 def _key_labels(relation_type: RelationType) -> list[str]:
     """The labels of keys that stay as they are."""
     return [f"k{at}" for at in range(relation_type.arity)]
@@ -351,22 +328,6 @@ def _labels_of_sides(join: Join, labels: Sequence[str]) -> tuple[list[str], list
     """The labels of the keys of both sides of a join, from those of its pairs."""
     left, right = join.left.type.arity, join.right.type.arity
     return list(labels[:left]), [labels[join.pairing.right_position(at)] for at in range(right)]
-
-
-def _einsum_of(kernel: Kernel, schema: Schema) -> tuple[Scalar, list[list[str]], str | None, str | None]:
-    """The EinSum of a kernel: expression, labels inside the operands' arrays, aggregate, and the label of a scan."""
-    output_labels = [schema.tensor.axes[at].name for at in schema.decomposition.array_axes]
-    match kernel:
-        case Elementwise(expression):
-            return expression, [output_labels] * kernel.operands, None, None
-        case EinSumKernel(einsum):
-            names = dict(zip(einsum.output.labels, output_labels, strict=True))
-            inside = [
-                [names.setdefault(label, f"b{len(names)}") for label in operand.labels] for operand in einsum.operands
-            ]
-            return einsum.join, inside, einsum.aggregate, einsum.along and names[einsum.along]
-        case _:
-            raise AlgebraError(f"the kernel {kernel} is no EinSum; SQL computes no other")
 
 
 def _key_sql(expression: KeyExpression, keys: Sequence[exp.Expr]) -> exp.Expr:

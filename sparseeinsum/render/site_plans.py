@@ -56,8 +56,9 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.broadcasts import is_everywhere, with_broadcasts_sent
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.expression_queries import ExpressionQuery, expression_query, schema_of
+from sparseeinsum.render.expression_queries import ExpressionQuery, expression_query
 from sparseeinsum.render.packing import materialized_type
+from sparseeinsum.render.relation_operators import schema_of
 from sparseeinsum.render.sources import SelectSource, materialized_select, materialized_source, plain_source
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution

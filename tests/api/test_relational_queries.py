@@ -147,7 +147,7 @@ def test_invalid_expressions_are_refused(db: se.Database) -> None:
         flat.transform("w[i] = u[i")
     with pytest.raises(se.AlgebraError, match="may be below 0"):
         db.compute(flat.filter(lambda i: (i - 3) % 2 == 0))
-    with pytest.raises(se.AlgebraError, match="folded by sum, prod, max, min in SQL"):
+    with pytest.raises(se.AlgebraError, match="folded by sum, prod, max, min, argmin, argmax in SQL"):
         db.compute(flat.aggregate(by=[], fold="logsumexp"))
     with pytest.raises(se.CatalogueError):
         db.relation("missing")

@@ -12,10 +12,9 @@ FIGURES = list(cases_of_figures())
 
 
 def test_names_are_unique() -> None:
-    names = [(case.name, case.workers) for case in (*FIGURES, *cases_by_workers(8))]
+    names = [(case.name, case.workers) for case in (*FIGURES, *cases_by_workers((2, 3, 8)))]
     assert len(set(names)) == len(names)
-    powers = {2**doublings for doublings in range(1, 11)}
-    assert {case.workers for case in cases_by_workers(1024)} == {3, 6, 12, *powers}
+    assert {case.workers for case in cases_by_workers((2, 64))} == {2, 64}
 
 
 @pytest.mark.parametrize("case", [*FIGURES[:8:3], *FIGURES[-6::5]], ids=lambda case: f"{case.name}, {case.workers}")

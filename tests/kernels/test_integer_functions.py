@@ -59,6 +59,8 @@ SCALARS: dict[str, Oracle] = {
     "tensor_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
+    "tensor_sort(u, 1, [2, 3])": lambda r: np.sort(r.u.reshape(-1, 2, 3), axis=2),
+    "tensor_largest(u, 0, [2, 3], 1)": lambda r: r.u.reshape(-1, 2, 3).max(axis=1),
     "tensor_split(u, [1], [2, 3])": lambda r: r.u.reshape(-1, 2, 3).transpose(0, 2, 1),
     "tensor_split_tiles(u, [0, 2], [2, 3])": lambda r: flat_tiles(r.u.reshape(-1, 2, 3), [0, 2]),
 }

@@ -77,6 +77,14 @@ SCALARS: dict[str, Oracle] = {
     "tensor_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
+    "tensor_sort(u, 0, [2, 3])": lambda r: np.sort(r.u.reshape(-1, 2, 3), axis=1),
+    "tensor_sort(u, i % 2, [2, 3])": lambda r: np.where(
+        (r.i % 2 == 0)[:, None, None], *(np.sort(r.u.reshape(-1, 2, 3), axis=axis) for axis in (1, 2))
+    ),
+    "tensor_largest(u, 1, [2, 3], 2)": lambda r: -np.sort(-r.u.reshape(-1, 2, 3), axis=2)[..., :2],
+    "tensor_inverse(tensor_map('3 + tanh(u)', tensor_mul(u, [0, 1, 1, 0, 1, 1])), [6, 1, 1])": lambda r: (
+        1 / (3 + np.tanh(r.u * [0, 1, 1, 0, 1, 1])).astype(r.u.dtype)
+    ),
     "tensor_split(u, [1], [2, 3])": lambda r: r.u.reshape(-1, 2, 3).transpose(0, 2, 1),
     "tensor_split_tiles(u, [0, 2], [2, 3])": lambda r: flat_tiles(r.u.reshape(-1, 2, 3), [0, 2]),
 }

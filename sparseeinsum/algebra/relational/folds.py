@@ -2,9 +2,10 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from types import MappingProxyType
 
 import numpy as np
 
@@ -39,6 +40,11 @@ class Fold(ABC):
         """
 
     @property
+    def lacking_parts(self) -> int | None:
+        """How many parts of the keys of their tuples groups lack; None if it may be any number."""
+        return None
+
+    @property
     def makes_ragged(self) -> bool:
         """Whether results can be smaller than their bound, though the arrays of a group are not."""
         return False
@@ -66,7 +72,7 @@ class AggregateFold(Fold):
 
     def __post_init__(self) -> None:
         if self.name not in AGGREGATES:
-            raise AlgebraError(f"{self.name!r} is no aggregate; there are {', '.join(AGGREGATES)}")
+            raise AlgebraError(f"{self.name!r} is no aggregate; there are {', '.join(_NAMES)}")
 
     def bound(self, bound: Bound) -> Bound:
         """The bound of the arrays."""
@@ -92,6 +98,49 @@ class AggregateFold(Fold):
     def law(self) -> Law | None:
         """The law of the function of two numbers that the aggregate repeats."""
         return FUNCTIONS[AGGREGATES[self.name].combine].law
+
+    def __str__(self) -> str:
+        return self.name
+
+
+EXTREMES: Mapping[str, tuple[str, Callable[..., Array]]] = MappingProxyType(
+    {"argmin": ("min", np.argmin), "argmax": ("max", np.argmax)}
+)
+_NAMES = (*AGGREGATES, *EXTREMES)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFold(Fold):
+    """For every element, where it is least or greatest in a group: the part of the key that the group lacks.
+
+    Of several such positions, it is the first; NaN counts as the least and as the greatest, as in numpy.
+
+    Attributes:
+        name: The name of the fold, one of EXTREMES.
+    """
+
+    name: str
+
+    @property
+    def aggregate(self) -> str:
+        """The name of the aggregate that returns the least or the greatest element itself."""
+        return EXTREMES[self.name][0]
+
+    @property
+    def lacking_parts(self) -> int:
+        """One: the part that is returned."""
+        return 1
+
+    def bound(self, bound: Bound) -> Bound:
+        """The bound of the arrays."""
+        return bound
+
+    def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
+        """The positions, by numpy."""
+        order = sorted(range(len(keys)), key=lambda at: keys[at])
+        first = EXTREMES[self.name][1](np.stack([arrays[at] for at in order]), axis=0)
+        positions = np.array([keys[at][0] for at in order], np.float64)
+        return np.asarray(positions[first])
 
     def __str__(self) -> str:
         return self.name
@@ -260,7 +309,7 @@ def as_fold(value: Fold | Kernel | str) -> Fold:
         AlgebraError: It is none of these.
     """
     if isinstance(value, str):
-        return AggregateFold(value)
+        return PositionFold(value) if value in EXTREMES else AggregateFold(value)
     if not isinstance(value, Kernel | Fold):
-        raise AlgebraError(f"the fold is {value!r}; give the name of an aggregate: {', '.join(AGGREGATES)}")
+        raise AlgebraError(f"the fold is {value!r}; give the name of an aggregate: {', '.join(_NAMES)}")
     return KernelFold(value) if isinstance(value, Kernel) else value

@@ -6,6 +6,7 @@ whether a kernel of two arrays is associative, how large results are.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -280,24 +281,13 @@ def einsum_kernel(spec: str, join: Scalar | None = None, aggregate: str | None =
 MATRIX_PRODUCT = einsum_kernel("ij,jk->ik")
 
 
-def as_kernel(value: Kernel | str, operands: int) -> Kernel:
-    """The kernel itself, or the elementwise kernel of a function of programs, such as `add` or `relu`.
-
-    Raises:
-        AlgebraError: The function does not exist, or the kernel takes another number of arrays.
-    """
-    if not isinstance(value, Kernel | str):
-        raise AlgebraError(
-            f"the kernel is {value!r}; write an EinSum, as in 'w[i] = 2 * u[i]', or the name of a function, as 'relu'"
-        )
-    kernel = value if isinstance(value, Kernel) else elementwise(value, operands)
-    if kernel.operands != operands:
-        raise AlgebraError(f"the kernel {kernel} takes {kernel.operands} arrays, where {operands} are given")
-    return kernel
-
-
-def elementwise(name: str, operands: int) -> Elementwise:
+def elementwise(name: str, operands: int, others: Iterable[str] = ()) -> Elementwise:
     """The kernel that applies a function of programs element by element.
+
+    Args:
+        name: The name of the function.
+        operands: The number of arrays.
+        others: Names of other kernels, for the hint in an error.
 
     Raises:
         AlgebraError: Programs have no such function of so many numbers.
@@ -306,6 +296,6 @@ def elementwise(name: str, operands: int) -> Elementwise:
     if name not in names:
         raise AlgebraError(
             f"a kernel is an EinSum, as in 'w[i] = 2 * u[i]', or the name of a function of {operands} operands, which "
-            f"{name!r} is not; {did_you_mean(name, names)}"
+            f"{name!r} is not; {did_you_mean(name, (*names, *others))}"
         )
     return Elementwise(Call(name, tuple(map(Operand, range(operands)))))

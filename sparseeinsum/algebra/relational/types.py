@@ -125,6 +125,11 @@ def aggregated_type(relation: RelationType, group_by: Sequence[int], fold: Fold)
         fold: What becomes of the arrays of a group.
     """
     _check_positions("group_by", group_by, relation.arity)
+    if fold.lacking_parts not in (None, relation.arity - len(group_by)):
+        raise AlgebraError(
+            f"{fold} returns a part of the key, so groups lack exactly one, and not {relation.arity - len(group_by)}; "
+            "group by all others, after a rekey that makes one part of several"
+        )
     first_equal = equal_after(relation.first_equal, tuple(map(KeyPart, group_by)))
     return replace(_aggregated(relation, group_by, fold), first_equal=first_equal)
 

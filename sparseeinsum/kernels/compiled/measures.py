@@ -17,11 +17,13 @@ from sparseeinsum.kernels.compiled.parsed_arguments import (
     user_aggregate,
 )
 from sparseeinsum.kernels.compiled.raw_memory import copy_elements
-from sparseeinsum.kernels.compiled.scratch import argument, integer, integers, plan_of, report, shape_of
+from sparseeinsum.kernels.compiled.scratch import MOST_ROWS, argument, integer, integers, plan_of, report, shape_of
 
 aggregation = load_kernels("aggregation")
 contraction_plan = load_kernels("contraction_plan")
+inverse = load_kernels("inverse")
 layout = load_kernels("layout")
+ordering = load_kernels("ordering")
 tiles = load_kernels("tiles")
 
 
@@ -201,6 +203,36 @@ def _check_axis(row, scratch, operand):
 def measure_nnz_along(row, scratch):
     axis = _check_axis(row, scratch, 0)
     return axis if axis < 0 else integers(row, 2)[axis]
+
+
+@njit
+def measure_sort(row, scratch):
+    axis = _check_axis(row, scratch, 0)
+    return axis if axis < 0 else argument(row, 0)[1]
+
+
+@njit
+def measure_largest(row, scratch):
+    axis = _check_axis(row, scratch, 0)
+    if axis < 0:
+        return axis
+    count, extent = integer(row, 3), integers(row, 2)[axis]
+    if not 0 <= count <= extent:
+        return report(scratch, ordering.BAD_COUNT, count, extent, 0)
+    return argument(row, 0)[1] // extent * count if extent > 0 else 0
+
+
+@njit
+def measure_inverse(row, scratch):
+    code = check_extents(row, scratch, 0, 1)
+    if code < 0:
+        return code
+    extents = integers(row, 1)
+    if extents.size < 2 or extents[-1] != extents[-2]:
+        return report(scratch, inverse.NOT_SQUARE, extents.size, 0, 0)
+    if extents[-1] > MOST_ROWS:
+        return report(scratch, inverse.TOO_MANY_ROWS, extents[-1], MOST_ROWS, 0)
+    return argument(row, 0)[1]
 
 
 @njit

@@ -10,6 +10,7 @@ from sparseeinsum.kernels.compiled.aggregate_kernels import SUM, aggregate_kerne
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
+from sparseeinsum.kernels.compiled.line_kernels import line_kernels
 from sparseeinsum.kernels.compiled.operator_codes import CODES
 from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
@@ -53,6 +54,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
         **_reduce_kernels(arithmetic, array),
         **_contraction_kernels(arithmetic, array),
         **layout_kernels(arithmetic, array),
+        **line_kernels(arithmetic.dtype, array),
         **_complex_kernels(arithmetic, array),
         **aggregate_kernels(arithmetic, array),
         **row_product_kernels(arithmetic, array),

@@ -31,6 +31,7 @@ DIGITS = OPERATORS + 1 + expression.MAX_OPERATIONS
 ONE = DIGITS + (expression.MAX_DIGITS + 8) // 8
 BLOCKS = ONE + 2  # a complex128 is two words
 _BLOCK_WORDS = evaluation.BLOCK * (expression.MAX_DEPTH + 2)
+MOST_ROWS = _BLOCK_WORDS  # of a matrix that is inverted
 _TILE = BLOCKS + _BLOCK_WORDS  # where a tile starts along every axis, and how long it is there
 assert 8 * (_TILE + 2 * layout.MAX_AXES) <= d.SCRATCH_BYTES
 
@@ -90,6 +91,12 @@ def constants_of(scratch):
 def evaluation_stack(scratch, block, dtype):
     """Return the stack on which expressions are evaluated: MAX_DEPTH blocks of `block` elements."""
     return array_at(scratch + 8 * BLOCKS, block * expression.MAX_DEPTH, dtype)
+
+
+@njit
+def pivot_memory(scratch, rows):
+    """Return memory for an integer for each row of a matrix; at most MOST_ROWS. It is that of the blocks."""
+    return scratch_words(scratch, BLOCKS, rows)
 
 
 @njit

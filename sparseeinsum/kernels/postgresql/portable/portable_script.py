@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.kernels import descriptors
-from sparseeinsum.kernels.array_functions import FunctionKind, ValueType, elementwise_kernels
+from sparseeinsum.kernels.array_functions import ArrayFunction, FunctionKind, ValueType, elementwise_kernels
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 from sparseeinsum.kernels.postgresql.declared_functions import (
@@ -81,6 +81,11 @@ def portable_script(version: str, schema: str) -> str:
     return _fill_in(_fill_in("".join(_statements()), operators()), values)
 
 
+def is_portable(function: ArrayFunction) -> bool:
+    """Whether there is SQL for the kernel of a function of real numbers or integers."""
+    return function.is_aggregate or not _kernels().keys().isdisjoint((function.kernel, f"{function.kernel}_number"))
+
+
 def psql_script(version: str, schema: str) -> str:
     """Return the script of `portable_script` for psql, which stops at the first error."""
     return f"\\set ON_ERROR_STOP on\n{portable_script(version, schema)}"
@@ -98,7 +103,7 @@ def _statements() -> Iterator[str]:
     for function in scalar_functions():
         yield (
             _scalar(function)
-            if function.dtype in _NUMBERS
+            if function.dtype in _NUMBERS and is_portable(function.function)
             else _unavailable(function, function.returns, function.parameters)
         )
     definitions: dict[str, str] = {}
