@@ -13,7 +13,7 @@ from sparseeinsum.language.tensors import StoredTensor, fully_promoted
 from sparseeinsum.loading.database_sources import readable_source
 from sparseeinsum.loading.entry_stream import EntryStream
 from sparseeinsum.loading.sources.input_data import DatabaseRows
-from sparseeinsum.statistics.measure import check_entries
+from sparseeinsum.statistics.row_checks import check_entries
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import read_relation, relation_as_tensor
 from sparseeinsum.storage.tensor_description import TensorDescription

@@ -34,7 +34,7 @@ from sparseeinsum.loading.stored_layouts import (
 )
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, measure_array, measure_entries
-from sparseeinsum.statistics.measure import describe_index
+from sparseeinsum.statistics.row_checks import describe_index
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, encode_keys, sizes_of
 from sparseeinsum.storage.tensor_description import TensorDescription
 

@@ -17,8 +17,8 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.indices import entry_indices, index_column
-from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import fill_placeholders, placeholders, template, union_all
 
 Vector = NDArray[np.float64]

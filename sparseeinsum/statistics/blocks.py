@@ -9,8 +9,8 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor, count_keys
 from sparseeinsum.statistics.columns import coordinate
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.indices import entry_indices, index_column
-from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.templates import fill_placeholders, template
 
 Tiles = tuple[int, ...]

@@ -13,7 +13,7 @@ from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.axis_counts import AxisCounts, CountEntries, count_entries
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.exact import ExactEstimator
-from sparseeinsum.statistics.measure import Executor
+from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 
 ESTIMATORS = ("uniform", "sketch", "exact")

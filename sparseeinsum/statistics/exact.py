@@ -18,8 +18,8 @@ from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries
 from sparseeinsum.statistics.columns import coordinate
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.indices import entry_indices, index_column
-from sparseeinsum.statistics.measure import Executor
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
 from sparseeinsum.statistics.templates import union_all
 

@@ -12,8 +12,8 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.measure import (
-    Executor,
     Measurement,
     are_rows_sound,
     scan_projections,

@@ -9,7 +9,7 @@ from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, ListLayout, StoredTensor, count_keys, extent_of
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import written_table
-from sparseeinsum.statistics.measure import Executor
+from sparseeinsum.statistics.executor import Executor
 
 
 def positions_of_keys(name: str, tile: int, column: str | None) -> exp.Expr:

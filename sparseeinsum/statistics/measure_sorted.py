@@ -10,8 +10,8 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.axis_counts import CountEntries, is_countable
 from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.estimate import Statistics
+from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.measure import (
-    Executor,
     Measurement,
     are_rows_sound,
     scan_projections,

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import coordinate, relation_of
-from sparseeinsum.statistics.measure import Executor
+from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.templates import union_all
 
 _ROWS = 2_048  # the number of rows that are read for a guess

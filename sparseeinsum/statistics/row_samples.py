@@ -10,7 +10,7 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.axis_counts import AxisCounts
 from sparseeinsum.statistics.columns import table_by_name, value_of
-from sparseeinsum.statistics.measure import Executor
+from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.numbers import number
 
 _SAMPLED_ROWS = 200_000
