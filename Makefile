@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Packages compile to bytecode as they are imported: to compile all of them takes as long as to install them.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# So it must be kept, also where the environment says otherwise: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo check test test-postgresql fuzz checked nightly lint docs wheel wheel-test bounds other-systems bench clean
 

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from any_sql import run_sql
 from edge_tables import EDGES
-from selection import is_checked, mark_nightly
+from selection import has_no_checked_test, is_checked, mark_nightly
 
 import sparseeinsum as se
 from sparseeinsum import cli
@@ -116,6 +116,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine", marker.args, indirect=True, scope="session")
     elif metafunc.config.option.engines != "marked":
         metafunc.parametrize("engine", ENGINES, indirect=True, scope="session")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module of which `--check` runs no test."""
+    return True if config.option.check and has_no_checked_test(collection_path) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -74,52 +74,78 @@ SERVERS = {"postgres", "postgres_python", "cluster", "shell"}
 # Tests with a server that `--check` runs.
 ON_SERVERS = ("test_tiles.py::TestText::test_promotes_and_delivers[postgresql]",)
 
-# Number of tests with a database that it runs of each module.
-WITH_DATABASE = 2
+# Number of tests with the fixture of a database that it runs of each module.
+WITH_DATABASE = 1
 
-# Tests that it leaves out because they take a second or more, as regular expressions of names.
-SECONDS = (
+# Modules that it leaves out, as regular expressions of their names: each of their tests takes a second or more.
+SLOW_MODULES = (
     r"random",
     r"test_bench_",
     r"test_(calibration|checked_kernels|compiling|concurrent_writers|dbt_projects|documentation|extending)\.py",
     r"test_(interrupts|libraries|memory_limit|picture|threads|user_aggregates|user_function_kernels|wheels)\.py",
-    r"test_matrix_products.py::",  # kernels that numba compiles in the process
+    r"test_(deterministic_loops|every_decomposition|notebooks|one_number|plan_search|semirings|stopped_loops)\.py",
+    r"test_matrix_products\.py",  # kernels that numba compiles in the process
+)
+_SLOW_MODULES = re.compile("|".join(SLOW_MODULES))
+
+# Tests that it leaves out because they take a second or more, as regular expressions of names.
+SECONDS = (
     # Searches that are compared with an enumeration of all plans.
     r"_best_plans_are_the_best_of_all",
+    r"every_decomposition",
     r"test_cluster_search.py::test_no_decomposition",
     r"test_eindecomp.py::TestSearch",
-    r"test_every_decomposition.py::",
     r"test_implementation_algebra.py::test_(rules|table_1)",
+    r"test_matched_rows.py::test_chosen",
     r"test_optimizers.py::TestSharedResults",
-    r"test_plan_search.py::",
+    r"test_explain.py::test_runners_up",
+    r"test_partitioning.py::test_(the_objective|formulas|programs_stay)",
+    r"test_plans_for_workers.py::test_(results_are|one_number|fewer_floats)",
+    r"test_replay.py::test_(fewest_moves|costs_of_choices)",
     r"test_transfer_cost.py::test_(training_steps|search)",
-    # Many random expressions and programs.
-    r"test_algebraic_rewriting.py::test_a_squared_distance",
-    r"test_first_match.py::test_sparse_searches",
+    # Many random expressions, programs and data.
+    r"random",
+    r"test_algebraic_rewriting.py::test_a_(squared_distance|product_is)",
+    r"test_collected_tuples.py::test_(tuples|memory)",
+    r"test_(estimates|sketch).py::.*test_sizes_are_possible",
+    r"test_first_match.py::test_(absent|sparse_searches)",
+    r"test_loaded_measurements.py::test_arrays",
+    r"test_(onnx|weights).py::test_any",
     r"test_python_expressions.py::test_(programs|long_programs|expressions)_",
-    r"test_replanning.py::test_results_are_numpys",
+    r"test_replanning.py::test_(results_are_numpys|larger)",
     r"test_rewrite.py::test_results_are_those",
+    r"test_row_products.py::test_rows_of",
     r"test_saturation.py::test_(load_of|expressions_that)",
     # Many calls, large data, processes.
-    r"test_catalogue.py::test_(connection_opened_before|plan_runs_only)",
+    r"test_catalogue.py::test_(connection_opened_before|looking_for|plan_runs_only)",
+    r"test_circuits.py::test_states",
     r"test_(cli|training_demo).py::test_(demo|the_loss_falls)",
+    r"test_compressed_lists.py::test_both_operands",
     r"test_contraction_paths.py::test_hundreds",
+    r"test_dense_products.py::test_threads",
     r"test_deterministic_runs.py::test_programs_and_plans",
     r"test_dtypes.py::test_arrays_of_every_dtype",
     r"test_duckdb_extension.py::test_(a_file_for_another|what_cannot)",
     r"test_einsum.py::test_layouts",
-    r"test_einsum_networks.py::test_a_(star|chain|lattice)",
+    r"test_einsum_networks.py::test_(a_(star|chain|lattice)|large)",
     r"test_einsum_of_sparse.py::test_formats",
-    r"test_numpy_notation.py::test_meaning_of_any_call",
+    r"test_einsum_options.py::test_many_operands",
+    r"test_gpus.py::test_products_of_many",
+    r"test_kept_memory.py::test_memory_is_released",
+    r"test_logs.py::test_nothing_is_printed",
     r"test_matrix_text.py::test_the_(command_line|shell)",
+    r"test_numpy_notation.py::test_meaning_of_any_call",
+    r"test_output.py::test_(an_encoding|readers)",
     r"test_postgres_extension.py::test_what_cannot",
+    r"test_result_formats.py::test_files",
     r"test_postgresql.py::test_a_server_that_does_not_answer",
     r"test_program_text.py::test_long_programs",
     r"test_results.py::test_to_sparse_has_any",
-    r"test_semirings.py::",
+    r"test_saved_plans.py::test_functions_must",
     r"test_shell.py::test_prompt",
     r"test_sql_functions_of_programs.py::test_(many_databases|a_file_is_free)",
     r"test_sql_tiles.py::test_blocks",
+    r"test_stored_einsum.py::test_joins",
     r"test_tracebacks.py::test_one_frame",
     r"test_user_functions.py::test_registered_before",
 )
@@ -139,6 +165,11 @@ def mark_nightly(items: Iterable[pytest.Item]) -> None:
             item.add_marker("nightly")
 
 
+def has_no_checked_test(module: Path) -> bool:
+    """Whether `--check` leaves a module out, so that it need not be imported."""
+    return _SLOW_MODULES.search(module.name) is not None
+
+
 def is_checked(items: Iterable[pytest.Item]) -> list[bool]:
     """For each test, whether `--check` runs it."""
     seen: set[str] = set()
@@ -152,6 +183,7 @@ def is_checked(items: Iterable[pytest.Item]) -> list[bool]:
             and "[postgresql" not in item.nodeid
             and item.get_closest_marker("hypothesis") is None
             and not _SECONDS.search(item.nodeid)
+            and not has_no_checked_test(item.path)
         )
         if is_chosen and "engine" in fixtures:
             with_database[item.path] += 1

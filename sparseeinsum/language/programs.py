@@ -203,10 +203,10 @@ def function(
         ParseError: A derivative is no expression of g and the arguments.
 
     >>> @function
-    ... def clip(x, low):
+    ... def at_least(x, low):
     ...     return max(x, low)
-    >>> clip(tensor("A")["i"], 0) * 2
-    clip(A[i], 0) * 2
+    >>> at_least(tensor("A")["i"], 0) * 2
+    at_least(A[i], 0) * 2
     """
     if python is None:
         return functools.partial(_registered, derivatives=derivatives)

@@ -4,7 +4,7 @@ import ast
 import graphlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -65,9 +65,9 @@ def room_of(module: str) -> str:
     return rest[0] if rest else first
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Full names that a module imports: modules, or names in modules."""
-    for node in ast.walk(tree):
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Full names that statements import: modules, or names in modules."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -76,14 +76,14 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 @cache
-def tree_of(module: str) -> ast.Module:
-    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+def nodes_of(module: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))))
 
 
 def own_imports(module: str) -> set[str]:
     """Modules of the package that a module imports."""
     modules = set()
-    for name in imported(tree_of(module)):
+    for name in imported(nodes_of(module)):
         if name.split(".")[0] == PACKAGE.name:
             modules.add(name if name in MODULES else name.rpartition(".")[0])
     return modules | late_imports(module)
@@ -91,11 +91,7 @@ def own_imports(module: str) -> set[str]:
 
 def late_imports(module: str) -> set[str]:
     """Modules of the package that a module names for `extras.imported`."""
-    texts = {
-        node.value
-        for node in ast.walk(tree_of(module))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    texts = {node.value for node in nodes_of(module) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return {text for text in texts if "." in text and text in MODULES}
 
 
@@ -132,10 +128,10 @@ def test_no_modules_import_each_other() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_stand_at_the_top(module: str) -> None:
-    tree = tree_of(module)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert {name.split(".")[0] for function in functions for name in imported(function)} <= OPTIONAL
-    called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    nodes = nodes_of(module)
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert {name.split(".")[0] for function in functions for name in imported(ast.walk(function))} <= OPTIONAL
+    called = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
     if module not in DOORS:
         assert not {"__import__", "import_module", "importlib.import_module"}.intersection(called)
 
@@ -146,7 +142,7 @@ def test_database_modules_do_not_import_the_package(folder: str) -> None:
     assert paths
     for path in paths:
         if path.suffix == ".py":
-            names = {name.split(".")[0] for name in imported(ast.parse(path.read_text(encoding="utf-8")))}
+            names = {name.split(".")[0] for name in imported(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))}
             assert names <= KERNEL_IMPORTS, path
 
 
