@@ -30,7 +30,7 @@ from sparseeinsum.api.plans import Plan
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_constants import constants_for, store_constants
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
-from sparseeinsum.engines.postgresql.quoted_names import is_postgresql
+from sparseeinsum.engines.postgresql.addresses import is_postgresql
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.programs import program

@@ -9,7 +9,7 @@ from sparseeinsum.api.database import Database
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
-from sparseeinsum.engines.postgresql.quoted_names import is_postgresql
+from sparseeinsum.engines.postgresql.addresses import is_postgresql
 from sparseeinsum.errors import EngineError
 from sparseeinsum.extras import late
 from sparseeinsum.tracebacks import one_frame

@@ -23,7 +23,8 @@ from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.storage.access_rights import grant
-from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
+from sparseeinsum.storage.catalogue import Catalogue
+from sparseeinsum.storage.catalogue_rows import StoredDictionary
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.measuring import measure_tensor
 from sparseeinsum.storage.ownership import drop_tensor

@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.engines.absent_features import NoRoles, OneMachine
 from sparseeinsum.engines.arrow_batches import batch_rows
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.engines.claims import claimed_in_process
@@ -27,7 +28,7 @@ from sparseeinsum.engines.duckdb_progress import measured_progress
 from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, relations_named
 from sparseeinsum.engines.duckdb_settings import DuckDBSettings
 from sparseeinsum.engines.duckdb_transactions import DuckDBTransactions
-from sparseeinsum.engines.engine import Column, Relation, RelationAccess
+from sparseeinsum.engines.engine import Column, Relation
 from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import SuppliedTable, TransactionMark
 from sparseeinsum.engines.statement_text import check_text
@@ -46,7 +47,7 @@ _ROWS = temporary_name("rows")
 _INTERRUPTED = "Query interrupted"
 
 
-class DuckDBEngine:
+class DuckDBEngine(OneMachine, NoRoles):
     """A connection to a DuckDB database that has the functions of this package."""
 
     title = "DuckDB"
@@ -80,12 +81,6 @@ class DuckDBEngine:
         """Run a statement and ignore its rows."""
         with self._translating_errors(statement) as text:
             self.connection.execute(text)
-
-    def cluster(self) -> None:
-        """Return None: there is one machine."""
-
-    def table_distribution(self, table: exp.Table) -> None:
-        """Return None: one machine has all tables."""
 
     def arrow(self, statement: exp.Expr | str, row_bytes: int = 0) -> pa.Table:
         """Run a query and return its result as an Arrow table; it takes least time if rows have about so many bytes."""
@@ -135,13 +130,14 @@ class DuckDBEngine:
         `key` is ignored: no plan would use the index, and to build it takes memory and several times as long.
         """
         if records_changes and can_record_changes(self.rows):
-            return self._replace_recorded(table, query)[0]
+            return self._replace_recorded(table, write_sql(query, self.dialect))[0]
         return self._written_rows(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))
 
-    def _replace_recorded(self, table: exp.Table, query: exp.Select) -> tuple[int, TableState]:
+    def _replace_recorded(self, table: exp.Table, query: str) -> tuple[int, TableState]:
         """Replace a table whose changes are recorded; return the number of its rows and what it is then."""
         self.execute(recorded_table(table, self.columns(query)))
-        return self.insert(table, query), start_recording(self.rows, table)
+        written = self._written_rows(f"INSERT INTO {table.sql(self.dialect_name)} {query}")
+        return written, start_recording(self.rows, table)
 
     def insert(self, table: exp.Table, query: exp.Select) -> int:
         """Add the rows of a query to a permanent table; return their number."""
@@ -152,10 +148,9 @@ class DuckDBEngine:
     ) -> TableState | None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
         with self._registered_view(rows, _ROWS):
-            query = exp.select("*").from_(_ROWS)
             if can_record_changes(self.rows):
-                return self._replace_recorded(table, query)[1]
-            self.replace_table(table, query)
+                return self._replace_recorded(table, f"SELECT * FROM {_ROWS}")[1]
+            self.replace_table(table, exp.select("*").from_(_ROWS))
             return None
 
     def change_tokens(self, tables: Sequence[exp.Table]) -> list[object]:
@@ -341,25 +336,6 @@ class DuckDBEngine:
         """Return the columns of a table of the catalogue with their types; None if it does not exist."""
         with self._translating_errors("-- look for a table"):
             return catalogue_columns(self.connection, schema, name)
-
-    def check_access(self, readings: Sequence[RelationAccess]) -> None:
-        """Do nothing: a DuckDB database has no roles."""
-
-    def role_owns(self, role: str | None, table: exp.Table) -> bool:
-        """Return True: a DuckDB database has no roles."""
-        return True
-
-    def grant(self, role: str) -> None:
-        """Refuse to grant anything.
-
-        Raises:
-            EngineError: Always, as a DuckDB database has no roles.
-        """
-        raise EngineError("DuckDB has no roles; who may write a database file may do all")
-
-    def is_permission_error(self, error: EngineError) -> bool:
-        """Return False: a DuckDB database has no roles."""
-        return False
 
     def is_conflict(self, error: EngineError) -> bool:
         """Return False: a transaction that conflicted would conflict again."""

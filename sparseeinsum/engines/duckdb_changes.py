@@ -11,11 +11,12 @@ database is the current one, or its triggers would write into the log of another
 
 import re
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column
+from sparseeinsum.engines.quoting import literal, quoted
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.statistics.scan_cache import ChangeToken, TableState
 
@@ -36,34 +37,26 @@ def can_record_changes(rows: Rows) -> bool:
     return version is None or int(str(version).removeprefix("v").split(".")[0]) >= _FIRST_VERSION
 
 
-def recorded_table(table: exp.Table, columns: Iterable[Column]) -> exp.Create:
+def recorded_table(table: exp.Table, columns: Sequence[Column]) -> str:
     """The statement that creates or replaces a table, with the constraint that keeps its columns as they are."""
-    definitions: list[exp.Expr] = []
-    is_null: list[exp.Expr] = []
-    for column in columns:
-        name = exp.to_identifier(column.name, quoted=True)
-        definitions.append(exp.ColumnDef(this=name, kind=exp.DataType.build(column.sql_type, dialect="duckdb")))
-        is_null.append(exp.column(name.copy()).is_(exp.null()))
-    always = exp.Check(this=exp.or_(*is_null, exp.true()))
-    return exp.Create(
-        this=exp.Schema(this=table.copy(), expressions=[*definitions, always]), kind="TABLE", replace=True
-    )
+    definitions = ", ".join(f"{quoted(column.name)} {column.sql_type}" for column in columns)
+    is_null = " OR ".join(f"{quoted(column.name)} IS NULL" for column in columns)
+    return f"CREATE OR REPLACE TABLE {table.sql('duckdb')} ({definitions}, CHECK ({is_null} OR TRUE))"
 
 
 def start_recording(rows: Rows, table: exp.Table) -> TableState:
     """Record the changes of a table from now on, which was made by `recorded_table`; return what it is now."""
     log = _log(rows) or _create_log(rows)
-    change = _change(table, log)
+    name, name_in_log = table.sql("duckdb"), literal(f"{table.db}.{table.name}")
+    change = f"INSERT INTO {SCHEMA}.{log} VALUES ({name_in_log}, {_RANDOM_NUMBER})"
     for event in _EVENTS:
-        rows(
-            f"CREATE TRIGGER {_trigger_name(event)} AFTER {event} ON {table.sql('duckdb')} FOR EACH STATEMENT {change}"
-        )
-    rows(f"DELETE FROM {SCHEMA}.{log} WHERE table_name = {_name_in_log(table)}")
+        rows(f"CREATE TRIGGER {_trigger_name(event)} AFTER {event} ON {name} FOR EACH STATEMENT {change}")
+    rows(f"DELETE FROM {SCHEMA}.{log} WHERE table_name = {name_in_log}")
     # A table without a row in the log is one whose changes somebody has deleted.
     ((number,),) = rows(f"{change} RETURNING number")
     ((definition,),) = rows(
         f"SELECT sql FROM duckdb_tables() WHERE database_name = current_database() "
-        f"AND schema_name = {_literal(table.db)} AND table_name = {_literal(table.name)}"
+        f"AND schema_name = {literal(table.db)} AND table_name = {literal(table.name)}"
     )
     return TableState(str(definition), f"{SCHEMA}.{log}", 1, int(str(number)))
 
@@ -121,19 +114,6 @@ def _create_log(rows: Rows) -> str:
     log = _LOG_PREFIX + uuid.uuid4().hex
     rows(f"CREATE TABLE {SCHEMA}.{log} (table_name VARCHAR, number BIGINT)")
     return log
-
-
-def _change(table: exp.Table, log: str) -> str:
-    """The statement that records a change of a table."""
-    return f"INSERT INTO {SCHEMA}.{log} VALUES ({_name_in_log(table)}, {_RANDOM_NUMBER})"
-
-
-def _name_in_log(table: exp.Table) -> str:
-    return _literal(f"{table.db}.{table.name}")
-
-
-def _literal(text: str) -> str:
-    return exp.Literal.string(text).sql("duckdb")
 
 
 def _trigger_name(event: str) -> str:

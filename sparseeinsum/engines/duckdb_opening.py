@@ -13,8 +13,8 @@ from sparseeinsum.kernels.duckdb.library import require_library
 # Of DuckDB's message about a file that another process has locked: the process, and what it says if that only reads.
 _HOLDER = re.compile(r"Conflicting lock is held in (.+? \(PID \d+\))")
 _READ_BY_OTHERS = "able to open this database in read-only mode"
-_PROBE = "SELECT tensor_norm([1::DOUBLE])"
-_FILE = "SELECT path FROM duckdb_databases() WHERE NOT internal ORDER BY database_oid"  # the first was not attached
+# Calls a function of this package, and returns the file of the database: the first one was not attached.
+_PROBE = "SELECT path, tensor_norm([1::DOUBLE]) FROM duckdb_databases() WHERE NOT internal ORDER BY database_oid"
 
 
 def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
@@ -30,9 +30,12 @@ def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
         EngineError: `target` is none of these, the file cannot be opened, or the connection lacks the functions.
     """
     if isinstance(target, duckdb.DuckDBPyConnection):
-        return _with_functions(DuckDBEngine(target, is_owned=False))
+        engine = DuckDBEngine(target, is_owned=False)
+        with engine.another_connection() as asking:  # an error on the user's own would undo an open transaction
+            engine.place = _checked_place(asking)
+        return engine
     if callable(cursor := getattr(target, "cursor", None)) and isinstance(other := cursor(), duckdb.DuckDBPyConnection):
-        return _with_functions(DuckDBEngine(other, is_owned=True))
+        return _opened(other)
     if not (target is None or isinstance(target, str | Path)):
         raise EngineError(f"{type(target).__name__} is no database; give a path, a postgresql:// URL or a connection")
     require_library()  # before connecting: a database has the functions that existed when it was opened
@@ -41,7 +44,7 @@ def open_duckdb(target: object, read_only: bool = False) -> DuckDBEngine:
         connection = duckdb.connect(":memory:" if target is None else str(target), read_only)
     except duckdb.Error as error:
         raise EngineError(f"cannot open {target}: {_reason(str(error), read_only)}") from error
-    return _with_functions(DuckDBEngine(connection, is_owned=True))
+    return _opened(connection)
 
 
 def _reason(message: str, read_only: bool) -> str:
@@ -56,20 +59,25 @@ def _reason(message: str, read_only: bool) -> str:
     return f"{holder[1]} may write to it; end that process, as one process alone can have a file that it may write to"
 
 
-def _with_functions(engine: DuckDBEngine) -> DuckDBEngine:
-    """Return `engine` with its place if its database has the functions of this package.
-
-    Another connection asks for them: an error on the user's connection would undo an open transaction.
-    """
-    with engine.another_connection() as connection:
-        try:
-            connection.execute(_PROBE)
-            engine.place = str(connection.rows(_FILE)[0][0] or "in memory")
-        except EngineError as error:
-            if not isinstance(error.__cause__, duckdb.CatalogException):
-                raise
-            raise EngineError(
-                "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
-                "`import sparseeinsum`, or before the kernels were compiled; close it and open it again"
-            ) from error
+def _opened(connection: duckdb.DuckDBPyConnection) -> DuckDBEngine:
+    """The engine of a connection that was opened here."""
+    engine = DuckDBEngine(connection, is_owned=True)
+    engine.place = _checked_place(engine)
     return engine
+
+
+def _checked_place(engine: DuckDBEngine) -> str:
+    """The place of a database that has the functions of this package.
+
+    Raises:
+        EngineError: It does not have them.
+    """
+    try:
+        return str(engine.rows(_PROBE)[0][0] or "in memory")
+    except EngineError as error:
+        if not isinstance(error.__cause__, duckdb.CatalogException):
+            raise
+        raise EngineError(
+            "this DuckDB connection lacks the functions of sparseeinsum, because its database was opened before "
+            "`import sparseeinsum`, or before the kernels were compiled; close it and open it again"
+        ) from error

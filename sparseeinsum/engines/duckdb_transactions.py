@@ -34,9 +34,8 @@ class DuckDBTransactions:
         self._rows = rows
         self._execute = execute
         self._reading_state = ReadingState()
-        self._numbers_before: Sequence[
-            int
-        ] = ()  # of the transactions of this connection right before the open one, which looked for it
+        # The numbers of the transactions of this connection right before the open one, which looked for it.
+        self._numbers_before: Sequence[int] = ()
 
     @property
     def state_token(self) -> object:
@@ -56,15 +55,15 @@ class DuckDBTransactions:
         Who changes tables, or settings that names depend on, begins a transaction, which takes a number. None if some
         did, or if a transaction is open, which then began earlier.
         """
-        now, number = time.time_ns() // 1000, mark.last + queries + 1
-        ((present, began),) = self._rows("SELECT txid_current(), epoch_us(now())")
-        is_unbroken = int(str(present)) == number and int(str(began)) >= now
+        now, number = _microseconds(), mark.last + queries + 1
+        present, began = self._number_and_start()
+        is_unbroken = present == number and began >= now
         return replace(mark, first=number, last=number) if is_unbroken else None
 
-    def number(self) -> int:
-        """The number of the open transaction, or of one of its own."""
-        ((number,),) = self._rows("SELECT txid_current()")
-        return int(str(number))
+    def _number_and_start(self) -> tuple[int, int]:
+        """The number of the open transaction, or of one of its own, and when it began, in microseconds."""
+        ((number, began),) = self._rows("SELECT txid_current(), epoch_us(now())")
+        return int(str(number)), int(str(began))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -104,13 +103,18 @@ class DuckDBTransactions:
             return
 
     def _is_in_transaction(self) -> bool:
-        """Return whether a transaction is open, in which case two statements have the same transaction id.
+        """Return whether a transaction is open: it began before a statement did, and two statements have its number.
 
         To try BEGIN is no way to find out: its error would undo an open transaction.
         """
-        first, second = self.number(), self.number()
-        self._numbers_before = first, second
-        return first == second
+        now = _microseconds()
+        number, began = self._number_and_start()
+        self._numbers_before = (number,)
+        if began >= now:
+            return False
+        next_number, _ = self._number_and_start()  # the clock may have been set back
+        self._numbers_before = number, next_number
+        return number == next_number
 
     @contextmanager
     def snapshot(self, is_reading: bool = False) -> Iterator[None]:
@@ -152,3 +156,8 @@ class DuckDBTransactions:
         if is_requested:
             with suppress(duckdb.Error):  # the connection may be closed by now
                 self._connection.interrupt()
+
+
+def _microseconds() -> int:
+    """The present time as DuckDB records that of transactions."""
+    return time.time_ns() // 1000

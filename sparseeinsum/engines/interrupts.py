@@ -29,7 +29,7 @@ class _SignalListener:
         self._lock = threading.Lock()
         self._stop: Stop | None = None
         self._previous_file = _NO_FILE
-        self._has_heard_all = threading.Event()
+        self._has_received_all = threading.Event()
         threading.Thread(target=self._listen, daemon=True, name="sparseeinsum-interrupts").start()
 
     @contextmanager
@@ -47,7 +47,7 @@ class _SignalListener:
         try:
             yield
         except KeyboardInterrupt:  # the thread may receive the signal later, and stop what begins after this context
-            self._wait_until_all_is_heard()
+            self._wait_for_listener()
             raise
         finally:
             if threading.current_thread() is threading.main_thread():
@@ -56,11 +56,11 @@ class _SignalListener:
                 self._stop = outer
                 stop(False)
 
-    def _wait_until_all_is_heard(self) -> None:
-        self._has_heard_all.clear()
+    def _wait_for_listener(self) -> None:
+        self._has_received_all.clear()
         with suppress(OSError):
             self._write.send(_MARKER)
-            self._has_heard_all.wait(_LONGEST_WAIT)
+            self._has_received_all.wait(_LONGEST_WAIT)
 
     def _listen(self) -> None:
         """Wait for signals; stop work on SIGINT, and forward all signals to the previous wakeup file."""
@@ -73,7 +73,7 @@ class _SignalListener:
                     with suppress(OSError):
                         os.write(self._previous_file, signals)
             if _MARKER in received:
-                self._has_heard_all.set()
+                self._has_received_all.set()
 
 
 @contextmanager

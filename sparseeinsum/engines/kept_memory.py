@@ -106,7 +106,7 @@ class KeptMemory:
         return {key: state.kept[key].handle for key in needed if key in state.kept}
 
     def release_all(self) -> None:
-        """Release everything."""
+        """Release all memory that this connection keeps."""
         _release_all(self._state, self._library)
 
     @property

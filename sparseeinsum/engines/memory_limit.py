@@ -42,7 +42,9 @@ def deterministic_order(engine: Engine, is_requested: bool = True) -> Iterator[N
         yield
         return
     if engine.dialect.distributes:
-        raise PlanError("a cluster adds up what its machines send as it comes: no run of it is deterministic")
+        raise PlanError(
+            "no run on a cluster is deterministic: it adds partial results in the order in which they arrive"
+        )
     is_server = engine.memory_in_use() is None  # its settings end with the transaction, so that no lock is needed
     with nullcontext() if is_server else _SETTINGS_LOCK.acquired(), engine.single_threaded():
         yield

@@ -12,7 +12,7 @@ from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.frames import dictionaries_of_frame, entries_of_frame
 from sparseeinsum.loading.tensor_columns import check_indices, entry_columns
-from sparseeinsum.storage.catalogue import StoredDictionary
+from sparseeinsum.storage.catalogue_rows import StoredDictionary
 from sparseeinsum.storage.dictionaries import dictionaries_of, sizes_of
 from sparseeinsum.storage.natural_keys import KeyColumn
 from sparseeinsum.storage.tensor_description import GREATEST_BOUND, TensorDescription

@@ -44,6 +44,7 @@ class Dialect:
         has_workers: Whether parts of a statement run in processes that share tables and hash tables, but not CTEs.
         joins_rows: Whether several EinSums are computed in one SELECT over one join of what they read.
         forgets_own_rows: Whether rows that a transaction both adds and removes take no space after it.
+        has_snapshots: Whether all statements of every transaction see the data of the time when it began.
         catalogue_scripts: The assets that create the catalogue, in order.
         changes_script: The asset that creates the log of changes of tensors, if that is not made for a table.
         dictionary_schema: The schema of new dictionaries.
@@ -76,6 +77,7 @@ class Dialect:
     has_workers: bool
     joins_rows: bool
     forgets_own_rows: bool
+    has_snapshots: bool
     catalogue_scripts: tuple[str, ...]
     dictionary_schema: str
     changes_script: str | None = None
@@ -111,6 +113,7 @@ DUCKDB = Dialect(
     has_workers=False,
     joins_rows=True,
     forgets_own_rows=True,
+    has_snapshots=True,
     catalogue_scripts=("sql/catalogue.sql",),
     dictionary_schema="sparseeinsum",
 )
@@ -139,6 +142,7 @@ POSTGRESQL = Dialect(
     has_workers=True,
     joins_rows=True,
     forgets_own_rows=False,
+    has_snapshots=False,
     catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),
     changes_script="sql/postgresql/changes.sql",
     dictionary_schema="sparseeinsum_dictionaries",  # where roles may create tables, but no functions with our names

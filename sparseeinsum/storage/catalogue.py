@@ -1,20 +1,29 @@
 """Storage: the catalogue, which lists the tensors of a database and their tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
 from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.quoting import literal
 from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.syntax import RULE_OF_NAMES, is_name
-from sparseeinsum.language.tensors import Axis, Decomposition, Dictionary, ListLayout, ListTable, StoredTensor, Tensor
+from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.access_rights import check_readable, explaining_missing_rights
+from sparseeinsum.storage.catalogue_rows import (
+    StoredDictionary,
+    axis_dictionaries,
+    insertion,
+    recorded_values,
+    row_of,
+    stored_dictionary,
+    stored_tensor_of,
+)
 from sparseeinsum.storage.catalogue_tables import (
     COLUMNS,
     COLUMNS_OF_DICTIONARIES,
@@ -24,27 +33,10 @@ from sparseeinsum.storage.catalogue_tables import (
     prepare_catalogue,
     tensor_columns,
 )
-from sparseeinsum.storage.fills import fill_of, fill_text
-from sparseeinsum.storage.table_names import parts_of_relation, relation_of_parts
 from sparseeinsum.storage.value_checks import check_values
 
 NO_STATISTICS: Mapping[str, str] = MappingProxyType({})
 _DEFAULTS = {"holds_keys": "FALSE"}  # and NULL, of columns that an earlier version did not have
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDictionary:
-    """A dictionary of a database.
-
-    Attributes:
-        dictionary: Its name, the type of its keys, and its table.
-        size: The number of its keys.
-        owner: The role that created it; None if that is unknown.
-    """
-
-    dictionary: Dictionary
-    size: int
-    owner: str | None = None
 
 
 class Catalogue:
@@ -53,7 +45,8 @@ class Catalogue:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._is_prepared = False
-        self._removed: set[str] = set()  # tensors that were removed and not added again
+        self._listed: frozenset[str] | None = None  # names of tensors, as they were read last
+        self._absent: set[str] = set()  # names of tensors that were removed and not added again
 
     def all(self) -> Mapping[str, StoredTensor]:
         """Return all tensors by name, sorted.
@@ -73,11 +66,11 @@ class Catalogue:
             absent = {name: f"{_DEFAULTS.get(name, 'NULL')} AS {name}" for name in set(COLUMNS) - columns.keys()}
             selected = ", ".join(absent.get(name, name) for name in COLUMNS)
             rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{TABLE} ORDER BY name")
-        by_column = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        recorded = [row_of(row) for row in rows]
+        self._listed = frozenset(str(row[0]) for row in recorded)
         # A user without the right to read dictionaries may still read tensors without dictionaries.
-        has_keys = any(_names_of_dictionaries(row) for row in by_column)
-        dictionaries = (self.dictionaries() or {}) if has_keys else {}
-        return {str(row["name"]): _stored_tensor(row, dictionaries, self._engine.dialect_name) for row in by_column}
+        dictionaries = (self.dictionaries() or {}) if any(map(axis_dictionaries, recorded)) else {}
+        return {str(row[0]): stored_tensor_of(row, dictionaries, self._engine.dialect_name) for row in recorded}
 
     def dictionaries(self) -> dict[str, StoredDictionary] | None:
         """Return all dictionaries by name, sorted; None if the database has no table of dictionaries."""
@@ -87,7 +80,7 @@ class Catalogue:
                 return None
             selected = ", ".join(name if name in columns else f"NULL AS {name}" for name in COLUMNS_OF_DICTIONARIES)
             rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{DICTIONARIES} ORDER BY name")
-        return {str(row[0]): _stored_dictionary(row, self._engine.dialect_name) for row in rows}
+        return {str(row[0]): stored_dictionary(row, self._engine.dialect_name) for row in rows}
 
     def add(self, stored: StoredTensor, statistics: Mapping[str, str] = NO_STATISTICS) -> None:
         """Record a tensor, and replace one of the same name.
@@ -100,13 +93,19 @@ class Catalogue:
             RightsError: A tensor of that name belongs to another role, or the user may not add tensors.
         """
         self.prepare()
-        if stored.tensor.name not in self._removed:
-            self.remove(stored.tensor.name)
+        name = stored.tensor.name
+        if self._may_have(name):
+            self.remove(name)
         values = {**recorded_values(stored, self._engine.dialect_name), **statistics}
-        source = exp.values([tuple(_literal(value) for value in values.values())])
         with explaining_missing_rights(self._engine):
-            self._engine.execute(exp.insert(source, _table(TABLE), columns=list(values)))
-        self._removed.discard(stored.tensor.name)
+            self._engine.execute(insertion(values, self._engine.dialect_name))
+        self._absent.discard(name)
+
+    def _may_have(self, name: str) -> bool:
+        """Whether there may be a row of a name: other connections add rows between reads of some engines."""
+        if name in self._absent:
+            return False
+        return self._listed is None or name in self._listed or not self._engine.dialect.has_snapshots
 
     def prepare(self) -> None:
         """Create the tables of the catalogue, or upgrade those of an earlier version."""
@@ -123,7 +122,7 @@ class Catalogue:
             RightsError: It belongs to another role, or the user may not remove tensors.
         """
         self.remove_row(TABLE, name, "tensor")
-        self._removed.add(name)
+        self._absent.add(name)
 
     def remove_row(self, table: str, name: str, kind: str) -> None:
         """Remove a row from a table of the catalogue.
@@ -139,10 +138,10 @@ class Catalogue:
             RightsError: The row belongs to another role.
         """
         self.prepare()
-        condition = exp.column("name").eq(exp.Literal.string(name))
+        condition = f"FROM {SCHEMA}.{table} WHERE name = {literal(name)}"
         with explaining_missing_rights(self._engine):
-            self._engine.execute(exp.delete(_table(table)).where(condition))
-            remaining = self._engine.rows(exp.select("owner").from_(_table(table)).where(condition.copy()))
+            self._engine.execute(f"DELETE {condition}")
+            remaining = self._engine.rows(f"SELECT owner {condition}")
         for (owner,) in remaining:
             raise RightsError(
                 f"the {kind} {name} belongs to the role {owner}, which can change it, as can members of that role; "
@@ -270,114 +269,3 @@ def _holds_values(stored: StoredTensor, sql_type: str) -> bool:
     if stored.casts and is_scalar:
         return is_readable(sql_type, dtype)
     return sql_type == (value_type(stored) if stored.casts else computed_type(dtype, is_scalar))
-
-
-def recorded_values(stored: StoredTensor, dialect: str) -> dict[str, object]:
-    """Return the row of a tensor in the catalogue, except its statistics, and its owner, the role that adds it."""
-    tensor = stored.tensor
-    return {
-        "name": tensor.name,
-        "axes": [axis.name for axis in tensor.axes],
-        "bounds": list(tensor.shape),
-        "dtype": tensor.dtype,
-        "fill": fill_text(tensor.fill),
-        "tiles": list(stored.decomposition.tiles),
-        "relation": parts_of_relation(stored.relation, dialect),
-        "key_columns": list(stored.keys),
-        "value_column": stored.value,
-        "casts": stored.casts,
-        "is_owned": stored.is_owned,
-        "dictionaries": [None if axis.dictionary is None else axis.dictionary.name for axis in tensor.axes],
-        "holds_keys": stored.holds_keys,
-        **_values_of_lists(stored.lists, dialect),
-    }
-
-
-def _values_of_lists(lists: ListTable | None, dialect: str) -> dict[str, object]:
-    if lists is None:
-        return {}
-    return {
-        "list_relation": parts_of_relation(lists.relation, dialect),
-        "list_tiles": list(lists.layout.tiles),
-        "list_axes": list(lists.layout.compressed),
-    }
-
-
-def _literal(value: object) -> exp.Expr:
-    if isinstance(value, list):
-        array = exp.array(*[_literal(item) for item in value])
-        return exp.cast(array, "text[]") if None in value else array
-    return exp.convert(value)
-
-
-def _stored_tensor(
-    row: Mapping[str, object], dictionaries: Mapping[str, StoredDictionary], dialect: str
-) -> StoredTensor:
-    name, dtype, value, owner = str(row["name"]), str(row["dtype"]), row["value_column"], row["owner"]
-    axes, bounds, tiles, keys = row["axes"], row["bounds"], row["tiles"], row["key_columns"]
-    assert isinstance(axes, list) and isinstance(bounds, list) and isinstance(tiles, list) and isinstance(keys, list)
-    named = _names_of_dictionaries(row) or [None] * len(axes)
-    recorded = [None if dictionary is None else _dictionary(name, dictionary, dictionaries) for dictionary in named]
-    return StoredTensor(
-        Tensor(name, tuple(map(_axis, axes, bounds, recorded)), dtype, fill_of(name, str(row["fill"]), dtype)),
-        Decomposition(tuple(int(tile) for tile in tiles)),
-        _relation(row["relation"], dialect),
-        tuple(str(key) for key in keys),
-        None if value is None else str(value),
-        bool(row["casts"]),
-        bool(row["is_owned"]),
-        holds_keys=bool(row["holds_keys"]),
-        owner=None if owner is None else str(owner),
-        lists=_lists(row, dialect),
-    )
-
-
-def _lists(row: Mapping[str, object], dialect: str) -> ListTable | None:
-    relation, tiles, axes = row["list_relation"], row["list_tiles"], row["list_axes"]
-    if relation is None:
-        return None
-    assert isinstance(tiles, list) and isinstance(axes, list)
-    return ListTable(_relation(relation, dialect), ListLayout(tuple(map(int, tiles)), tuple(map(int, axes))))
-
-
-def _stored_dictionary(row: Sequence[object], dialect: str) -> StoredDictionary:
-    name, key_type, size, relation, owner = row
-    dictionary = Dictionary(str(name), str(key_type), _relation(relation, dialect))
-    return StoredDictionary(dictionary, int(str(size)), None if owner is None else str(owner))
-
-
-def _relation(recorded: object, dialect: str) -> str:
-    """Return the SQL name of a relation from its recorded parts; version 0.1 recorded the SQL name itself."""
-    parts = recorded if isinstance(recorded, list) else parts_of_relation(str(recorded), dialect)
-    return _relation_text(tuple(map(str, parts)), dialect)
-
-
-@lru_cache(maxsize=512)  # called before every run
-def _relation_text(parts: tuple[str, ...], dialect: str) -> str:
-    return relation_of_parts(parts, dialect).sql(dialect)
-
-
-def _names_of_dictionaries(row: Mapping[str, object]) -> list[str | None]:
-    """Return the names of the dictionaries of a tensor's axes; an empty list if no axis has one."""
-    named = row["dictionaries"]
-    return named if isinstance(named, list) and any(named) else []
-
-
-def _axis(name: object, bound: object, dictionary: StoredDictionary | None) -> Axis:
-    """Return an axis; if it has a dictionary, its bound is the present number of keys."""
-    if dictionary is None:
-        return Axis(str(name), int(str(bound)))
-    return Axis(str(name), dictionary.size, dictionary.dictionary)
-
-
-def _dictionary(tensor: str, name: str, dictionaries: Mapping[str, StoredDictionary]) -> StoredDictionary:
-    if name not in dictionaries:
-        raise CatalogueError(
-            f"tensor {tensor} has keys of the dictionary {name}, which {SCHEMA}.{DICTIONARIES} does not list; bring "
-            f"that row back, or remove the tensor from {SCHEMA}.{TABLE}"
-        )
-    return dictionaries[name]
-
-
-def _table(name: str) -> exp.Table:
-    return exp.table_(name, db=SCHEMA)

@@ -29,7 +29,8 @@ from sparseeinsum.statistics.dictionary_queries import (
     dictionary_table,
 )
 from sparseeinsum.storage.access_rights import access_to, explaining_missing_rights
-from sparseeinsum.storage.catalogue import Catalogue, StoredDictionary
+from sparseeinsum.storage.catalogue import Catalogue
+from sparseeinsum.storage.catalogue_rows import StoredDictionary
 from sparseeinsum.storage.catalogue_tables import DICTIONARIES
 from sparseeinsum.storage.natural_keys import KeyColumn, as_keys
 from sparseeinsum.storage.table_names import table_in

@@ -25,7 +25,7 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement
 from sparseeinsum.statistics.measure import Measurement
 from sparseeinsum.statistics.scan_cache import ChangeToken, RowVersion, TableState
-from sparseeinsum.storage.catalogue import recorded_values
+from sparseeinsum.storage.catalogue_rows import recorded_values
 from sparseeinsum.storage.catalogue_tables import AXIS_COUNTS, STATISTICS, TABLE, is_present, tensor_columns
 
 Result = TypeVar("Result")

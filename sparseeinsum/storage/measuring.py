@@ -14,9 +14,10 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.generated_measurements import measure_generated
 from sparseeinsum.statistics.large_tables import measure_large
 from sparseeinsum.statistics.list_columns import check_lists
-from sparseeinsum.statistics.measure import Measurement, check_rows, measure
+from sparseeinsum.statistics.measure import Measurement, measure
 from sparseeinsum.statistics.measure_sorted import measure_sorted
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
+from sparseeinsum.statistics.row_checks import check_rows
 from sparseeinsum.statistics.row_samples import sample_rows
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in, versions_in_state
 from sparseeinsum.storage.catalogue import check_relation, require_tensors

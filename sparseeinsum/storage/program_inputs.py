@@ -100,7 +100,7 @@ def stored_inputs(
         try:
             statement = imported.get(name)
             if statement is None:
-                table = _found_by_name(program, name, ranks.get(name), catalogued, engine)
+                table = _input_by_name(program, name, ranks.get(name), catalogued, engine)
             else:
                 table = _imported(statement, engine)
             if isinstance(table, _TableInput):
@@ -195,7 +195,7 @@ def _imported(statement: Import, engine: Engine) -> _TableInput:
     return _TableInput(description, relation, keys, statement.value, declared_bounds)
 
 
-def _found_by_name(
+def _input_by_name(
     program: Program, name: str, rank: int | None, catalogued: Mapping[str, StoredTensor], engine: Engine
 ) -> _TableInput | StoredTensor:
     """Return the table that a tensor is read from, or the tensor itself if everything is known of it.

@@ -1,6 +1,7 @@
 """Storage: names of tables, views and files, as users and SQL write them, and as the catalogue stores their parts."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
@@ -70,7 +71,8 @@ def file_table(path: str) -> exp.Table:
     return exp.Table(this=exp.Literal.string(path))
 
 
-def parts_of_relation(text: str, dialect: str) -> list[str]:
+@lru_cache(maxsize=512)  # called several times for every tensor that is loaded
+def parts_of_relation(text: str, dialect: str) -> tuple[str, ...]:
     """Split the SQL name of a relation into catalog, schema and table; a file has one part, its path.
 
     Raises:
@@ -84,7 +86,7 @@ def parts_of_relation(text: str, dialect: str) -> list[str]:
     is_file = len(parts) == 1 and isinstance(parts[0], exp.Literal)
     if not parts or not (is_file or all(isinstance(part, exp.Identifier) for part in parts)):
         raise CatalogueError(f"{text!r} is recorded as the relation of a tensor, but is the name of none")
-    return [part.name for part in parts]
+    return tuple(part.name for part in parts)
 
 
 def relation_of_parts(parts: Sequence[str], dialect: str) -> exp.Table:

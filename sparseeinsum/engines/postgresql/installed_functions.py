@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sparseeinsum.engines.postgresql.client_session import load_driver
-from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
+from sparseeinsum.engines.quoting import quoted
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.postgresql.portable.portable_script import portable_script, removing_script
 from sparseeinsum.version import __version__

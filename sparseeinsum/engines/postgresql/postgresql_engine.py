@@ -1,7 +1,7 @@
 """Engines: PostgreSQL, through a session of a client or inside the server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.decompose.clusters.transfers import Cluster
+from sparseeinsum.engines.absent_features import OneMachine, ServerMemory
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.postgresql import casts, copy_format, rights
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
@@ -42,12 +42,11 @@ _INSUFFICIENT_PRIVILEGE = "42501"  # SQLSTATEs
 _CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
 _OUT_OF_MEMORY_OR_DISK = ("53200", "53100")
 _MOST_KEY_COLUMNS = 32  # of an index
-# The predicted seconds of a plan from which on parallel workers are worth it: its stages are then no temporary tables,
-# and the server synchronises their files with the disk.
+# The predicted seconds of a plan that is worth workers: their stages are files that the server flushes to the disk.
 _WORTH_WORKERS_SECONDS = 0.1
 
 
-class PostgreSQLEngine:
+class PostgreSQLEngine(OneMachine, ServerMemory):
     """A connection to a PostgreSQL database that has the functions of this package."""
 
     title = "PostgreSQL"
@@ -234,14 +233,6 @@ class PostgreSQLEngine:
         self._replace(old, new, columns)
         return self._start_recording(old)
 
-    def cluster(self) -> Cluster | None:
-        """Return None: there is one machine."""
-        return None
-
-    def table_distribution(self, table: exp.Table) -> TableDistribution | None:
-        """Return None: one machine has all tables."""
-        return None
-
     def arrow(self, statement: exp.Expr | str) -> pa.Table:
         """Run a query and return its result as an Arrow table."""
         return self._session.read(self._text(statement))
@@ -394,17 +385,6 @@ class PostgreSQLEngine:
         """Return how many bytes of memory the server is configured to expect (effective_cache_size)."""
         ((size,),) = self.rows(f"SELECT pg_size_bytes(current_setting('{MEMORY}'))")
         return int(str(size))
-
-    def memory_in_use(self) -> None:
-        """Return None: a server has memory of its own."""
-
-    def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
-        """Do nothing: a server spills what needs more than work_mem."""
-        return nullcontext(lambda _: None)
-
-    def measured_progress(self) -> AbstractContextManager[Callable[[], float | None]]:
-        """Measure nothing: a server tells the progress of no SELECT."""
-        return nullcontext(lambda: None)
 
     def single_threaded(self) -> AbstractContextManager[None]:
         """Run the statements of the context in one process, with scans that begin at the beginning of the table."""

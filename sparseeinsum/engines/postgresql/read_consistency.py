@@ -5,8 +5,8 @@ from enum import Enum, auto
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import RelationAccess
-from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, sqlstate
+from sparseeinsum.engines.quoting import quoted
 from sparseeinsum.errors import EngineError
 
 _LOCKABLE_KINDS = ("r", "p", "v")  # of pg_class: tables, partitioned tables, views

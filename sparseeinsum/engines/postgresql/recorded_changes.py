@@ -12,8 +12,8 @@ from string import Template
 from sqlglot import exp
 
 from sparseeinsum import assets
-from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
+from sparseeinsum.engines.quoting import quoted
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.statistics.scan_cache import ChangeToken, TableState
 

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import RelationAccess
-from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.search_path import refuse_views_and_foreign_tables
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, column_type
+from sparseeinsum.engines.quoting import quoted
 from sparseeinsum.errors import RightsError
 
 _RISKS = {

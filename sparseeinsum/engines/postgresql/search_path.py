@@ -7,8 +7,8 @@ from typing import Self
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import Relation
-from sparseeinsum.engines.postgresql.quoted_names import quoted
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
+from sparseeinsum.engines.quoting import quoted
 
 SEARCH_PATH = "search_path"
 REFUSED_KINDS = "restrict_nonsystem_relation_kind"  # since PostgreSQL 15.8, 16.4 and 17

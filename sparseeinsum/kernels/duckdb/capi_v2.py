@@ -1,8 +1,7 @@
 """Kernels: calls version 2 of DuckDB's C API (`duckdb_v2.h`): raises its errors, releases handles, passes texts."""
 
 import ctypes
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 
 from sparseeinsum.kernels.duckdb.capi import Pointer, c_function
@@ -65,14 +64,25 @@ def call_for_handle(name: str, *arguments: object) -> int:
     return handle.value or 0
 
 
-@contextmanager
-def owned_handle(kind: str, name: str, *arguments: object) -> Iterator[int]:
-    """Yield the handle that function `name` creates, and destroy it at the end as an object of `kind`."""
-    handle = Pointer(call_for_handle(name, *arguments))
-    try:
-        yield handle.value or 0
-    finally:
-        c_function(f"duckdb_v2_{kind}_destroy", ctypes.c_int, Pointer)(ctypes.byref(handle))
+class OwnedHandle:
+    """A context with the handle that function `name` creates, which is destroyed at its end as an object of `kind`."""
+
+    __slots__ = ("_handle", "_kind")
+
+    def __init__(self, kind: str, name: str, *arguments: object) -> None:
+        self._kind = kind
+        self._handle = Pointer(call_for_handle(name, *arguments))
+
+    def __enter__(self) -> int:
+        return self._handle.value or 0
+
+    def __exit__(self, *_: object) -> None:
+        _destroyer(self._kind)(ctypes.byref(self._handle))
+
+
+@cache
+def _destroyer(kind: str) -> Callable[..., int]:
+    return c_function(f"duckdb_v2_{kind}_destroy", ctypes.c_int, Pointer)
 
 
 def set_error(slot: "ctypes._Pointer[ctypes.c_void_p]", message: str) -> None:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 
-from sparseeinsum.kernels.duckdb.capi_v2 import call, call_for_handle, constant_text, owned_handle
+from sparseeinsum.kernels.duckdb.capi_v2 import OwnedHandle, call, call_for_handle, constant_text
 
 ANY = "ANY"  # the SQL type of a parameter that accepts any type
 _ANY_TYPE = 3  # DUCKDB_V2_LOGICAL_TYPE_ID_ANY
@@ -40,22 +40,22 @@ def factory_of(context: int) -> Iterator[ValueFactory]:
 
 def _type_named(factory: int, sql_type: str) -> AbstractContextManager[int]:
     if sql_type == ANY:  # cannot be made from its name
-        return owned_handle("logical_type", "duckdb_v2_factory_create_type_from_id", factory, _ANY_TYPE, None, None, 0)
-    return owned_handle("logical_type", "duckdb_v2_factory_create_type_from_text", factory, constant_text(sql_type))
+        return OwnedHandle("logical_type", "duckdb_v2_factory_create_type_from_id", factory, _ANY_TYPE, None, None, 0)
+    return OwnedHandle("logical_type", "duckdb_v2_factory_create_type_from_text", factory, constant_text(sql_type))
 
 
 def add_parameter(signature: int, factory: ValueFactory, parameter: DuckdbParameter) -> None:
     """Add a parameter to a function's signature."""
-    kind = factory.type_named(parameter.sql_type)
-    with _default(factory, parameter) as default:
-        call(
-            "duckdb_v2_function_signature_add_parameter",
-            signature,
-            constant_text(parameter.name),
-            kind,
-            default,
-            _STANDARD,
-        )
+    if parameter.default is None:
+        _add_parameter(signature, factory, parameter, None)
+        return
+    with _default(factory, parameter, parameter.default) as default:
+        _add_parameter(signature, factory, parameter, default)
+
+
+def _add_parameter(signature: int, factory: ValueFactory, parameter: DuckdbParameter, default: int | None) -> None:
+    name, kind = constant_text(parameter.name), factory.type_named(parameter.sql_type)
+    call("duckdb_v2_function_signature_add_parameter", signature, name, kind, default, _STANDARD)
 
 
 def set_result(signature: int, factory: ValueFactory, sql_type: str) -> None:
@@ -63,19 +63,11 @@ def set_result(signature: int, factory: ValueFactory, sql_type: str) -> None:
     call("duckdb_v2_function_signature_set_return_type", signature, factory.type_named(sql_type))
 
 
-@contextmanager
-def _default(factory: ValueFactory, parameter: DuckdbParameter) -> Iterator[int | None]:
-    if parameter.default is None:
-        yield None
-    elif parameter.default == _NULL:
+def _default(factory: ValueFactory, parameter: DuckdbParameter, text: str) -> AbstractContextManager[int]:
+    if text == _NULL:
         null_type = factory.type_named("VARCHAR" if parameter.sql_type == ANY else parameter.sql_type)
-        with owned_handle("value", "duckdb_v2_value_create_null", factory.handle, null_type) as null:
-            yield null
-    else:
-        with owned_handle(
-            "value", "duckdb_v2_value_create_varchar", factory.handle, constant_text(parameter.default)
-        ) as value:
-            yield value
+        return OwnedHandle("value", "duckdb_v2_value_create_null", factory.handle, null_type)
+    return OwnedHandle("value", "duckdb_v2_value_create_varchar", factory.handle, constant_text(text))
 
 
 def set_description(documentation: int, description: str, example: str | None = None) -> None:

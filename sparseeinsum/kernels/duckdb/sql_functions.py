@@ -17,10 +17,10 @@ from sparseeinsum.kernels.duckdb.capi import Pointer
 from sparseeinsum.kernels.duckdb.capi_v2 import (
     DuckdbString,
     ErrorSlot,
+    OwnedHandle,
     call,
     call_for_handle,
     constant_text,
-    owned_handle,
     set_error,
     text,
 )
@@ -112,7 +112,7 @@ def _names() -> str:
 
 
 def _register_request(extension: int, factory: ValueFactory, number: int, execute: "ctypes._FuncPointer") -> None:
-    with owned_handle("scalar_function", "duckdb_v2_scalar_function_create", factory.handle) as function:
+    with OwnedHandle("scalar_function", "duckdb_v2_scalar_function_create", factory.handle) as function:
         call("duckdb_v2_scalar_function_set_name", function, constant_text(REQUEST_FUNCTION))
         signature = call_for_handle("duckdb_v2_scalar_function_get_signature", function)
         add_parameter(signature, factory, DuckdbParameter("request", "VARCHAR"))
@@ -128,7 +128,7 @@ def _register_request(extension: int, factory: ValueFactory, number: int, execut
 
 
 def _register_macro(extension: int, factory: ValueFactory, macro: SqlMacro) -> None:
-    with owned_handle(
+    with OwnedHandle(
         "macro_function", "duckdb_v2_macro_function_create", factory.handle, _MACRO_KINDS[macro.kind]
     ) as function:
         call("duckdb_v2_macro_function_set_name", function, constant_text(macro.name))
@@ -156,7 +156,7 @@ def _answer_chunk(info: int, context: int, error: "ctypes._Pointer[ctypes.c_void
             if request is None:
                 call("duckdb_v2_vector_set_null", answers, row)
                 continue
-            with owned_handle(
+            with OwnedHandle(
                 "value", "duckdb_v2_value_create_varchar", factory, text(answer(number, request))
             ) as value:
                 call("duckdb_v2_vector_set_value", answers, row, value)
@@ -167,7 +167,7 @@ def _answer_chunk(info: int, context: int, error: "ctypes._Pointer[ctypes.c_void
 
 
 def _read(vector: int, row: int) -> str | None:
-    with owned_handle("value", "duckdb_v2_vector_get_value", vector, row) as value:
+    with OwnedHandle("value", "duckdb_v2_vector_get_value", vector, row) as value:
         is_null = ctypes.c_bool()
         call("duckdb_v2_value_is_null", value, ctypes.byref(is_null))
         if is_null.value:

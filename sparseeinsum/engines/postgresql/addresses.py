@@ -1,19 +1,10 @@
-"""Engines: quoted names of PostgreSQL, and which databases are PostgreSQL's."""
+"""Engines: which databases are PostgreSQL's."""
 
 import sys
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     import psycopg
-
-
-def quoted(*parts: str) -> str:
-    """Return a quoted name; its parts are, for example, a schema and a table.
-
-    >>> quoted("main", 'a"b')
-    '"main"."a""b"'
-    """
-    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def is_postgresql(target: object) -> TypeGuard["str | psycopg.Connection[Any]"]:
