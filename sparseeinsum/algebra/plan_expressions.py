@@ -135,7 +135,7 @@ class PlanExpressions:
             case Convert(operand):
                 return Transform(self.expression_of(operand), _IS_TRUE)
             case AllKeys():
-                raise TypeError("keys without values are no relation of the algebra; what they complete is")
+                raise TypeError("keys alone have no values; use the relation that they complete")
             case Contract():
                 return ContractionBuilder(relation, tuple(map(self.expression_of, relation.inputs))).expression()
 

@@ -28,5 +28,5 @@ class _StandardError(logging.Handler):
     """Writes to what standard error is at the time; a progress bar puts itself in its place."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
+        """Write a record as a line."""
         print(self.format(record), file=sys.stderr)

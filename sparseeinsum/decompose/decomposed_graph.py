@@ -210,7 +210,7 @@ class _StepWork:
 
     @property
     def total(self) -> Work:
-        """All of it."""
+        """What is computed and what is moved, added up."""
         return self.computing + self.moving
 
     def step(self, constants: CostConstants) -> Step:

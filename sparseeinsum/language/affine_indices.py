@@ -28,7 +28,7 @@ class AffineIndex:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels in order."""
+        """The labels of its terms, in their order."""
         return tuple(label for label, _ in self.terms)
 
     @property

@@ -44,7 +44,7 @@ def read_arguments(arguments: Sequence[object]) -> tuple[str, tuple[object, ...]
 def _labels(labels: object) -> list[_Label]:
     """The labels of a list; whole numbers of numpy become those of Python."""
     if getattr(getattr(labels, "dtype", None), "kind", "i") in "bfc":
-        raise ArgumentError(f"an array of numbers stands where the list of labels of an operand belongs, {_EXAMPLE}")
+        raise ArgumentError(f"an array of numbers is given in place of the list of labels of an operand, {_EXAMPLE}")
     try:
         listed = list(labels)  # type: ignore[call-overload]  # anything iterable
     except TypeError:

@@ -168,7 +168,9 @@ def _states(states: Iterable[StateDeclaration], names: ProgramNames, report: Rep
             problem = f"{state.tensor} is a state, but nothing assigns {state.next_value}, its next value"
             report(names.error(f"{problem}; add a statement that does", state.at))
         elif state.tensor in names.assigned or state.tensor in seen:
-            problem = "is assigned, too; only its next value is" if state.tensor in names.assigned else "stands twice"
+            problem = (
+                "is assigned, too; only its next value is" if state.tensor in names.assigned else "is declared twice"
+            )
             report(names.error(f"the state {state.tensor} {problem}", state.at))
         else:
             seen.add(state.tensor)

@@ -26,6 +26,6 @@ def name_of_ufunc(ufunc: np.ufunc, method: str, keywords: Mapping[str, object]) 
     call = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     supported = ", ".join(sorted(name.__name__ for name in _UFUNCS if isinstance(name, np.ufunc)))
     raise ArgumentError(
-        f"{call} cannot stand in a program, nor can arguments by keyword; known are {supported}; register "
+        f"{call} cannot be part of a program, nor can arguments by keyword; known are {supported}; register "
         "functions of your own with se.function"
     )

@@ -283,4 +283,4 @@ def _check_output(label: str, terms: list[list[str]], output: list[str], subscri
     if not any(label in term for term in terms):
         raise ParseError(f"label {label} of the result is in no operand", subscripts, 1, column)
     if label in output:
-        raise ParseError(f"label {label} stands twice in the result", subscripts, 1, column)
+        raise ParseError(f"label {label} occurs twice in the result", subscripts, 1, column)

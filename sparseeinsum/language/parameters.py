@@ -71,7 +71,7 @@ class Parameters:
         if value is None:
             raise self._unknown(name, at, source)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise at.error(f"the parameter {name} is {value}, but a whole number must stand here, 0 or more", source)
+            raise at.error(f"the parameter {name} is {value}, but it must be a whole number here, 0 or more", source)
         return value
 
     def _unknown(self, name: str, at: Position, source: SourceText) -> ParseError:

@@ -71,7 +71,7 @@ class PreparedProgram:
         try:
             with engine.protected():
                 self._supply_stored(names)
-            in_snapshot(engine, self._planned.plan_anew)
+            in_snapshot(engine, self._planned.plan_again)
             self._prepare()
         except BaseException:
             self.close()
@@ -175,7 +175,7 @@ class PreparedProgram:
         check_functions(self.plan)
         if not is_exact:
             self._fill()
-            self._planned.plan_anew()
+            self._planned.plan_again()
         self._prepare()
         results = self._results()
         self._mark = mark
@@ -214,7 +214,7 @@ class PreparedProgram:
             self._statements = PreparedQueries.of_plan(self._planned, self._engine, tuple(self._tables.values()))
 
     def _results(self) -> Mapping[str, TensorResult]:
-        """Run the statements."""
+        """Run the statements in the open transaction; results by name."""
         if self._statements.read_filled_tables:
             self._fill()
         if self._statements.queries:

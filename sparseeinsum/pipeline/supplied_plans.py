@@ -43,7 +43,7 @@ class SuppliedPlan:
 
     Attributes:
         supplied: These relations, by the names of the inputs.
-        plan: The present plan; `plan_anew` makes the first one.
+        plan: The present plan; `plan_again` makes the first one.
     """
 
     plan: ProgramPlan
@@ -57,7 +57,7 @@ class SuppliedPlan:
         self._options = options
         self._facts: dict[str, ValueFacts] = {}  # of the supplied values that the plan is known to be exact for
 
-    def plan_anew(self, assumed: Mapping[str, ValueFacts] = NOTHING_ASSUMED) -> None:
+    def plan_again(self, assumed: Mapping[str, ValueFacts] = NOTHING_ASSUMED) -> None:
         """Make the plan for the present data, in the open transaction.
 
         Args:

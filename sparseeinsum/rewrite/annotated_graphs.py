@@ -84,7 +84,7 @@ class AnnotatedGraph:
 
     @property
     def exact(self) -> ExactGraph:
-        """The graph without statistics."""
+        """The graph with what is exact for each EinSum, without statistics."""
         return ExactGraph(self.graph, self.evaluations, {name: tensor.values for name, tensor in self.tensors.items()})
 
     @property

@@ -26,7 +26,7 @@ UNREADABLE = [
     ("...i->...i...", 1, 11, "there is an ellipsis already; one is enough"),
     ("...i->i", 1, 7, "the ellipsis stands for 1 axis, which the result lacks; write ... there, too"),
     ("...->", 1, 6, "the ellipsis stands for 2 axes, which the result lacks; write ... there, too"),
-    ("ij -> j j", 1, 9, "label j stands twice in the result"),
+    ("ij -> j j", 1, 9, "label j occurs twice in the result"),
     ("ij -> ik", 1, 8, "label k of the result is in no operand"),
     ("ij -> I", 1, 7, "label I of the result is in no operand"),
     ("ij,jk->ik", 1, 1, "the subscripts describe 2 operands, but 1 were given"),

@@ -140,7 +140,7 @@ def test_parameters_and_missing_files(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["check", str(path), "--set", "n=4"]) == 0
     assert main(["check", str(path), "--set", "n=0.5"]) == 1
     assert lines_of(capsys) == [
-        f"{path}:2:13: error: the parameter n is 0.5, but a whole number must stand here, 0 or more"
+        f"{path}:2:13: error: the parameter n is 0.5, but it must be a whole number here, 0 or more"
     ]
     assert main(["check", str(path), "--set", "m=4"]) == 1
     assert "the program has no parameter m; it has n" in capsys.readouterr().err

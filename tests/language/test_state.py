@@ -33,7 +33,7 @@ def test_the_words_are_names_elsewhere(text: str) -> None:
 
 ERRORS = {
     "state W\nY[i] = W[i]": "W is a state, but nothing assigns next_W",
-    "state W, W\nnext_W[i] = W[i]": "the state W stands twice",
+    "state W, W\nnext_W[i] = W[i]": "the state W is declared twice",
     "state W\nW[i] = X[i]\nnext_W[i] = W[i]": "the state W is assigned, too",
     "state W, 3\nnext_W[i] = W[i]": "found '3', expected a name",
     "Y[i] = X[i] * previous.loss": "previous.loss is a value of the step before",

@@ -1,9 +1,9 @@
 """Algebra, implementation: the search for the cheapest plan of relational expressions.
 
-It is the search of `decompose`, with a place for a state: for every operator, it chooses one of the ways to compute it,
-by the rules of joins, aggregations and transfers (R2) and RMM, and pays to send results from where they are computed to
-where they are read. Results that are read several times may be sent once for all. Rules that compose and move kernels
-and filters (R1, R2-2, R2-3) are tried on the plan that comes out, cheapest first.
+It is the search of `decompose`, with a place for a state. For every operator it chooses a strategy, by the rules of
+joins, aggregations and transfers (R2) and RMM, and pays to send results from where they are computed to where they are
+read. Results that are read several times may be sent once for all. Rules that compose and move kernels and filters (R1,
+R2-2, R2-3) are tried on the plan that comes out, cheapest first.
 """
 
 import heapq
@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_by_operator, cost_of
-from sparseeinsum.algebra.implementation.operator_ways import (
+from sparseeinsum.algebra.implementation.operator_strategies import (
+    OperatorStrategy,
     Place,
     PlacedRelation,
     Unplaced,
-    Way,
     is_product,
     moved,
-    sending_ways,
-    ways_of_operator,
+    sending_strategies,
+    strategies_of_operator,
 )
 from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten_plans
 from sparseeinsum.algebra.implementation.site_operators import PlacedInput, SitePlan, with_inputs
@@ -76,23 +76,23 @@ class _Operator:
     Attributes:
         output: Its name.
         operands: The names of what it reads.
-        ways: The ways to compute it.
+        strategies: The strategies to compute it.
         relation: Its result.
     """
 
     output: Reference
     operands: tuple[Reference, ...]
-    ways: tuple[Way, ...]
+    strategies: tuple[OperatorStrategy, ...]
     relation: PlacedRelation
 
 
 @dataclass(frozen=True, slots=True)
-class _WayPricing:
-    """The ways to compute operators, and their costs; a `Pricing` in floats.
+class _StrategyPricing:
+    """The strategies to compute operators, and their costs; a `Pricing` in floats.
 
     Attributes:
         operators: The operators by name, in topological order.
-        choices: The numbers of the ways of each.
+        choices: The numbers of the strategies of each.
         sites: The sites.
     """
 
@@ -102,21 +102,21 @@ class _WayPricing:
     _numbers: dict[Place, int] = field(default_factory=dict)
     _costs: dict[tuple[str, State, State], float] = field(default_factory=dict)
 
-    def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "_WayPricing":
-        """A copy with fewer ways."""
+    def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "_StrategyPricing":
+        """A copy with fewer strategies."""
         return replace(self, choices=choices)
 
     def result_state(self, operator: _Operator, choice: Choice) -> State:
         """The number of the place of the result."""
-        return self._state(operator.ways[choice[0]].place)
+        return self._state(operator.strategies[choice[0]].place)
 
     def required_state(self, operator: _Operator, index: int, choice: Choice) -> State:
         """The number of the place where operand `index` must be."""
-        return self._state(operator.ways[choice[0]].required[index])
+        return self._state(operator.strategies[choice[0]].required[index])
 
     def own_cost(self, operator: _Operator, choice: Choice) -> float:
-        """The cost of a way."""
-        return cost_of(operator.ways[choice[0]].plans, self.sites).total(self.sites)
+        """The cost of a strategy."""
+        return cost_of(operator.strategies[choice[0]].plans, self.sites).total(self.sites)
 
     def reads(self, operator: _Operator, choice: Choice) -> int:
         """How often operands are read: always once, as no operator has passes."""
@@ -153,7 +153,7 @@ class _WayPricing:
 
 @dataclass
 class _PlanSearch:
-    """The search for the ways to compute expressions.
+    """The search for the strategies to compute expressions.
 
     Attributes:
         expressions: The expressions.
@@ -184,24 +184,26 @@ class _PlanSearch:
             joined = [read[id(operand)] for operand in node.inputs if id(operand) in products]
             sides = [side.tensor for name in joined for side in self.operators[name].operands]
             if isinstance(node, Input):
-                ways = [Way.of_plan((), PlacedInput(node, self.distributions.get(node.name, Scattered())))]
+                strategies = [
+                    OperatorStrategy.of_plan((), PlacedInput(node, self.distributions.get(node.name, Scattered())))
+                ]
             else:
                 inputs, of_join = self._relations(operands), self._relations(sides)
-                ways = list(ways_of_operator(node, inputs, of_join, may_stay_apart=key in products))
-            results[key] = read[key] = self._add(operands, ways)
+                strategies = list(strategies_of_operator(node, inputs, of_join, may_stay_apart=key in products))
+            results[key] = read[key] = self._add(operands, strategies)
             if readers[key] > 1:  # it is sent once for all
-                read[key] = self._add([results[key]], sending_ways(*self._relations([results[key]])))
+                read[key] = self._add([results[key]], sending_strategies(*self._relations([results[key]])))
         built = self._built()
         return tuple(built[results[id(expression)]][0] for expression in self.expressions)
 
     def _relations(self, names: Sequence[str]) -> list[PlacedRelation]:
         return [self.operators[name].relation for name in names]
 
-    def _add(self, operands: Sequence[str], ways: Iterable[Way]) -> str:
+    def _add(self, operands: Sequence[str], strategies: Iterable[OperatorStrategy]) -> str:
         """Add an operator; returns its name."""
-        kept = tuple(way for way in ways if all(plan.pending is None for plan in way.plans))
-        plan, counts, _ = cost_by_operator(kept[0].plans, self.sites)[-1]  # the first way computes the result
-        places = tuple(dict.fromkeys(way.place for way in kept if not isinstance(way.place, Unplaced)))
+        kept = tuple(strategy for strategy in strategies if all(plan.pending is None for plan in strategy.plans))
+        plan, counts, _ = cost_by_operator(kept[0].plans, self.sites)[-1]  # the first strategy computes the result
+        places = tuple(dict.fromkeys(strategy.place for strategy in kept if not isinstance(strategy.place, Unplaced)))
         relation = PlacedRelation(plan.type, counts, places)
         name = str(len(self.operators))
         references = tuple(Reference(operand, ()) for operand in operands)
@@ -209,10 +211,12 @@ class _PlanSearch:
         return name
 
     def _built(self) -> Mapping[str, tuple[SitePlan, ...]]:
-        """The plans of all operators, by name, each computed in its best way; two plans of a join that is not."""
+        """The plans of all operators, by name, each computed in its best strategy; two plans of a join that is not."""
         operators = list(self.operators.values())
-        choices = {name: [(way,) for way in range(len(operator.ways))] for name, operator in self.operators.items()}
-        pricing = _WayPricing(self.operators, choices, self.sites)
+        choices = {
+            name: [(number,) for number in range(len(operator.strategies))] for name, operator in self.operators.items()
+        }
+        pricing = _StrategyPricing(self.operators, choices, self.sites)
         result = search_in_lists(pricing, operators, 1, _TABLE_LIMIT)
         if not result.is_exact and math.isinf(result.candidates[0].cost):
             # Short lists may lack places that others need.
@@ -220,14 +224,14 @@ class _PlanSearch:
         built: dict[str, tuple[SitePlan, ...]] = {}
         choice_of = result.best
         for name, operator in self.operators.items():
-            way = operator.ways[choice_of[name][0]]
+            strategy = operator.strategies[choice_of[name][0]]
             plans = [
                 moved(plan, place)
-                for operand, place in zip(operator.operands, way.required, strict=True)
+                for operand, place in zip(operator.operands, strategy.required, strict=True)
                 for plan in built[operand.tensor]
             ]
-            inputs = {id(placed): plan for placed, plan in zip(way.inputs, plans, strict=True)}
-            built[name] = tuple(_with_plans(plan, inputs) for plan in way.plans)
+            inputs = {id(placed): plan for placed, plan in zip(strategy.inputs, plans, strict=True)}
+            built[name] = tuple(_with_plans(plan, inputs) for plan in strategy.plans)
         return built
 
 

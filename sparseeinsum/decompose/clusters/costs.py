@@ -41,7 +41,7 @@ class TransferCosts:
         cluster: The machines.
         tuple_seconds: To send a tuple, to receive it, or to write it into a table.
         byte_seconds: The same for every byte of it.
-        gathered_handlings: How many times longer the coordinator takes for the partial result of a group than for a
+        gathering_factor: How many times longer the coordinator takes for the partial result of a group than for a
             tuple, because Citus's aggregates send partial results as text.
         table_seconds: To create a table on all machines.
         statement_seconds: To start a statement that fills a table, distributed or on the coordinator.
@@ -52,7 +52,7 @@ class TransferCosts:
     cluster: Cluster
     tuple_seconds: float = 6e-7
     byte_seconds: float = 3e-9
-    gathered_handlings: float = 5.0
+    gathering_factor: float = 5.0
     table_seconds: float = 0.017
     statement_seconds: float = 0.004
     small_bytes: float = SMALL_BYTES
@@ -63,11 +63,11 @@ class TransferCosts:
         From the coordinator to all machines takes no table: the statement that reads the coordinator's table has its
         rows sent to all machines.
         """
-        handling = self._handling_seconds(volume, before, after)
+        sending = self._sending_seconds(volume, before, after)
         if (before, after) == (Central(), Replicated()):
-            return handling
+            return sending
         table = self.table_seconds if isinstance(after, Hashed) else 0.0
-        return handling + table + self.statement_seconds
+        return sending + table + self.statement_seconds
 
     def filling_seconds(
         self, volume: Volume, strategy: LocalStrategy, distribution: Distribution, partials: Volume = NOTHING
@@ -84,7 +84,7 @@ class TransferCosts:
         if strategy.parts_by is not None:
             seconds += self.transfer_seconds(partials, Scattered(), strategy.result)
         if strategy.gathers:
-            seconds += self._handling_seconds(partials, Scattered(), Central(), self.gathered_handlings)
+            seconds += self._sending_seconds(partials, Scattered(), Central(), self.gathering_factor)
         return seconds
 
     def allowed_strategies(
@@ -113,9 +113,7 @@ class TransferCosts:
         """The share of the work that the busiest machine does, if so many keys are divided among the machines."""
         return 1.0 if strategy.runs_on_one_site else 1.0 / max(min(self.cluster.sites, keys), 1.0)
 
-    def _handling_seconds(
-        self, volume: Volume, before: Distribution, after: Distribution, factor: float = 1.0
-    ) -> float:
+    def _sending_seconds(self, volume: Volume, before: Distribution, after: Distribution, factor: float = 1.0) -> float:
         """Seconds of the busiest machine, for which all others wait, and of the network that all bytes share."""
         once = volume.tuples * self.tuple_seconds + volume.size_bytes * self.byte_seconds
         transferred = transfer_bytes(volume.size_bytes, before, after, self.cluster)

@@ -163,7 +163,7 @@ def _naming(einsum: EinSum, names: ProgramNames) -> Iterator[None]:
         yield
     except SemanticsError as error:
         statement = write_einsum(einsum, generated=names.generated_by_name)
-        raise SemanticsError(f"{error}; it stands in {statement}") from None
+        raise SemanticsError(f"{error}, in the statement {statement}") from None
 
 
 def _positions(einsum: EinSum, path: Set[str], complexes: Set[str]) -> list[int]:

@@ -7,7 +7,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.state_tables import StateTables
-from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
+from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.plans.options import PlanOptions
 
@@ -28,18 +28,18 @@ class ChangeCounts:
     def of(cls, engine: Engine, prepared: PreparedStatements, tables: tuple[StateTables, ...]) -> "ChangeCounts":
         """Plan the program, in the open transaction."""
         statements = []
-        inputs: dict[str, TurningInput] = {}
+        inputs: dict[str, AlternatingInput] = {}
         for number, state in enumerate(tables):
             labels = ", ".join(f"i{axis}" for axis in range(len(state.stored[0].tensor.axes)))
             before, after = f"before_{number}[{labels}]", f"after_{number}[{labels}]"
             count = f"where({before} != {after}, 1, 0)"
             statements.append(f"changed_{number}[] = {f'sum({count})' if labels else count}")
-            inputs[f"before_{number}"] = TurningInput(state.stored)
-            inputs[f"after_{number}"] = TurningInput((state.stored[1], state.stored[0]))
+            inputs[f"before_{number}"] = AlternatingInput(state.stored)
+            inputs[f"after_{number}"] = AlternatingInput((state.stored[1], state.stored[0]))
         options = PlanOptions(nonfinite="allow", searches_all=True)
         plan = StepPlan(engine, prepared, lower_text("\n".join(statements)), options, inputs, {})
         plan.plan_for(0, NOTHING_ASSUMED)
-        plan.settle()
+        plan.plan_for_later_values()
         return cls(plan, tuple(state.name for state in tables))
 
     def count(self, turn: int, before: Mapping[str, int], after: Mapping[str, int]) -> int:

@@ -8,14 +8,14 @@ from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.statements import SqlStatement
 
 
-def invariant_stages(statements: Iterable[SqlStatement], turning: Set[str]) -> frozenset[str]:
+def invariant_stages(statements: Iterable[SqlStatement], changed: Set[str]) -> frozenset[str]:
     """The names of the temporary tables that have the same rows in every step.
 
     Args:
         statements: The statements of a step, in order.
-        turning: The names of the tables that steps change.
+        changed: The names of the tables that steps change.
     """
-    varying = set(turning)
+    varying = set(changed)
     invariant: set[str] = set()
     for statement in statements:
         queries = (statement.query, *statement.passes)
@@ -25,17 +25,17 @@ def invariant_stages(statements: Iterable[SqlStatement], turning: Set[str]) -> f
     return frozenset(invariant)
 
 
-def invariant_aggregates(plan: ProgramPlan, turning: Set[str]) -> frozenset[str]:
+def invariant_aggregates(plan: ProgramPlan, changed: Set[str]) -> frozenset[str]:
     """The results that steps read and that are the same in every step, if values are aggregated for them.
 
     To compute others again, row by row, takes about as long as to read them from a table.
 
     Args:
         plan: The plan of a step.
-        turning: The inputs that steps change.
+        changed: The inputs that steps change.
     """
     model, steps = plan.alternatives.model, plan.decomposed.steps
-    varying = set(turning)
+    varying = set(changed)
     aggregates: set[str] = set()
     read: set[str] = set()
     for step in steps:

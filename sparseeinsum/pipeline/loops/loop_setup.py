@@ -21,7 +21,7 @@ from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, chec
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.state_layouts import StateLayout, computed_layouts
 from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables
-from sparseeinsum.pipeline.loops.step_plans import StepPlan, TurningInput
+from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
 from sparseeinsum.pipeline.loops.step_statements import InsertedOutput
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
@@ -201,7 +201,7 @@ class _Setup:
             is_cheaper = grows or other.seconds < planned.seconds
             planned, dearer = (other, planned) if is_cheaper else (planned, other)
             dearer.drop(self.engine)
-        planned.plan.settle()
+        planned.plan.plan_for_later_values()
         return planned
 
     def _planned(
@@ -233,9 +233,9 @@ class _Setup:
         later: Mapping[str, ValueFacts],
     ) -> StepPlan:
         """The plan of a step; a dense state stays dense, whatever the fill of its next value is."""
-        inputs = {state.name: TurningInput(state.stored, steps.state[state.name]) for state in tables}
+        inputs = {state.name: AlternatingInput(state.stored, steps.state[state.name]) for state in tables}
         step_values = ValueFacts(Range(0, self.most_steps), has_fill=True)
-        inputs[STEP] = TurningInput((self.step.stored, self.step.stored), values=step_values)
+        inputs[STEP] = AlternatingInput((self.step.stored, self.step.stored), values=step_values)
         is_dense = {state.name: rows[state.name] == state.most_rows for state in tables}
         inserted = {
             steps.state[state.name]: InsertedOutput(

@@ -47,7 +47,7 @@ class StateTables:
 
     @property
     def tables(self) -> tuple[exp.Table, exp.Table]:
-        """The tables in turn."""
+        """The tables that hold the state before and after even steps."""
         first, second = self.in_turn
         return first.table, second.table
 

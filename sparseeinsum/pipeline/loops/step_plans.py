@@ -34,8 +34,8 @@ _COMPUTED_AS_STORED = ("float64", "complex128")  # rounding to other dtypes can 
 
 
 @dataclass(frozen=True, slots=True)
-class TurningInput:
-    """An input that is in one of two tables in turn.
+class AlternatingInput:
+    """An input that is in one of two tables, which alternate from step to step.
 
     Attributes:
         stored: The input in each of the two tables.
@@ -67,7 +67,7 @@ class StepPlan:
         prepared: PreparedStatements,
         program: Program,
         options: PlanOptions,
-        inputs: Mapping[str, TurningInput],
+        inputs: Mapping[str, AlternatingInput],
         inserted: Mapping[str, InsertedOutput],
     ) -> None:
         """Make no plan yet.
@@ -82,7 +82,7 @@ class StepPlan:
         """
         self._engine = engine
         self._prepared = prepared
-        self._inputs = {name: turning for name, turning in inputs.items() if name in program.inputs}
+        self._inputs = {name: alternating for name, alternating in inputs.items() if name in program.inputs}
         self._inserted = inserted
         self._planned = SuppliedPlan(program, engine, options, {})
         self._unmeasured: frozenset[str] = frozenset()  # inputs for all of whose later values the plan is exact
@@ -95,7 +95,7 @@ class StepPlan:
 
     @property
     def plan(self) -> ProgramPlan:
-        """The present plan."""
+        """The plan of the next step."""
         return self._planned.plan
 
     def plan_for(self, turn: int, later: Mapping[str, ValueFacts]) -> None:
@@ -106,10 +106,10 @@ class StepPlan:
             later: What may hold for the values of inputs in later turns, by name.
         """
         self._turn = turn
-        self._planned.supplied = {name: turning.stored[turn] for name, turning in self._inputs.items()}
-        self._planned.plan_anew(later)
+        self._planned.supplied = {name: alternating.stored[turn] for name, alternating in self._inputs.items()}
+        self._planned.plan_again(later)
 
-    def settle(self) -> None:
+    def plan_for_later_values(self) -> None:
         """Make another plan if the present one is not exact for all later values, unless that takes longer to run.
 
         A plan that is exact for all later values takes no scan of them in every step.
@@ -117,13 +117,13 @@ class StepPlan:
         later = self.later_values()
         if not self._accepts(later):
             seconds = self.plan.decomposed.seconds
-            self._planned.plan_anew(later)
+            self._planned.plan_again(later)
             if self.plan.decomposed.seconds > _MOST_SLOWDOWN * seconds + _SCAN_SECONDS:
-                self._planned.plan_anew()
+                self._planned.plan_again()
                 self._accepts(later)
             else:
                 self._unmeasured = frozenset(later)
-        repeated = [name for name, turning in self._inputs.items() if not turning.has_unique_axis]
+        repeated = [name for name, alternating in self._inputs.items() if not alternating.has_unique_axis]
         self._planned.assume_no_unique_keys(repeated)
 
     def _accepts(self, later: Mapping[str, ValueFacts]) -> bool:
@@ -137,10 +137,10 @@ class StepPlan:
 
     def _later_values(self, name: str) -> ValueFacts:
         """What holds for the values of an input in all turns."""
-        turning, tensor = self._inputs[name], self._inputs[name].stored[0].tensor
-        if turning.values is not None:
-            return turning.values
-        evaluation = self.plan.evaluations.get(turning.following)
+        alternating, tensor = self._inputs[name], self._inputs[name].stored[0].tensor
+        if alternating.values is not None:
+            return alternating.values
+        evaluation = self.plan.evaluations.get(alternating.following)
         stays_finite = tensor.dtype in _ALWAYS_FINITE or (
             tensor.dtype in _COMPUTED_AS_STORED
             and evaluation is not None
@@ -158,12 +158,12 @@ class StepPlan:
             may_differ: Whether stored inputs may have changed.
         """
         if may_differ:
-            self._stages.compute_anew()
+            self._stages.compute_again()
         is_exact = not may_differ or self._planned.adapts_to_stored()
         if not (is_exact and all(self._is_fit_for(name, turn, rows[name]) for name in self._inputs)):
             is_exact_later = len(self._unmeasured) == len(self._inputs)
             self.plan_for(turn, self.later_values() if is_exact_later else NOTHING_ASSUMED)
-            self.settle()
+            self.plan_for_later_values()
         if may_differ or self.plan is not self._rendered:
             self._keep_operands()
 
@@ -174,13 +174,13 @@ class StepPlan:
             self._kept, self._statements, self._both_turns = kept, {}, None
 
     def _is_fit_for(self, name: str, turn: int, rows: int) -> bool:
-        turning, planned = self._inputs[name], self.plan.inputs[name].measurement.tuples
+        alternating, planned = self._inputs[name], self.plan.inputs[name].measurement.tuples
         if max(rows, planned) > _LITTLE and not planned <= DRIFT * rows <= DRIFT**2 * planned:
             return False
-        stored = turning.stored[turn]
+        stored = alternating.stored[turn]
         is_measured = name not in self._unmeasured
         values = measured_values(stored, self._engine) if is_measured else self._planned.known_facts(name)
-        facts = SuppliedFacts(values, rows == turning.most_rows, lambda _: turning.has_unique_axis)
+        facts = SuppliedFacts(values, rows == alternating.most_rows, lambda _: alternating.has_unique_axis)
         return self._planned.is_exact_for(name, facts)
 
     @property
@@ -217,8 +217,8 @@ class StepPlan:
         """The tables in turn, by the inputs that are in them."""
         dialect = self._engine.dialect_name
         return {
-            name: [table_by_name(stored, dialect) for stored in turning.stored]
-            for name, turning in self._inputs.items()
+            name: [table_by_name(stored, dialect) for stored in alternating.stored]
+            for name, alternating in self._inputs.items()
         }
 
     def drop(self) -> None:

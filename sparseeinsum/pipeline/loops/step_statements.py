@@ -109,7 +109,7 @@ class StageTables:
         else:
             self._engine.execute(exp.Drop(tables=[stage.copy()], kind="TABLE"))
 
-    def compute_anew(self) -> None:
+    def compute_again(self) -> None:
         """Let the next step compute also what was the same in all steps so far: what it reads may have changed."""
         for name in self._filled:
             self._tables[name].empty(self._rows[name])
@@ -121,7 +121,7 @@ class StageTables:
         self._tables, self._filled = {}, set()
 
     def drop(self) -> None:
-        """Drop the tables."""
+        """Drop the tables that were created for stages."""
         self.forget()
         for table in self._created:
             self._engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE", exists=True))
@@ -129,18 +129,18 @@ class StageTables:
 
 
 def statements_of(
-    plan: ProgramPlan, kept: Mapping[Relation, int | None], turning: Set[str], optimizes: bool
+    plan: ProgramPlan, kept: Mapping[Relation, int | None], changed: Set[str], optimizes: bool
 ) -> PlanStatements:
     """The statements of a step for both turns.
 
     Args:
         plan: The plan, which reads the tables of one turn.
         kept: Its operands that are in memory, with their handles.
-        turning: The inputs that steps change.
+        changed: The inputs that steps change.
         optimizes: Whether the database optimises the statements.
     """
     dialect = plan.dialect if optimizes else as_written(plan.dialect)
-    return replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant_aggregates(plan, turning))
+    return replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant_aggregates(plan, changed))
 
 
 class StepStatements:

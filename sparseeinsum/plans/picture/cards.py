@@ -129,7 +129,7 @@ class Deck:
     links: list[Link] = field(default_factory=list)
     _depths: dict[str, int] = field(default_factory=dict)
 
-    def deal(self) -> None:
+    def add_all(self) -> None:
         """Create all boxes and links."""
         steps = self.explanation.plan.decomposed.steps
         for step in steps:
@@ -224,10 +224,10 @@ class Deck:
         self.links.append(Link(name, card.name, _COMPUTED_WEIGHT, is_changed=layout != step.result))
 
 
-def deal(explanation: Explanation) -> Deck:
+def cards_of(explanation: Explanation) -> Deck:
     """The boxes and links of a plan."""
     deck = Deck(explanation)
-    deck.deal()
+    deck.add_all()
     return deck
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.plans.explain import Explanation, differing_steps, write_times
 from sparseeinsum.plans.notes import notes_on
-from sparseeinsum.plans.picture.cards import deal, marked, notation_lines
+from sparseeinsum.plans.picture.cards import cards_of, marked, notation_lines
 from sparseeinsum.plans.picture.drawing import draw
 from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.plans.units import write_seconds
@@ -43,7 +43,7 @@ def _sections(explanation: Explanation, title: str) -> Iterator[str]:
         '<p>Labels in <span class="code key">UPPER CASE</span> are key columns, by which the database joins and '
         "groups; those in lower case lie inside arrays.</p>"
     )
-    yield f'<div class="drawing">{draw(deal(explanation), title)}</div>'
+    yield f'<div class="drawing">{draw(cards_of(explanation), title)}</div>'
     yield _legend(explanation)
     notes = notes_on(explanation.plan, explanation.analysis)
     if notes:

@@ -91,7 +91,11 @@ def _cast(cast: exp.Cast, spelling: Spelling) -> exp.Expr:
 
 
 def _special(name: str, kind: exp.DataType, spelling: Spelling) -> exp.Expr:
-    """NaN or an infinity."""
+    """An infinity as the engine writes it, in the type `kind`.
+
+    Raises:
+        PlanError: It is NaN.
+    """
     if name == "nan":
         raise PlanError(f"NaN is a fill or a number of the program; SQL for {spelling.engine} cannot have it")
     infinity = parse_one(spelling.infinity)

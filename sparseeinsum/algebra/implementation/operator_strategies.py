@@ -1,4 +1,4 @@
-"""Algebra, implementation: the ways to compute one operator: where its inputs must be, and where its result is."""
+"""Algebra, implementation: the strategies to compute one operator: where inputs must be, where the result is."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ Goal = Hashed | Replicated  # distributions into which tuples can be sent
 
 
 class Unplaced(Enum):
-    """What is no distribution, but takes its place in a way.
+    """What is no distribution, but takes its place in a strategy.
 
     Attributes:
         ANYWHERE: An input may have any distribution.
@@ -54,8 +54,8 @@ Place: TypeAlias = Distribution | Unplaced
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to compute an operator.
+class OperatorStrategy:
+    """One strategy to compute an operator.
 
     Attributes:
         required: For every input of the operator, where it must be.
@@ -70,7 +70,7 @@ class Way:
     place: Place
 
     @classmethod
-    def of_plan(cls, inputs: tuple[PlacedInput, ...], plan: SitePlan) -> "Way":
+    def of_plan(cls, inputs: tuple[PlacedInput, ...], plan: SitePlan) -> "OperatorStrategy":
         """A plan whose inputs must be where it reads them."""
         return cls(tuple(operand.distribution for operand in inputs), inputs, (plan,), plan.distribution)
 
@@ -128,11 +128,11 @@ def _subsets(positions: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from itertools.combinations(positions, size)
 
 
-def sending_ways(relation: PlacedRelation) -> Iterator[Way]:
+def sending_strategies(relation: PlacedRelation) -> Iterator[OperatorStrategy]:
     """A relation that is sent somewhere before several operators read it, or is read where it is."""
     for place in relation.sent(range(relation.type.arity)):
         placed = relation.at(place)
-        yield Way((place,), (placed,), (placed,), place)
+        yield OperatorStrategy((place,), (placed,), (placed,), place)
 
 
 def is_product(node: Expression) -> bool:
@@ -140,10 +140,10 @@ def is_product(node: Expression) -> bool:
     return isinstance(node, Join) and node.kind == JoinKind.INNER
 
 
-def ways_of_operator(
+def strategies_of_operator(
     node: Expression, inputs: Sequence[PlacedRelation], sides: Sequence[PlacedRelation], may_stay_apart: bool
-) -> Iterator[Way]:
-    """The ways to compute an operator.
+) -> Iterator[OperatorStrategy]:
+    """The strategies to compute an operator.
 
     Args:
         node: The operator, which has inputs.
@@ -156,7 +156,7 @@ def ways_of_operator(
             yield from _joins(node, *inputs)
             if may_stay_apart:
                 sides_apart = tuple(side.at(Scattered()) for side in inputs)
-                yield Way((Unplaced.ANYWHERE, Unplaced.ANYWHERE), sides_apart, sides_apart, Unplaced.APART)
+                yield OperatorStrategy((Unplaced.ANYWHERE, Unplaced.ANYWHERE), sides_apart, sides_apart, Unplaced.APART)
         case Aggregation() | Concat():
             yield from _aggregations(node, inputs[0])
             if sides:
@@ -167,12 +167,12 @@ def ways_of_operator(
             for place in relation.sent(range(node.type.arity)) if is_sent else relation.places:
                 placed = relation.at(place)
                 try:
-                    yield Way.of_plan((placed,), local_operator(node, (placed,)))
+                    yield OperatorStrategy.of_plan((placed,), local_operator(node, (placed,)))
                 except AlgebraError:  # no site knows which tuples of a scattered relation are absent
                     continue
 
 
-def _joins(node: Join, left: PlacedRelation, right: PlacedRelation) -> Iterator[Way]:
+def _joins(node: Join, left: PlacedRelation, right: PlacedRelation) -> Iterator[OperatorStrategy]:
     """R2-6, partitioned by any of the joined keys or as a side is already; and one side everywhere."""
     lefts, rights = (side.sent(range(side.type.arity)) for side in (left, right))
     pairs: list[tuple[Distribution, Distribution]] = [(Replicated(), place) for place in rights]
@@ -185,7 +185,7 @@ def _joins(node: Join, left: PlacedRelation, right: PlacedRelation) -> Iterator[
     for first, second in dict.fromkeys(pairs):
         placed = left.at(first), right.at(second)
         try:
-            yield Way.of_plan(placed, local_operator(node, placed))
+            yield OperatorStrategy.of_plan(placed, local_operator(node, placed))
         except AlgebraError:  # tuples that join are on different sites
             continue
 
@@ -197,17 +197,17 @@ def _joined_place(place: Distribution, to_other: dict[int, int], other: PlacedRe
     return by_parts(other.type, [to_other[position] for position in place.axes])
 
 
-def _aggregations(node: Aggregation | Concat, relation: PlacedRelation) -> Iterator[Way]:
+def _aggregations(node: Aggregation | Concat, relation: PlacedRelation) -> Iterator[OperatorStrategy]:
     """Whole groups on every site, after a shuffle or without; and in two phases (R2-5)."""
     fold, group_by, all_keys = _fold_of(node), node.group_by, range(len(node.group_by))
     for place in relation.sent(group_by):
         placed = relation.at(place)
         if has_groups_on_sites(placed, group_by):
-            yield Way.of_plan((placed,), local_operator(node, (placed,)))
+            yield OperatorStrategy.of_plan((placed,), local_operator(node, (placed,)))
         elif fold.is_decomposable:
             parts = LocalAggregation(placed, group_by, fold)
             for goal in _goals(parts.type, all_keys):
-                yield Way.of_plan((placed,), LocalAggregation(moved(parts, goal), tuple(all_keys), fold))
+                yield OperatorStrategy.of_plan((placed,), LocalAggregation(moved(parts, goal), tuple(all_keys), fold))
 
 
 def _fold_of(node: Aggregation | Concat) -> Fold:
@@ -215,10 +215,10 @@ def _fold_of(node: Aggregation | Concat) -> Fold:
     return node.fold if isinstance(node, Aggregation) else node.concatenation
 
 
-def _replicated_join(node: Aggregation | Concat, left: PlacedRelation, right: PlacedRelation) -> Way:
+def _replicated_join(node: Aggregation | Concat, left: PlacedRelation, right: PlacedRelation) -> OperatorStrategy:
     """RMM: the aggregation of a join that is not computed, which copies both sides to where they meet."""
     join, first, second = node.input, left.at(Scattered()), right.at(Scattered())
     assert isinstance(join, Join)
     pairs = LocalJoin(Broadcast(first), second, join.left_keys, join.right_keys, join.kernel)
     plan = Product(pairs, first, second, node.group_by, _fold_of(node)).replicated()
-    return Way((Unplaced.APART,), (first, second), (plan,), plan.distribution)
+    return OperatorStrategy((Unplaced.APART,), (first, second), (plan,), plan.distribution)
