@@ -77,7 +77,8 @@ class DistributedPlans:
     def __str__(self) -> str:
         floats = {id(plan): cost.transfer for plan, _, cost in cost_by_operator(self.plans.values(), self.sites)}
         plain_text = f"{self.plain_transfer:,.0f} without rules"
-        headline = f"{self.transfer:,.0f} floats moved between {self.sites.count} sites; {plain_text}"
+        work_text = f"work of the busiest: {self.cost.imbalance:.2f} x mean"
+        headline = f"{self.transfer:,.0f} floats moved between {self.sites.count} sites; {plain_text}; {work_text}"
         parts = [
             f"{name}\n{write_tree(plan, lambda operator: _line(operator, floats[id(operator)]))}"
             for name, plan in self.plans.items()

@@ -53,6 +53,7 @@ class PlanCost:
         waited: The floats of shuffles if all sites received as many as the busiest one, for which the others wait. That
             is more than `shuffled`, where few values of keys are distributed over many sites.
         operations: The scalar operations of the busiest site.
+        mean_operations: The same, if all sites did as many.
         memory: The floats that the busiest site holds, for the operator that needs the most.
     """
 
@@ -60,7 +61,13 @@ class PlanCost:
     shuffled: float = 0.0
     waited: float = 0.0
     operations: float = 0.0
+    mean_operations: float = 0.0
     memory: float = 0.0
+
+    @property
+    def imbalance(self) -> float:
+        """The operations of the busiest site, divided by the mean: the number of sites, if one computes everything."""
+        return self.operations / self.mean_operations if self.mean_operations else 1.0
 
     @property
     def transfer(self) -> float:
@@ -80,6 +87,7 @@ class PlanCost:
             self.shuffled + other.shuffled,
             self.waited + other.waited,
             self.operations + other.operations,
+            self.mean_operations + other.mean_operations,
             max(self.memory, other.memory),
         )
 
@@ -100,7 +108,7 @@ def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], output: TupleCo
     memory = output.floats * busiest_share(output, plan.distribution, sites.count)
     if not isinstance(plan, Broadcast | Shuffle):  # tuples that are sent need no memory where they were
         memory += sum(counts.floats * share for counts, share in zip(inputs, shares, strict=True))
-    broadcast, shuffled, waited, operations = 0.0, 0.0, 0.0, 0.0
+    broadcast, shuffled, waited, operations, share = 0.0, 0.0, 0.0, 0.0, 1.0
     match plan:
         case Broadcast() if not moves_nothing(plan):
             broadcast = inputs[0].floats * (sites.count + sites.detours)
@@ -109,12 +117,15 @@ def operator_cost(plan: SitePlan, inputs: Sequence[TupleCounts], output: TupleCo
             waited = output.floats * sites.count * busiest_share(output, plan.distribution, sites.count)
         case LocalJoin():
             operations_per_pair = plan.kernel.operations(inputs[0].bound, inputs[1].bound)
-            operations = operations_per_pair * output.tuples * busiest_share(output, plan.distribution, sites.count)
+            operations = operations_per_pair * output.tuples
+            share = busiest_share(output, plan.distribution, sites.count)
         case LocalAggregation():
-            operations = inputs[0].floats * shares[0]
+            operations, share = inputs[0].floats, shares[0]
         case LocalMap(_, _, kernel):
-            operations = kernel.operations(inputs[0].bound) * inputs[0].tuples * shares[0]
-    return PlanCost(broadcast, shuffled, waited, operations, memory)
+            operations, share = kernel.operations(inputs[0].bound) * inputs[0].tuples, shares[0]
+    is_repeated = all(operand.distribution == Replicated() for operand in plan.inputs)  # on every site
+    mean = operations if is_repeated else operations / sites.count
+    return PlanCost(broadcast, shuffled, waited, operations * share, mean, memory)
 
 
 def cost_by_operator(plans: Iterable[SitePlan], sites: Sites) -> list[tuple[SitePlan, TupleCounts, PlanCost]]:
