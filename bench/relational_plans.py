@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.movement_rules import skip_shuffle_before_aggregation
-from sparseeinsum.algebra.implementation.product_rules import Product
+from sparseeinsum.algebra.implementation.product_rules import AggregatedJoin
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
@@ -43,10 +43,10 @@ def matrix(
     return PlacedInput(Input(name, RelationType(parts, bound)), distribution)
 
 
-def product(left: PlacedInput, right: PlacedInput) -> Product:
+def product(left: PlacedInput, right: PlacedInput) -> AggregatedJoin:
     """The product of two matrices, in whichever way."""
     pairs = LocalJoin(Broadcast(left), right, (1,), (0,), MATRIX_PRODUCT)
-    return Product(pairs, left, right, (0, 2), SUM)
+    return AggregatedJoin(pairs, left, right, (0, 2), SUM)
 
 
 SHAPES = {

@@ -13,8 +13,8 @@ from sparseeinsum.version import __version__
 
 if TYPE_CHECKING:
     from sparseeinsum.algebra.tensor_relations import TensorRelation
-    from sparseeinsum.api.array_functions import tensordot, transpose
     from sparseeinsum.api.arrays import einsum
+    from sparseeinsum.api.backend_functions import tensordot, transpose
     from sparseeinsum.api.circuits import Circuit, read_qasm
     from sparseeinsum.api.contraction_expressions import ContractionExpression, contract, contract_expression
     from sparseeinsum.api.contraction_paths import ContractionPath, contract_path
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     )
     from sparseeinsum.kernels.duckdb.devices import get_device, set_device
     from sparseeinsum.language.aggregate_registration import aggregate
-    from sparseeinsum.language.derivatives.programs import gradient, jvp
+    from sparseeinsum.language.derivatives.derived_programs import gradient, jvp
     from sparseeinsum.language.eingraph import Program
     from sparseeinsum.language.matrices import Matrix, matrix, scalar, vector
     from sparseeinsum.language.programs import function, program, read_program, tensor
     from sparseeinsum.language.python_expressions import NamedTensor, TensorExpression, bound, index, ones, where
     from sparseeinsum.language.python_random_numbers import bernoulli, normal, uniform
-    from sparseeinsum.models.networks.model import Network, NetworkInput
+    from sparseeinsum.models.networks.network_program import Network, NetworkInput
     from sparseeinsum.models.networks.onnx_files import read_onnx
     from sparseeinsum.plans.partitioned_program import PartitionedProgram
     from sparseeinsum.plans.program_partition import partition
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "algebra.tensor_relations": ("TensorRelation",),
-    "api.array_functions": ("tensordot", "transpose"),
+    "api.backend_functions": ("tensordot", "transpose"),
     "api.arrays": ("einsum",),
     "api.circuits": ("Circuit", "read_qasm"),
     "api.contraction_expressions": ("ContractionExpression", "contract", "contract_expression"),
@@ -77,12 +77,12 @@ _MODULES = {
     "kernels.duckdb.devices": ("get_device", "set_device"),
     "language.programs": ("function", "program", "read_program", "tensor"),
     "language.eingraph": ("Program",),
-    "language.derivatives.programs": ("gradient", "jvp"),
+    "language.derivatives.derived_programs": ("gradient", "jvp"),
     "language.python_expressions": ("NamedTensor", "TensorExpression", "bound", "index", "ones", "where"),
     "language.python_random_numbers": ("bernoulli", "normal", "uniform"),
     "language.matrices": ("Matrix", "matrix", "scalar", "vector"),
     "language.aggregate_registration": ("aggregate",),
-    "models.networks.model": ("Network", "NetworkInput"),
+    "models.networks.network_program": ("Network", "NetworkInput"),
     "models.networks.onnx_files": ("read_onnx",),
     "plans.partitioned_program": ("PartitionedProgram",),
     "plans.program_partition": ("partition",),

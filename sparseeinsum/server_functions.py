@@ -15,8 +15,8 @@ from sqlglot import exp
 from sparseeinsum.api.database import Database
 from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.engines.postgresql.opening import open_session
 from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine
+from sparseeinsum.engines.postgresql.postgresql_opening import open_session
 from sparseeinsum.engines.postgresql.server_session import ServerSession
 from sparseeinsum.errors import (
     CatalogueError,

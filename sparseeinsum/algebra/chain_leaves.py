@@ -18,7 +18,7 @@ class Reading(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ChainLeaf:
     """A relation that a chain reads.
 
     Attributes:
@@ -52,7 +52,7 @@ class Leaf:
 
 def leaf_of(
     contract: Contract, number: int, keys: Mapping[str, str], rows: Presence, results: Mapping[str, Presence]
-) -> Leaf:
+) -> ChainLeaf:
     """An operand as a leaf of a chain.
 
     Args:
@@ -66,11 +66,11 @@ def leaf_of(
     names = tuple(keys[label] for label in keys_of_operand(contract, number))
     presence = renamed(operand_presence(contract, number, results), keys)
     if isinstance(relation, Densify) and relation.all_keys is None and names:
-        return Leaf(relation.input, names, Reading.FILLED, presence)
-    return Leaf(relation, names, Reading.INNER if presence <= rows else Reading.FILLED, presence)
+        return ChainLeaf(relation.input, names, Reading.FILLED, presence)
+    return ChainLeaf(relation, names, Reading.INNER if presence <= rows else Reading.FILLED, presence)
 
 
-def in_join_order(leaves: Iterable[Leaf], keys: Set[str], rows: Presence) -> tuple[Leaf, ...] | None:
+def in_join_order(leaves: Iterable[ChainLeaf], keys: Set[str], rows: Presence) -> tuple[ChainLeaf, ...] | None:
     """The leaves in an order in which they can be joined; None if no join of them has the rows of the chain.
 
     The first one has rows of its own, and the others follow that share a key with one before them; then come those
@@ -83,7 +83,7 @@ def in_join_order(leaves: Iterable[Leaf], keys: Set[str], rows: Presence) -> tup
     """
     readings = _covering(_without_generated(_merged(leaves)), keys)
     with_rows = sorted((leaf for leaf in readings if leaf.has_rows and leaf.keys), key=lambda leaf: -len(leaf.keys))
-    joined: list[Leaf] = []
+    joined: list[ChainLeaf] = []
     covered: set[str] = set()
     while with_rows:
         following = next((leaf for leaf in with_rows if not joined or not covered.isdisjoint(leaf.keys)), None)
@@ -100,16 +100,16 @@ def in_join_order(leaves: Iterable[Leaf], keys: Set[str], rows: Presence) -> tup
     return (*joined, *filled, *single, *(leaf for leaf in readings if leaf.reading == Reading.KEY))
 
 
-def _merged(leaves: Iterable[Leaf]) -> list[Leaf]:
+def _merged(leaves: Iterable[ChainLeaf]) -> list[ChainLeaf]:
     """Every leaf once: of one that is read in two ways, every row has a tuple."""
-    merged: dict[object, Leaf] = {}
+    merged: dict[object, ChainLeaf] = {}
     for leaf in leaves:
         if leaf.identity not in merged or leaf.reading == Reading.INNER:
             merged[leaf.identity] = leaf
     return list(merged.values())
 
 
-def _without_generated(leaves: list[Leaf]) -> list[Leaf]:
+def _without_generated(leaves: list[ChainLeaf]) -> list[ChainLeaf]:
     """The leaves, of which generated ones need no join whose keys others have."""
     stored = {key for leaf in leaves if leaf.has_rows and not leaf.follows_from_key for key in leaf.keys}
     return [
@@ -118,7 +118,7 @@ def _without_generated(leaves: list[Leaf]) -> list[Leaf]:
     ]
 
 
-def _covering(leaves: list[Leaf], keys: Set[str]) -> list[Leaf]:
+def _covering(leaves: list[ChainLeaf], keys: Set[str]) -> list[ChainLeaf]:
     """The leaves, some of them made dense where no other has the keys of all rows."""
     covered = {key for leaf in leaves if leaf.has_rows for key in leaf.keys}
     readings = []

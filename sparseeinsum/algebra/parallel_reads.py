@@ -8,7 +8,7 @@ is stacked of many is computed by every process, unless it is in a table.
 from collections.abc import Collection, Iterator, Sequence
 
 from sparseeinsum.algebra.operators import Densify, Stack
-from sparseeinsum.algebra.translate import Definition, is_aggregating
+from sparseeinsum.algebra.translate import ComputedResult, is_aggregating
 from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.decompose.model import CostModel
 
@@ -19,7 +19,9 @@ _TABLE_SECONDS = 0.01
 _TABLE_SECONDS_PER_BYTE = 2e-9
 
 
-def results_read_in_parallel(definitions: Sequence[Definition], model: CostModel, staged: Collection[str]) -> set[str]:
+def results_read_in_parallel(
+    definitions: Sequence[ComputedResult], model: CostModel, staged: Collection[str]
+) -> set[str]:
     """The results that save time in a table of their own because processes share the work of reading them.
 
     Args:
@@ -54,7 +56,7 @@ def _saved_seconds(seconds: float, model: CostModel) -> float:
     return seconds * (1 - 1 / model.memory.threads)
 
 
-def _single_tuple_operands(definition: Definition) -> Iterator[str]:
+def _single_tuple_operands(definition: ComputedResult) -> Iterator[str]:
     """The operands that are stacked into a single tuple, and joined with many tuples of the other operand."""
     inputs, operands = definition.relation.inputs, definition.step.einsum.operands
     for relation, operand in zip(inputs, operands, strict=True):
@@ -63,7 +65,7 @@ def _single_tuple_operands(definition: Definition) -> Iterator[str]:
             yield operand.tensor
 
 
-def _forms_groups(definition: Definition) -> bool:
+def _forms_groups(definition: ComputedResult) -> bool:
     """Whether an EinSum aggregates pairs, or stacks tuples of an operand, into tuples with keys."""
     relation, step = definition.relation, definition.step
     if not relation.has_single_pairs and is_aggregating(step):

@@ -22,7 +22,7 @@ from sparseeinsum.algebra.operators import (
     Stack,
     Stored,
 )
-from sparseeinsum.algebra.translate import Definition
+from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume, volume_of
@@ -49,7 +49,7 @@ class PlacedDefinitions:
             to machine to fill it.
     """
 
-    definitions: tuple[Definition, ...]
+    definitions: tuple[ComputedResult, ...]
     transferred_bytes: Mapping[Relation, float]
 
     @property
@@ -59,7 +59,7 @@ class PlacedDefinitions:
 
 
 def place_definitions(
-    definitions: Sequence[Definition], cluster_plan: ClusterPlan, model: CostModel
+    definitions: Sequence[ComputedResult], cluster_plan: ClusterPlan, model: CostModel
 ) -> PlacedDefinitions:
     """Put tables between the operators of a plan.
 
@@ -98,7 +98,7 @@ class _Placer:
         """The expected size of a relation."""
         return volume_of(self.model, schema.tensor.name, schema.decomposition.tiles)
 
-    def placed(self, definition: Definition) -> Definition:
+    def placed(self, definition: ComputedResult) -> ComputedResult:
         """A definition that reads tables, with the distribution of its result."""
         name, relation = definition.name, definition.relation
         strategy, distribution = self._strategy(relation), self.cluster_plan.distributions[name]

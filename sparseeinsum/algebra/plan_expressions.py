@@ -41,7 +41,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
 )
 from sparseeinsum.algebra.relational.tensor_types import frontier_of, type_of
 from sparseeinsum.algebra.repartition_expressions import completed, sliced, stacked
-from sparseeinsum.algebra.translate import Definition
+from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -71,7 +71,7 @@ class PlanAlgebra:
 
 
 def plan_algebra(
-    definitions: Sequence[Definition],
+    definitions: Sequence[ComputedResult],
     delivered: Mapping[str, Relation],
     statistics: Mapping[str, Statistics],
     complete: Collection[str],

@@ -9,16 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.chain_leaves import Leaf, Reading, in_join_order, leaf_of
+from sparseeinsum.algebra.chain_leaves import ChainLeaf, Reading, in_join_order, leaf_of
 from sparseeinsum.algebra.operators import AllKeys, Computed, Contract, Densify, Relation, Schema, Stored
-from sparseeinsum.algebra.translate import Definition
+from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.algebra.tuple_presence import Presence, keys_of_operand, keys_of_result, renamed, result_presence
 
 _SEVERAL_JOINS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainLink:
     """An EinSum of a chain.
 
     Attributes:
@@ -46,8 +46,8 @@ class RowChain:
         reads: For every EinSum, its operands: positions of leaves, or names of results of the chain.
     """
 
-    links: tuple[Link, ...]
-    leaves: tuple[Leaf, ...]
+    links: tuple[ChainLink, ...]
+    leaves: tuple[ChainLeaf, ...]
     reads: tuple[tuple[int | str, ...], ...]
 
     @property
@@ -67,7 +67,7 @@ class RowChain:
 
 
 def row_chains(
-    definitions: Sequence[Definition], targets: Iterable[Relation], stored: Set[str] = frozenset()
+    definitions: Sequence[ComputedResult], targets: Iterable[Relation], stored: Set[str] = frozenset()
 ) -> tuple[RowChain, ...]:
     """The chains among the EinSums that statements compute.
 
@@ -93,13 +93,13 @@ def row_chains(
             last |= unfit
             continue
         chains = [_chain(links, presences) for links in groups if _joins(links) > 0]
-        unjoined = {links.name for links in chains if isinstance(links, Link)}
+        unjoined = {links.name for links in chains if isinstance(links, ChainLink)}
         if not unjoined:
             return tuple(chain for chain in chains if isinstance(chain, RowChain) and _saves_joins(chain))
         plain |= unjoined
 
 
-def _joins(links: Sequence[Link]) -> int:
+def _joins(links: Sequence[ChainLink]) -> int:
     return sum(len(link.contract.inputs) > 1 for link in links)
 
 
@@ -114,7 +114,7 @@ def _saves_joins(chain: RowChain) -> bool:
     return joined + sum(leaf.reading == Reading.DENSE for leaf in chain.leaves) < joins + made_dense
 
 
-def _is_row_by_row(definition: Definition) -> bool:
+def _is_row_by_row(definition: ComputedResult) -> bool:
     """Whether each tuple of a result is computed of one tuple of every operand."""
     contract = definition.relation
     is_special = contract.compressed or contract.indexed is not None or contract.is_fused or contract.parts_by
@@ -134,13 +134,13 @@ def _is_index_map(relation: Relation) -> bool:
     return isinstance(relation, Stored) and relation.source.is_index_map
 
 
-def _has_rows_of(last: Link, link: Link, presences: Mapping[str, Presence]) -> bool:
+def _has_rows_of(last: ChainLink, link: ChainLink, presences: Mapping[str, Presence]) -> bool:
     """Whether an EinSum has a tuple for every row of its chain, and no other that a run must check."""
     own, rows = _presence(link, presences), _presence(last, presences)
     return own == rows if link.contract.detects_nonfinite else own <= rows
 
 
-def _presence(link: Link, presences: Mapping[str, Presence]) -> Presence:
+def _presence(link: ChainLink, presences: Mapping[str, Presence]) -> Presence:
     """Which tuples a result has, by keys of the chain."""
     labels = link.contract.einsum.output.labels
     keys = {position: link.keys[label] for position, label in enumerate(labels) if label in link.keys}
@@ -148,7 +148,7 @@ def _presence(link: Link, presences: Mapping[str, Presence]) -> Presence:
 
 
 def _readers(
-    definitions: Sequence[Definition], contracts: Mapping[str, Contract], targets: Sequence[Relation]
+    definitions: Sequence[ComputedResult], contracts: Mapping[str, Contract], targets: Sequence[Relation]
 ) -> Mapping[str, set[tuple[str, int]]]:
     """For every result, the EinSums that read its rows, and as which operand; an empty name for other readers."""
     readers: dict[str, set[tuple[str, int]]] = defaultdict(set)
@@ -181,7 +181,7 @@ def _computed_in(relation: Relation) -> Iterator[str]:
 
 def _groups(
     contracts: Mapping[str, Contract], readers: Mapping[str, set[tuple[str, int]]], last: frozenset[str]
-) -> list[tuple[Link, ...]]:
+) -> list[tuple[ChainLink, ...]]:
     """EinSums of which each but the last is read by others of its group alone, with the same keys.
 
     Args:
@@ -190,7 +190,7 @@ def _groups(
         last: Results that are the last of their group.
     """
     group_of: dict[str, str] = {}
-    links: dict[str, Link] = {}
+    links: dict[str, ChainLink] = {}
     for name, contract in reversed(list(contracts.items())):
         group, keys = name, dict(zip(keys_of_result(contract), contract.schema.keys, strict=True))
         reading = readers[name]
@@ -199,21 +199,21 @@ def _groups(
             (candidate, pairs), *others = mapped
             if not others and len(pairs) == len(links[candidate].keys):
                 group, keys = candidate, dict(pairs)
-        group_of[name], links[name] = group, Link(contract, keys)
-    members: dict[str, list[Link]] = defaultdict(list)
+        group_of[name], links[name] = group, ChainLink(contract, keys)
+    members: dict[str, list[ChainLink]] = defaultdict(list)
     for name in contracts:
         members[group_of[name]].append(links[name])
     return [tuple(group) for group in members.values()]
 
 
-def _keys_read(contract: Contract, reader: Link, number: int) -> tuple[tuple[str, str], ...]:
+def _keys_read(contract: Contract, reader: ChainLink, number: int) -> tuple[tuple[str, str], ...]:
     """For every label that is a key of a result, the key of the chain that its reader has for it."""
     read = reader.contract.einsum.operands[number].labels
     labels = contract.einsum.output.labels
     return tuple((labels[position], reader.keys[read[position]]) for position in contract.output.decomposition.promoted)
 
 
-def _chain(links: tuple[Link, ...], presences: Mapping[str, Presence]) -> RowChain | Link:
+def _chain(links: tuple[ChainLink, ...], presences: Mapping[str, Presence]) -> RowChain | ChainLink:
     """The chain of a group; its last EinSum if no join has the rows of the chain."""
     computed = {link.name for link in links}
     rows = _presence(links[-1], presences)
@@ -226,13 +226,13 @@ def _chain(links: tuple[Link, ...], presences: Mapping[str, Presence]) -> RowCha
         ]
         for link in links
     ]
-    read = [operand for operands in reads for operand in operands if isinstance(operand, Leaf)]
+    read = [operand for operands in reads for operand in operands if isinstance(operand, ChainLeaf)]
     leaves = in_join_order(read, set(links[-1].keys.values()), rows)
     if leaves is None:
         return links[-1]
     numbers = {leaf.identity: number for number, leaf in enumerate(leaves)}
     numbered = (
-        tuple(numbers[operand.identity] if isinstance(operand, Leaf) else operand for operand in operands)
+        tuple(numbers[operand.identity] if isinstance(operand, ChainLeaf) else operand for operand in operands)
         for operands in reads
     )
     return RowChain(links, leaves, tuple(numbered))

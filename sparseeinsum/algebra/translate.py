@@ -40,7 +40,7 @@ from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, 
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class ComputedResult:
     """The result of an EinSum, and the relation that computes it.
 
     Attributes:
@@ -149,7 +149,7 @@ def translate(
     inputs: InputTensors,
     evaluations: Mapping[str, Evaluation],
     policy: MaterializationPolicy,
-) -> tuple[Definition, ...]:
+) -> tuple[ComputedResult, ...]:
     """The operators of a plan: a definition for every EinSum, in topological order.
 
     Args:
@@ -169,7 +169,7 @@ def translate(
 
 def _definitions(
     plan: DecomposedGraph, inputs: InputTensors, evaluations: Mapping[str, Evaluation]
-) -> Iterator[Definition]:
+) -> Iterator[ComputedResult]:
     readables = {
         name: Readable(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
         for name, source in inputs.stored.items()
@@ -182,7 +182,7 @@ def _definitions(
         evaluation = evaluations[name]
         if step.fused is not None:
             relation = fused_relation(step, step.fused, schema, readables, plan, evaluation)
-            yield Definition(name, relation, step)
+            yield ComputedResult(name, relation, step)
             has_all_values = not evaluation.values.has_fill
             readables[name] = Readable(Computed(schema), has_all_values or not schema.keys, has_all_values)
             continue
@@ -221,7 +221,7 @@ def _definitions(
             fills_rows=step.fills_rows(plan.graph),
             is_brief=step.is_brief,
         )
-        yield Definition(name, contract, step)
+        yield ComputedResult(name, contract, step)
         is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none
         has_all_values = not evaluation.values.has_fill
         has_all_tuples = is_complete or is_single or has_all_values or contract.fills_rows
@@ -233,7 +233,7 @@ def _facts(name: str, inputs: InputTensors, evaluations: Mapping[str, Evaluation
     return inputs.values[name] if name in inputs.values else evaluations[name].values
 
 
-def _materialize_shared(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
+def _materialize_shared(definitions: Sequence[ComputedResult]) -> tuple[ComputedResult, ...]:
     """Store what is sliced or stacked for more than one operand in a table, unless it is a single tuple.
 
     An engine whose workers share no CTE could neither compute nor read it in parallel, and would not know its keys'

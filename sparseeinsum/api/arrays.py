@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from sparseeinsum.api.array_products import plan_product
 from sparseeinsum.api.dense_products import multiply_dense
 from sparseeinsum.api.einsum_arguments import EinsumCall, plan_call
 from sparseeinsum.api.einsum_operands import Operand, SparseOperand, as_dense, read_operands
@@ -18,7 +19,6 @@ from sparseeinsum.api.einsum_options import (
     read_path_search,
     read_result_options,
 )
-from sparseeinsum.api.products import plan_product
 from sparseeinsum.api.sparse_products import multiply_sparse
 from sparseeinsum.extras import late
 from sparseeinsum.language.numpy_notation import RESULT_NAME, read_subscripts

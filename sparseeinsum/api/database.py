@@ -18,9 +18,10 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.pipeline import planning, prepared_programs
+from sparseeinsum.pipeline import planning
 from sparseeinsum.pipeline.plan_cache import PlanCache
 from sparseeinsum.pipeline.plan_options import PlanArguments, PlanningOptions, plan_options
+from sparseeinsum.pipeline.prepared_plans import PreparedPlan
 from sparseeinsum.pipeline.progress import shown_progress
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.results.output_targets import Destination, targets_of
@@ -273,8 +274,7 @@ class Database(TensorDatabase):
         names = [inputs] if isinstance(inputs, str) else list(inputs)
         choices = replace(plan_options(optimizer, **options), searches_all=True)
         read = read_request(program, parameters, self._engine)
-        prepared = prepared_programs.PreparedProgram(read, self._engine, choices, names)
-        return PreparedProgram(prepared, self._engine)
+        return PreparedProgram(PreparedPlan(read, self._engine, choices, names), self._engine)
 
     @synchronized
     def iterate(

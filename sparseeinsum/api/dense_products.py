@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparseeinsum.api.array_products import Product
 from sparseeinsum.api.einsum_operands import Operand, as_dense, squeezed
-from sparseeinsum.api.products import Product
 
 
 def multiply_dense(product: Product, arrays: Sequence[Operand]) -> NDArray[Any] | None:

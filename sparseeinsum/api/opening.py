@@ -50,7 +50,7 @@ def _open_engine(
             "rights to write, or none"
         )
     if is_postgresql(target):
-        engine: Engine = late("sparseeinsum.engines.postgresql.opening").open_postgresql(target)
+        engine: Engine = late("sparseeinsum.engines.postgresql.postgresql_opening").open_postgresql(target)
         return engine
     if isinstance(target, str) and "://" in target:
         raise EngineError(f"{target.split('://')[0]} is not supported; this version runs on DuckDB and PostgreSQL")

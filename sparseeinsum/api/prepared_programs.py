@@ -6,7 +6,7 @@ from typing import Any, Self
 from sparseeinsum.api.plans import Plan
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import synchronized
-from sparseeinsum.pipeline import prepared_programs
+from sparseeinsum.pipeline.prepared_plans import PreparedPlan
 from sparseeinsum.results.results import Results
 
 
@@ -16,7 +16,7 @@ class PreparedProgram:
     A run takes little more time than its statements. Its results are those of `Database.run` on the same values.
     """
 
-    def __init__(self, prepared: prepared_programs.PreparedProgram, engine: Engine) -> None:
+    def __init__(self, prepared: PreparedPlan, engine: Engine) -> None:
         self._prepared = prepared
         self._engine = engine
 

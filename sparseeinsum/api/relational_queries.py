@@ -17,8 +17,8 @@ from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.tensor_relations import TensorRelation
 from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.registered_functions import compile_functions
 from sparseeinsum.engines.retries import in_snapshot
-from sparseeinsum.engines.user_functions import compile_functions
 from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.language.user_functions import user_functions_named

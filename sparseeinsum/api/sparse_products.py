@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparseeinsum.api.array_products import Product
 from sparseeinsum.api.einsum_operands import Operand, SparseOperand, count_entries, entries_of, squeezed
-from sparseeinsum.api.products import Product
 from sparseeinsum.errors import PackageError
 from sparseeinsum.extras import imported
 

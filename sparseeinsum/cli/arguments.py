@@ -2,7 +2,7 @@
 
 from sparseeinsum.cli.parsers.command import RUN_EXAMPLE, CommandParser, add_verbosity
 from sparseeinsum.cli.parsers.completion_options import CompletionAction
-from sparseeinsum.cli.parsers.installation import (
+from sparseeinsum.cli.parsers.installation_parsers import (
     add_build,
     add_calibrate,
     add_compile_kernels,
@@ -10,9 +10,16 @@ from sparseeinsum.cli.parsers.installation import (
     add_install,
     add_remove,
 )
-from sparseeinsum.cli.parsers.models import add_load_network, add_load_weights, add_save_weights
-from sparseeinsum.cli.parsers.programs import add_check, add_compile, add_explain, add_iterate, add_run, add_shell
-from sparseeinsum.cli.parsers.tensors import add_drop, add_grant, add_load, add_stats
+from sparseeinsum.cli.parsers.model_parsers import add_load_network, add_load_weights, add_save_weights
+from sparseeinsum.cli.parsers.program_parsers import (
+    add_check,
+    add_compile,
+    add_explain,
+    add_iterate,
+    add_run,
+    add_shell,
+)
+from sparseeinsum.cli.parsers.tensor_parsers import add_drop, add_grant, add_load, add_stats
 from sparseeinsum.version import __version__
 
 _COMMANDS = (

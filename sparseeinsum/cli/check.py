@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import sparseeinsum as se
-from sparseeinsum.cli.opening import open_database
-from sparseeinsum.cli.programs import STANDARD_INPUT, parameters_of
+from sparseeinsum.cli.database_opening import open_database
+from sparseeinsum.cli.program_arguments import STANDARD_INPUT, parameters_of
 from sparseeinsum.language.program_files import read_source
 from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.operators.dtypes import Number

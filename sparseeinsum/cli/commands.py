@@ -9,9 +9,9 @@ from rich.progress import track
 from rich.table import Table
 
 import sparseeinsum as se
-from sparseeinsum.cli.opening import open_database
+from sparseeinsum.cli.database_opening import open_database
 from sparseeinsum.cli.output import print_parts, print_status, print_table, status_console
-from sparseeinsum.cli.programs import STANDARD_INPUT, database_and_plan, database_and_program, planning_options
+from sparseeinsum.cli.program_arguments import STANDARD_INPUT, database_and_plan, database_and_program, planning_options
 from sparseeinsum.cli.result_formats import result_output
 from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.extras import imported

@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 
 import sparseeinsum as se
+from sparseeinsum.cli.database_opening import open_database
 from sparseeinsum.cli.display import duration, tensors_table
-from sparseeinsum.cli.opening import open_database
 from sparseeinsum.cli.output import print_parts, print_preview, print_table
 from sparseeinsum.cli.shell_input import InputKind, NextLine, ShellInput, inputs, read_line
 from sparseeinsum.errors import PackageError

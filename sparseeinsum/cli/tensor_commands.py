@@ -3,7 +3,7 @@
 import argparse
 
 import sparseeinsum as se
-from sparseeinsum.cli.opening import open_database, open_or_create
+from sparseeinsum.cli.database_opening import open_database, open_or_create
 from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.language.sql_texts import write_declaration
 from sparseeinsum.language.tensors import StoredTensor

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from sparseeinsum.algebra.translate import Definition, InputTensors, MaterializationPolicy, translate
+from sparseeinsum.algebra.translate import ComputedResult, InputTensors, MaterializationPolicy, translate
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range, finite_range
@@ -124,7 +124,7 @@ class _Weakening:
         definitions = self.definitions(current, evaluations)
         return without_group_by_elimination(definitions) == without_group_by_elimination(plan.definitions)
 
-    def definitions(self, current: _Assumptions, evaluations: Mapping[str, Evaluation]) -> tuple[Definition, ...]:
+    def definitions(self, current: _Assumptions, evaluations: Mapping[str, Evaluation]) -> tuple[ComputedResult, ...]:
         """The definitions of the plan for data that satisfy the assumptions, which have these evaluations."""
         values = MappingProxyType(dict(current.values))
         inputs = InputTensors(stored_of(self.plan.inputs), values, current.complete, identifying={})

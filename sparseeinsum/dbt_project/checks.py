@@ -14,8 +14,8 @@ from sparseeinsum.operators.ranges import EMPTY_RANGE, Range, finite_range
 from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections
-from sparseeinsum.statistics.numbers import number
-from sparseeinsum.statistics.templates import fill_placeholders
+from sparseeinsum.statistics.number_literals import number
+from sparseeinsum.statistics.sql_templates import fill_placeholders
 from sparseeinsum.storage.value_checks import change_condition
 
 PROBLEMS = "problems"  # the column of the query

@@ -11,8 +11,8 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, count_keys
 from sparseeinsum.operators.ranges import EMPTY_RANGE, finite_range
 from sparseeinsum.statistics.columns import relation_of, value_of
-from sparseeinsum.statistics.numbers import number
-from sparseeinsum.statistics.templates import union_all
+from sparseeinsum.statistics.number_literals import number
+from sparseeinsum.statistics.sql_templates import union_all
 
 _PROBLEM, _FOUND = "problem", "found"  # the columns of the query
 

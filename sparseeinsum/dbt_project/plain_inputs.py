@@ -10,7 +10,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
 from sparseeinsum.language.tensors import Dictionary
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.render.plain_sql.statements import DEFAULT_SCHEMAS
+from sparseeinsum.render.plain_sql.plain_statements import DEFAULT_SCHEMAS
 from sparseeinsum.statistics.dictionary_queries import dictionary_table
 from sparseeinsum.statistics.measured_tensors import stored_of
 

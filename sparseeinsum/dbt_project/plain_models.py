@@ -5,9 +5,9 @@ from pathlib import Path
 
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.dbt_project.assumptions import for_weakest_assumptions
+from sparseeinsum.dbt_project.dbt_models import Model, result_names
 from sparseeinsum.dbt_project.inputs import DbtDictionary, DbtInput
 from sparseeinsum.dbt_project.jinja import Jinja, header_comment, table_name
-from sparseeinsum.dbt_project.models import Model, result_names
 from sparseeinsum.dbt_project.plain_checks import plain_problems_query
 from sparseeinsum.dbt_project.plain_inputs import plain_dictionaries, plain_inputs
 from sparseeinsum.dbt_project.project import DbtProject

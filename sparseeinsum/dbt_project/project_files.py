@@ -6,9 +6,9 @@ from pathlib import Path
 
 from sparseeinsum.dbt_project.assumptions import assumptions
 from sparseeinsum.dbt_project.checks import problems_query
+from sparseeinsum.dbt_project.dbt_models import models_of, problems_macro
 from sparseeinsum.dbt_project.inputs import DbtInput, inputs_of
 from sparseeinsum.dbt_project.jinja import MARK, Jinja, header_comment, table_name
-from sparseeinsum.dbt_project.models import models_of, problems_macro
 from sparseeinsum.dbt_project.plain_models import plain_files
 from sparseeinsum.dbt_project.project import DbtProject, read_project
 from sparseeinsum.dbt_project.properties import models_yaml, sources_yaml

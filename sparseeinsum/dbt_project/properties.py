@@ -6,9 +6,9 @@ from typing import Any
 import yaml
 
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.dbt_project.dbt_models import Model
 from sparseeinsum.dbt_project.inputs import DbtDictionary, DbtInput, DbtSource
 from sparseeinsum.dbt_project.jinja import MARK
-from sparseeinsum.dbt_project.models import Model
 from sparseeinsum.dbt_project.row_tests import RowTests, Test
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.sql_texts import write_declaration

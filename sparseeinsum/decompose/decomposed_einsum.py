@@ -91,7 +91,7 @@ class MatrixLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelFacts:
     """What the costs of all choices of an EinSum need.
 
     Attributes:
@@ -107,7 +107,7 @@ class Kernel:
     matrix_labels: MatrixLabels | None
 
     @classmethod
-    def of(cls, einsum: EinSum, graph: EinGraph, computed_in: str) -> "Kernel":
+    def of(cls, einsum: EinSum, graph: EinGraph, computed_in: str) -> "KernelFacts":
         """The kernel of an EinSum of a graph, which computes in the dtype `computed_in`."""
         return cls(
             operations=count_operations(einsum.join) + (einsum.aggregate is not None),

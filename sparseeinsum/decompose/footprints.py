@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.compressed_access import CompressedSizes, count_indices
-from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, Kernel
+from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, KernelFacts
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.indexed_access import ResidentSizes
 from sparseeinsum.decompose.memory_footprint import STATE_OVERHEAD_BYTES, Footprint, KernelArrays
@@ -35,7 +35,7 @@ class Footprints:
     evaluations: Mapping[str, Evaluation]
     in_lists: frozenset[str] = frozenset()
     staying: frozenset[str] = frozenset()
-    _known_kernels: dict[str, Kernel] = field(default_factory=dict, init=False, repr=False)
+    _known_kernels: dict[str, KernelFacts] = field(default_factory=dict, init=False, repr=False)
 
     def compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
         """Sizes of the operands that are ordered by row, in the order of `cost`."""
@@ -60,12 +60,12 @@ class Footprints:
         size_bytes = tuples * self.sizes.tuple_bytes(name, tiles)
         return ResidentSizes(self.sizes.tuples(name, tiles), size_bytes, name in self.staying)
 
-    def kernel(self, einsum: EinSum) -> Kernel:
+    def kernel(self, einsum: EinSum) -> KernelFacts:
         """What the costs of all choices of an EinSum need; cached."""
         name = einsum.output.tensor
         kernel = self._known_kernels.get(name)
         if kernel is None:
-            kernel = Kernel.of(einsum, self.graph, self.evaluations[name].computed_in)
+            kernel = KernelFacts.of(einsum, self.graph, self.evaluations[name].computed_in)
             self._known_kernels[name] = kernel
         return kernel
 

@@ -14,7 +14,7 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.kernels import collection as c
 from sparseeinsum.kernels.duckdb.library import DuckdbLibrary, require_library
 from sparseeinsum.language.tensors import VALUE_COLUMN
-from sparseeinsum.render.collecting import can_collect
+from sparseeinsum.render.collecting_queries import can_collect
 from sparseeinsum.statistics.columns import index_type
 
 _ELEMENTS = {10: pa.float32(), 11: pa.float64()}  # by duckdb_type in duckdb.h

@@ -36,7 +36,7 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
-from sparseeinsum.render.collecting import collecting_select
+from sparseeinsum.render.collecting_queries import collecting_select
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution

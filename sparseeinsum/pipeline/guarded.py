@@ -11,7 +11,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.statistics.fingerprints import fingerprints, fingerprints_statement
-from sparseeinsum.statistics.templates import union_all
+from sparseeinsum.statistics.sql_templates import union_all
 from sparseeinsum.storage.catalogue import Catalogue, fingerprint_of_definitions, fingerprint_of_dictionaries
 
 _GUARD, _IS_SAME = "unchanged", "is_same"

@@ -20,7 +20,7 @@ from sparseeinsum.decompose.model import KEPT_SHARE, CostModel
 from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
-from sparseeinsum.engines.user_functions import compile_functions
+from sparseeinsum.engines.registered_functions import compile_functions
 from sparseeinsum.errors import PlanError
 from sparseeinsum.extras import late
 from sparseeinsum.kernels.duckdb.library import gpu_in_use

@@ -21,7 +21,7 @@ from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.rewrite.first_match import successors_needed
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.axis_counts import AxisCounts
-from sparseeinsum.statistics.blocks import with_blocks
+from sparseeinsum.statistics.block_counts import with_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import Estimator, make_estimator
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, statistics_of, stored_of, values_of

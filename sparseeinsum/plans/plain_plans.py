@@ -12,8 +12,8 @@ from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.plan_statements import write_statements
 from sparseeinsum.render.dialects import CITUS, DUCKDB, POSTGRESQL, Dialect
+from sparseeinsum.render.plain_sql.dialect_spelling import Spelling
 from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
-from sparseeinsum.render.plain_sql.spelling import Spelling
 from sparseeinsum.render.statements import SqlStatement
 
 _OWN_DIALECTS = {name for dialect in (DUCKDB, POSTGRESQL, CITUS) for name in (dialect.name, *dialect.aliases)}

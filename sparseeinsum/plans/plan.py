@@ -6,7 +6,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.translate import Definition
+from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.language.eingraph import Program
@@ -54,7 +54,7 @@ class ProgramPlan:
     rewriting: RewriteSummary
     alternatives: Alternatives
     decomposed: DecomposedGraph
-    definitions: tuple[Definition, ...]
+    definitions: tuple[ComputedResult, ...]
     dialect: Dialect
     threads: int
     stage_of: Callable[[str], exp.Table]

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
 from sparseeinsum.algebra.row_chains import row_chains
-from sparseeinsum.algebra.translate import Definition, delivered_relation, materialized_relations, with_all_tuples
+from sparseeinsum.algebra.translate import ComputedResult, delivered_relation, materialized_relations, with_all_tuples
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_bytes
 from sparseeinsum.decompose.model import CostModel
@@ -42,7 +42,7 @@ class PlanStatements:
         also_staged: Results that a run stores in temporary tables besides those for which it needs them.
     """
 
-    definitions: tuple[Definition, ...]
+    definitions: tuple[ComputedResult, ...]
     decomposed: DecomposedGraph
     model: CostModel
     inputs: Mapping[str, MeasuredTensor]
@@ -208,7 +208,7 @@ class PlanStatements:
         )
 
 
-def without_group_by_elimination(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+def without_group_by_elimination(definitions: Iterable[ComputedResult]) -> tuple[ComputedResult, ...]:
     """The same definitions with a GROUP BY also where groups have one tuple each, and with operands of any tuples."""
     return tuple(
         replace(definition, relation=replace(definition.relation, has_single_pairs=False, complete=()))

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.statistics.columns import number_type
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 
 
 def integer(value: int) -> exp.Expr:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sparseeinsum.render.plain_sql.spelling import Spelling
-from sparseeinsum.render.plain_sql.statements import plain_text
+from sparseeinsum.render.plain_sql.dialect_spelling import Spelling
+from sparseeinsum.render.plain_sql.plain_statements import plain_text
 from sparseeinsum.render.postgresql import Citus, PostgreSQL
 
 

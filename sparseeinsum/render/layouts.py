@@ -29,7 +29,7 @@ from sparseeinsum.render.calls import (
 from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, unused, with_join, with_value_column
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.extents import Extent, as_sql, product
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 
 HANDLE_COLUMN = "handle"
 # DuckDB folds a constant list while it plans, at 65 ns an element; an aggregate makes one at 4 ns an element.

@@ -20,9 +20,9 @@ from sparseeinsum.operators.ranges import Range, exact_range, finite_range
 from sparseeinsum.render.calls import call, constant, first_element, in_parentheses, integers, text
 from sparseeinsum.render.conditions import ScalarWriter, comparison_expression
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.plain_sql.numbers import PlainNumbers
+from sparseeinsum.render.plain_sql.plain_numbers import PlainNumbers
 from sparseeinsum.statistics.columns import number_type
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 
 _ARITHMETIC = {"add": exp.Add, "sub": exp.Sub, "mul": exp.Mul}
 _TIMES = Range(1, 1 << 62)  # how often a contribution is repeated

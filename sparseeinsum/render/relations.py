@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.chain_leaves import Leaf, Reading
+from sparseeinsum.algebra.chain_leaves import ChainLeaf, Reading
 from sparseeinsum.algebra.operators import (
     AllKeys,
     Compress,
@@ -36,7 +36,7 @@ from sparseeinsum.render.compressed_rows import (
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped, matched_select
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.fused_products import fused_select
+from sparseeinsum.render.fused_product_queries import fused_select
 from sparseeinsum.render.layouts import (
     HANDLE_COLUMN,
     all_keys_select,
@@ -47,7 +47,7 @@ from sparseeinsum.render.layouts import (
     slice_select,
     stack_select,
 )
-from sparseeinsum.render.row_chains import ChainWriter
+from sparseeinsum.render.row_chain_queries import ChainWriter
 from sparseeinsum.render.sources import (
     SelectSource,
     indices_select,
@@ -293,7 +293,7 @@ class Renderer:
         return plain_source(exp.table_(exp.to_identifier(unique)), schema, is_joined)
 
 
-def _read_relation(leaf: Leaf) -> Relation:
+def _read_relation(leaf: ChainLeaf) -> Relation:
     """The relation that a chain joins for a leaf."""
     return Densify(leaf.relation) if leaf.reading == Reading.DENSE else leaf.relation
 

@@ -22,7 +22,7 @@ from sparseeinsum.algebra.operators import (
     Stack,
 )
 from sparseeinsum.algebra.row_chains import row_chains
-from sparseeinsum.algebra.translate import Definition, materialized_relations
+from sparseeinsum.algebra.translate import ComputedResult, materialized_relations
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import integer
@@ -90,7 +90,7 @@ def create_table_as(stage: exp.Table, query: exp.Select) -> exp.Create:
 
 
 def staged_statements(
-    definitions: Sequence[Definition],
+    definitions: Sequence[ComputedResult],
     delivered: Mapping[str, Relation],
     staged: Mapping[str, exp.Table],
     dialect: Dialect,
@@ -115,7 +115,7 @@ def staged_statements(
 
 
 def result_query(
-    definitions: Sequence[Definition],
+    definitions: Sequence[ComputedResult],
     name: str,
     tables: Mapping[str, exp.Table],
     dialect: Dialect,
@@ -128,7 +128,7 @@ def result_query(
 
 
 def result_statements(
-    definitions: Sequence[Definition],
+    definitions: Sequence[ComputedResult],
     name: str,
     tables: Mapping[str, exp.Table],
     dialect: Dialect,
@@ -142,7 +142,7 @@ def result_statements(
     return tuple(compiler.staging(definition, dict(read)))  # a copy: entries are removed as tables are filled
 
 
-def _named(definitions: Sequence[Definition], name: str) -> Definition:
+def _named(definitions: Sequence[ComputedResult], name: str) -> ComputedResult:
     return next(definition for definition in definitions if definition.name == name)
 
 
@@ -155,7 +155,7 @@ def relation_query(relation: Relation, dialect: Dialect) -> exp.Select:
 class _Compiler:
     """Makes statements of definitions and relations; see `staged_statements` for its attributes."""
 
-    definitions: tuple[Definition, ...]
+    definitions: tuple[ComputedResult, ...]
     staged: Mapping[str, exp.Table]
     dialect: Dialect
     boundaries: Mapping[str, Sequence[int]]
@@ -172,7 +172,7 @@ class _Compiler:
                 yield from self._materialize(relation, unfilled)
             yield self.deliver(name, output)
 
-    def staging(self, definition: Definition, unfilled: dict[Materialized, exp.Table]) -> Iterator[SqlStatement]:
+    def staging(self, definition: ComputedResult, unfilled: dict[Materialized, exp.Table]) -> Iterator[SqlStatement]:
         """The statement that fills the table of a result, if it has one, after those of relations that it reads.
 
         Args:
@@ -195,7 +195,7 @@ class _Compiler:
                 first, passes=tuple(other.query for other in others), materializes=relation, distribution=distribution
             )
 
-    def stage(self, definition: Definition) -> SqlStatement:
+    def stage(self, definition: ComputedResult) -> SqlStatement:
         """The statement that fills the temporary table of a result, in as many passes as planned."""
         stage = self.staged[definition.name]
         first, *others = (
@@ -205,7 +205,7 @@ class _Compiler:
         distribution = stage_distribution(definition.relation.schema, definition.distribution)
         return replace(first, passes=tuple(other.query for other in others), distribution=distribution)
 
-    def _in_pass(self, definition: Definition, relation: Contract) -> "_Compiler":
+    def _in_pass(self, definition: ComputedResult, relation: Contract) -> "_Compiler":
         """A compiler in which a definition computes another relation, that of one pass."""
         in_pass = replace(definition, relation=relation)
         definitions = tuple(in_pass if other is definition else other for other in self.definitions)
@@ -255,7 +255,7 @@ class _Compiler:
         value_type = materialized_type(source.schema, self.dialect)
         return SqlStatement(name, with_ctes, computes, stage, self.dialect, value_type=value_type)
 
-    def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[Definition]:
+    def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[ComputedResult]:
         """The definitions that a statement must contain, in order: of results that it does not read from a table."""
         by_name = {definition.name: definition for definition in self.definitions}
         needed: set[str] = set()

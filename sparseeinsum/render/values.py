@@ -37,7 +37,7 @@ from sparseeinsum.render.number_expressions import (
     range_of_folds,
     repeated_contribution,
 )
-from sparseeinsum.render.plain_sql.numbers import PlainNumbers
+from sparseeinsum.render.plain_sql.plain_numbers import PlainNumbers
 from sparseeinsum.semantics.expression_ranges import range_of
 from sparseeinsum.statistics.columns import IS_TRUTH, NUMBER_TYPES, array_type, number_type
 from sparseeinsum.statistics.extents import Extent, product

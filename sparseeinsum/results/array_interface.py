@@ -13,7 +13,7 @@ from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.results.blocks import block
 from sparseeinsum.results.dense_size import check_dense_size
 from sparseeinsum.results.lookup import values_at
-from sparseeinsum.results.selections import select
+from sparseeinsum.results.result_indexing import select
 from sparseeinsum.results.tensor_rows import TensorRows
 
 _ITERATED = 1 << 22  # numbers in the dense blocks of an iteration, each of which takes a pass over the rows

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparseeinsum.results.blocks import block
-from sparseeinsum.results.selections import Selection
+from sparseeinsum.results.result_indexing import Selection
 from sparseeinsum.results.tensor_rows import TensorRows
 
 

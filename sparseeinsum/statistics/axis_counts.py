@@ -19,7 +19,7 @@ from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.indices import entry_indices, index_column
-from sparseeinsum.statistics.templates import fill_placeholders, placeholders, template, union_all
+from sparseeinsum.statistics.sql_templates import fill_placeholders, placeholders, template, union_all
 
 Vector = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.sketch_estimates import SketchEstimator
-from sparseeinsum.statistics.templates import union_all
+from sparseeinsum.statistics.sql_templates import union_all
 
 _MOST_AXES = 4  # the most axes of a relation for which the tuples of every set of axes are counted
 _MOST_COUNTED = 8  # the most axes of a tensor for which counts of every set of axes are kept

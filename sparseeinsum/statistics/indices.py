@@ -7,8 +7,8 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import relation_of, value_of
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
-from sparseeinsum.statistics.numbers import number
-from sparseeinsum.statistics.templates import fill_placeholders, template
+from sparseeinsum.statistics.number_literals import number
+from sparseeinsum.statistics.sql_templates import fill_placeholders, template
 
 
 def index_column(position: int, table: str | None = None) -> exp.Column:

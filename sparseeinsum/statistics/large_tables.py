@@ -20,7 +20,7 @@ from sparseeinsum.statistics.measure import (
     value_range,
     values_of_entries,
 )
-from sparseeinsum.statistics.templates import fill_placeholders, template
+from sparseeinsum.statistics.sql_templates import fill_placeholders, template
 
 LEAST_ROWS = 1_000_000  # smaller tables are counted exactly, in less time than most programs take to plan
 _ESTIMATED = "distinct_"

@@ -20,7 +20,7 @@ from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.row_checks import check_rows
-from sparseeinsum.statistics.templates import fill_placeholders, placeholders, template
+from sparseeinsum.statistics.sql_templates import fill_placeholders, placeholders, template
 
 _ANY_RELATION = "sparseeinsum_any_relation"  # stands for that of a tensor, in the text of a statement
 

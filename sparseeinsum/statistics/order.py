@@ -7,7 +7,7 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import coordinate, relation_of
 from sparseeinsum.statistics.executor import Executor
-from sparseeinsum.statistics.templates import union_all
+from sparseeinsum.statistics.sql_templates import union_all
 
 _ROWS = 2_048  # the number of rows that are read for a guess
 _LARGEST_SIZE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits

@@ -13,7 +13,7 @@ from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
 from sparseeinsum.statistics.dictionary_queries import KEY_COLUMN, comparable_key, dictionary_table, rows_with_indices
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
-from sparseeinsum.statistics.templates import union_all
+from sparseeinsum.statistics.sql_templates import union_all
 
 
 def check_rows(stored: StoredTensor, executor: Executor) -> None:

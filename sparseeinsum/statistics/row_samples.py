@@ -11,7 +11,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.axis_counts import AxisCounts
 from sparseeinsum.statistics.columns import table_by_name, value_of
 from sparseeinsum.statistics.executor import Executor
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 
 _SAMPLED_ROWS = 200_000
 _SEED = 1  # the same sample in every process, so that the same table gives the same plan

@@ -9,7 +9,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries, is_countable
-from sparseeinsum.statistics.blocks import measure_blocks
+from sparseeinsum.statistics.block_counts import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.generated_measurements import measure_generated
 from sparseeinsum.statistics.large_tables import measure_large

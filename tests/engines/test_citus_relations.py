@@ -13,7 +13,7 @@ from reading import contents, engine_of, relation_in
 
 import sparseeinsum as se
 from sparseeinsum.algebra.implementation.compile import table1_plan
-from sparseeinsum.algebra.implementation.product_rules import Product
+from sparseeinsum.algebra.implementation.product_rules import AggregatedJoin
 from sparseeinsum.algebra.implementation.rewriting import rewritten_plans
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
@@ -95,7 +95,7 @@ def blocks_of(matrix: np.ndarray, rows: int, columns: int) -> dict[str, int]:
 
 
 @pytest.fixture
-def product(citus: se.Database) -> tuple[Product, np.ndarray]:
+def product(citus: se.Database) -> tuple[AggregatedJoin, np.ndarray]:
     """Two matrices in blocks, X by rows and Y by columns, with their product."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(12, 16)), rng.normal(size=(16, 9))
@@ -104,10 +104,10 @@ def product(citus: se.Database) -> tuple[Product, np.ndarray]:
     left = PlacedInput(Input("X", RelationType((4, 8), (3, 2))), Hashed(0))
     right = PlacedInput(Input("Y", RelationType((8, 3), (2, 3))), Hashed(1))
     pairs = LocalJoin(Broadcast(left), right, (1,), (0,), MATRIX_PRODUCT)
-    return Product(pairs, left, right, (0, 2), SUM), x @ y
+    return AggregatedJoin(pairs, left, right, (0, 2), SUM), x @ y
 
 
-def ways_of(product: Product) -> Mapping[str, SitePlan]:
+def ways_of(product: AggregatedJoin) -> Mapping[str, SitePlan]:
     """The paper's three plans, and plans that aggregate on each site before they send partial results."""
     left, right = product.left, product.right
     by_inner = LocalJoin(Shuffle(left, (1,)), Shuffle(right, (0,)), (1,), (0,), MATRIX_PRODUCT)
@@ -125,13 +125,13 @@ def ways_of(product: Product) -> Mapping[str, SitePlan]:
 @pytest.mark.parametrize(
     "name", ["BMM", "BMM where pairs are", "CMM", "CMM in two phases", "CMM in two phases, everywhere", "RMM"]
 )
-def test_products(citus: se.Database, product: tuple[Product, np.ndarray], name: str) -> None:
+def test_products(citus: se.Database, product: tuple[AggregatedJoin, np.ndarray], name: str) -> None:
     plans, expected = product
     (result,) = compute_plans([ways_of(plans)[name]], engine_of(citus))
     np.testing.assert_allclose(result.to_numpy().transpose(0, 2, 1, 3).reshape(12, 9), expected, rtol=1e-12)
 
 
-def test_plans_share_common_subplans(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
+def test_plans_share_common_subplans(citus: se.Database, product: tuple[AggregatedJoin, np.ndarray]) -> None:
     plans, expected = product
     first = plans.cross()
     second = LocalAggregation(first, (0,), SUM)
@@ -140,7 +140,7 @@ def test_plans_share_common_subplans(citus: se.Database, product: tuple[Product,
     np.testing.assert_allclose(summed.to_numpy().sum(), expected.sum(), rtol=1e-9)
 
 
-def test_a_broadcast_is_sent_once(citus: se.Database, product: tuple[Product, np.ndarray]) -> None:
+def test_a_broadcast_is_sent_once(citus: se.Database, product: tuple[AggregatedJoin, np.ndarray]) -> None:
     """A broadcast is part of the statement that reads it; if several statements read it, every node stores it."""
     plans, expected = product
     broadcast = Broadcast(plans.left)

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as numpy_strategies
 from reading import assert_usable, contents, engine_of, read_back
 
 import sparseeinsum as se
-from sparseeinsum.engines.postgresql import copy_format, opening
+from sparseeinsum.engines.postgresql import copy_format, postgresql_opening
 
 pytestmark = pytest.mark.engines("postgresql", reason="all of it is of PostgreSQL alone")
 
@@ -297,7 +297,7 @@ def test_values_that_are_no_numbers_are_refused(db: se.Database, query: str, mes
 
 
 def test_a_server_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_TIMEOUT_SECONDS", 2)  # libpq's least
+    monkeypatch.setattr(postgresql_opening, "_TIMEOUT_SECONDS", 2)  # libpq's least
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / ".s.PGSQL.5432"))
         silent.listen()

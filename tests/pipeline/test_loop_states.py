@@ -8,7 +8,7 @@ import pytest
 
 import sparseeinsum as se
 from sparseeinsum.pipeline.loops import loop_setup
-from sparseeinsum.pipeline.loops.loop_setup import _Planned
+from sparseeinsum.pipeline.loops.loop_setup import _PlannedStep
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
@@ -37,17 +37,17 @@ def descend(weights: np.ndarray, target: np.ndarray, means: np.ndarray, steps: i
     return weights, means, losses
 
 
-def layouts_of_tables(monkeypatch: pytest.MonkeyPatch) -> list[_Planned]:
+def layouts_of_tables(monkeypatch: pytest.MonkeyPatch) -> list[_PlannedStep]:
     """What loops choose from now on; they take the layout with the fewest tuples, whatever it costs."""
-    chosen: list[_Planned] = []
+    chosen: list[_PlannedStep] = []
     cheapest = loop_setup._Setup.cheapest
 
-    def kept(self: loop_setup._Setup) -> _Planned:
+    def kept(self: loop_setup._Setup) -> _PlannedStep:
         chosen.append(cheapest(self))
         return chosen[-1]
 
     monkeypatch.setattr(loop_setup._Setup, "cheapest", kept)
-    monkeypatch.setattr(_Planned, "seconds", property(lambda self: sum(state.most_rows for state in self.tables)))
+    monkeypatch.setattr(_PlannedStep, "seconds", property(lambda self: sum(state.most_rows for state in self.tables)))
     return chosen
 
 

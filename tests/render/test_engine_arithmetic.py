@@ -21,7 +21,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.render.dialects import DUCKDB, POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.number_expressions import number_expression
 from sparseeinsum.semantics.dense import evaluate_program
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 
 Array = NDArray[Any]
 

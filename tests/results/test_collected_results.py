@@ -18,7 +18,7 @@ import sparseeinsum as se
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines import collected_tuples
 from sparseeinsum.kernels.duckdb.library import require_library
-from sparseeinsum.render.collecting import collecting_select
+from sparseeinsum.render.collecting_queries import collecting_select
 
 pytestmark = pytest.mark.engines("duckdb", reason="the client reads memory of its own process")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
-from sparseeinsum.statistics.blocks import measure_blocks
+from sparseeinsum.statistics.block_counts import measure_blocks
 
 TILINGS = list(itertools.product((0, 1, 2, 3, 100), repeat=3))
 

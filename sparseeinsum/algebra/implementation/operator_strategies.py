@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.counts import TupleCounts
-from sparseeinsum.algebra.implementation.product_rules import Product
+from sparseeinsum.algebra.implementation.product_rules import AggregatedJoin
 from sparseeinsum.algebra.implementation.site_operators import (
     Broadcast,
     LocalAggregation,
@@ -220,5 +220,5 @@ def _replicated_join(node: Aggregation | Concat, left: PlacedRelation, right: Pl
     join, first, second = node.input, left.at(Scattered()), right.at(Scattered())
     assert isinstance(join, Join)
     pairs = LocalJoin(Broadcast(first), second, join.left_keys, join.right_keys, join.kernel)
-    plan = Product(pairs, first, second, node.group_by, _fold_of(node)).replicated()
+    plan = AggregatedJoin(pairs, first, second, node.group_by, _fold_of(node)).replicated()
     return OperatorStrategy((Unplaced.APART,), (first, second), (plan,), plan.distribution)

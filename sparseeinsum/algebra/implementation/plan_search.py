@@ -70,7 +70,7 @@ def best_plans(
 
 
 @dataclass(frozen=True, slots=True)
-class _Operator:
+class _SearchedOperator:
     """An operator of the expressions, or the sending of a result that several operators read.
 
     Attributes:
@@ -96,7 +96,7 @@ class _StrategyPricing:
         sites: The sites.
     """
 
-    operators: Mapping[str, _Operator]
+    operators: Mapping[str, _SearchedOperator]
     choices: Mapping[str, Sequence[Choice]]
     sites: Sites
     _numbers: dict[Place, int] = field(default_factory=dict)
@@ -106,19 +106,19 @@ class _StrategyPricing:
         """A copy with fewer strategies."""
         return replace(self, choices=choices)
 
-    def result_state(self, operator: _Operator, choice: Choice) -> State:
+    def result_state(self, operator: _SearchedOperator, choice: Choice) -> State:
         """The number of the place of the result."""
         return self._state(operator.strategies[choice[0]].place)
 
-    def required_state(self, operator: _Operator, index: int, choice: Choice) -> State:
+    def required_state(self, operator: _SearchedOperator, index: int, choice: Choice) -> State:
         """The number of the place where operand `index` must be."""
         return self._state(operator.strategies[choice[0]].required[index])
 
-    def own_cost(self, operator: _Operator, choice: Choice) -> float:
+    def own_cost(self, operator: _SearchedOperator, choice: Choice) -> float:
         """The cost of a strategy."""
         return cost_of(operator.strategies[choice[0]].plans, self.sites).total(self.sites)
 
-    def reads(self, operator: _Operator, choice: Choice) -> int:
+    def reads(self, operator: _SearchedOperator, choice: Choice) -> int:
         """How often operands are read: always once, as no operator has passes."""
         return 1
 
@@ -165,7 +165,7 @@ class _PlanSearch:
     expressions: tuple[Expression, ...]
     distributions: Mapping[str, Distribution]
     sites: Sites
-    operators: dict[str, _Operator] = field(default_factory=dict)
+    operators: dict[str, _SearchedOperator] = field(default_factory=dict)
 
     def plans(self) -> tuple[SitePlan, ...]:
         """The cheapest plan of every expression."""
@@ -207,7 +207,7 @@ class _PlanSearch:
         relation = PlacedRelation(plan.type, counts, places)
         name = str(len(self.operators))
         references = tuple(Reference(operand, ()) for operand in operands)
-        self.operators[name] = _Operator(Reference(name, ()), references, kept, relation)
+        self.operators[name] = _SearchedOperator(Reference(name, ()), references, kept, relation)
         return name
 
     def _built(self) -> Mapping[str, tuple[SitePlan, ...]]:

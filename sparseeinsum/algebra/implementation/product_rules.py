@@ -24,7 +24,7 @@ from sparseeinsum.semantics.exactness import JoinKind
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class AggregatedJoin:
     """A join, and an aggregation of its pairs, with the plans of its sides before any transfer.
 
     Attributes:
@@ -96,12 +96,12 @@ def _digit(stride: int, base: int, copies: int) -> KeyExpression:
     return number if stride * base == copies else Operation("%", number, Integer(base))
 
 
-def product_of(plan: SitePlan) -> Product | None:
+def product_of(plan: SitePlan) -> AggregatedJoin | None:
     """The product that a plan computes, in any of the three forms; None if it computes none."""
     match plan:
         case LocalAggregation(Shuffle(LocalJoin(kind=JoinKind.INNER, keys=None) as join), group_by, fold):
             left, right = (side.input if isinstance(side, Broadcast | Shuffle) else side for side in join.inputs)
-            return Product(join, left, right, group_by, fold)
+            return AggregatedJoin(join, left, right, group_by, fold)
         case _:
             return None
 

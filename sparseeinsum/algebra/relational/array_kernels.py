@@ -23,7 +23,7 @@ _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayFunction:
+class ArrayKernelRecord:
     """A function of an array, and of whole numbers that a kernel fixes.
 
     Attributes:
@@ -86,19 +86,19 @@ def _inverse(array: Array) -> Array:
         raise AlgebraError("a matrix has no inverse: its columns depend on each other") from error
 
 
-ARRAY_KERNELS: Mapping[str, ArrayFunction] = MappingProxyType(
+ARRAY_KERNELS: Mapping[str, ArrayKernelRecord] = MappingProxyType(
     {
-        "inverse": ArrayFunction(
+        "inverse": ArrayKernelRecord(
             {}, _square_bound, _inverse, lambda bound: 2.0 * math.prod(bound) * bound[-1], lambda bound: (bound,)
         ),
-        "sort": ArrayFunction(
+        "sort": ArrayKernelRecord(
             {"axis": _LAST_AXIS},
             _sorted_bound,
             lambda array, axis: np.sort(array, axis=axis),
             _sort_operations,
             lambda bound, axis: (_axis(bound, axis), bound),
         ),
-        "largest": ArrayFunction(
+        "largest": ArrayKernelRecord(
             {"count": None, "axis": _LAST_AXIS},
             _largest_bound,
             _largest,
@@ -122,7 +122,7 @@ class ArrayKernel(Kernel):
     arguments: tuple[int, ...]
 
     @property
-    def _function(self) -> ArrayFunction:
+    def _function(self) -> ArrayKernelRecord:
         return ARRAY_KERNELS[self.name]
 
     @property

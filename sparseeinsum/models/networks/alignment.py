@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from sparseeinsum.errors import ShapeError
+from sparseeinsum.models.networks.index_terms import FormulaTerm, Read, Term, labels_of, leaves
 from sparseeinsum.models.networks.merging import merged
-from sparseeinsum.models.networks.terms import Apply, Read, Term, labels_of, leaves
-from sparseeinsum.models.networks.values import Axis, Value, axis_size, common_refinement, new_axis
+from sparseeinsum.models.networks.network_values import Axis, Value, axis_size, common_refinement, new_axis
 from sparseeinsum.models.networks.writer import Writer
 
 _LARGEST_FORMULA = 6  # tensors that a statement reads, before a value gets one of its own
@@ -29,7 +29,7 @@ def combined(writer: Writer, formula: str, values: Sequence[Value], kind: str) -
     while sum(_size(value.term) for value in values) > _LARGEST_FORMULA and not all(v.is_plain for v in values):
         largest = max(range(len(values)), key=lambda position: _size(values[position].term))
         values[largest] = writer.stored(values[largest])
-    return Value(axes, Apply(formula, tuple(value.term for value in values)), kind, writer.title)
+    return Value(axes, FormulaTerm(formula, tuple(value.term for value in values)), kind, writer.title)
 
 
 def broadcast(writer: Writer, values: Sequence[Value]) -> tuple[list[Value], tuple[Axis, ...]]:

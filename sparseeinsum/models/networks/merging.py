@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparseeinsum.models.networks.selections import Selection, merging
-from sparseeinsum.models.networks.statements import Aggregation
-from sparseeinsum.models.networks.terms import Apply, Read
-from sparseeinsum.models.networks.values import Axis, Factor, Value, axis_size, new_axis
+from sparseeinsum.models.networks.boolean_selections import BooleanSelection, merging
+from sparseeinsum.models.networks.index_terms import FormulaTerm, Read
+from sparseeinsum.models.networks.network_statements import StatementAggregate
+from sparseeinsum.models.networks.network_values import Axis, SizedLabel, Value, axis_size, new_axis
 from sparseeinsum.models.networks.writer import Writer, read
 from sparseeinsum.operators.dtypes import Array
 
@@ -27,14 +27,21 @@ def merged(writer: Writer, value: Value, position: int) -> Value:
 
 
 def selected(
-    writer: Writer, value: Value, axes: Sequence[Axis], selection: Selection, new: Factor, old: Sequence[Factor]
+    writer: Writer,
+    value: Value,
+    axes: Sequence[Axis],
+    selection: BooleanSelection,
+    new: SizedLabel,
+    old: Sequence[SizedLabel],
 ) -> Value:
     """The value at the indices that a selection tells for a new label, in place of old ones."""
     value = writer.stored(value)
     name = writer.named("selection", selection.key, selection)
-    term = Apply("{0} and {1}" if value.kind == "bool" else "where({0}, {1}, 0)", (read(name, [new, *old]), value.term))
+    term = FormulaTerm(
+        "{0} and {1}" if value.kind == "bool" else "where({0}, {1}, 0)", (read(name, [new, *old]), value.term)
+    )
     function = "any" if value.kind == "bool" else "sum"
-    return writer.computed(axes, term, value.kind, Aggregation(function, tuple(old)))
+    return writer.computed(axes, term, value.kind, StatementAggregate(function, tuple(old)))
 
 
 def _regrouped_constant(writer: Writer, array: Array, axes: Sequence[Axis], name: str) -> Value:

@@ -10,10 +10,18 @@ import numpy as np
 from sparseeinsum.errors import ShapeError
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.models.networks.alignment import combined
+from sparseeinsum.models.networks.boolean_selections import taking
+from sparseeinsum.models.networks.index_terms import ConstantTerm
 from sparseeinsum.models.networks.merging import merged, selected
-from sparseeinsum.models.networks.selections import taking
-from sparseeinsum.models.networks.terms import Literal
-from sparseeinsum.models.networks.values import Axis, Factor, Value, axis_size, common_refinement, cuts, new_axis
+from sparseeinsum.models.networks.network_values import (
+    Axis,
+    SizedLabel,
+    Value,
+    axis_size,
+    common_refinement,
+    cuts,
+    new_axis,
+)
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.operators.dtypes import Array
 
@@ -37,11 +45,11 @@ def taken(writer: Writer, value: Value, position: int, indices: Sequence[int]) -
         return value.replaced({factor.label: at for factor in axis}, axes)
     if not axis or not new:
         anywhere = value.replaced({factor.label: AffineIndex((), 0) for factor in axis}, axes)
-        return masked(writer, anywhere, position, np.asarray(indices) >= 0, Literal(0))
+        return masked(writer, anywhere, position, np.asarray(indices) >= 0, ConstantTerm(0))
     return selected(writer, value, axes, taking(indices, axis_size(axis)), new[0], axis)
 
 
-def masked(writer: Writer, value: Value, position: int, inside: Array, number: Literal) -> Value:
+def masked(writer: Writer, value: Value, position: int, inside: Array, number: ConstantTerm) -> Value:
     """The value where an array of truth values for an axis is true, and a number elsewhere."""
     mask = writer.constant(inside, "inside")
     around = [mask.axes[0] if axis == position else () for axis in range(len(value.axes))]
@@ -50,7 +58,7 @@ def masked(writer: Writer, value: Value, position: int, inside: Array, number: L
     return combined(writer, formula, values, value.kind)
 
 
-def padded(writer: Writer, value: Value, position: int, before: int, after: int, number: Literal) -> Value:
+def padded(writer: Writer, value: Value, position: int, before: int, after: int, number: ConstantTerm) -> Value:
     """The value with further indices before and after those of an axis, at which it is a number."""
     size = axis_size(value.axes[position])
     if before == after == 0:
@@ -89,10 +97,10 @@ def _suffixes(shape: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(cuts(shape)))
 
 
-def _segments(factors: Sequence[Factor], shape: Sequence[int]) -> tuple[Axis, ...]:
+def _segments(factors: Sequence[SizedLabel], shape: Sequence[int]) -> tuple[Axis, ...]:
     """The factors in groups that begin and end where both the factors and the axes of a shape do."""
     common = set(cuts([factor.size for factor in factors])) & set(cuts(shape))
-    segments: list[list[Factor]] = []
+    segments: list[list[SizedLabel]] = []
     for position, factor in enumerate(factors):
         if axis_size(tuple(factors[position:])) in common:
             segments.append([])
@@ -100,7 +108,7 @@ def _segments(factors: Sequence[Factor], shape: Sequence[int]) -> tuple[Axis, ..
     return tuple(map(tuple, segments))
 
 
-def _grouped(factors: Sequence[Factor], shape: Sequence[int]) -> tuple[Axis, ...]:
+def _grouped(factors: Sequence[SizedLabel], shape: Sequence[int]) -> tuple[Axis, ...]:
     """The factors in groups with the numbers of indices that a shape has."""
     rest = list(factors)
     axes = []

@@ -9,13 +9,13 @@ import numpy as np
 from sparseeinsum.errors import DataError, SemanticsError
 from sparseeinsum.extras import imported
 from sparseeinsum.language.affine_indices import AffineIndex
+from sparseeinsum.models.networks.boolean_selections import BooleanSelection
+from sparseeinsum.models.networks.index_terms import ConstantTerm, Read, plain
 from sparseeinsum.models.networks.merging import merged
-from sparseeinsum.models.networks.model import Network, NetworkInput
+from sparseeinsum.models.networks.network_program import Network, NetworkInput
+from sparseeinsum.models.networks.network_statements import Statement
+from sparseeinsum.models.networks.network_values import SizedLabel, Value, new_axis
 from sparseeinsum.models.networks.onnx_graphs import GraphReading
-from sparseeinsum.models.networks.selections import Selection
-from sparseeinsum.models.networks.statements import Statement
-from sparseeinsum.models.networks.terms import Literal, Read, plain
-from sparseeinsum.models.networks.values import Factor, Value, new_axis
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.models.tensor_names import tensor_name
 from sparseeinsum.operators.dtypes import Array
@@ -145,12 +145,12 @@ def _write_output(writer: Writer, name: str, value: Value) -> None:
     for position in range(len(value.axes)):
         value = merged(writer, value, position)
     term = value.term
-    if isinstance(term, Literal):
+    if isinstance(term, ConstantTerm):
         array: Array = np.array(term.value)
         constant = writer.invent(f"{name}_value")
         writer.tensors[constant] = array
         term = Read(constant, (), ())
-    factors = [axis[0] if axis else Factor(f"single{position}", 1) for position, axis in enumerate(value.axes)]
+    factors = [axis[0] if axis else SizedLabel(f"single{position}", 1) for position, axis in enumerate(value.axes)]
     writer.write(name, factors, term)
 
 
@@ -164,6 +164,6 @@ def _network(writer: Writer, inputs: Mapping[str, NetworkInput], outputs: Mappin
     declared = [network_input.declaration for network_input in inputs.values() if network_input.tensor in needed]
     text = "".join(f"{line}\n" for line in (*declared, *(statement.text for statement in reversed(chosen))))
     read = {name: data for name, data in writer.tensors.items() if name in needed}
-    weights = {name: data for name, data in read.items() if not isinstance(data, Selection)}
-    selections = {name: data for name, data in read.items() if isinstance(data, Selection)}
+    weights = {name: data for name, data in read.items() if not isinstance(data, BooleanSelection)}
+    selections = {name: data for name, data in read.items() if isinstance(data, BooleanSelection)}
     return Network(text, inputs, outputs, weights, selections)

@@ -9,10 +9,10 @@ import numpy as np
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.extras import imported
 from sparseeinsum.models.networks.folding import folded
+from sparseeinsum.models.networks.network_values import Value
 from sparseeinsum.models.networks.onnx_nodes import attributes_of, body_of, defaults_of, inlined, inputs_of, schema_of
 from sparseeinsum.models.networks.operators.record import NodeCall
 from sparseeinsum.models.networks.operators.table import OPERATORS
-from sparseeinsum.models.networks.values import Value
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.models.tensor_names import tensor_name
 from sparseeinsum.operators.dtypes import Array

@@ -8,12 +8,21 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.unused_names import unused_name
-from sparseeinsum.models.networks.selections import Selection, content_of
-from sparseeinsum.models.networks.statements import Aggregation, Statement, write_statement
-from sparseeinsum.models.networks.terms import Apply, Literal, Ones, Read, Term, labels_of, plain, tensors_of
-from sparseeinsum.models.networks.values import (
+from sparseeinsum.models.networks.boolean_selections import BooleanSelection, content_of
+from sparseeinsum.models.networks.index_terms import (
+    ConstantTerm,
+    FormulaTerm,
+    Ones,
+    Read,
+    Term,
+    labels_of,
+    plain,
+    tensors_of,
+)
+from sparseeinsum.models.networks.network_statements import Statement, StatementAggregate, write_statement
+from sparseeinsum.models.networks.network_values import (
     Axis,
-    Factor,
+    SizedLabel,
     Value,
     new_axis,
 )
@@ -33,7 +42,7 @@ class Writer:
     """
 
     statements: list[Statement] = field(default_factory=list)
-    tensors: dict[str, Array | Selection] = field(default_factory=dict)
+    tensors: dict[str, Array | BooleanSelection] = field(default_factory=dict)
     title: str = "value"
     _taken: set[str] = field(default_factory=set)
     _known: dict[Hashable, str] = field(default_factory=dict)
@@ -53,7 +62,7 @@ class Writer:
         numbers, kind = _numbers(array, name)
         axes = [new_axis(size) for size in numbers.shape]
         if numbers.size == 1 and numbers.reshape(()) == numbers.reshape(()):
-            return Value(tuple(axes), Literal(numbers.item()), kind)
+            return Value(tuple(axes), ConstantTerm(numbers.item()), kind)
         squeezed = numbers.squeeze()
         tensor = self.named(name, content_of(squeezed), squeezed)
         return Value(tuple(axes), read(tensor, [factor for axis in axes for factor in axis]), kind)
@@ -67,7 +76,12 @@ class Writer:
         return self.computed(value.axes, value.term, value.kind, title=value.title)
 
     def computed(
-        self, axes: Sequence[Axis], term: Term, kind: str, aggregation: Aggregation | None = None, title: str = ""
+        self,
+        axes: Sequence[Axis],
+        term: Term,
+        kind: str,
+        aggregation: StatementAggregate | None = None,
+        title: str = "",
     ) -> Value:
         """The value that a new statement computes, with an axis of its tensor for each label of `axes`."""
         factors = [factor for axis in axes for factor in axis]
@@ -75,12 +89,14 @@ class Writer:
         self.write(name, factors, term, aggregation)
         return Value(tuple(axes), read(name, factors), kind)
 
-    def write(self, name: str, factors: Sequence[Factor], term: Term, aggregation: Aggregation | None = None) -> None:
+    def write(
+        self, name: str, factors: Sequence[SizedLabel], term: Term, aggregation: StatementAggregate | None = None
+    ) -> None:
         """Add the statement that computes the tensor of a name, which has an axis for every factor."""
         aggregated = aggregation.factors if aggregation is not None else ()
         missing = tuple(factor.label for factor in aggregated if factor.label not in labels_of(term))
         if missing:
-            term = Apply("where({0}, {1}, 0)", (Ones(missing), term))
+            term = FormulaTerm("where({0}, {1}, 0)", (Ones(missing), term))
         sizes = {factor.label: factor.size for factor in (*factors, *aggregated)}
         term = self._with_layouts(term, sizes)
         self.statements.append(write_statement(name, factors, term, tensors_of(term), aggregation))
@@ -88,24 +104,24 @@ class Writer:
     def _with_layouts(self, term: Term, sizes: Mapping[str, int]) -> Term:
         """The term with weights in the layout in which it reads them, so that no statement selects from a weight."""
         match term:
-            case Apply(_, arguments):
+            case FormulaTerm(_, arguments):
                 return replace(term, arguments=tuple(self._with_layouts(argument, sizes) for argument in arguments))
             case Read(tensor, indices, shape) if isinstance(self.tensors.get(tensor), np.ndarray):
                 labels = labels_of(term)
                 if indices == tuple(map(plain, labels)) and shape == tuple(sizes[label] for label in labels):
                     return term
-                factors = [Factor(label, sizes[label]) for label in labels]
+                factors = [SizedLabel(label, sizes[label]) for label in labels]
                 if math.prod(factor.size for factor in factors) > _LARGEST_GROWTH * math.prod(shape):
                     return term
                 array = self.gathered(term, factors)
                 if not labels:
-                    return Literal(array.item())
+                    return ConstantTerm(array.item())
                 name = self.named(tensor, content_of(array), array)
                 return read(name, factors)
             case _:
                 return term
 
-    def gathered(self, read: Read, factors: Sequence[Factor]) -> Array:
+    def gathered(self, read: Read, factors: Sequence[SizedLabel]) -> Array:
         """The elements of a weight that is read at some indices, with an axis for every factor."""
         array = self.tensors[read.tensor]
         assert isinstance(array, np.ndarray)
@@ -118,7 +134,7 @@ class Writer:
             places.append(place)
         return np.broadcast_to(array[tuple(places)], [factor.size for factor in factors])
 
-    def named(self, base: str, content: Hashable, data: Array | Selection) -> str:
+    def named(self, base: str, content: Hashable, data: Array | BooleanSelection) -> str:
         """The name of the tensor of some data, which is added unless an equal one is known."""
         if content not in self._known:
             self._known[content] = self.invent(base)
@@ -126,7 +142,7 @@ class Writer:
         return self._known[content]
 
 
-def read(tensor: str, factors: Sequence[Factor]) -> Read:
+def read(tensor: str, factors: Sequence[SizedLabel]) -> Read:
     """A tensor that is read at mere labels."""
     return Read(tensor, tuple(plain(factor.label) for factor in factors), tuple(factor.size for factor in factors))
 

@@ -148,7 +148,7 @@ def set_up(
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedStep:
     """The tables of a state in some layouts, with their numbers of rows, and the plan of a step that reads them."""
 
     tables: tuple[StateTables, ...]
@@ -188,7 +188,7 @@ class _Setup:
     most_steps: int
     options: PlanOptions
 
-    def cheapest(self) -> _Planned:
+    def cheapest(self) -> _PlannedStep:
         """The state in the layouts in which it is stored, or in those in which steps compute it."""
         stored = {name: source.decomposition for name, source in self.present.items()}
         as_stored = {name: StateLayout(decomposition) for name, decomposition in stored.items()}
@@ -206,7 +206,7 @@ class _Setup:
 
     def _planned(
         self, layouts: Mapping[str, StateLayout], word: str, later: Mapping[str, ValueFacts] = NOTHING_ASSUMED
-    ) -> _Planned:
+    ) -> _PlannedStep:
         """The state in tables of these layouts, whose names have a word, and a plan that knows its `later` values."""
         tables = tuple(
             create_state_tables(
@@ -223,7 +223,7 @@ class _Setup:
         )
         rows = {state.name: count_rows(self.engine, state.stored[0]) for state in tables}
         steps = self.steps.with_layouts({name: layout.decomposition for name, layout in layouts.items()})
-        return _Planned(tables, rows, self._plan(steps, tables, rows, later))
+        return _PlannedStep(tables, rows, self._plan(steps, tables, rows, later))
 
     def _plan(
         self,

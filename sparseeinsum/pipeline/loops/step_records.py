@@ -11,7 +11,7 @@ from sparseeinsum.errors import CatalogueError, PlanError
 from sparseeinsum.language.syntax import STEP
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.statistics.columns import number_type
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 from sparseeinsum.storage.ownership import default_table
 
 _KEY = "sparseeinsum_loop"  # in the comment of the table

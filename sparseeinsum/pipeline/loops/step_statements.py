@@ -19,7 +19,7 @@ from sparseeinsum.render.dialects import as_written, write_sql
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.results import result_of
 from sparseeinsum.statistics.columns import computed_type, stored_type
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 
 _MOST_REMOVED = 50_000  # rows of an intermediate; to make its table anew takes a millisecond
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from sqlglot import Dialect as SqlglotDialect
 
 from sparseeinsum.render.dialects import DUCKDB
-from sparseeinsum.render.plain_sql.spelling import STABLE_SIGMOID, Spelling
+from sparseeinsum.render.plain_sql.dialect_spelling import STABLE_SIGMOID, Spelling
 
 
 class DataFusion(SqlglotDialect):

@@ -6,9 +6,9 @@ from functools import reduce
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.alignment import combined
+from sparseeinsum.models.networks.network_statements import write_number
+from sparseeinsum.models.networks.network_values import Value, widest
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
-from sparseeinsum.models.networks.statements import write_number
-from sparseeinsum.models.networks.values import Value, widest
 from sparseeinsum.models.networks.writer import Writer
 
 # {0}, {1}, ... are the inputs, {alpha} is an attribute.

@@ -6,11 +6,11 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.alignment import combined
+from sparseeinsum.models.networks.network_values import Value
 from sparseeinsum.models.networks.operators.elementwise import cast
-from sparseeinsum.models.networks.operators.products import matrix_product
+from sparseeinsum.models.networks.operators.linear_operators import matrix_product
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.operators.reductions import reduced
-from sparseeinsum.models.networks.values import Value
 from sparseeinsum.models.networks.writer import Writer
 
 _ROUNDED = "clip(round({0} / {1}) + {2}, LOW, HIGH)"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.models.networks.values import Value
+from sparseeinsum.models.networks.network_values import Value
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.operators.dtypes import Array
 

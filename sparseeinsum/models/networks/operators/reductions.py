@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.alignment import combined
+from sparseeinsum.models.networks.index_terms import ConstantTerm, FormulaTerm, IndexValue, plain
 from sparseeinsum.models.networks.merging import merged
 from sparseeinsum.models.networks.movements import padded, taken
+from sparseeinsum.models.networks.network_statements import StatementAggregate
+from sparseeinsum.models.networks.network_values import Value, axis_size
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
-from sparseeinsum.models.networks.statements import Aggregation
-from sparseeinsum.models.networks.terms import Apply, IndexValue, Literal, plain
-from sparseeinsum.models.networks.values import Value, axis_size
 from sparseeinsum.models.networks.writer import Writer
 
 
@@ -20,7 +20,7 @@ def reduced(writer: Writer, value: Value, axes: Sequence[int], function: str, ke
     remaining = tuple(() if position in axes else axis for position, axis in enumerate(value.axes))
     result = value
     if factors:
-        result = writer.computed(remaining, value.term, value.kind, Aggregation(function, factors))
+        result = writer.computed(remaining, value.term, value.kind, StatementAggregate(function, factors))
     if keeps:
         return replace(result, axes=remaining)
     return replace(result, axes=tuple(axis for position, axis in enumerate(remaining) if position not in axes))
@@ -100,7 +100,7 @@ def _softmax(name: str) -> Callable[[NodeCall, Writer], Value]:
         factors = tuple(factor for position in axes for factor in value.axes[position])
         if not factors:
             return combined(writer, "{0} * 0" if name == "log_softmax" else "{0} * 0 + 1", [value], "float")
-        return writer.computed(value.axes, value.term, "float", Aggregation(name, factors, keeps=True))
+        return writer.computed(value.axes, value.term, "float", StatementAggregate(name, factors, keeps=True))
 
     return write
 
@@ -116,9 +116,9 @@ def _extreme_index(name: str) -> Callable[[NodeCall, Writer], Value]:
         value = writer.stored(merged(writer, value, axis))
         factors = value.axes[axis]
         remaining = tuple(() if position == axis else other for position, other in enumerate(value.axes))
-        result = Value(remaining, Literal(0), "int")
+        result = Value(remaining, ConstantTerm(0), "int")
         if factors:
-            result = writer.computed(remaining, value.term, "int", Aggregation(name, factors))
+            result = writer.computed(remaining, value.term, "int", StatementAggregate(name, factors))
         if is_last:
             result = combined(writer, f"{size - 1} - {{0}}", [result], "int")
         if not call.attributes.get("keepdims", 1):
@@ -149,9 +149,9 @@ def _scanned(call: NodeCall, writer: Writer, scan: str, first: int) -> Value:
     if not value.axes[axis]:
         exclusive = call.attributes.get("exclusive")
         return combined(writer, f"{{0}} * 0 + {first}", [value], value.kind) if exclusive else value
-    result = writer.computed(value.axes, value.term, value.kind, Aggregation(scan, value.axes[axis], keeps=True))
+    result = writer.computed(value.axes, value.term, value.kind, StatementAggregate(scan, value.axes[axis], keeps=True))
     if call.attributes.get("exclusive"):
-        result = padded(writer, taken(writer, result, axis, range(size - 1)), axis, 1, 0, Literal(first))
+        result = padded(writer, taken(writer, result, axis, range(size - 1)), axis, 1, 0, ConstantTerm(first))
     return taken(writer, result, axis, backwards) if is_reverse else result
 
 
@@ -166,9 +166,9 @@ def _hardmax(call: NodeCall, writer: Writer) -> Value:
     if not value.axes[place]:
         return combined(writer, "{0} * 0 + 1", [value], "float")
     remaining = tuple(() if position == place else axis for position, axis in enumerate(value.axes))
-    greatest = writer.computed(remaining, value.term, "int", Aggregation("argmax", value.axes[place]))
+    greatest = writer.computed(remaining, value.term, "int", StatementAggregate("argmax", value.axes[place]))
     index = IndexValue(plain(value.axes[place][0].label))
-    return Value(value.axes, Apply("({0} == {1}) * 1.0", (index, greatest.term)), "float", writer.title)
+    return Value(value.axes, FormulaTerm("({0} == {1}) * 1.0", (index, greatest.term)), "float", writer.title)
 
 
 def _power_normalization(call: NodeCall, writer: Writer) -> Value:

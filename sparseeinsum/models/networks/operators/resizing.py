@@ -10,9 +10,9 @@ from sparseeinsum.errors import SemanticsError
 from sparseeinsum.extras import imported
 from sparseeinsum.models.networks.folding import folded
 from sparseeinsum.models.networks.movements import taken
-from sparseeinsum.models.networks.operators.products import contracted
+from sparseeinsum.models.networks.network_values import Value
+from sparseeinsum.models.networks.operators.linear_operators import contracted
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
-from sparseeinsum.models.networks.values import Value
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.operators.dtypes import Array
 

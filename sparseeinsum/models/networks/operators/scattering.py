@@ -4,12 +4,12 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.alignment import combined
+from sparseeinsum.models.networks.boolean_selections import BooleanSelection
+from sparseeinsum.models.networks.index_terms import FormulaTerm
 from sparseeinsum.models.networks.merging import merged
+from sparseeinsum.models.networks.network_statements import StatementAggregate
+from sparseeinsum.models.networks.network_values import Value, new_axis
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
-from sparseeinsum.models.networks.selections import Selection
-from sparseeinsum.models.networks.statements import Aggregation
-from sparseeinsum.models.networks.terms import Apply
-from sparseeinsum.models.networks.values import Value, new_axis
 from sparseeinsum.models.networks.writer import Writer, read
 from sparseeinsum.operators.dtypes import Array
 
@@ -34,15 +34,15 @@ def placed(
     rows = [row for row, size in zip(targets, shape, strict=True) if size != 1]
     rows += [row for row, size in zip(sources, value.shape, strict=True) if size != 1]
     factors = [factor for axis in axes for factor in axis]
-    selection = Selection(
+    selection = BooleanSelection(
         np.array(rows, np.int64).reshape(len(rows), -1), tuple(factor.size for factor in (*factors, *value.factors))
     )
     name = writer.named("selection", selection.key, selection)
     formula = "{0} and {1}" if value.kind == "bool" else "where({0}, {1}, 0)"
-    term = Apply(formula, (read(name, [*factors, *value.factors]), value.term))
+    term = FormulaTerm(formula, (read(name, [*factors, *value.factors]), value.term))
     if not value.factors:
         return Value(axes, term, value.kind)
-    return writer.computed(axes, term, value.kind, Aggregation(function, value.factors))
+    return writer.computed(axes, term, value.kind, StatementAggregate(function, value.factors))
 
 
 def _replaced(call: NodeCall, writer: Writer, targets: Array, sources: Array) -> Value:

@@ -8,12 +8,12 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.alignment import aligned, combined
+from sparseeinsum.models.networks.index_terms import ConstantTerm, FormulaTerm, IndexValue, plain
 from sparseeinsum.models.networks.merging import merged
 from sparseeinsum.models.networks.movements import padded, reshaped, taken
+from sparseeinsum.models.networks.network_statements import StatementAggregate, write_number
+from sparseeinsum.models.networks.network_values import Axis, Value, new_axis, widest
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
-from sparseeinsum.models.networks.statements import Aggregation, write_number
-from sparseeinsum.models.networks.terms import Apply, IndexValue, Literal, plain
-from sparseeinsum.models.networks.values import Axis, Value, new_axis, widest
 from sparseeinsum.models.networks.writer import Writer
 
 
@@ -138,11 +138,13 @@ def _pad(call: NodeCall, writer: Writer) -> Value:
     mode = call.attributes.get("mode", b"constant")
     for position, axis in enumerate(axes):
         before, after = amounts[position], amounts[position + len(axes)]
-        value = _padded(writer, value, axis % rank, (before, after), str(mode), Literal(number))
+        value = _padded(writer, value, axis % rank, (before, after), str(mode), ConstantTerm(number))
     return value
 
 
-def _padded(writer: Writer, value: Value, axis: int, amounts: tuple[int, int], mode: str, number: Literal) -> Value:
+def _padded(
+    writer: Writer, value: Value, axis: int, amounts: tuple[int, int], mode: str, number: ConstantTerm
+) -> Value:
     before, after = amounts
     size = value.shape[axis]
     if mode == "constant" and min(before, after) >= 0:
@@ -190,8 +192,8 @@ def _looked_up(writer: Writer, value: Value, axis: int, at: Value, axes: Sequenc
         formula, function = f"{{0}} == {wanted} and {{2}}", "any"
     else:
         formula, function = f"where({{0}} == {wanted}, {{2}}, 0)", "sum"
-    term = Apply(formula, (position, at.term, value.term))
-    return writer.computed(axes, term, value.kind, Aggregation(function, factors))
+    term = FormulaTerm(formula, (position, at.term, value.term))
+    return writer.computed(axes, term, value.kind, StatementAggregate(function, factors))
 
 
 def _gather_elements(call: NodeCall, writer: Writer) -> Value:
@@ -214,10 +216,10 @@ def _one_hot(call: NodeCall, writer: Writer) -> Value:
     at = writer.stored(at).fresh()
     new = new_axis(depth)
     axes = (*at.axes[:axis], new, *at.axes[axis:])
-    position = IndexValue(plain(new[0].label)) if new else Literal(0)
+    position = IndexValue(plain(new[0].label)) if new else ConstantTerm(0)
     formula = f"where({{0}} == mod({{1}}, {depth}), {on}, {off})"
     inside = f"where({{1}} >= -{depth} and {{1}} < {depth}, {formula}, {off})"
-    return Value(axes, Apply(inside, (position, at.term)), "float" if numbers.dtype.kind == "f" else "int")
+    return Value(axes, FormulaTerm(inside, (position, at.term)), "float" if numbers.dtype.kind == "f" else "int")
 
 
 def _triangle(call: NodeCall, writer: Writer) -> Value:
@@ -226,10 +228,10 @@ def _triangle(call: NodeCall, writer: Writer) -> Value:
     rank = len(value.axes)
     value = merged(writer, merged(writer, value, rank - 2), rank - 1)
     value = writer.stored(value).fresh()
-    row, column = (IndexValue(plain(axis[0].label)) if axis else Literal(0) for axis in value.axes[-2:])
+    row, column = (IndexValue(plain(axis[0].label)) if axis else ConstantTerm(0) for axis in value.axes[-2:])
     comparison = "{1} - {0} >= " if call.attributes.get("upper", 1) else "{1} - {0} <= "
     formula = f"where({comparison}{offset}, {{2}}, 0)"
-    return Value(value.axes, Apply(formula, (row, column, value.term)), value.kind)
+    return Value(value.axes, FormulaTerm(formula, (row, column, value.term)), value.kind)
 
 
 def _depth_to_space(call: NodeCall, writer: Writer) -> Value:

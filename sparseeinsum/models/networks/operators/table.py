@@ -2,7 +2,7 @@
 
 from sparseeinsum.models.networks.operators import (
     elementwise,
-    products,
+    linear_operators,
     quantization,
     reductions,
     resizing,
@@ -13,6 +13,6 @@ from sparseeinsum.models.networks.operators import (
 
 OPERATORS = {
     record.name: record
-    for module in (elementwise, reductions, shapes, products, quantization, resizing, scattering, windows)
+    for module in (elementwise, reductions, shapes, linear_operators, quantization, resizing, scattering, windows)
     for record in module.OPERATORS
 }

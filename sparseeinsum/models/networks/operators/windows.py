@@ -10,13 +10,13 @@ import numpy as np
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.models.networks.alignment import combined
+from sparseeinsum.models.networks.index_terms import ConstantTerm
 from sparseeinsum.models.networks.merging import merged
 from sparseeinsum.models.networks.movements import padded, reshaped, taken
-from sparseeinsum.models.networks.operators.products import contracted
+from sparseeinsum.models.networks.network_values import Value, new_axis
+from sparseeinsum.models.networks.operators.linear_operators import contracted
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.operators.reductions import by_channel, reduced
-from sparseeinsum.models.networks.terms import Literal
-from sparseeinsum.models.networks.values import Value, new_axis
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.operators.dtypes import Array
 
@@ -74,7 +74,7 @@ def _padding(automatic: str, bound: int, extent: int, stride: int, pads: tuple[i
     return (less, total - less) if automatic == "SAME_UPPER" else (total - less, less)
 
 
-def windowed(writer: Writer, value: Value, windows: Sequence[Window], number: Literal) -> Value:
+def windowed(writer: Writer, value: Value, windows: Sequence[Window], number: ConstantTerm) -> Value:
     """The value with two axes for each of its last ones: the place of the window, and the element in it.
 
     Args:
@@ -105,7 +105,7 @@ def convolved(writer: Writer, value: Value, weights: Value, windows: Sequence[Wi
     outside, inside, *sizes = weights.shape
     if channels != inside * groups:
         raise SemanticsError(f"{channels} channels do not fit weights of {inside} in {groups} groups")
-    value = windowed(writer, writer.stored(value), windows, Literal(0))
+    value = windowed(writer, writer.stored(value), windows, ConstantTerm(0))
     by_group = reshaped(writer, value, [batch, groups, inside, *value.shape[2:]])
     weights = reshaped(writer, weights, [groups, outside // groups, inside, *sizes])
     places = [f"place{axis}" for axis in range(len(windows))]
@@ -174,7 +174,7 @@ def _transposed_places(call: NodeCall, axis: int, full: int, automatic_size: int
     return (cut // 2 if mode == "SAME_UPPER" else cut - cut // 2), places
 
 
-def _pool(call: NodeCall, writer: Writer, number: Literal, function: str, sizes: Sequence[int]) -> Value:
+def _pool(call: NodeCall, writer: Writer, number: ConstantTerm, function: str, sizes: Sequence[int]) -> Value:
     value = call.input(0)
     windows = windows_of(call, value.shape[2:], sizes)
     value = windowed(writer, value, windows, number)
@@ -184,14 +184,14 @@ def _pool(call: NodeCall, writer: Writer, number: Literal, function: str, sizes:
 def _max_pool(call: NodeCall, writer: Writer) -> Value:
     if call.outputs > 1:
         raise SemanticsError("the indices of its greatest values are not supported")
-    number = Literal(-math.inf if call.input(0).kind == "float" else np.iinfo(np.int64).min)
+    number = ConstantTerm(-math.inf if call.input(0).kind == "float" else np.iinfo(np.int64).min)
     return _pool(call, writer, number, "max", call.attributes["kernel_shape"])
 
 
 def _average_pool(call: NodeCall, writer: Writer) -> Value:
     sizes = call.attributes["kernel_shape"]
     shape = call.input(0).shape[2:]
-    total = _pool(call, writer, Literal(0), "sum", sizes)
+    total = _pool(call, writer, ConstantTerm(0), "sum", sizes)
     counts = _counts(windows_of(call, shape, sizes), shape, bool(call.attributes.get("count_include_pad")))
     return combined(writer, "{0} / {1}", [total, writer.constant(counts, "counts")], "float")
 
@@ -212,7 +212,7 @@ def _power_pool(call: NodeCall, writer: Writer) -> Value:
     power = float(call.attributes.get("p", 2))
     raised = combined(writer, f"abs({{0}}) ^ {power}", [call.input(0)], "float")
     inner = replace(call, inputs=(writer.stored(raised),))
-    total = _pool(inner, writer, Literal(0), "sum", call.attributes["kernel_shape"])
+    total = _pool(inner, writer, ConstantTerm(0), "sum", call.attributes["kernel_shape"])
     return combined(writer, f"{{0}} ^ {1 / power!r}", [total], "float")
 
 
@@ -242,7 +242,7 @@ def _local_response(call: NodeCall, writer: Writer) -> Value:
     squares = combined(writer, "{0} * {0}", [value], "float")
     last = replace(squares, axes=(*squares.axes[:1], *squares.axes[2:], squares.axes[1]))
     window = Window(size, 1, 1, before, size - 1 - before, value.shape[1])
-    around = windowed(writer, last, [window], Literal(0))
+    around = windowed(writer, last, [window], ConstantTerm(0))
     total = reduced(writer, around, [len(around.axes) - 1], "sum", keeps=False)
     moved = replace(total, axes=(total.axes[0], total.axes[-1], *total.axes[1:-1]))
     formula = f"{{0}} / ({bias!r} + {alpha / size!r} * {{1}}) ^ {beta!r}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.language.affine_indices import AffineIndex
-from sparseeinsum.models.networks.terms import Read, Term, plain, substituted, tensors_of
+from sparseeinsum.models.networks.index_terms import Read, Term, plain, substituted, tensors_of
 
 KINDS = ("bool", "int", "float")  # of numbers, from narrow to wide
 
@@ -14,19 +14,19 @@ _numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class SizedLabel:
     """A label, and the number of its indices, which is greater than 1."""
 
     label: str
     size: int
 
 
-Axis = tuple[Factor, ...]  # indices of all factors, in row-major order; an axis with one index has none
+Axis = tuple[SizedLabel, ...]  # indices of all factors, in row-major order; an axis with one index has none
 
 
 def new_axis(*sizes: int) -> Axis:
     """An axis of new labels with some numbers of indices; no label stands for the only index of an axis."""
-    return tuple(Factor(f"label{next(_numbers)}", size) for size in sizes if size != 1)
+    return tuple(SizedLabel(f"label{next(_numbers)}", size) for size in sizes if size != 1)
 
 
 def axis_size(axis: Axis) -> int:
@@ -56,7 +56,7 @@ class Value:
         return tuple(map(axis_size, self.axes))
 
     @property
-    def factors(self) -> tuple[Factor, ...]:
+    def factors(self) -> tuple[SizedLabel, ...]:
         """The factors of all axes, in order."""
         return tuple(factor for axis in self.axes for factor in axis)
 
@@ -83,7 +83,7 @@ class Value:
         return self.replaced({old.label: plain(now.label) for old, now in zip(self.factors, new, strict=True)}, axes)
 
 
-def _split(factor: Factor, parts: Sequence[Factor]) -> tuple[AffineIndex, list[Factor]]:
+def _split(factor: SizedLabel, parts: Sequence[SizedLabel]) -> tuple[AffineIndex, list[SizedLabel]]:
     """The index that a factor has in terms of the first of some parts, and the further parts."""
     count = next(count for count in range(1, len(parts) + 1) if axis_size(tuple(parts[:count])) == factor.size)
     terms, stride = [], 1

@@ -4,10 +4,10 @@ import string
 from collections.abc import Sequence
 
 from sparseeinsum.models.networks.alignment import aligned, combined
+from sparseeinsum.models.networks.index_terms import FormulaTerm
+from sparseeinsum.models.networks.network_statements import StatementAggregate, write_number
+from sparseeinsum.models.networks.network_values import Value, widest
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
-from sparseeinsum.models.networks.statements import Aggregation, write_number
-from sparseeinsum.models.networks.terms import Apply
-from sparseeinsum.models.networks.values import Value, widest
 from sparseeinsum.models.networks.writer import Writer
 
 
@@ -32,12 +32,12 @@ def contracted(
     aggregated = tuple(factor for letter in places if letter not in result for factor in axis_of[letter])
     term = values[0].term
     for value in values[1:]:
-        term = Apply("{0} * {1}", (term, value.term))
+        term = FormulaTerm("{0} * {1}", (term, value.term))
     kind = widest([value.kind for value in values])
     wanted = tuple(axis_of[letter] for letter in result)
     if not aggregated:
         return writer.stored(Value(wanted, term, kind)) if len(values) > 2 else Value(wanted, term, kind)
-    return writer.computed(wanted, term, kind, Aggregation("sum", aggregated))
+    return writer.computed(wanted, term, kind, StatementAggregate("sum", aggregated))
 
 
 def _matmul(call: NodeCall, writer: Writer) -> Value:

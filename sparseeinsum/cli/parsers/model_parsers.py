@@ -3,7 +3,7 @@
 from sparseeinsum.cli.parsers.command import TENSORS, Commands, LateFunction, add_command
 from sparseeinsum.cli.parsers.option_values import new_names, sizes
 
-_MODELS = "sparseeinsum.cli.models"
+_MODELS = "sparseeinsum.cli.model_commands"
 
 
 def add_load_weights(subparsers: Commands) -> None:

@@ -3,7 +3,7 @@
 from sqlglot import exp, parse_one
 
 from sparseeinsum.errors import PlanError
-from sparseeinsum.render.plain_sql.spelling import Spelling, filled
+from sparseeinsum.render.plain_sql.dialect_spelling import Spelling, filled
 from sparseeinsum.statistics.columns import IS_TRUTH
 
 _NUMBERS = "range"  # the table function of the numbers from 0, and its column, as plans have it

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import sparseeinsum as se
-from sparseeinsum.cli.opening import open_database, open_or_create
+from sparseeinsum.cli.database_opening import open_database, open_or_create
 
 
 def load_weights(arguments: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import sparseeinsum as se
-from sparseeinsum.cli.opening import open_database
+from sparseeinsum.cli.database_opening import open_database
 from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.decompose.eindecomp.objectives import SECONDS
 from sparseeinsum.operators.dtypes import Number

@@ -8,7 +8,7 @@ from typing import Protocol
 from sparseeinsum.errors import DataError, ShapeError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
-from sparseeinsum.models.networks.selections import Selection
+from sparseeinsum.models.networks.boolean_selections import BooleanSelection
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.spelling import did_you_mean
 
@@ -65,7 +65,7 @@ class Network:
     inputs: Mapping[str, NetworkInput]
     outputs: Mapping[str, str]
     weights: Mapping[str, Array]
-    selections: Mapping[str, Selection]
+    selections: Mapping[str, BooleanSelection]
 
     def __repr__(self) -> str:
         count = len(self.program.einsums)

@@ -10,7 +10,7 @@ from sparseeinsum import assets
 from sparseeinsum.language.tensors import StoredTensor, count_keys
 from sparseeinsum.statistics.columns import coordinate, value_of
 from sparseeinsum.statistics.extents import as_sql, extents_of, product
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 
 # Dialects of engines that extend others, and understand their statements.
 _FOLDERS = {"citus": "postgresql"}

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.language.affine_indices import AffineIndex
-from sparseeinsum.models.networks.terms import (
-    Apply,
+from sparseeinsum.models.networks.index_terms import (
+    ConstantTerm,
+    FormulaTerm,
     IndexValue,
-    Literal,
     Ones,
     Read,
     Term,
@@ -17,7 +17,7 @@ from sparseeinsum.models.networks.terms import (
     leaves,
     plain,
 )
-from sparseeinsum.models.networks.values import Factor
+from sparseeinsum.models.networks.network_values import SizedLabel
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number
 
@@ -41,7 +41,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregation:
+class StatementAggregate:
     """How a statement aggregates.
 
     Attributes:
@@ -51,12 +51,16 @@ class Aggregation:
     """
 
     function: str
-    factors: tuple[Factor, ...]
+    factors: tuple[SizedLabel, ...]
     keeps: bool = False
 
 
 def write_statement(
-    target: str, axes: Sequence[Factor], term: Term, tensors: frozenset[str], aggregation: Aggregation | None = None
+    target: str,
+    axes: Sequence[SizedLabel],
+    term: Term,
+    tensors: frozenset[str],
+    aggregation: StatementAggregate | None = None,
 ) -> Statement:
     """The statement that computes a tensor.
 
@@ -107,7 +111,7 @@ class _Writing:
     def write(self, term: Term) -> str:
         """The term, in parentheses if it is a formula with an operator."""
         match term:
-            case Literal(value):
+            case ConstantTerm(value):
                 return write_number(value)
             case Ones(labels):
                 return " and ".join(f"ones({self.names[label]}: {self.sizes[label]})" for label in labels)
@@ -116,7 +120,7 @@ class _Writing:
             case Read(tensor, indices, shape):
                 written = (self._index(index, bound) for index, bound in zip(indices, shape, strict=True))
                 return f"{tensor}[{', '.join(written)}]"
-            case Apply(formula, arguments):
+            case FormulaTerm(formula, arguments):
                 text = _filled(formula, [self.write(argument) for argument in arguments])
                 return text if _is_call(text) else f"({text})"
 

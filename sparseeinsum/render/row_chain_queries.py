@@ -9,8 +9,8 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.chain_leaves import Leaf, Reading
-from sparseeinsum.algebra.row_chains import Link, RowChain
+from sparseeinsum.algebra.chain_leaves import ChainLeaf, Reading
+from sparseeinsum.algebra.row_chains import ChainLink, RowChain
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.contract import row_value
@@ -116,7 +116,7 @@ class ChainWriter:
         largest = self.dialect.largest_inline
         return source if largest is None else with_inline_arrays(source, largest)
 
-    def _leaf_value(self, number: int, leaf: Leaf, keys: dict[str, exp.Expr]) -> exp.Expr:
+    def _leaf_value(self, number: int, leaf: ChainLeaf, keys: dict[str, exp.Expr]) -> exp.Expr:
         """The value of a leaf in a row; `keys` are the keys of the chain."""
         source, alias = self._source(number), _alias(number)
         value = source.value(alias)
@@ -128,10 +128,10 @@ class ChainWriter:
             return value.transform(lambda node: exp.cast(columns[node].copy(), "bigint") if node in columns else node)
         return value
 
-    def _levels(self) -> list[list[Link]]:
+    def _levels(self) -> list[list[ChainLink]]:
         """The EinSums, each after the level of all that it reads."""
         level_of: dict[_Read, int] = {}
-        levels: list[list[Link]] = []
+        levels: list[list[ChainLink]] = []
         for link in self.chain.links:
             level = max((level_of[read] + 1 for read in self._reads[link.name] if read in level_of), default=0)
             level_of[link.name] = level
@@ -139,7 +139,7 @@ class ChainWriter:
             levels[level].append(link)
         return levels
 
-    def _value(self, link: Link) -> exp.Expr:
+    def _value(self, link: ChainLink) -> exp.Expr:
         """The value of a result, from the columns of what it reads."""
         sources = []
         for operand, read, reference in zip(

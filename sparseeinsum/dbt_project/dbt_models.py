@@ -14,7 +14,7 @@ from sparseeinsum.errors import DbtError
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.statistics.columns import table_by_name
-from sparseeinsum.statistics.templates import union_all
+from sparseeinsum.statistics.sql_templates import union_all
 
 _MOST_KEY_COLUMNS = 32  # PostgreSQL's limit for the columns of an index
 

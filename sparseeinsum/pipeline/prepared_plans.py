@@ -40,7 +40,7 @@ from sparseeinsum.storage.tensor_tables import stored_tensor
 _NUMBERS = count(1)  # of the names of relations in this process
 
 
-class PreparedProgram:
+class PreparedPlan:
     """A plan, its prepared statements, and the relations that hold the supplied values."""
 
     def __init__(self, program: Program, engine: Engine, options: PlanOptions, names: Sequence[str]) -> None:

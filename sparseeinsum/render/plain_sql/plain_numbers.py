@@ -18,10 +18,10 @@ from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.render.calls import in_parentheses, integer, text
-from sparseeinsum.render.plain_sql.spelling import REMAINDER, Spelling, filled
+from sparseeinsum.render.plain_sql.dialect_spelling import REMAINDER, Spelling, filled
 from sparseeinsum.semantics.expression_ranges import range_of
 from sparseeinsum.statistics.columns import number_type
-from sparseeinsum.statistics.numbers import number
+from sparseeinsum.statistics.number_literals import number
 
 # A little less than the greatest int64: the check computes in floating point, which rounds.
 _LARGEST_INT = 9e18

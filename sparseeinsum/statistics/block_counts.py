@@ -11,7 +11,7 @@ from sparseeinsum.statistics.columns import coordinate
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.indices import entry_indices, index_column
-from sparseeinsum.statistics.templates import fill_placeholders, template
+from sparseeinsum.statistics.sql_templates import fill_placeholders, template
 
 Tiles = tuple[int, ...]
 

@@ -32,21 +32,21 @@ class Ones:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class ConstantTerm:
     """A term that is the same number at every index."""
 
     value: Number
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
+class FormulaTerm:
     """A formula of arguments, which stand for {0}, {1}, ... in its text."""
 
     formula: str
     arguments: "tuple[Term, ...]"
 
 
-Term: TypeAlias = Read | IndexValue | Ones | Literal | Apply
+Term: TypeAlias = Read | IndexValue | Ones | ConstantTerm | FormulaTerm
 
 
 def plain(label: str) -> AffineIndex:
@@ -76,15 +76,15 @@ def substituted(term: Term, replacements: Mapping[str, AffineIndex]) -> Term:
         case Ones(labels):
             new = (composed(plain(label), replacements).labels for label in labels)
             return Ones(tuple(dict.fromkeys(label for inner in new for label in inner)))
-        case Apply(_, arguments):
+        case FormulaTerm(_, arguments):
             return replace(term, arguments=tuple(substituted(argument, replacements) for argument in arguments))
         case _:
             return term
 
 
-def leaves(term: Term) -> Iterator[Read | IndexValue | Ones | Literal]:
+def leaves(term: Term) -> Iterator[Read | IndexValue | Ones | ConstantTerm]:
     """The terms inside a term that have no arguments, in order."""
-    if isinstance(term, Apply):
+    if isinstance(term, FormulaTerm):
         for argument in term.arguments:
             yield from leaves(argument)
     else:

@@ -16,7 +16,7 @@ def content_of(array: NDArray[Any]) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True, eq=False)  # no slots: the key is cached
-class Selection:
+class BooleanSelection:
     """A tensor that is true at some coordinates and false elsewhere.
 
     Attributes:
@@ -38,18 +38,18 @@ class Selection:
         return np.ones(self.coordinates.shape[1], bool)
 
 
-def merging(sizes: Sequence[int]) -> Selection:
+def merging(sizes: Sequence[int]) -> BooleanSelection:
     """The selection that is true where the first index numbers the others, of these bounds, in row-major order.
 
     >>> merging((2, 2)).coordinates.tolist()
     [[0, 1, 2, 3], [0, 0, 1, 1], [0, 1, 0, 1]]
     """
     whole = np.arange(np.prod(sizes), dtype=np.int64)
-    return Selection(np.stack([whole, *np.unravel_index(whole, sizes)]), (len(whole), *sizes))
+    return BooleanSelection(np.stack([whole, *np.unravel_index(whole, sizes)]), (len(whole), *sizes))
 
 
-def taking(indices: Sequence[int], bound: int) -> Selection:
+def taking(indices: Sequence[int], bound: int) -> BooleanSelection:
     """The selection that is true where the second index, of a bound, is the one at the first; nowhere if that is -1."""
     chosen = np.asarray(indices, np.int64)
     places = np.flatnonzero(chosen >= 0)
-    return Selection(np.stack([places, chosen[places]]), (len(chosen), bound))
+    return BooleanSelection(np.stack([places, chosen[places]]), (len(chosen), bound))
