@@ -32,10 +32,11 @@ KERNELS = (
         "evaluation",
         "expression",
         "integers",
+        "inverse",
         "layout",
         "matched_rows",
     ),
-    *("reals", "tiles"),
+    *("ordering", "reals", "tiles"),
 )
 
 
