@@ -90,6 +90,11 @@ class Plan:
         return self.data.statistics
 
     @property
+    def transferred_bytes(self) -> float:
+        """Bytes that are expected to go from machine to machine of a cluster; 0 on one machine."""
+        return self.data.transferred_bytes
+
+    @property
     def partitioned(self) -> PartitionedProgram | None:
         """How the program is cut among workers; None if no workers were asked for."""
         return self.data.partitioned

@@ -273,6 +273,21 @@ class TestRuns:
             np.testing.assert_array_equal(results["T"].to_numpy(), expected)
 
     @pytest.mark.usefixtures("nothing_is_small")
+    def test_a_program_cut_into_a_grid(self, db: se.Database) -> None:
+        """Tuples are keyed by cells of several labels; one of these says on which machine they are."""
+        rng = np.random.default_rng(0)
+        a, b = rng.normal(size=(64, 64)), rng.normal(size=(64, 64))
+        db.tensor("A", a, promoted={"dim_0": 16})
+        db.tensor("B", b, promoted={"dim_1": 16})
+        plan = db.plan(PRODUCT, workers=16, objective="floats")
+        assert plan.partitioned is not None
+        assert sum(pieces > 1 for pieces in plan.partitioned.vectors["C"].values()) > 1
+        (notation,) = plan.notation()
+        assert notation.startswith("C[I:16, K:")
+        assert plan.transferred_bytes > 0
+        np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), a @ b)
+
+    @pytest.mark.usefixtures("nothing_is_small")
     def test_gcn(self, db: se.Database) -> None:
         inputs = gcn_inputs(citation_graph())
         for name, matrix in inputs.items():

@@ -53,6 +53,20 @@ def load(db: se.Database, problem: Problem, data: st.DataObject) -> dict[str, Di
     return distributions
 
 
+def test_whole_arrays_and_positions(citus: se.Database) -> None:
+    matrix = np.random.default_rng(0).normal(size=(12, 12))
+    blocks = matrix.reshape(3, 4, 3, 4).transpose(0, 2, 1, 3)
+    citus.tensor("A", matrix, promoted={"dim_0": 4, "dim_1": 4}, distribute="dim_0")
+    relation = citus.relation("A")
+    inverses = citus.compute(relation.filter(lambda i, j: i == j).rekey(lambda i, j: i).transform("inverse"))
+    np.testing.assert_allclose(inverses.to_numpy(), np.linalg.inv(blocks[range(3), range(3)]))
+    largest = citus.compute(relation.transform("largest(2)")).to_numpy()
+    np.testing.assert_array_equal(largest, np.flip(np.sort(blocks, axis=3), axis=3)[..., :2])
+    for axis in (0, 1):  # groups that lie on one machine, and on several
+        positions = citus.compute(relation.aggregate(by=[1 - axis], fold="argmin")).to_numpy()
+        np.testing.assert_array_equal(positions, blocks.argmin(axis=axis))
+
+
 def test_random_expressions_and_plans(citus: se.Database) -> None:
     """The plan that the search returns and other plans that the rules reach give the result of the expression."""
     computed = 0
