@@ -65,8 +65,8 @@ class Catalogue:
             self._is_prepared = is_present(columns)
             absent = {name: f"{_DEFAULTS.get(name, 'NULL')} AS {name}" for name in set(COLUMNS) - columns.keys()}
             selected = ", ".join(absent.get(name, name) for name in COLUMNS)
-            rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{TABLE} ORDER BY name")
-        recorded = [row_of(row) for row in rows]
+            rows = self._engine.rows(f"SELECT {selected} FROM {SCHEMA}.{TABLE}")
+        recorded = sorted(map(row_of, rows), key=lambda row: str(row[0]))  # in less time than the database takes
         self._listed = frozenset(str(row[0]) for row in recorded)
         # A user without the right to read dictionaries may still read tensors without dictionaries.
         dictionaries = (self.dictionaries() or {}) if any(map(axis_dictionaries, recorded)) else {}

@@ -121,12 +121,24 @@ for optimizer in ("dp", "relational", "dense"):
     run(copy, COMMON + program, 600)
 
 
+def blocks_of(name: str) -> list[tuple[str, str, str]]:
+    """The blocks of a page that name their file: py or diff, the path, and the text."""
+    return re.findall(r'```(py|diff) title="(.*?)"\n(.*?)```', (PAGES / name).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_changes_fit_the_code() -> None:
+    """What the pages show of existing files is there; `test_changes_as_typed`, which takes longer, runs the changes."""
+    diffs = [(path, block) for name in CHANGES for language, path, block in blocks_of(name) if language == "diff"]
+    assert len(diffs) > len(CHANGES)
+    for path, block in diffs:
+        assert changed((assets.ROOT / path).read_text(encoding="utf-8"), block)
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes_as_typed(name: str, tmp_path: Path) -> None:
     """The tests of a page pass on a copy of the project with the files and changes of that page."""
     copy_project(tmp_path)
-    page = (PAGES / name).read_text(encoding="utf-8")
-    blocks = re.findall(r'```(py|diff) title="(.*?)"\n(.*?)```', page, re.DOTALL)
+    blocks = blocks_of(name)
     for language, path, block in blocks:
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
