@@ -128,20 +128,22 @@ class InputTensors:
 
 @dataclass(frozen=True, slots=True)
 class MaterializationPolicy:
-    """Which operands are stored in tables of their own.
+    """Which operands are stored in tables of their own, and which results have all tuples.
 
     Attributes:
         shares: Whether an operand is that is sliced or stacked for several readers.
         max_bytes: An operand whose tuples are all made present is stored if it is larger.
+        fills_rows: Whether kernels compute sums over the entries of rows for all keys, where nearly all have entries.
     """
 
     shares: bool
     max_bytes: float
+    fills_rows: bool
 
     @classmethod
     def for_memory(cls, memory: RunMemory, has_workers: bool) -> "MaterializationPolicy":
-        """The policy of plans for a memory limit, on an engine that may have worker processes."""
-        return cls(has_workers or memory.covers_process, memory.largest_relation_bytes)
+        """The policy of plans for a memory limit, on an engine that may have workers, which share no arrays."""
+        return cls(has_workers or memory.covers_process, memory.largest_relation_bytes, not has_workers)
 
 
 def translate(
@@ -158,7 +160,7 @@ def translate(
         evaluations: For every EinSum, what is exact.
         policy: Which operands are stored in tables of their own.
     """
-    definitions = tuple(_definitions(plan, inputs, evaluations))
+    definitions = tuple(_definitions(plan, inputs, evaluations, policy.fills_rows))
     if policy.shares:
         definitions = _materialize_shared(definitions)
     return tuple(
@@ -168,7 +170,7 @@ def translate(
 
 
 def _definitions(
-    plan: DecomposedGraph, inputs: InputTensors, evaluations: Mapping[str, Evaluation]
+    plan: DecomposedGraph, inputs: InputTensors, evaluations: Mapping[str, Evaluation], fills_rows: bool
 ) -> Iterator[ComputedResult]:
     readables = {
         name: Readable(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
@@ -218,7 +220,7 @@ def _definitions(
                 for operand in step.einsum.operands
             ),
             complete=tuple(operand.is_complete for operand in operands),
-            fills_rows=step.fills_rows(plan.graph),
+            fills_rows=fills_rows and step.fills_rows(plan.graph),
             is_brief=step.is_brief,
         )
         yield ComputedResult(name, contract, step)

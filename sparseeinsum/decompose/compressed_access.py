@@ -20,10 +20,6 @@ from sparseeinsum.semantics.exactness import Evaluation
 _LEAST_ROWS = 256
 # Bytes of an entry while it is moved: in the order in which entries come, then in the order of rows.
 ENTRY_BYTES = 28
-# Work to order an entry of a list, relative to a tuple of its own, and tuples that take as long as to read a list; so
-# lists of a few entries take longer than these alone (measured: bench/list_layouts.py).
-_LISTED_SHARE = 0.55
-_TUPLES_PER_LIST = 3.0
 # Tuples that take as long as to read an entry out of a list, with its keys.
 _TUPLES_PER_EXPANDED_ENTRY = 0.5
 _ROW_BYTES = 8
@@ -54,6 +50,24 @@ class RowPrices:
         """The work of rows with so many products."""
         return Work(rows * self.row + products * self.product, operators=2)
 
+
+@dataclass(frozen=True, slots=True)
+class OrderingPrices:
+    """Tuples that take as long to order an operand by row (measured: bench/list_layouts.py).
+
+    Attributes:
+        entry: As an entry with a tuple of its own.
+        listed_entry: As an entry of a list.
+        per_list: As to read a list, so that lists of a few entries may take longer than these alone.
+    """
+
+    entry: float
+    listed_entry: float
+    per_list: float
+
+
+IN_MEMORY = OrderingPrices(1.0, 0.55, 3.0)
+IN_ARRAYS = OrderingPrices(0.5, 0.0, 1.0)  # by ARRAY_AGG on PostgreSQL, whose lists are in such arrays as they are
 
 _BY_MATRIX, _BY_VECTOR, _MASKED = RowPrices(18.0, 0.5), RowPrices(3.3, 1.2), RowPrices(14.0, 0.5)
 
@@ -94,12 +108,14 @@ class CompressedSizes:
         entries: The number of tuples.
         is_in_lists: Whether they are stored in lists, which are read as they are.
         stays: Whether it is in that order already, from an earlier run.
+        prices: What ordering takes.
     """
 
     rows: int
     entries: float
     is_in_lists: bool = False
     stays: bool = False
+    prices: OrderingPrices = IN_MEMORY
 
     @property
     def ordered_tuples(self) -> float:
@@ -107,8 +123,8 @@ class CompressedSizes:
         if self.stays:
             return 0.0
         if not self.is_in_lists:
-            return self.entries
-        return self.entries * _LISTED_SHARE + min(self.rows, self.entries) * _TUPLES_PER_LIST
+            return self.entries * self.prices.entry
+        return self.entries * self.prices.listed_entry + min(self.rows, self.entries) * self.prices.per_list
 
     def ordering(self, tuples_per_row: float, tuples_per_entry: float) -> Work:
         """The work to order it, by the tuples that take as long as a row and as an entry."""

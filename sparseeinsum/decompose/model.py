@@ -73,6 +73,7 @@ class CostModel:
         accounting: Counts the work that the engine does.
         memory: The memory limit of a run; EinSums that would exceed it are priced in passes.
         resident_bytes: The largest size of an operand that may be kept in memory and read by index.
+        only_gathers: Whether operands in memory serve sums of rows alone, since no handle of them can be passed on.
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
         in_lists: The names of tensors that are stored in lists.
@@ -90,6 +91,7 @@ class CostModel:
     accounting: Accounting = _EMBEDDED
     memory: RunMemory = UNLIMITED
     resident_bytes: float = 0.0
+    only_gathers: bool = False
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
     in_lists: frozenset[str] = frozenset()
@@ -110,7 +112,7 @@ class CostModel:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics)
         repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory)
-        footprints = Footprints(self.graph, sizes, self.evaluations, self.in_lists, self.staying)
+        footprints = Footprints(self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.only_gathers)
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
@@ -135,8 +137,9 @@ class CostModel:
         evaluation = self.evaluations[decomposed.name]
         costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
         if self.resident_bytes > 0:
-            ordered = [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
-            costs += [*ordered, *self._indexed_costs(decomposed, evaluation)]
+            if not self.only_gathers:
+                costs += [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
+            costs += self._indexed_costs(decomposed, evaluation)
         if not self.in_lists.isdisjoint([operand.tensor for operand in einsum.operands]):
             costs = [self._with_expansion(einsum, cost) for cost in costs]
         return self._within_memory(decomposed, costs)
@@ -147,7 +150,8 @@ class CostModel:
             if self.footprints.resident(decomposed, index).size_bytes <= self.resident_bytes:
                 dense = tuple([matters and other != index for other, matters in enumerate(evaluation.matters)])
                 cost = self._price(decomposed, Absence(JoinKind.INNER, dense), index)
-                yield cost
+                if not self.only_gathers:
+                    yield cost
                 order = order_of_other(decomposed, index, self.graph, evaluation)
                 if order is not None:
                     yield from self._compressed_costs(decomposed, replace(cost, orders={1 - index: order}))

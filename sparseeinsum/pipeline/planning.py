@@ -16,6 +16,7 @@ from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_bounds import seconds_predictor
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
+from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.model import KEPT_SHARE, CostModel
 from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.engines.engine import Engine
@@ -214,9 +215,8 @@ def _alternatives(
 ) -> Alternatives:
     """Everything that the search may choose from, with the cost model of this engine and these data."""
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
-    may_keep = optimizer_named(options.optimizer).keeps_in_memory and engine.dialect.keeps_residents
     memory = data.memory
-    resident_bytes = memory.limit_bytes * _RESIDENT_SHARE / memory.threads if may_keep and options.indexes else 0
+    resident_bytes = _resident_bytes(memory, engine, options)
     model = CostModel(
         exact.graph,
         statistics,
@@ -224,10 +224,11 @@ def _alternatives(
         _constants(engine),
         memory=memory,
         resident_bytes=resident_bytes,
+        only_gathers=not engine.dialect.keeps_residents,
         orders=data.orders,
         index_maps={} if engine.dialect.distributes else data.index_maps,
         in_lists=frozenset(name for name, source in data.stored.items() if source.lists is not None),
-        staying=_staying(data, options, resident_bytes),
+        staying=_staying(data, options, resident_bytes) if engine.dialect.keeps_residents else frozenset(),
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine)
@@ -241,6 +242,16 @@ def _alternatives(
         machines=machines,
         searches_all=options.searches_all,
     )
+
+
+def _resident_bytes(memory: RunMemory, engine: Engine, options: PlanOptions) -> float:
+    """The largest size of an operand that may be in memory as a whole; 0 if none may."""
+    if not (optimizer_named(options.optimizer).keeps_in_memory and options.indexes):
+        return 0.0
+    share = memory.limit_bytes * _RESIDENT_SHARE / memory.threads
+    if engine.dialect.keeps_residents:
+        return share
+    return min(share, engine.dialect.largest_gathered or 0.0)
 
 
 def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> frozenset[str]:

@@ -36,6 +36,8 @@ class Dialect:
         writes_files: Whether it writes rows into files on the machine of the user.
         calls_python: Whether it runs functions of users in Python.
         keeps_residents: Whether functions can read an array that a statement keeps in memory.
+        largest_gathered: The bytes of the largest dense operand that a statement may have as one array, of which sums
+            over the entries of rows are computed; None if there are no such sums.
         stores_lists: Whether tables can hold entries in lists.
         moves_expressions: Whether an expression of a query is computed where outer queries read it, every time that
             they do.
@@ -70,6 +72,7 @@ class Dialect:
     writes_files: bool
     calls_python: bool
     keeps_residents: bool
+    largest_gathered: int | None
     stores_lists: bool
     moves_expressions: bool
     computes_whole: bool
@@ -106,6 +109,7 @@ DUCKDB = Dialect(
     writes_files=True,
     calls_python=True,
     keeps_residents=True,
+    largest_gathered=None,
     stores_lists=True,
     moves_expressions=False,
     computes_whole=True,
@@ -135,6 +139,7 @@ POSTGRESQL = Dialect(
     writes_files=False,
     calls_python=False,
     keeps_residents=False,
+    largest_gathered=1 << 28,  # of less than 2^30 that a value can have, as each worker has a copy
     stores_lists=True,
     moves_expressions=True,
     computes_whole=False,
@@ -147,12 +152,14 @@ POSTGRESQL = Dialect(
     changes_script="sql/postgresql/changes.sql",
     dictionary_schema="sparseeinsum_dictionaries",  # where roles may create tables, but no functions with our names
 )
+PORTABLE = replace(POSTGRESQL, largest_gathered=None)  # its functions would check the whole array for every row
 CITUS = replace(
     POSTGRESQL,
     name=Citus.__name__.lower(),
     has_workers=False,
     joins_rows=False,
     distributes=True,
+    largest_gathered=None,
     stores_lists=False,
     changes_script=None,  # machines write without the coordinator
 )

@@ -37,6 +37,7 @@ from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.fused_product_queries import fused_select
+from sparseeinsum.render.gathered_rows import array_select, gathered_select, grouped_rows_select, listed_rows_select
 from sparseeinsum.render.layouts import (
     HANDLE_COLUMN,
     all_keys_select,
@@ -143,6 +144,10 @@ class Renderer:
             return self._add_block(block, relation.schema, is_joined=False)
         if relation.compressed:
             first, second = sources if relation.compressed[0] == 0 else reversed(sources)
+            if not self.dialect.keeps_residents:
+                block = Block(name, gathered_select(relation, first, second), comment, is_aggregated=False)
+                block = replace(block, detects_nonfinite=relation.detects_nonfinite)
+                return self._add_block(block, relation.schema, is_joined=False)
             write = gather_select if relation.indexed is not None else row_product_select
             block = Block(name, write(relation, first, second), comment, is_aggregated=True)
             return self._add_block(block, relation.schema, is_joined=False)
@@ -234,7 +239,10 @@ class Renderer:
     def _compressed_lists(self, relation: Compress, stored: StoredTensor) -> exp.Select | None:
         """The SELECT that compresses a tensor from its lists; None if its entries must be read one by one."""
         source = list_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
-        return None if source is None else compress_lists_select(relation, source)
+        if source is None:
+            return None
+        select = compress_lists_select if self.dialect.keeps_residents else listed_rows_select
+        return select(relation, source)
 
     def _kept(self, relation: Relation) -> SelectSource:
         """The query of the handle of an operand that is in memory already."""
@@ -254,6 +262,12 @@ class Renderer:
         if isinstance(relation, Slice):
             source = self._separated_from_joins(source)
             self._compute_once(source)
+        if isinstance(relation, Resident | Compress) and not self.dialect.keeps_residents:
+            return (
+                array_select(relation, source)
+                if isinstance(relation, Resident)
+                else grouped_rows_select(relation, source)
+            )
         return _SELECTS[type(relation)](relation, source)
 
     def _separated_from_joins(self, source: SelectSource) -> SelectSource:

@@ -20,7 +20,7 @@ from sparseeinsum.decompose.compressed_access import MOST_POSITIONS
 from sparseeinsum.kernels.compression import LARGEST
 from sparseeinsum.semantics.dense import evaluate_program
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+ONLY_DUCKDB = pytest.mark.engines("duckdb", reason="PostgreSQL keeps one array a statement, and no rows of entries")
 
 Array = NDArray[Any]
 
@@ -236,6 +236,7 @@ def test_as_many_rows_as_kernels_take() -> None:
     assert MOST_POSITIONS == LARGEST
 
 
+@ONLY_DUCKDB
 def test_few_rows_are_grouped_by_hash(db: se.Database) -> None:
     rng = np.random.default_rng(0)
     db.tensor("A", scipy.sparse.random_array((200, NODES), density=0.2, rng=rng))
@@ -245,6 +246,7 @@ def test_few_rows_are_grouped_by_hash(db: se.Database) -> None:
     assert indexed_steps(plan) == {"T": 1}
 
 
+@ONLY_DUCKDB
 def test_entries_beyond_memory_are_joined(graph: se.Database) -> None:
     """Every thread may hold entries of its own."""
     graph.connection.execute("SET memory_limit = '60MB'")
@@ -261,6 +263,7 @@ def test_a_saved_plan_compresses_again(graph: se.Database, tmp_path: Path) -> No
     assert again.sql() == plan.sql()
 
 
+@ONLY_DUCKDB
 def test_large_results_are_computed_in_small_vectors(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless they take so little time that one thread computes them."""
     compress_wherever_possible(monkeypatch)

@@ -56,6 +56,9 @@ SCALARS: dict[str, Oracle] = {
     "tensor_reduce('any', 'u > 8', 'ij->i', u, [2, 3])": lambda r: np.asarray((r.u.reshape(-1, 2, 3) > 8).any(axis=2)),
     "tensor_scan('sum', u, 1, [2, 3])": lambda r: np.cumsum(r.u.reshape(-1, 2, 3), axis=2),
     "tensor_scan('max', u, 0, [2, 3])": lambda r: np.maximum.accumulate(r.u.reshape(-1, 2, 3), axis=1),
+    "tensor_gather_sum(u, [0, 2, 1, 2, 0, 1], v, 2)": lambda r: np.einsum(
+        "rk,rkf->rf", r.u, r.v.reshape(-1, 3, 2)[:, [0, 2, 1, 2, 0, 1]]
+    ),
     "tensor_slice(u, 1, i % 3, [2, 3])": lambda r: np.take_along_axis(
         r.u.reshape(-1, 2, 3), (r.i % 3)[:, None, None], axis=2
     ),
@@ -221,6 +224,7 @@ def test_exact_results(connection: Connection, call: str, expected: object) -> N
         f"tensor_reduce('prod', 'u', 'i->', [{2**62}, 2], [2])",
         "tensor_reduce('max', 'u * v', 'i,i->i', [4294967296], [4294967296], [1])",
         f"tensor_sum_scaled(2, [{2**62}])",
+        f"tensor_gather_sum([2], [0], [{2**62}], 1)",
         f"tensor_einsum_sum('i,i->', [{2**62}], [2], [1])",
     ],
 )

@@ -199,6 +199,14 @@ _WORDS: dict[ValueType, list[str]] = {
         "NULL::text",
     ],
     ValueType.INTEGER: ["-1", "0", "1", "9", "9223372036854775807", "-9223372036854775808", "NULL::bigint"],
+    ValueType.POSITIONS: [
+        "'{}'::int[]",
+        "ARRAY[0]",
+        "ARRAY[1, 0]",
+        "ARRAY[NULL]::int[]",
+        "ARRAY[-1]",
+        "'{{0, 1}}'::int[]",
+    ],
     ValueType.INTEGERS: [
         "'{}'::bigint[]",
         "ARRAY[2]::bigint[]",

@@ -167,6 +167,10 @@ MALFORMED: list[tuple[str, tuple[object, ...]]] = [
     ("tensor_finite(repeat('w', 300), 'inf'::DOUBLE, 0)", ("w" * 300 + " turned NaN or infinite",)),
     # Sizes: refused before memory is asked for
     ("tensor_fill(-1, 0)", ("size -1",)),
+    ("tensor_gather_sum([1, 2], [0], [1, 2], 1)", ("2 numbers", "1 positions")),
+    ("tensor_gather_sum([1, 2], [0, 2], [1, 2], 1)", ("position 2", "2 rows", "1 elements")),
+    ("tensor_gather_sum([1, 2], [-1, 0], [1, 2, 3], 2)", ("position -1", "1 rows")),
+    ("tensor_gather_sum([1], [0], [1], -1)", ("size -1",)),
     ("tensor_fill(9223372036854775807, 0)", ("size 9223372036854775807",)),
     ("tensor_fill(-9223372036854775808, 0)", ("size -9223372036854775808",)),
     ("tensor_fill(1099511627776, 0)", (8 << 40,)),

@@ -60,6 +60,9 @@ SCALARS: dict[str, Oracle] = {
     "tensor_map('exp(u) - 2 * u ^ 2', u)": lambda r: np.exp(r.u) - 2 * r.u**2,
     "tensor_map('tanh', s)": lambda r: np.tanh(r.s),
     "tensor_fill(4, s)": lambda r: np.repeat(r.s[:, None], 4, axis=1),
+    "tensor_gather_sum(u, [0, 2, 1, 2, 0, 1], v, 2)": lambda r: np.einsum(
+        "rk,rkf->rf", r.u, r.v.reshape(-1, 3, 2)[:, [0, 2, 1, 2, 0, 1]]
+    ),
     "tensor_matmul(u, v, [2, 3, 2])": lambda r: r.u.reshape(-1, 2, 3) @ r.v.reshape(-1, 3, 2),
     "tensor_matmul(u, v, [1, 6, 1])": lambda r: np.einsum("ri,ri->r", r.u, r.v),
     "tensor_einsum('ij,kj->ki', u, v, [2, 3, 2])": lambda r: np.einsum(
@@ -160,6 +163,9 @@ LITERALS: list[tuple[str, list[Any]]] = [
     ("tensor_map('sqrt', [4, 2.25])", [2.0, 1.5]),
     ("tensor_fill(2, 7)", [7, 7]),
     ("tensor_outer([], [1.0])", []),
+    ("tensor_gather_sum([], [], [1.0, 2.0], 2)", [0.0, 0.0]),
+    ("tensor_gather_sum([2.0], [7], [1.0, 2.0], 0)", []),
+    ("tensor_gather_sum([1.0, 2, 3, 4, 5], [1, 0, 1, 1, 0], [1.0, 10, 100, 1000], 2)", [807.0, 8070.0]),
     ("tensor_matmul([], [], [2, 0, 2])", [0, 0, 0, 0]),
     ("tensor_einsum('->', [2.5], [])", [2.5]),
     ("tensor_einsum(',->', [2.5], [2], [])", [5.0]),

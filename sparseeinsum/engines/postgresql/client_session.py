@@ -1,11 +1,12 @@
 """Engines: sessions of a client with a PostgreSQL server, through psycopg."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql import copy_format, text_format
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _SECONDS_TO_CANCEL = 5.0
+_NUMBER_ARRAYS = ("DOUBLE[]", "FLOAT[]", "BIGINT[]")  # that tensor_bytes takes
 _WORKER_FAILURE = "failure on connection"  # of a coordinator to a worker; some of these errors have no SQLSTATE
 
 
@@ -84,9 +86,17 @@ class ClientSession:
         shown = str(oid) if type_info is None else type_info.get_type_display(oid, described.fmod(number))
         return Column(name.decode(self.connection.info.encoding), column_type(shown))
 
-    def read(self, query: str) -> pa.Table:
-        """Run a query and return its result as an Arrow table."""
+    def read(self, query: str, arrays_as_bytes: bool = False) -> pa.Table:
+        """Run a query and return its result as an Arrow table.
+
+        Args:
+            query: The query.
+            arrays_as_bytes: Whether arrays are sent as the bytes of their elements, which takes functions of ours.
+        """
         columns = self.columns(query)
+        bytea = frozenset(column.name for column in columns if arrays_as_bytes and column.sql_type in _NUMBER_ARRAYS)
+        if bytea:
+            query = _with_bytes(query, columns, bytea)
         with self._errors(query), self.connection.cursor() as cursor:
             data = bytearray()
             is_text = all(column.sql_type == copy_format.TEXT for column in columns)
@@ -99,7 +109,7 @@ class ClientSession:
         names = [column.name for column in columns]
         if is_text:
             return text_format.decode(data, names)
-        return copy_format.decode(data, names, [column.sql_type for column in columns])
+        return copy_format.decode(data, names, [column.sql_type for column in columns], bytea)
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.
@@ -274,6 +284,16 @@ class ClientSession:
         """Close the connection if it was opened here."""
         if self._is_owned:
             self.connection.close()
+
+
+def _with_bytes(query: str, columns: Sequence[Column], bytea: Set[str]) -> str:
+    """The query with the bytes of the elements of some columns in place of arrays."""
+    names = [exp.to_identifier(column.name, quoted=True).sql("postgres") for column in columns]
+    selected = [
+        f"tensor_bytes({name}) AS {name}" if column.name in bytea else name
+        for name, column in zip(names, columns, strict=True)
+    ]
+    return f"SELECT {', '.join(selected)} FROM ({query}) AS result"
 
 
 def _place(info: "psycopg.ConnectionInfo") -> str:

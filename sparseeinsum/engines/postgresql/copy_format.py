@@ -8,7 +8,7 @@ of every field, all big-endian; an array is its dimensions, then every element w
 
 import math
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,16 +117,20 @@ class _Field:
     Attributes:
         element: The type of its values or elements.
         shape: The shape of its arrays; None if it has no arrays.
+        is_bytea: Whether its arrays are sent as the bytes of their elements in memory.
     """
 
     element: _Element
     shape: tuple[int, ...] | None
+    is_bytea: bool = False
 
     @property
     def payload(self) -> np.dtype[Any]:
         """The dtype of what follows the length of the field."""
         if self.shape is None:
             return np.dtype(self.element.wire)
+        if self.is_bytea:
+            return np.dtype((self.element.native, self.shape))
         header: list[Any] = [("ndim", ">i4"), ("nulls", ">i4"), ("oid", ">i4")]
         if 0 in self.shape:
             return np.dtype(header)
@@ -245,18 +249,21 @@ def _column_of_fields(fields: Sequence[bytes | None], name: str, kind: str) -> p
     return _array_column([_field_numbers(memoryview(field), element, is_array=True) for field in present], element)
 
 
-def decode(data: bytes | bytearray, names: Sequence[str], types: Sequence[str]) -> pa.Table:
+def decode(
+    data: bytes | bytearray, names: Sequence[str], types: Sequence[str], bytea: Set[str] = frozenset()
+) -> pa.Table:
     """Return the output of COPY ... TO STDOUT (FORMAT BINARY) as an Arrow table.
 
     Args:
         data: The whole output.
         names: The names of the columns.
         types: Their types, in the spelling of `statistics.columns`.
+        bytea: Columns of arrays that are sent as the bytes of their elements in memory.
 
     Raises:
         EngineError: A column has a type that no tensor has, or holds NULL.
     """
-    return _decode_rows(memoryview(data)[len(_HEADER) : len(data) - len(TRAILER)], names, types)
+    return _decode_rows(memoryview(data)[len(_HEADER) : len(data) - len(TRAILER)], names, types, bytea)
 
 
 def decode_batches(
@@ -287,15 +294,18 @@ def decode_batches(
     yield _decode_rows(memoryview(data)[skipped : len(data) - len(TRAILER)], names, types)
 
 
-def _decode_rows(body: memoryview, names: Sequence[str], types: Sequence[str]) -> pa.Table:
+def _decode_rows(
+    body: memoryview, names: Sequence[str], types: Sequence[str], bytea: Set[str] = frozenset()
+) -> pa.Table:
     """Return rows as an Arrow table: all at once if they have the same size, else one by one."""
     for name, kind in zip(names, types, strict=True):
         arrow_type(name, kind)
     elements = [_ELEMENTS[kind.removesuffix("[]")] for kind in types]
     are_arrays = [kind.endswith("[]") for kind in types]
-    rows = _rows_of_one_size(body, elements, are_arrays)
+    are_bytea = [name in bytea for name in names]
+    rows = _rows_of_one_size(body, elements, are_arrays, are_bytea)
     if rows is None:
-        return pa.table(_columns_row_by_row(body, elements, are_arrays), names=list(names))
+        return pa.table(_columns_row_by_row(body, elements, are_arrays, are_bytea), names=list(names))
     columns = [
         _column(rows[f"field_{position}"], element, is_array)
         for position, (element, is_array) in enumerate(zip(elements, are_arrays, strict=True))
@@ -304,19 +314,22 @@ def _decode_rows(body: memoryview, names: Sequence[str], types: Sequence[str]) -
 
 
 def _rows_of_one_size(
-    body: memoryview, elements: Sequence[_Element], are_arrays: Sequence[bool]
+    body: memoryview, elements: Sequence[_Element], are_arrays: Sequence[bool], are_bytea: Sequence[bool]
 ) -> NDArray[Any] | None:
     """Return all rows as a structured array, if they have the layout of the first row; else None."""
     fields = []
     offset = 2
-    for element, is_array in zip(elements, are_arrays, strict=True):
+    for element, is_array, is_bytea in zip(elements, are_arrays, are_bytea, strict=True):
         shape: tuple[int, ...] | None = None
-        if len(body) and is_array:
+        if len(body) and is_bytea:
+            (size,) = struct.unpack_from(">i", body, offset) if offset + 4 <= len(body) else (0,)
+            shape = (max(size, 0) // np.dtype(element.native).itemsize,)
+        elif len(body) and is_array:
             size, ndim = struct.unpack_from(">ii", body, offset) if offset + 8 <= len(body) else (0, 0)
             shape = (struct.unpack_from(">i", body, offset + 16)[0] if size > 12 and ndim == 1 else 0,)
         elif is_array:
             shape = (0,)
-        fields.append(_Field(element, shape))
+        fields.append(_Field(element, shape, is_bytea))
         offset += 4 + fields[-1].payload.itemsize
     row_dtype = _row_dtype(fields)
     if len(body) % row_dtype.itemsize:
@@ -324,7 +337,7 @@ def _rows_of_one_size(
     rows = np.frombuffer(body, row_dtype)
     for number, field in enumerate(fields):
         is_same = (rows[f"bytes_{number}"] == field.payload.itemsize).all()
-        if is_same and field.shape and 0 not in field.shape:
+        if is_same and field.shape and 0 not in field.shape and not field.is_bytea:
             payload = rows[f"field_{number}"]
             is_same = (payload["extents"]["extent"] == field.shape).all() and not payload["nulls"].any()
         if not is_same:
@@ -337,24 +350,30 @@ def _column(payload: NDArray[Any], element: _Element, is_array: bool) -> pa.Arra
     if not is_array:
         return element.column(payload)
     native = element.native
-    numbers = payload["items"]["number"].astype(native) if "items" in (payload.dtype.names or ()) else None
-    flat = np.empty(0, native) if numbers is None else np.ascontiguousarray(numbers).reshape(-1)
-    length = 0 if numbers is None else numbers.shape[1]
+    numbers = payload  # the elements, where their bytes are sent
+    if payload.dtype.names is not None:
+        has_items = "items" in payload.dtype.names
+        numbers = payload["items"]["number"] if has_items else np.empty((len(payload), 0), native)
+    flat, length = np.ascontiguousarray(numbers, native).reshape(-1), numbers.shape[1]
     offsets = np.arange(len(payload) + 1, dtype=np.int64) * length
     return pa.LargeListArray.from_arrays(pa.array(offsets), element.column(flat))
 
 
-def _columns_row_by_row(body: memoryview, elements: Sequence[_Element], are_arrays: Sequence[bool]) -> list[pa.Array]:
+def _columns_row_by_row(
+    body: memoryview, elements: Sequence[_Element], are_arrays: Sequence[bool], are_bytea: Sequence[bool]
+) -> list[pa.Array]:
     """Return the columns of rows whose arrays differ in length."""
     fields: list[list[NDArray[Any]]] = [[] for _ in elements]
     offset = 0
     while offset < len(body):
         offset += 2
-        for column, (element, is_array) in enumerate(zip(elements, are_arrays, strict=True)):
+        for column, (element, is_array, is_bytea) in enumerate(zip(elements, are_arrays, are_bytea, strict=True)):
             (size,) = struct.unpack_from(">i", body, offset)
             if size < 0:
                 raise EngineError("a result holds NULL, which no tensor has")
-            fields[column].append(_field_numbers(body[offset + 4 : offset + 4 + size], element, is_array))
+            field = body[offset + 4 : offset + 4 + size]
+            numbers = np.frombuffer(field, element.native) if is_bytea else _field_numbers(field, element, is_array)
+            fields[column].append(numbers)
             offset += 4 + size
     return [
         _array_column(arrays, element) if is_array else element.column(np.concatenate(arrays))

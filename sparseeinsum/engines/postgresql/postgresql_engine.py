@@ -13,7 +13,7 @@ from sparseeinsum.engines.absent_features import OneMachine, ServerMemory
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.postgresql import casts, copy_format, rights
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
-from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions
+from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions, Variant
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
     PostgreSQLSuppliedTable,
     PostgreSQLWrite,
@@ -33,7 +33,7 @@ from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, setting
 from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
 from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
-from sparseeinsum.render.dialects import POSTGRESQL, Dialect, write_sql
+from sparseeinsum.render.dialects import PORTABLE, POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
 from sparseeinsum.statistics.scan_cache import ScanCache, TableState
@@ -44,6 +44,7 @@ _OUT_OF_MEMORY_OR_DISK = ("53200", "53100")
 _MOST_KEY_COLUMNS = 32  # of an index
 # The predicted seconds of a plan that is worth workers: their stages are files that the server flushes to the disk.
 _WORTH_WORKERS_SECONDS = 0.1
+_LEAST_ELEMENTS = 1 << 16  # of arrays of a result, from which on they are sent as bytes
 
 
 class PostgreSQLEngine(OneMachine, ServerMemory):
@@ -56,6 +57,8 @@ class PostgreSQLEngine(OneMachine, ServerMemory):
     def __init__(self, session: DatabaseSession, functions: InstalledFunctions) -> None:
         self._session = session
         self._functions = functions
+        if functions.variant == Variant.PORTABLE:
+            self.dialect = PORTABLE
         self._transactions = self._transactions_type(session, functions.schema)
         self.scans = ScanCache()
         self.kept_memory = None  # a server keeps nothing in memory for this package
@@ -239,7 +242,9 @@ class PostgreSQLEngine(OneMachine, ServerMemory):
 
     def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
         """Run the query of a statement, and return its tuples as an Arrow table."""
-        return self.arrow(statement.text)
+        has_bytes = self._functions.variant == Variant.EXTENSION and not self.dialect.distributes
+        is_large = not schema.is_scalar and count * schema.list_length >= _LEAST_ELEMENTS
+        return self._session.read(statement.text, arrays_as_bytes=has_bytes and is_large)
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""

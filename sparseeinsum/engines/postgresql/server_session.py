@@ -72,8 +72,8 @@ class ServerSession:
         (row,) = self.connection.execute(self._type_query, [oid, modifier])
         return str(row["shown"])
 
-    def read(self, query: str) -> pa.Table:
-        """Run a query and return its result as an Arrow table."""
+    def read(self, query: str, arrays_as_bytes: bool = False) -> pa.Table:
+        """Run a query and return its result as an Arrow table; nothing is sent."""
         columns = self.columns(query)
         types = [arrow_type(column.name, column.sql_type) for column in columns]
         rows = self.fetch(query)

@@ -86,8 +86,13 @@ class DatabaseSession(Protocol):
     def columns(self, query: str) -> list[Column]:
         """Return the columns of a query without running it."""
 
-    def read(self, query: str) -> pa.Table:
-        """Run a query and return its result as an Arrow table."""
+    def read(self, query: str, arrays_as_bytes: bool = False) -> pa.Table:
+        """Run a query and return its result as an Arrow table.
+
+        Args:
+            query: The query.
+            arrays_as_bytes: Whether arrays may be sent as the bytes of their elements, which takes functions of ours.
+        """
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.

@@ -75,10 +75,19 @@ def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dic
         elementwise.fill(array(row, 5)[0], w)
         return add_product_rows(w, numbers, positions, array(row, 6), array(row, 7))
 
+    def gather_rows(row, out, size, scratch):
+        w = array_at(out, size, dtype)
+        elementwise.fill(dtype(0), w)
+        if size == 0:
+            return 0
+        code = add_rows(w, array(row, 0), array_at(*argument(row, 1), half_word), array(row, 2))
+        return contraction.INTERRUPTED if contraction.is_interrupted() else code
+
     folds = {name: folded(code) for name, code in CODES.items()}
     return {
         **folds,
         "scan": RowKernel(scan_row),
+        "gather_rows": RowKernel(gather_rows),
         "gather_sum": RowKernel(_gathering(add_gathered, array, dtype)),
         "gather_product_sum": RowKernel(_gathering(add_gathered_products, array, dtype)),
         "avg": replace(folds["sum"], finish=finish_average),

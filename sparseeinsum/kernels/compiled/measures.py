@@ -16,8 +16,17 @@ from sparseeinsum.kernels.compiled.parsed_arguments import (
     smallest,
     user_aggregate,
 )
-from sparseeinsum.kernels.compiled.raw_memory import copy_elements
-from sparseeinsum.kernels.compiled.scratch import MOST_ROWS, argument, integer, integers, plan_of, report, shape_of
+from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
+from sparseeinsum.kernels.compiled.scratch import (
+    MOST_ROWS,
+    argument,
+    half_word,
+    integer,
+    integers,
+    plan_of,
+    report,
+    shape_of,
+)
 
 aggregation = load_kernels("aggregation")
 contraction_plan = load_kernels("contraction_plan")
@@ -65,6 +74,23 @@ def measure_outer(row, scratch):
 def measure_fill(row, scratch):
     size = integer(row, 0)
     return size if 0 <= size <= layout.MAX_ELEMENTS else report(scratch, d.BAD_SIZE, size, 0, 0)
+
+
+@njit
+def measure_gather_rows(row, scratch):
+    address, count = argument(row, 1)
+    numbers, size = argument(row, 0)[1], integer(row, 3)
+    if numbers != count:
+        return report(scratch, d.POSITIONS_MISSING, numbers, count, 0)
+    if not 0 <= size <= layout.MAX_ELEMENTS:
+        return report(scratch, d.BAD_SIZE, size, 0, 0)
+    if size == 0:
+        return 0
+    positions, rows = array_at(address, count, half_word), argument(row, 2)[1] // size
+    for entry in range(count):
+        if not 0 <= positions[entry] < rows:
+            return report(scratch, d.NO_SUCH_ROW, positions[entry], rows, size)
+    return size
 
 
 @njit

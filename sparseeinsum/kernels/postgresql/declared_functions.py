@@ -33,6 +33,7 @@ _TYPES = {
     ValueType.BYTES: pd.BYTEA,
     ValueType.INTEGER: pd.INT8,
     ValueType.INTEGERS: pd.INT8,
+    ValueType.POSITIONS: pd.INT4,
 }
 _NAMES_OF_DTYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "c128": "complex128", "c64": "complex64"}
 _RESULTS = ("value", "array", "set")  # results by their depth (see DEPTHS), in the names of callbacks

@@ -92,6 +92,7 @@ OTHER_DIALECTS = {
         row_number=None,
         computes_whole=False,
         keeps_residents=False,
+        largest_gathered=None,
         stores_lists=False,
         calls_python=False,
         plain=spelling,

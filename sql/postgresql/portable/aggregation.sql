@@ -69,6 +69,34 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_gather_rows(
+    caller text, u anyarray, positions integer[], v anyarray, size bigint
+) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    w v%TYPE := @extschema@.sparseeinsum_fill(caller, size, @extschema@.sparseeinsum_identity_of('sum', v), v);
+    rows bigint;
+BEGIN
+    IF cardinality(u) <> cardinality(positions) THEN
+        PERFORM @extschema@.sparseeinsum_refuse(
+            caller, @descriptors.POSITIONS_MISSING@, cardinality(u), cardinality(positions)
+        );
+    END IF;
+    IF size = 0 THEN
+        RETURN w;
+    END IF;
+    rows := cardinality(v) / size;
+    FOR entry IN 1..cardinality(u) LOOP
+        IF positions[entry] NOT BETWEEN 0 AND rows - 1 THEN
+            PERFORM @extschema@.sparseeinsum_refuse(caller, @descriptors.NO_SUCH_ROW@, positions[entry], rows, size);
+        END IF;
+        w := @extschema@.sparseeinsum_sum_scaled(
+            caller, w, u[entry], v[positions[entry] * size + 1 : (positions[entry] + 1) * size]
+        );
+    END LOOP;
+    RETURN w;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION @extschema@.sparseeinsum_einsum_sum(
     caller text, state anyarray, plan bigint[], u anyarray, v anyarray
 ) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$

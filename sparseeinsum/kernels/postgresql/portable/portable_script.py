@@ -285,7 +285,7 @@ def _argument(function: CFunction, number: int, parameter: PostgresParameter, va
     name, caller = _quoted(parameter.name), literal(function.function.name)
     if value_type in (ValueType.TEXT, ValueType.INTEGER):
         return name
-    if value_type == ValueType.INTEGERS:
+    if value_type in (ValueType.INTEGERS, ValueType.POSITIONS):
         return f"{_SYMBOL}flat({caller}, {number}, {name})"
     element = "bigint" if _NUMBERS[function.dtype] == "integer" else "float8"
     if value_type == ValueType.NUMBER:
