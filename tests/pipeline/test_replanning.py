@@ -104,7 +104,7 @@ def test_results_of_one_key_are_joined_in_the_rest(db: se.Database, monkeypatch:
 
 def test_larger_results_than_expected_cause_replanning(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
-    plan = db.plan(MASKED, rewrite=False)
+    plan = db.plan(MASKED, rewrite=False, indexes=False)
     (event,) = executed(db, plan).replannings
     assert (event.name, event.tuples) == ("M", inputs["A"].nnz)
     assert event.expected < event.tuples / 5
@@ -118,8 +118,8 @@ def test_larger_results_than_expected_cause_replanning(db: se.Database) -> None:
 
 def test_replanning_gives_the_plan_for_the_actual_sizes(db: se.Database) -> None:
     masked(db, 900, 0.1)
-    statements = [run.statement for run in executed(db, db.plan(MASKED, rewrite=False)).runs]
-    exact_plan = db.plan(MASKED, estimator="exact", rewrite=False)
+    statements = [run.statement for run in executed(db, db.plan(MASKED, rewrite=False, indexes=False)).runs]
+    exact_plan = db.plan(MASKED, estimator="exact", rewrite=False, indexes=False)
     rest = exact_plan.notation()[1:]
     assert [line in str(statements[-1].query.sql("duckdb")) for line in rest] == [True, True]
     assert executed(db, exact_plan).replannings == ()
@@ -127,7 +127,7 @@ def test_replanning_gives_the_plan_for_the_actual_sizes(db: se.Database) -> None
 
 def test_runs_without_replanning_have_no_checkpoints(db: se.Database) -> None:
     masked(db, 900, 0.1)
-    plan = db.plan(MASKED, rewrite=False)
+    plan = db.plan(MASKED, rewrite=False, indexes=False)
     assert [statement.name for statement in plan.data.statements.for_run_with_checkpoints] == ["M", "Z"]
     execution = executed(db, plan, replans=False)
     assert [run.statement.name for run in execution.runs] == ["Z"]
@@ -137,7 +137,7 @@ def test_runs_without_replanning_have_no_checkpoints(db: se.Database) -> None:
 def test_explain_reports_replanning(db: se.Database) -> None:
     inputs = masked(db, 900, 0.1)
     before = contents(db)
-    text = db.plan(MASKED, rewrite=False).explain(analyze=True)
+    text = db.plan(MASKED, rewrite=False, indexes=False).explain(analyze=True)
     assert f"M: {inputs['A'].nnz:,} tuples instead of" in text
     assert "the rest was planned anew in" in text
     assert contents(db) == before
@@ -204,7 +204,7 @@ def test_results_go_into_tables(db: se.Database) -> None:
 
 def test_a_plan_runs_again_after_replanning(db: se.Database) -> None:
     masked(db, 900, 0.1)
-    plan = db.plan(MASKED, rewrite=False)
+    plan = db.plan(MASKED, rewrite=False, indexes=False)
     notation = plan.notation()
     first, second = db.run(plan), db.run(plan)
     np.testing.assert_allclose(first["Z"].to_numpy(), second["Z"].to_numpy(), rtol=1e-9, atol=1e-9)
@@ -239,7 +239,7 @@ def test_a_run_that_is_interrupted_while_it_replans_leaves_nothing(
 def test_a_plan_continues_if_no_other_fits_into_memory(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Choices that fit with the expected sizes may not fit with the actual ones."""
     masked(db, 900, 0.1)
-    plan = db.plan(MASKED, rewrite=False)
+    plan = db.plan(MASKED, rewrite=False, indexes=False)
 
     def none_fits(*_: object) -> None:
         raise PlanError("needs a memory_limit of more")
