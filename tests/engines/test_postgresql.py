@@ -277,9 +277,25 @@ def test_rows_are_read_as_they_were_written(table: pa.Table) -> None:
         ("SELECT 1, '{}'::float8[] WHERE FALSE", []),
     ],
 )
-def test_arrays_of_any_shape_are_read(db: se.Database, query: str, rows: list[list[float]]) -> None:
-    read = db._engine.arrow(query)
-    assert read.column(1).to_pylist() == rows
+@pytest.mark.parametrize("as_bytes", [False, True])
+@pytest.mark.parametrize("sql_type", ["float8", "float4", "int8"])
+def test_arrays_of_any_shape_are_read(
+    db: se.Database, query: str, rows: list[list[float]], sql_type: str, as_bytes: bool
+) -> None:
+    whole = sql_type == "int8"
+    text = query.replace(".5", "").replace("float8", sql_type) if whole else query.replace("float8", sql_type)
+    read = db._engine._session.read(text, arrays_as_bytes=as_bytes)
+    assert (
+        read.schema.types[1].value_type
+        == {"float8": pa.float64(), "float4": pa.float32(), "int8": pa.int64()}[sql_type]
+    )
+    assert read.column(1).to_pylist() == [[number // 1 if whole else number for number in row] for row in rows]
+
+
+@pytest.mark.parametrize("sql_type", ["bool", "int4"])
+def test_other_arrays_are_not_sent_as_bytes(db: se.Database, sql_type: str) -> None:
+    query = f"SELECT 1 AS i, ARRAY[1, 0]::int4[]::{sql_type}[] AS val"
+    assert db._engine._session.read(query, arrays_as_bytes=True).column(1).to_pylist() == [[1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -290,9 +306,12 @@ def test_arrays_of_any_shape_are_read(db: se.Database, query: str, rows: list[li
         ("SELECT '1 day'::interval AS name", "the column name of a result has the type INTERVAL, which no tensor has"),
     ],
 )
-def test_values_that_are_no_numbers_are_refused(db: se.Database, query: str, message: str) -> None:
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_values_that_are_no_numbers_are_refused(db: se.Database, query: str, message: str, as_bytes: bool) -> None:
+    if as_bytes:
+        message = message.replace("an array of a result holds NULL", "an array of 2 elements, holds NULL")
     with pytest.raises(se.EngineError, match=message):
-        db._engine.arrow(query)
+        db._engine._session.read(query, arrays_as_bytes=as_bytes)
     assert_usable(db)
 
 
