@@ -17,6 +17,8 @@ from reading import assert_usable, contents, engine_of, read_back
 
 import sparseeinsum as se
 from sparseeinsum.engines.postgresql import copy_format, postgresql_opening
+from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 
 pytestmark = pytest.mark.engines("postgresql", reason="all of it is of PostgreSQL alone")
 
@@ -31,6 +33,12 @@ def operands(db: se.Database) -> se.Database:
     db.tensor("A", A, promoted=["dim_0", "dim_1"])
     db.tensor("B", B)
     return db
+
+
+def postgresql_session(db: se.Database) -> DatabaseSession:
+    engine = engine_of(db)
+    assert isinstance(engine, PostgreSQLEngine)
+    return engine._session
 
 
 def make_edges(db: se.Database, *rows: str, columns: str = "i INTEGER, j INTEGER, v DOUBLE PRECISION") -> None:
@@ -284,7 +292,7 @@ def test_arrays_of_any_shape_are_read(
 ) -> None:
     whole = sql_type == "int8"
     text = query.replace(".5", "").replace("float8", sql_type) if whole else query.replace("float8", sql_type)
-    read = db._engine._session.read(text, arrays_as_bytes=as_bytes)
+    read = postgresql_session(db).read(text, arrays_as_bytes=as_bytes)
     assert (
         read.schema.types[1].value_type
         == {"float8": pa.float64(), "float4": pa.float32(), "int8": pa.int64()}[sql_type]
@@ -295,7 +303,7 @@ def test_arrays_of_any_shape_are_read(
 @pytest.mark.parametrize("sql_type", ["bool", "int4"])
 def test_other_arrays_are_not_sent_as_bytes(db: se.Database, sql_type: str) -> None:
     query = f"SELECT 1 AS i, ARRAY[1, 0]::int4[]::{sql_type}[] AS val"
-    assert db._engine._session.read(query, arrays_as_bytes=True).column(1).to_pylist() == [[1, 0]]
+    assert postgresql_session(db).read(query, arrays_as_bytes=True).column(1).to_pylist() == [[1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +319,7 @@ def test_values_that_are_no_numbers_are_refused(db: se.Database, query: str, mes
     if as_bytes:
         message = message.replace("an array of a result holds NULL", "an array of 2 elements, holds NULL")
     with pytest.raises(se.EngineError, match=message):
-        db._engine._session.read(query, arrays_as_bytes=as_bytes)
+        postgresql_session(db).read(query, arrays_as_bytes=as_bytes)
     assert_usable(db)
 
 
