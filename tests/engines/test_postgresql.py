@@ -18,7 +18,7 @@ from reading import assert_usable, contents, engine_of, read_back
 import sparseeinsum as se
 from sparseeinsum.engines.postgresql import copy_format, postgresql_opening
 from sparseeinsum.engines.postgresql.postgresql_engine import PostgreSQLEngine
-from sparseeinsum.engines.postgresql.sessions import DatabaseSession
+from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation
 
 pytestmark = pytest.mark.engines("postgresql", reason="all of it is of PostgreSQL alone")
 
@@ -236,6 +236,24 @@ class TestTransactions:
             db.run(plan, into={"C": "scores"})
         assert contents(db) == before
         assert_usable(db)
+
+
+def test_ctrl_c_before_commit_is_sent_rolls_back(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = postgresql_session(db)
+    execute = psycopg.Connection._exec_command
+
+    def interrupted(connection: psycopg.Connection, command: object, **options: object) -> object:
+        if command == b"COMMIT":
+            raise KeyboardInterrupt
+        return execute(connection, command, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Connection, "_exec_command", interrupted)
+        with pytest.raises(KeyboardInterrupt), session.transaction(Isolation.REPEATABLE_READ):
+            session.write("CREATE TABLE lost (i INTEGER)")
+    assert not session.is_in_transaction()
+    assert db._engine.relations_named("lost") == []
+    assert_usable(db)
 
 
 class TestConnecting:

@@ -184,7 +184,6 @@ REFUSED: list[tuple[Function, str]] = [
     (lambda x: np.zeros(3).sum() + x, "it needs NRT_"),
     (lambda x: random.random() + x, "it needs numba_get_py_random_state"),
     (lambda x: float(str(x)), "cannot be compiled|it needs"),
-    (lambda x: gelu(x), "cannot be compiled: Untyped global name 'gelu'"),
     (lambda x: unknown(x), "cannot be compiled: .*'unknown' is not defined"),  # type: ignore[name-defined]  # noqa: F821
     (lambda x: None, "returns none, but must return a real number"),
     (sometimes, r"returns OptionalType\(float64\), but must return a real number"),

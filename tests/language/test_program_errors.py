@@ -42,14 +42,15 @@ LOOK_UP = "look values up with a sum over a new label, as in sum[k](A[k] * (inde
 INDICES = "an index is a whole number, or labels times whole numbers, as in A[0], A[i + 1] and A[2*i + j]"
 LEFT_ONLY = "occurs only on the left side; some tensor on the right must have it, or declare its bound: tensor"
 OPERAND = "'(', a name, a number, a whole number or an operator"
+INDEX = "'(', a name, a number, a text in quotes, a whole number or an operator"
 AFTER = "'(', ';', an operator, the end of the program or the end of the statement"
 AROUND = "write sum(...), max(...), min(...) or prod(...) around the expression"
 AFTER_NUMBER = "';', an operator, the end of the program or the end of the statement"
 NOTHING = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
 FUNCTION_NAMES = (
-    "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, logaddexp, where, "
-    "floor, ceil, round, mod, clip, stop_gradient, sin, cos, tan, asin, acos, atan, sinh, cosh, erf, threefry, "
-    "normal_quantile, softmax, log_softmax, mean, var, norm and 16 more"
+    "sum, prod, max, min, any, all, logsumexp, abs, exp, log, sqrt, sign, relu, sigmoid, tanh, conj, real, imag, "
+    "logaddexp, where, floor, ceil, round, mod, clip, stop_gradient, sin, cos, tan, asin, acos, atan, sinh, cosh, erf, "
+    "threefry, normal_quantile, softmax, log_softmax, mean and 18 more"
 )
 DTYPES = "float64, float32, int64, bool, complex128, complex64"
 
@@ -68,7 +69,7 @@ REFUSED = [
     ("C[i] = A[i] B[i]", 1, 13, f"found 'B', expected {AFTER}"),
     ("C[i] = A[i]\nD[i] = A[i] = B[i]", 2, 13, f"found '=', expected {AFTER}"),
     ("C[i] = A[i])", 1, 12, "found ')', expected ';', an operator, the end of the program or the end of the statement"),
-    ("C[i] = A[i,]", 1, 12, f"found ']', expected {OPERAND}"),
+    ("C[i] = A[i,]", 1, 12, f"found ']', expected {INDEX}"),
     ("C[i] = A[1:3]", 1, 11, f"found ':', expected ',', ']' or an operator{NO_SLICES}"),
     ("C[i] = +A[i]", 1, 8, f"found '+', expected {OPERAND}"),
     ("C[i] = exp()", 1, 12, f"found ')', expected {OPERAND}"),
@@ -105,7 +106,8 @@ REFUSED = [
         "C[µ] = A[µ]",
         1,
         3,
-        "the character 'µ' has no meaning here; expected '(', ']', a name, a number, a whole number or an operator; "
+        "the character 'µ' has no meaning here; expected '(', ']', a name, a number, a text in quotes, a whole number "
+        "or an operator; "
         "names have letters without accents, digits and _",
     ),
     ("C[i]\u00a0= A[i]", 1, 5, "the character '\\xa0' has no meaning here; expected '='"),

@@ -209,8 +209,9 @@ class ClientSession:
                     self._cancel_statement()  # ROLLBACK would wait for it
                     raise
         finally:
-            if self._cancel_statement() and is_outermost and not self.connection.closed:
-                self.connection.rollback()  # unless it was COMMIT
+            self._cancel_statement()
+            if is_outermost and not self.connection.closed and self.is_in_transaction():
+                self.connection.rollback()  # Ctrl-C came before COMMIT was sent, or was executed
 
     def _cancel_statement(self) -> bool:
         """Cancel the statement that an interrupted wait left running; return whether there was one."""

@@ -128,11 +128,11 @@ WITH "W_max" AS (
   LEFT JOIN "W_max" AS "t"
     ON "t"."i" = "g"."position"
 ), "W_exp" AS (
-  /* W_exp[I, J] = where(A[I, J] == -inf, 0, exp(A[I, J] - W_max[I])) */
+  /* W_exp[I, J] = exp(A[I, J] - W_max[I]) */
   SELECT
     "u"."dim_0" AS "i",
     "u"."dim_1" AS "j",
-    CASE WHEN "u"."val" = -CAST('inf' AS Nullable(Float64)) THEN 0.0e0 ELSE EXP("u"."val" - "v"."val") END AS "val"
+    EXP("u"."val" - "v"."val") AS "val"
   FROM "A_by_dim_0_dim_1_dense" AS "u"
   JOIN "W_max_by_i_dense" AS "v"
     ON "u"."dim_0" = "v"."i"
