@@ -38,7 +38,7 @@ from sparseeinsum.cli.arguments import command_parser
 
 _FENCE = re.compile(r"^( *)```(\w+)([^\n]*)\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
 _TITLE = re.compile(r'title="([^"]+)"')
-_SECONDS = re.compile(r"\d+(\.\d+)?(?= ?(s|ms|µs|seconds)\b)")
+_SECONDS = re.compile(r"\d+(\.\d+)? ?(s|ms|µs|seconds)\b")  # the unit depends on the machine, too
 _STATEMENT_ENDS = re.compile(r";\s*(--.*)?$")
 _OPERATORS = {"|", ">", ">>", "<", "<<", "&", "&&", "||", ";"}  # shell syntax: commands with these run in a shell
 _TYPED = "sparseeinsum> "
@@ -245,5 +245,5 @@ def _check_commands(block: Block) -> None:
 
 def _plain(text: str) -> str:
     """The text without trailing spaces and empty lines; all durations are replaced by one."""
-    lines = [line.rstrip() for line in _SECONDS.sub("0", text).splitlines()]
+    lines = [line.rstrip() for line in _SECONDS.sub("0 s", text).splitlines()]
     return "\n".join(lines).strip("\n") + "\n"
