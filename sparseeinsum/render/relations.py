@@ -145,8 +145,8 @@ class Renderer:
         if relation.compressed:
             first, second = sources if relation.compressed[0] == 0 else reversed(sources)
             if not self.dialect.keeps_residents:
-                block = Block(name, gathered_select(relation, first, second), comment, is_aggregated=False)
-                block = replace(block, detects_nonfinite=relation.detects_nonfinite)
+                select, detects = gathered_select(relation, first, second), relation.detects_nonfinite
+                block = Block(name, select, comment, is_aggregated=False, detects_nonfinite=detects)
                 return self._add_block(block, relation.schema, is_joined=False)
             write = gather_select if relation.indexed is not None else row_product_select
             block = Block(name, write(relation, first, second), comment, is_aggregated=True)

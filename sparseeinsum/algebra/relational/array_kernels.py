@@ -136,7 +136,7 @@ class ArrayKernel(Kernel):
         return self._function.bound(bounds[0], *self.arguments)
 
     def apply(self, *arrays: Array) -> Array:
-        """The result by numpy."""
+        """Return what numpy computes of the only array, whose shape is checked first."""
         self.bound(*(array.shape for array in arrays))
         return self._function.numpy(arrays[0], *self.arguments)
 

@@ -136,7 +136,7 @@ class PositionFold(Fold):
         return bound
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
-        """The positions, by numpy."""
+        """Return, for every element of arrays, the key of the array that has the extreme; the first of equal ones."""
         order = sorted(range(len(keys)), key=lambda at: keys[at])
         first = EXTREMES[self.name][1](np.stack([arrays[at] for at in order]), axis=0)
         positions = np.array([keys[at][0] for at in order], np.float64)
