@@ -11,11 +11,11 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, count_keys
 from sparseeinsum.operators.ranges import EMPTY_RANGE, Range, finite_range
-from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.fingerprints import fingerprint_projections
 from sparseeinsum.statistics.measure import scan_projections
 from sparseeinsum.statistics.number_literals import number
 from sparseeinsum.statistics.sql_templates import fill_placeholders
+from sparseeinsum.statistics.tensor_rows import relation_of, table_of_rows
 from sparseeinsum.storage.value_checks import change_condition
 
 PROBLEMS = "problems"  # the column of the query

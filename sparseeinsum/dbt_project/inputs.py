@@ -88,11 +88,9 @@ def inputs_of(
 def _inputs(
     stored: Mapping[str, StoredTensor], program: str, project: DbtProject, engine: Engine
 ) -> Iterator[tuple[str, DbtInput]]:
-    """The pairs of a name and an input; generated tensors are no inputs."""
+    """The pairs of a name and an input."""
     database, schema = engine.location()
-    for name, tensor in stored.items():
-        if tensor.is_generated:
-            continue
+    for name, tensor in with_entries(stored).items():
         if tensor.relation.startswith("'"):
             source = _file_source(table_by_name(tensor, engine.dialect_name).name, program)
             yield name, DbtInput(source.reference, source, tensor)
@@ -105,6 +103,11 @@ def _inputs(
             continue
         source = source_of_table(location, program, location[0] != database, location[1])
         yield name, DbtInput(source.reference, source, tensor)
+
+
+def with_entries(stored: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
+    """The tensors that are tables, views or files with one row an entry or an array, by name."""
+    return {name: tensor.as_view for name, tensor in stored.items() if not tensor.is_generated}
 
 
 def permanent_table(name: str, stored: StoredTensor, engine: Engine) -> exp.Table:

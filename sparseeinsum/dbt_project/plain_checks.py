@@ -10,9 +10,10 @@ from sparseeinsum.dbt_project.assumptions import Assumption
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import StoredTensor, count_keys
 from sparseeinsum.operators.ranges import EMPTY_RANGE, finite_range
-from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.columns import value_of
 from sparseeinsum.statistics.number_literals import number
 from sparseeinsum.statistics.sql_templates import union_all
+from sparseeinsum.statistics.tensor_rows import relation_of
 
 _PROBLEM, _FOUND = "problem", "found"  # the columns of the query
 

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from sparseeinsum.dbt_project.inputs import DbtDictionary, DbtInput, DbtSource, permanent_table, source_of_table
+from sparseeinsum.dbt_project.inputs import (
+    DbtDictionary,
+    DbtInput,
+    DbtSource,
+    permanent_table,
+    source_of_table,
+    with_entries,
+)
 from sparseeinsum.dbt_project.project import DbtProject
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
@@ -30,9 +37,7 @@ def plain_inputs(plan: ProgramPlan, program: str, project: DbtProject, engine: E
         DbtError: An input is a file or a temporary table, or the project has several tables of its name.
     """
     inputs = {}
-    for name, stored in stored_of(plan.inputs).items():
-        if stored.is_generated:
-            continue
+    for name, stored in with_entries(stored_of(plan.inputs)).items():
         if stored.relation.startswith("'"):
             raise DbtError(
                 f"tensor {name} is in the file {stored.relation}, which models for another engine cannot read; make a "

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.affine_indices import AffineIndex
@@ -307,6 +307,11 @@ class StoredTensor:
     def table(self) -> str:
         """What holds the rows, as SQL names it: the relation, or the table of lists of which that is a view."""
         return self.relation if self.lists is None else self.lists.relation
+
+    @property
+    def as_view(self) -> "StoredTensor":
+        """The tensor as its relation has it, which is a view of entries if the table has them in lists."""
+        return replace(self, lists=None)
 
     @property
     def is_query(self) -> bool:

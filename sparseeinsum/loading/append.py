@@ -16,9 +16,10 @@ from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, 
 from sparseeinsum.loading.stored_layouts import RowSizes
 from sparseeinsum.loading.tensor_columns import columns_of
 from sparseeinsum.statistics.columns import written_table
+from sparseeinsum.statistics.list_columns import entries_query
 from sparseeinsum.storage.catalogue import Catalogue, find_tensor
 from sparseeinsum.storage.dictionaries import Dictionaries
-from sparseeinsum.storage.list_tables import entries_query, list_keys
+from sparseeinsum.storage.list_tables import list_keys
 from sparseeinsum.storage.ownership import owned_tensor
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_tables import (

@@ -16,8 +16,9 @@ from sparseeinsum.loading.sources.input_data import ColumnSelection, DenseArray,
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.loading.tensor_columns import entry_columns, row_schema, rows_of_array, sorted_entries
 from sparseeinsum.semantics.exactness import ValueFacts
-from sparseeinsum.statistics.columns import table_by_name, value_of
+from sparseeinsum.statistics.columns import value_of
 from sparseeinsum.statistics.loaded_measurements import facts_of_entries
+from sparseeinsum.statistics.tensor_rows import table_of_rows
 from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_metadata import completed_from_metadata
 
@@ -82,7 +83,7 @@ def present_rows(stored: StoredTensor, engine: Engine) -> pa.Table:
     columns: list[exp.Expr] = [exp.column(key, quoted=True) for key in stored.keys]
     rows = engine.arrow(
         exp.select(*columns, exp.alias_(value_of(stored), VALUE_COLUMN)).from_(
-            table_by_name(stored, engine.dialect_name)
+            table_of_rows(stored, engine.dialect_name)
         )
     )
     schema = row_schema(stored.tensor, stored.decomposition)

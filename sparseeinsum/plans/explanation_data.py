@@ -65,7 +65,7 @@ def _input(plan: ProgramPlan, name: str) -> dict[str, Any]:
         "tensor": name,
         "notation": write_schema(schema),
         "relation": write_relation(schema),
-        "stored_in": stored.relation,
+        "stored_in": stored.table,
         "fill": json_value(stored.tensor.fill),
         "size": stored.tensor.size,
         "entries": json_value(plan.statistics[name].entries),

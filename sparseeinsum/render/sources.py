@@ -11,8 +11,9 @@ from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.packing import is_packed, packed, unpacked
-from sparseeinsum.statistics.columns import table_of_rows, value_of, written_table
+from sparseeinsum.statistics.columns import value_of, written_table
 from sparseeinsum.statistics.dictionary_queries import rows_with_indices
+from sparseeinsum.statistics.tensor_rows import table_of_rows
 
 # A smaller part of a scan is not worth a task of its own (measured: bench/gcn.py).
 _MIN_ROWS = 256
@@ -114,16 +115,21 @@ def stored_source(stored: StoredTensor, dialect: Dialect, boundaries: Sequence[i
         boundaries: Row numbers at which to split the scan of its table, ascending.
     """
     schema = Schema(stored.tensor, stored.decomposition)
-    table: exp.Expr = table_of_rows(stored, dialect.names_in or dialect.name)
+    table: exp.Expr = _table_of_rows(stored, dialect)
     columns = dict(zip(schema.keys, stored.keys, strict=True))
-    if stored.lists is None:  # a view numbers no rows
+    if stored.lists is None:  # rows that are read out of lists have no numbers
         table = _in_ranges(table, boundaries, dialect.row_number)
     return SelectSource(table, schema, columns, stored, is_table=True)
 
 
 def indices_select(stored: StoredTensor, dialect: Dialect) -> exp.Select:
     """The SELECT of a table that holds natural keys, with their indices in the columns of the same names."""
-    return rows_with_indices(stored, aliased(table_of_rows(stored, dialect.names_in or dialect.name), "t"))
+    return rows_with_indices(stored, aliased(_table_of_rows(stored, dialect), "t"))
+
+
+def _table_of_rows(stored: StoredTensor, dialect: Dialect) -> exp.Table | exp.Subquery:
+    """The table or subquery with the rows of a tensor; an engine without lists has a table named as their view."""
+    return table_of_rows(stored if dialect.stores_lists else stored.as_view, dialect.names_in or dialect.name)
 
 
 def scan_boundaries(stored: StoredTensor, rows: int, threads: int, dialect: Dialect) -> tuple[int, ...]:

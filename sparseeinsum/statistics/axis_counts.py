@@ -14,12 +14,12 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.indices import entry_indices, index_column
 from sparseeinsum.statistics.sql_templates import fill_placeholders, placeholders, template, union_all
+from sparseeinsum.statistics.tensor_rows import relation_of
 
 Vector = NDArray[np.float64]
 

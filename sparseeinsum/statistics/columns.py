@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.statistics.dictionary_queries import rows_with_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +125,6 @@ def written_table(stored: StoredTensor, dialect: str) -> exp.Table:
 def _parse_table(relation: str, dialect: str) -> exp.Table:
     table: exp.Table = exp.maybe_parse(relation, into=exp.Table, dialect=dialect)
     return table
-
-
-def table_of_rows(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
-    """The table or subquery with the rows of a tensor, for a FROM clause; key columns may hold natural keys."""
-    if not stored.is_query:
-        return table_by_name(stored, dialect)
-    query: exp.Select = exp.maybe_parse(stored.relation)
-    return query.subquery(stored.tensor.name)
-
-
-def relation_of(stored: StoredTensor, dialect: str) -> exp.Table | exp.Subquery:
-    """The relation of a stored tensor, for a FROM clause; its key columns hold indices."""
-    table = table_of_rows(stored, dialect)
-    if not stored.column_dictionaries:
-        return table
-    return rows_with_indices(stored, exp.alias_(table, "t", table=True)).subquery("looked_up")
 
 
 def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:

@@ -6,10 +6,10 @@ from functools import lru_cache
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import relation_of, table_of_rows
 from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.sql_templates import fill_placeholders, template, union_all
+from sparseeinsum.statistics.tensor_rows import relation_of, table_of_rows
 
 # PostgreSQL looks up the type of every column in every row to hash a record; hashing numbers takes half of the time. It
 # hashes arrays element by element, which takes several times as long as the kernel.

@@ -4,11 +4,12 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.columns import value_of
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product
 from sparseeinsum.statistics.number_literals import number
 from sparseeinsum.statistics.sql_templates import fill_placeholders, template
+from sparseeinsum.statistics.tensor_rows import relation_of
 
 
 def index_column(position: int, table: str | None = None) -> exp.Column:

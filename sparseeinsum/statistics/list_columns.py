@@ -6,13 +6,60 @@ from sqlglot import exp
 
 from sparseeinsum import assets
 from sparseeinsum.errors import DataError
-from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, ListLayout, StoredTensor, count_keys, extent_of
+from sparseeinsum.language.tensors import (
+    DEMOTED,
+    VALUE_COLUMN,
+    ListLayout,
+    StoredTensor,
+    Tensor,
+    count_keys,
+    extent_of,
+)
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.statistics.columns import written_table
+from sparseeinsum.statistics.columns import index_type, written_table
 from sparseeinsum.statistics.executor import Executor
 
+_COMPLEX_IN_TWO_COLUMNS = ("postgresql",)  # where an array of arrays is one of two dimensions
 
-def positions_of_keys(name: str, tile: int, column: str | None) -> exp.Expr:
+
+def entries_query(tensor: Tensor, layout: ListLayout, table: exp.Table, dialect: str) -> exp.Select:
+    """The query of the entries of a table of lists, with one row an entry; lists of other lengths give NULL.
+
+    Args:
+        tensor: The tensor.
+        layout: How the table has its entries in lists.
+        table: The table.
+        dialect: The name of the engine's dialect.
+    """
+    names = [axis.name for axis in tensor.axes]
+    lists = dict(zip(layout.compressed, layout.list_columns(names), strict=True))
+    columns = []
+    for axis, name in enumerate(names):
+        index = _positions_of_keys(name, layout.tiles[axis], lists.get(axis))
+        columns.append(exp.alias_(exp.cast(index, index_type(tensor.axes[axis].bound)), name, quoted=True))
+    value = _value_of_entry(is_complex(tensor.dtype) and dialect in _COMPLEX_IN_TWO_COLUMNS)
+    return exp.select(*columns, exp.alias_(value, VALUE_COLUMN)).from_(table.copy())
+
+
+def _value_of_entry(is_in_two_columns: bool) -> exp.Expr:
+    """The value of every entry of a list; arrays of two columns have real and imaginary parts in these."""
+    values = exp.column(VALUE_COLUMN, quoted=True)
+    if not is_in_two_columns:
+        return _unnested(values)
+    rows = exp.Bracket(this=values, expressions=[exp.Slice()])
+    return exp.array(
+        *[
+            _unnested(exp.Bracket(this=rows.copy(), expressions=[exp.Slice(this=number, expression=number.copy())]))
+            for number in (exp.Literal.number(1), exp.Literal.number(2))
+        ]
+    )
+
+
+def _unnested(values: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this="UNNEST", expressions=[values])
+
+
+def _positions_of_keys(name: str, tile: int, column: str | None) -> exp.Expr:
     """The index of every entry of a tuple: its key, its position in a list, or the tile's first index plus that.
 
     Args:

@@ -15,12 +15,12 @@ from sparseeinsum.language.tensors import DEMOTED, StoredTensor, Tensor, count_k
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.ranges import ANY_VALUE, EMPTY_RANGE, Range
 from sparseeinsum.semantics.exactness import ValueFacts
-from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.distributed_aggregates import aggregate_query
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.row_checks import check_rows
 from sparseeinsum.statistics.sql_templates import fill_placeholders, placeholders, template
+from sparseeinsum.statistics.tensor_rows import relation_of
 
 _ANY_RELATION = "sparseeinsum_any_relation"  # stands for that of a tensor, in the text of a statement
 
@@ -112,7 +112,7 @@ def _scan(stored: StoredTensor, dialect: str) -> _ScanStatement:
     if stored.is_query or stored.column_dictionaries:
         return _written_scan(stored, dialect)
     tensor = replace(stored.tensor, name=_ANY_RELATION)
-    scan = _written_scan(replace(stored, tensor=tensor, relation=_ANY_RELATION), dialect)
+    scan = _written_scan(replace(stored.as_view, tensor=tensor, relation=_ANY_RELATION), dialect)
     return replace(scan, statement=scan.statement.replace(_ANY_RELATION, relation_of(stored, dialect).sql(dialect)))
 
 

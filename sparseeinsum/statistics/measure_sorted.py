@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.axis_counts import CountEntries, is_countable
-from sparseeinsum.statistics.columns import relation_of
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.measure import (
@@ -19,6 +18,7 @@ from sparseeinsum.statistics.measure import (
     values_of_entries,
 )
 from sparseeinsum.statistics.order import is_ascending
+from sparseeinsum.statistics.tensor_rows import relation_of
 
 _LEAST_ROWS = 100_000  # with fewer, a scan that counts everything takes less time than several statements
 _COUNTED = ("coordinates", "distinct_")  # what takes most of a scan

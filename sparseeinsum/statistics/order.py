@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import coordinate, relation_of
+from sparseeinsum.statistics.columns import coordinate
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.sql_templates import union_all
+from sparseeinsum.statistics.tensor_rows import relation_of
 
 _ROWS = 2_048  # the number of rows that are read for a guess
 _LARGEST_SIZE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits

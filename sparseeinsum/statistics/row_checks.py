@@ -9,11 +9,12 @@ from sqlglot import exp
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import Axis, StoredTensor, count_keys, extent_of
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.statistics.columns import relation_of, table_of_rows, value_of
+from sparseeinsum.statistics.columns import value_of
 from sparseeinsum.statistics.dictionary_queries import KEY_COLUMN, comparable_key, dictionary_table, rows_with_indices
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.extents import Extent, as_sql, extents_of, product
 from sparseeinsum.statistics.sql_templates import union_all
+from sparseeinsum.statistics.tensor_rows import relation_of, table_of_rows
 
 
 def check_rows(stored: StoredTensor, executor: Executor) -> None:

@@ -12,8 +12,9 @@ from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.syntax import RULE_OF_NAMES, is_name
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.spelling import did_you_mean
-from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, relation_of, value_type
+from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, value_type
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
+from sparseeinsum.statistics.tensor_rows import relation_of
 from sparseeinsum.storage.access_rights import check_readable, explaining_missing_rights
 from sparseeinsum.storage.catalogue_rows import (
     StoredDictionary,
@@ -234,7 +235,7 @@ def check_relation(engine: Engine, stored: StoredTensor, column_types: Sequence[
         CatalogueError: Names the tensor and what is wrong.
         DataError: A value would change when it is read as the tensor's dtype.
     """
-    where = f"tensor {stored.tensor.name} can no longer be read from {stored.relation}"
+    where = f"tensor {stored.tensor.name} can no longer be read from {stored.table}"
     types = _column_types(engine, stored, where) if column_types is None else column_types
     mismatched = [column for column in zip(stored.keys, types, strict=False) if not is_index_type(column[1])]
     if stored.value and not _holds_values(stored, types[-1]):

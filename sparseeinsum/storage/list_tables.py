@@ -7,14 +7,11 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN, ListLayout, ListTable, StoredTensor, Tensor
-from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.statistics.columns import index_type
-from sparseeinsum.statistics.list_columns import positions_of_keys
+from sparseeinsum.statistics.list_columns import entries_query
 from sparseeinsum.storage.ownership import claim_view
 
 # A view reads its table with the rights of whoever reads the view, as row-level security wants it.
 _VIEW_OPTIONS = {"postgresql": " WITH (security_invoker = true)"}
-_COMPLEX_IN_TWO_COLUMNS = ("postgresql",)  # where an array of arrays is one of two dimensions
 
 
 def in_lists(engine: Engine, stored: StoredTensor, layout: ListLayout, table: exp.Table) -> StoredTensor:
@@ -81,40 +78,3 @@ def _position(tensor: Tensor, layout: ListLayout, axis: int) -> exp.Expr:
 def _list(value: exp.Expr, positions: Sequence[exp.Expr]) -> exp.Expr:
     order = exp.Order(this=value.copy(), expressions=[position.copy() for position in positions])
     return exp.Anonymous(this="ARRAY_AGG", expressions=[order])
-
-
-def entries_query(tensor: Tensor, layout: ListLayout, table: exp.Table, dialect: str) -> exp.Select:
-    """The query of the entries of a table of lists, with one row an entry; lists of other lengths give NULL.
-
-    Args:
-        tensor: The tensor.
-        layout: How the table has its entries in lists.
-        table: The table.
-        dialect: The name of the engine's dialect.
-    """
-    names = [axis.name for axis in tensor.axes]
-    lists = dict(zip(layout.compressed, layout.list_columns(names), strict=True))
-    columns = []
-    for axis, name in enumerate(names):
-        index = positions_of_keys(name, layout.tiles[axis], lists.get(axis))
-        columns.append(exp.alias_(exp.cast(index, index_type(tensor.axes[axis].bound)), name, quoted=True))
-    value = _value_of_entry(is_complex(tensor.dtype) and dialect in _COMPLEX_IN_TWO_COLUMNS)
-    return exp.select(*columns, exp.alias_(value, VALUE_COLUMN)).from_(table.copy())
-
-
-def _value_of_entry(is_in_two_columns: bool) -> exp.Expr:
-    """The value of every entry of a list; arrays of two columns have real and imaginary parts in these."""
-    values = exp.column(VALUE_COLUMN, quoted=True)
-    if not is_in_two_columns:
-        return _unnested(values)
-    rows = exp.Bracket(this=values, expressions=[exp.Slice()])
-    return exp.array(
-        *[
-            _unnested(exp.Bracket(this=rows.copy(), expressions=[exp.Slice(this=number, expression=number.copy())]))
-            for number in (exp.Literal.number(1), exp.Literal.number(2))
-        ]
-    )
-
-
-def _unnested(values: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this="UNNEST", expressions=[values])

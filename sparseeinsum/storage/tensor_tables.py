@@ -14,8 +14,9 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, Lis
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.render.table_distribution import TableDistribution
-from sparseeinsum.statistics.columns import computed_type, index_type, relation_of, stored_type, type_named, value_of
+from sparseeinsum.statistics.columns import computed_type, index_type, stored_type, type_named, value_of
 from sparseeinsum.statistics.row_checks import check_rows
+from sparseeinsum.statistics.tensor_rows import relation_of
 from sparseeinsum.storage.list_tables import lists_query
 
 _ROWS = temporary_name("given")

@@ -6,7 +6,8 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex, is_float
-from sparseeinsum.statistics.columns import dtype_of, relation_of, stored_type, type_named
+from sparseeinsum.statistics.columns import dtype_of, stored_type, type_named
+from sparseeinsum.statistics.tensor_rows import relation_of
 
 # The bits of integers of an SQL type, and the bits of integers that a dtype represents exactly.
 _BITS = {"BOOLEAN": 1, "TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}

@@ -11,7 +11,8 @@ from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.relational.evaluate import Relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
-from sparseeinsum.statistics.columns import relation_of, value_of
+from sparseeinsum.statistics.columns import value_of
+from sparseeinsum.statistics.tensor_rows import relation_of
 
 
 def read_back(db: se.Database, name: str) -> NDArray[Any]:

@@ -142,6 +142,26 @@ def test_two_lists_ascend_together(db: se.Database, layout: str) -> None:
         db.run("Y[i] = sum(A[i, j])")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP VIEW A_entries; CREATE TABLE A_entries AS SELECT 0 AS i, 1 AS j, 7.0 AS val",
+        "CREATE OR REPLACE VIEW A_entries AS SELECT 0::INT AS i, 1::INT AS j, 7.0::DOUBLE AS val",
+        "DROP VIEW A_entries",
+    ],
+)
+@pytest.mark.parametrize("program", ["Y[i] = sum(A[i, j] * X[j])", "Y[i] = max(A[i, j] + X[j])"])
+@pytest.mark.parametrize("is_planned_before", [True, False])
+def test_a_replaced_view_changes_no_result(db: se.Database, change: str, program: str, is_planned_before: bool) -> None:
+    db.tensor("A", SPARSE, axes=["i", "j"], layout="A[I, ~j]")
+    db.tensor("X", np.ones(4))
+    expected = db.run(program)["Y"].to_numpy()
+    plan = db.plan(program)
+    run_sql(db, change)
+    np.testing.assert_array_equal(db.run(plan if is_planned_before else program)["Y"].to_numpy(), expected)
+    assert db.statistics("A").entries == 4
+
+
 def test_changed_lists_are_read(db: se.Database) -> None:
     db.tensor("A", SPARSE, layout="A[I, ~j]")
     plan = db.plan("Y[i] = sum(A[i, j])")

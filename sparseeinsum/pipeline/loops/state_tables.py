@@ -12,6 +12,7 @@ from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
 from sparseeinsum.render.dialects import write_sql
 from sparseeinsum.statistics.columns import table_by_name
+from sparseeinsum.statistics.tensor_rows import table_of_rows
 from sparseeinsum.storage.tensor_tables import rows_as_stored, rows_in_layout, stored_tensor
 
 _MOST_REMOVED = 32e6  # bytes of removed rows, of which a scan still reads the keys
@@ -117,7 +118,7 @@ def _insert(engine: Engine, kept: StoredTensor, table: exp.Table, rows: exp.Sele
 
 def count_rows(engine: Engine, stored: StoredTensor) -> int:
     """The number of rows of the table of a tensor."""
-    ((rows,),) = engine.rows(exp.select("COUNT(*)").from_(table_by_name(stored, engine.dialect_name)))
+    ((rows,),) = engine.rows(exp.select("COUNT(*)").from_(table_of_rows(stored, engine.dialect_name)))
     return int(str(rows))
 
 
