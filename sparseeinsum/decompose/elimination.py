@@ -14,12 +14,13 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.choice_tables import ChoiceTables, Requirement
 from sparseeinsum.decompose.factors import (
     CostAxis,
     Elimination,
     Factor,
-    Positions,
     Scope,
+    Seconds,
     Variable,
     eliminate,
     elimination_order,
@@ -29,7 +30,6 @@ from sparseeinsum.decompose.factors import (
 )
 from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State, Vertex, reading_cost, total_cost
 
-_Value = TypeVar("_Value", State, tuple[State, int])
 _Vertex = TypeVar("_Vertex", bound=Vertex)
 
 
@@ -39,6 +39,7 @@ def cheapest_plans(
     input_states: Mapping[str, State],
     k: int,
     limit: float = math.inf,
+    tables: ChoiceTables | None = None,
 ) -> list[Candidate] | None:
     """The k cheapest plans for some EinSums, best first; None if the tables of the elimination exceed a limit.
 
@@ -48,8 +49,9 @@ def cheapest_plans(
         input_states: States of the results that these EinSums read and others compute.
         k: The number of plans.
         limit: The most numbers that all tables together may have.
+        tables: What other searches with the same costs have computed of the same choices.
     """
-    costs = _CostFactors(task, einsums, input_states)
+    costs = _CostFactors(task, einsums, input_states, ChoiceTables() if tables is None else tables)
     if sum(change.size for change in costs.changes) > limit:
         return None
     order = elimination_order(costs.variables, costs.scopes(), limit)
@@ -71,7 +73,7 @@ class _StateChange:
     """
 
     tensor: str
-    required: list[tuple[State, int]]
+    required: list[Requirement]
     axes: tuple[CostAxis, CostAxis]
 
     @property
@@ -89,11 +91,18 @@ class _CostFactors(Generic[_Vertex]):
         changes: The repartitions between two EinSums.
     """
 
-    def __init__(self, task: Pricing[_Vertex], einsums: Sequence[_Vertex], input_states: Mapping[str, State]) -> None:
+    def __init__(
+        self,
+        task: Pricing[_Vertex],
+        einsums: Sequence[_Vertex],
+        input_states: Mapping[str, State],
+        tables: ChoiceTables,
+    ) -> None:
         self._task = task
+        self._tables = tables
         self._einsums = einsums
         self._given = input_states
-        self._choices: list[list[Choice]] = []
+        self._choices: list[tuple[Choice, ...]] = []
         self._numbers = {einsum.output.tensor: 2 * number for number, einsum in enumerate(einsums)}
         self._states: dict[str, list[State]] = {}
         self.variables: list[Variable] = []
@@ -105,16 +114,14 @@ class _CostFactors(Generic[_Vertex]):
         """Add the variables of an EinSum, its own costs, and those of repartitions of its operands."""
         name = einsum.output.tensor
         number = self._numbers[name]
-        by_state = sorted((self._task.result_state(einsum, choice), choice) for choice in self._task.choices[name])
-        choices = [choice for _, choice in by_state]
-        states, positions = _positions([state for state, _ in by_state])
-        starts = np.searchsorted(positions, np.arange(len(states)))
+        by_state = self._tables.sorted_choices(self._task, einsum)
+        choices, states = by_state.choices, by_state.states
         self._choices.append(choices)
         for index, operand in enumerate(einsum.operands):
             if operand.tensor in self._states:
                 self.changes.append(self._change(einsum, index, choices))
         self._states[name] = states
-        self.variables += [Variable(len(choices), starts, number + 1), ungrouped_variable(len(states))]
+        self.variables += [Variable(len(choices), by_state.starts, number + 1), ungrouped_variable(len(states))]
 
     def scopes(self) -> list[Scope]:
         """What the factors depend on."""
@@ -125,8 +132,7 @@ class _CostFactors(Generic[_Vertex]):
         """Costs of single EinSums, and of repartitions between two."""
         factors = []
         for number, einsum in enumerate(self._einsums):
-            own = [self._own_cost(einsum, choice) for choice in self._choices[number]]
-            factors.append(make_factor([self._choice_axis(number)], np.array(own)))
+            factors.append(make_factor([self._choice_axis(number)], self._own_costs(einsum, self._choices[number])))
         for change in self.changes:
             costs = self._task.repartition_costs(change.tensor, self._states[change.tensor], change.required)
             factors.append(make_factor(change.axes, costs))
@@ -135,17 +141,20 @@ class _CostFactors(Generic[_Vertex]):
     def _choice_axis(self, number: int) -> CostAxis:
         return _identity(2 * number, len(self._choices[number]))
 
-    def _own_cost(self, einsum: _Vertex, choice: Choice) -> float:
-        return self._task.own_cost(einsum, choice) + reading_cost(self._task, einsum, choice, self._given)
+    def _own_costs(self, einsum: _Vertex, choices: tuple[Choice, ...]) -> Seconds:
+        """Costs of single choices, and to read what others compute."""
+        own = self._tables.own_costs(self._task, einsum, choices)
+        if not self._given.keys() & {operand.tensor for operand in einsum.operands}:
+            return own
+        read = [reading_cost(self._task, einsum, choice, self._given) for choice in choices]
+        return np.asarray(own + np.array(read))
 
-    def _change(self, einsum: _Vertex, index: int, choices: list[Choice]) -> _StateChange:
+    def _change(self, einsum: _Vertex, index: int, choices: tuple[Choice, ...]) -> _StateChange:
         """An operand from the states in which it is computed to those that the choices require."""
         name = einsum.operands[index].tensor
-        required, positions = _positions(
-            [(self._task.required_state(einsum, index, choice), self._task.reads(einsum, choice)) for choice in choices]
-        )
-        reader = CostAxis(self._numbers[einsum.output.tensor], positions, len(required))
-        return _StateChange(name, required, (_identity(self._numbers[name] + 1, len(self._states[name])), reader))
+        read = self._tables.read_states(self._task, einsum, index, choices)
+        reader = CostAxis(self._numbers[einsum.output.tensor], read.positions, len(read.distinct))
+        return _StateChange(name, read.distinct, (_identity(self._numbers[name] + 1, len(self._states[name])), reader))
 
     def candidate(self, values: Mapping[int, int]) -> Candidate:
         """The plan in which the variables have these values."""
@@ -155,13 +164,6 @@ class _CostFactors(Generic[_Vertex]):
         }
         cost = total_cost(self._task, self._einsums, choices, self._given)
         return Candidate(cost, tuple(sorted(choices.items())))
-
-
-def _positions(values: list[_Value]) -> tuple[list[_Value], Positions]:
-    """The distinct values in order, and for each value its position among them."""
-    distinct = sorted(set(values))
-    position = {value: number for number, value in enumerate(distinct)}
-    return distinct, np.array([position[value] for value in values], np.intp)
 
 
 def _identity(variable: int, size: int) -> CostAxis:

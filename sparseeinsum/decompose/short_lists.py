@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.choice_tables import ChoiceTables
 from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.decompose.search_tasks import Candidate, Pricing, Vertex
 
@@ -29,7 +30,9 @@ class SearchResult:
         return dict(self.candidates[0].choices)
 
 
-def search_in_lists(task: Pricing[_Vertex], einsums: Sequence[_Vertex], k: int, limit: float) -> SearchResult:
+def search_in_lists(
+    task: Pricing[_Vertex], einsums: Sequence[_Vertex], k: int, limit: float, tables: ChoiceTables | None = None
+) -> SearchResult:
     """The k cheapest plans; if their tables would exceed a limit, those of the choices of the least own costs.
 
     Args:
@@ -37,13 +40,14 @@ def search_in_lists(task: Pricing[_Vertex], einsums: Sequence[_Vertex], k: int, 
         einsums: All EinSums or operators, in topological order.
         k: The number of plans.
         limit: The most numbers that all tables together may have; lists are shortened by a quarter until they do.
+        tables: What other searches with the same costs have computed of the same choices.
     """
-    candidates = cheapest_plans(task, einsums, {}, k, limit)
+    candidates = cheapest_plans(task, einsums, {}, k, limit, tables)
     is_exact, length = candidates is not None, max(map(len, task.choices.values()), default=1)
     while candidates is None:
         length = max(min(3 * length // 4, _LONGEST), 1)
         listed = task.narrowed(cheapest_choices(task, einsums, length))
-        candidates = cheapest_plans(listed, einsums, {}, k, limit if length > 1 else math.inf)
+        candidates = cheapest_plans(listed, einsums, {}, k, limit if length > 1 else math.inf, tables)
     return SearchResult(candidates, is_exact)
 
 

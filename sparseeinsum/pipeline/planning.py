@@ -4,7 +4,7 @@ This is the page to read first.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -100,8 +100,10 @@ def _plans(
         data = read_data(program, engine, options, supplied, assumed, clock)
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bound(data, options, engine)
+        rewritings = _rewritings(engine, options)
         searches = [
-            _search(program, bound, data, engine, options, rewriting) for rewriting in _rewritings(engine, options)
+            _search(program, bound, data, engine, options, rewritten)
+            for rewritten in _rewritten(bound, data, options, rewritings)
         ]
         with timed(_LOGGER, "search"):
             search, divided = _for_workers(searches, options)
@@ -139,11 +141,9 @@ def _search(
     data: ProgramData,
     engine: Engine,
     options: PlanOptions,
-    rewriting: Rewriting,
+    rewritten: RewrittenGraph,
 ) -> _Search:
     """What may be chosen from if the graph is rewritten in this way."""
-    with timed(_LOGGER, "rewrite"):
-        rewritten = _rewritten(bound, data, options, rewriting)
     pins = _pins(bound, rewritten.graph, options)
     exact = rewritten.merged(pins).annotated.exact
     layouts = _layouts(program, exact.graph, options)
@@ -188,11 +188,16 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     return planned.plan(decomposed)
 
 
-def _rewritten(bound: EinGraph, data: ProgramData, options: PlanOptions, rewriting: Rewriting) -> RewrittenGraph:
-    """EinSums of one or two operands in a cheap order."""
+def _rewritten(
+    bound: EinGraph, data: ProgramData, options: PlanOptions, rewritings: Iterable[Rewriting]
+) -> Iterator[RewrittenGraph]:
+    """For each way to rewrite, EinSums of one or two operands in a cheap order."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    pinned = RewritingOptions(options.pin, data.successors, frozenset(data.index_maps))
-    return rewrite_graph(bound, annotator, rewriting, pinned)
+    allowed = RewritingOptions(options.pin, data.successors, frozenset(data.index_maps))
+    for rewriting in rewritings:
+        with timed(_LOGGER, "rewrite"):
+            rewritten = rewrite_graph(bound, annotator, rewriting, allowed)
+        yield rewritten
 
 
 def _constants(engine: Engine) -> CostConstants:

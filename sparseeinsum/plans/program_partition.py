@@ -79,7 +79,7 @@ def partition(
     }
     sources = _Sources(bound, statistics, values)
     rewritings = rewritings_for(workers, constants_for(_ENGINE), rewrite)
-    graphs = [sources.rewritten(rewriting) for rewriting in rewritings]
+    graphs = sources.rewritten(rewritings)
     distinct = {graph.graph.einsums: graph for graph in graphs}
     computed = ComputedBlocks()
     candidates = [sources.partitioned(graph, workers, objective, computed) for graph in distinct.values()]
@@ -118,10 +118,11 @@ class _Sources:
     statistics: Mapping[str, Statistics]
     values: Mapping[str, ValueFacts]
 
-    def rewritten(self, rewriting: Rewriting) -> RewrittenGraph:
-        """EinSums of one or two operands."""
+    def rewritten(self, rewritings: Iterable[Rewriting]) -> list[RewrittenGraph]:
+        """For each way to rewrite, EinSums of one or two operands."""
         annotator = GraphAnnotator.for_inputs(self.bound.tensors, self.statistics, self.values)
-        return rewrite_graph(self.bound, annotator, rewriting, RewritingOptions()).merged({})
+        allowed = RewritingOptions()
+        return [rewrite_graph(self.bound, annotator, rewriting, allowed).merged({}) for rewriting in rewritings]
 
     def partitioned(
         self, rewritten: RewrittenGraph, workers: int, objective: str, computed: ComputedBlocks

@@ -17,6 +17,7 @@ from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressio
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_groups import find_einsum_groups, has_sum_of_additions
 from sparseeinsum.rewrite.einsum_parts import parts_of
+from sparseeinsum.rewrite.equal_formulas import EqualFormulas
 from sparseeinsum.rewrite.formula_search import LEAST_SECONDS, find_cheaper_formulas
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.unique_names import UniqueNames
@@ -40,7 +41,11 @@ class AlgebraicRewrite:
 
 
 def rewrite_algebraically(
-    graph: EinGraph, binary: AnnotatedGraph, cost: CostPredictor, pinned: Mapping[str, Mapping[str, int]]
+    graph: EinGraph,
+    binary: AnnotatedGraph,
+    cost: CostPredictor,
+    pinned: Mapping[str, Mapping[str, int]],
+    equal: EqualFormulas,
 ) -> AlgebraicRewrite:
     """Replace sums of products by equal ones where those are much cheaper, as SPORES does.
 
@@ -52,6 +57,7 @@ def rewrite_algebraically(
         binary: The same graph of EinSums of one or two operands.
         cost: Predicts the seconds of EinSums.
         pinned: For some results, labels to promote and their tiles.
+        equal: The equal formulas that other rewritings of the graph have found; they grow.
     """
     if not has_sum_of_additions(graph.einsums):
         return AlgebraicRewrite(graph, binary, {})
@@ -72,7 +78,7 @@ def rewrite_algebraically(
         if sum(seconds[part.output.tensor] for part in parts) < LEAST_SECONDS:
             continue
         try:
-            formulas = find_cheaper_formulas(group, merged, binary, cost, names)
+            formulas = find_cheaper_formulas(group, merged, binary, cost, names, equal)
         except PackageError:
             unsearched += [root.output.tensor for root in group.roots]
             continue

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
+from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph
 from sparseeinsum.rewrite.binarise import binarise
@@ -14,12 +14,10 @@ from sparseeinsum.rewrite.common_subexpressions import merge_common_subexpressio
 from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.einsum_groups import EinSumGroup
+from sparseeinsum.rewrite.equal_formulas import EqualFormulas
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
-from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
-from sparseeinsum.rewrite.saturation.egraph import SaturationLimits, saturate
+from sparseeinsum.rewrite.saturation.egraph import SaturationLimits
 from sparseeinsum.rewrite.saturation.einsum_building import build_einsums
-from sparseeinsum.rewrite.saturation.extraction import terms_of
-from sparseeinsum.rewrite.saturation.extractor import Extractor
 from sparseeinsum.rewrite.saturation.term_reading import GroupTerms, read_terms
 from sparseeinsum.rewrite.saturation.terms import NumberTerm, Term, free_labels
 from sparseeinsum.rewrite.unique_names import UniqueNames
@@ -46,7 +44,12 @@ class CheaperFormulas:
 
 
 def find_cheaper_formulas(
-    group: EinSumGroup, graph: EinGraph, annotated: AnnotatedGraph, cost: CostPredictor, names: UniqueNames
+    group: EinSumGroup,
+    graph: EinGraph,
+    annotated: AnnotatedGraph,
+    cost: CostPredictor,
+    names: UniqueNames,
+    equal: EqualFormulas,
 ) -> CheaperFormulas | None:
     """The cheapest EinSums that saturation finds for a group; None where none is cheap enough to be chosen.
 
@@ -56,6 +59,7 @@ def find_cheaper_formulas(
         annotated: Annotations of all its tensors, results as written included.
         cost: Predicts the seconds of EinSums.
         names: Invents the names of further results.
+        equal: The equal formulas that other rewritings of the graph have found; they grow.
     """
     computed = {einsum.output.tensor for einsum in group.einsums}
     if not all(annotated.tensor(name).is_all_finite for name in group.inputs | computed):
@@ -66,10 +70,10 @@ def find_cheaper_formulas(
         return None
     group_terms = read_terms(group.einsums, group.roots, graph)
     # The rules may not use that a tensor is constant or empty: the plan can run on other data later.
-    term_tuples, is_saturated = _extracted(group_terms, annotated, SaturationLimits())
-    choice = _cheapest_choice(group, group_terms, term_tuples, group_cost, names)
-    if not is_saturated and len(group.roots) > 1 and len(choice.derivations) < len(group.roots):
-        alternatives = _with_roots_searched_alone(group_terms, choice, annotated)
+    extracted = equal.of(group_terms, annotated, SaturationLimits())
+    choice = _cheapest_choice(group, group_terms, extracted.choices, group_cost, names)
+    if not extracted.is_saturated and len(group.roots) > 1 and len(choice.derivations) < len(group.roots):
+        alternatives = _with_roots_searched_alone(group_terms, choice, annotated, equal)
         other = _cheapest_choice(group, group_terms, alternatives, group_cost, names)
         choice = min(choice, other, key=lambda candidate: candidate.seconds)
     return _as_formulas(choice, names)
@@ -131,7 +135,7 @@ def _roots_lacking_labels(group_terms: GroupTerms, terms: Sequence[Term]) -> fro
 
 
 def _with_roots_searched_alone(
-    group_terms: GroupTerms, choice: _FormulaChoice, annotated: AnnotatedGraph
+    group_terms: GroupTerms, choice: _FormulaChoice, annotated: AnnotatedGraph, equal: EqualFormulas
 ) -> Iterator[tuple[Term, ...]]:
     """Terms of all roots: those of `choice`, or what a shorter search finds for a root on its own."""
     limits = replace(SaturationLimits(), seconds=SaturationLimits().seconds / len(group_terms.roots))
@@ -142,27 +146,8 @@ def _with_roots_searched_alone(
             terms_by_root.append([derivation.computed] * 2)
         else:
             root_terms = replace(group_terms, roots=(root,), equal_pairs=group_terms.equal_pairs_of(root))
-            terms_by_root.append([term for (term,) in _extracted(root_terms, annotated, limits)[0]])
+            terms_by_root.append([term for (term,) in equal.of(root_terms, annotated, limits).choices])
     yield from zip(*terms_by_root, strict=True)
-
-
-def _extracted(
-    group_terms: GroupTerms, annotated: AnnotatedGraph, limits: SaturationLimits
-) -> tuple[list[tuple[Term, ...]], bool]:
-    """The terms that greedy extraction and integer programming choose; and whether saturation was completed."""
-    classes = saturate(group_terms.terms, group_terms.bounds, group_terms.equal_pairs, limits)
-    densities = {leaf: _density(leaf, annotated) for leaf in classes.leaves}
-    extractor = Extractor.with_tree_costs(classes, sizes_of(classes, group_terms.bounds, densities))
-    extractions = [extractor.greedy(classes.roots), extractor.with_sharing(classes.roots)]
-    return [tuple(terms_of(extraction, classes)) for extraction in extractions], classes.is_saturated
-
-
-def _density(leaf: Reference, annotated: AnnotatedGraph) -> float:
-    """The share of entries that are not 0; 1 for tensors of another fill."""
-    tensor = annotated.tensor(leaf.tensor)
-    if tensor.tensor.fill != 0 or not tensor.tensor.size:
-        return 1.0
-    return min(1.0, tensor.statistics.entries / tensor.tensor.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from sparseeinsum.rewrite.compensation import compensate
 from sparseeinsum.rewrite.decided_conditions import decide_conditions
 from sparseeinsum.rewrite.derivations import Derivation
 from sparseeinsum.rewrite.elementwise_merging import merge_elementwise
+from sparseeinsum.rewrite.equal_formulas import EqualFormulas
 from sparseeinsum.rewrite.first_match import rewrite_first_matches
 from sparseeinsum.rewrite.masked_aggregation import mask_sums
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
@@ -44,11 +45,13 @@ class RewritingOptions:
         pinned: For some results, labels to promote and their tiles; these stay as they are written.
         successors: For a vector of indices, the name of the generated tensor that maps every index to the next one.
         index_maps: The names of the index maps.
+        equal: The equal formulas that were found so far, for all rewritings of one graph.
     """
 
     pinned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     successors: Mapping[str, str] = field(default_factory=dict)
     index_maps: frozenset[str] = frozenset()
+    equal: EqualFormulas = field(default_factory=EqualFormulas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def rewrite_graph(
     unsearched: tuple[str, ...] = ()
     if rewriting.is_free:
         pinned = options.pinned.keys()
-        improved = rewrite_algebraically(bound, binary, cost, options.pinned)
+        improved = rewrite_algebraically(bound, binary, cost, options.pinned, options.equal)
         binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
         binary = pull_up_sums(binary, cost, pinned)
         binary = decide_conditions(mask_sums(binary, cost, pinned), pinned)

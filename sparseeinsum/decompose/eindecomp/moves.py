@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles
+from sparseeinsum.decompose.choice_tables import ChoiceTables
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.sendings import Sending, Vertex, source_of, vertices_of
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
@@ -41,12 +42,14 @@ class Moves:
         workers: The number of workers.
         choices: The choices of every EinSum and every sending, by the names of their results.
         computed: The blocks that were computed before, for these choices or others.
+        tables: What searches have computed of these choices.
     """
 
     model: TransferModel
     workers: int
     choices: Mapping[str, Sequence[Choice]]
     computed: ComputedBlocks = field(default_factory=ComputedBlocks, repr=False)
+    tables: ChoiceTables = field(default_factory=ChoiceTables, repr=False)
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
     _numbered: dict[tuple[str, Choice], Digits] = field(default_factory=dict, repr=False)
     _needed: dict[tuple[str, tuple[str, ...], Choice], Gridded] = field(default_factory=dict, repr=False)
@@ -97,7 +100,7 @@ class Moves:
 
     def apart(self) -> "Moves":
         """A copy whose EinSums are searched without sendings: every operand is sent for itself."""
-        return replace(self, _own={})  # an EinSum then pays for shared inputs, too
+        return replace(self, _own={}, tables=ChoiceTables())  # an EinSum then pays for shared inputs, too
 
     def needed(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
         """The pieces of a tensor that every worker's call reads or computes."""
@@ -209,7 +212,7 @@ class Moves:
 
     def repartition_cost(self, tensor: str, before: State, after: State, reads: int = 1) -> float:
         """The floats that calls lack of a tensor."""
-        return float(self.repartition_costs(tensor, [before], [(after, reads)])[0, 0])
+        return self.density(tensor) * self.computed.lacking(after, before, self._shape(tensor), self.workers)
 
     def repartition_costs(
         self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]

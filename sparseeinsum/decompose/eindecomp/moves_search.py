@@ -14,14 +14,13 @@ from functools import partial
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.connected_axes import ConnectedAxes
 from sparseeinsum.decompose.eindecomp.baselines import even_choices, scheme_choices
-from sparseeinsum.decompose.eindecomp.choice_search import EXACT_LIMIT, cheapest_moves, improved, sent_apart
+from sparseeinsum.decompose.eindecomp.choice_search import cheapest_moves, exact_moves, improved, sent_apart
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.vector_search import (
     TransferTask,
     Vectors,
     search,
 )
-from sparseeinsum.decompose.elimination import cheapest_plans
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.search_tasks import Candidate
 from sparseeinsum.decompose.short_lists import cheapest_choices
@@ -55,7 +54,7 @@ def search_moves(task: TransferTask, workers: int, computed: ComputedBlocks | No
     if has_many:
         combined = {name: dict.fromkeys(vectors[name] for vectors in promising) for name in task.choices}
     moves = Moves.of_vectors(task.model, combined, workers, computed=computed)
-    best = cheapest_plans(moves, moves.vertices, {}, 1, EXACT_LIMIT) or []
+    best = exact_moves(moves, 1) or []
     yield from map(vectors_of, best)  # no others move fewer
     candidates = list(best)
     for vectors in promising:
