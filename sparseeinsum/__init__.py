@@ -12,7 +12,6 @@ from sparseeinsum.kernels.duckdb.sql_functions import register_sql_functions
 from sparseeinsum.version import __version__
 
 if TYPE_CHECKING:
-    from sparseeinsum.algebra.tensor_relations import TensorRelation
     from sparseeinsum.api.arrays import einsum
     from sparseeinsum.api.backend_functions import tensordot, transpose
     from sparseeinsum.api.circuits import Circuit, read_qasm
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from sparseeinsum.api.opening import connect
     from sparseeinsum.api.plans import DetachedPlan, Plan
     from sparseeinsum.api.prepared_programs import PreparedProgram
+    from sparseeinsum.api.tensor_relations import TensorRelation
     from sparseeinsum.errors import (
         AlgebraError,
         ArgumentError,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from sparseeinsum.rewrite.equivalence.proof import CounterExample, Equivalence, equivalent
 
 _MODULES = {
-    "algebra.tensor_relations": ("TensorRelation",),
+    "api.tensor_relations": ("TensorRelation",),
     "api.backend_functions": ("tensordot", "transpose"),
     "api.arrays": ("einsum",),
     "api.circuits": ("Circuit", "read_qasm"),

@@ -14,7 +14,7 @@ from sparseeinsum.algebra.placement import distribution_of_keys
 from sparseeinsum.algebra.relational.relational_expressions import Input, Join, Transform
 from sparseeinsum.algebra.relational.tensor_types import type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.algebra.tensor_relations import TensorRelation
+from sparseeinsum.api.tensor_relations import TensorRelation
 from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.registered_functions import compile_functions

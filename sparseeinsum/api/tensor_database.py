@@ -33,7 +33,7 @@ from sparseeinsum.storage.tensor_description import TensorDescription
 from sparseeinsum.storage.tensor_metadata import completed_from_metadata
 
 if TYPE_CHECKING:
-    from sparseeinsum.algebra.tensor_relations import TensorRelation
+    from sparseeinsum.api.tensor_relations import TensorRelation
 
 _RELATIONAL_QUERIES = "sparseeinsum.api.relational_queries"
 

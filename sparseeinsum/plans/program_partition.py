@@ -2,35 +2,18 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 
-from sparseeinsum.decompose.cost_constants import constants_for
-from sparseeinsum.decompose.eindecomp.moves_search import search_moves
-from sparseeinsum.decompose.eindecomp.objectives import BOUND, FLOATS, OF_PARTITIONS
-from sparseeinsum.decompose.eindecomp.partition_vectors import partition_choices
-from sparseeinsum.decompose.eindecomp.partitioning import least_partition, partition_graph
-from sparseeinsum.decompose.eindecomp.replay import replay
-from sparseeinsum.decompose.eindecomp.rewritings import rewritings_for
-from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
-from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
+from sparseeinsum.decompose.eindecomp.objectives import FLOATS, OF_PARTITIONS
 from sparseeinsum.errors import PlanError, ShapeError
 from sparseeinsum.language.binding import bind
-from sparseeinsum.language.eingraph import EinGraph, Program
+from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.operators.ranges import finite_range
+from sparseeinsum.plans.graph_partition import PartitionSource
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
-from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
-from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
-from sparseeinsum.rewrite.stages import Rewriting, RewritingOptions, RewrittenGraph, rewrite_graph
-from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.spelling import did_you_mean
-from sparseeinsum.statistics.estimate import Statistics, dense_statistics, estimate
+from sparseeinsum.statistics.estimate import Statistics, dense_statistics
 from sparseeinsum.tracebacks import one_frame
-
-_ENGINE = "duckdb"  # whose cost constants price what rewriting compares
 
 
 @one_frame
@@ -73,17 +56,7 @@ def partition(
     bound = bind(written, tensors)
     sparse = _checked(entries or {}, tensors)
     statistics = {name: _statistics(tensor, sparse.get(name)) for name, tensor in bound.inputs.items()}
-    values = {
-        name: ValueFacts(finite_range(bound.tensors[name].dtype), has_fill=not statistics[name].is_dense)
-        for name in statistics
-    }
-    sources = _Sources(bound, statistics, values)
-    rewritings = rewritings_for(workers, constants_for(_ENGINE), rewrite)
-    graphs = sources.rewritten(rewritings)
-    distinct = {graph.graph.einsums: graph for graph in graphs}
-    computed = ComputedBlocks()
-    candidates = [sources.partitioned(graph, workers, objective, computed) for graph in distinct.values()]
-    return min(candidates, key=partial(_moved_floats, objective=objective, computed=computed))
+    return PartitionSource(bound, statistics).partitioned(workers, rewrite, objective)
 
 
 def check_objective(objective: str) -> str:
@@ -95,48 +68,6 @@ def check_objective(objective: str) -> str:
     if objective not in OF_PARTITIONS:
         raise PlanError(f"objective is {objective!r}; choose one of {', '.join(OF_PARTITIONS)}")
     return objective
-
-
-def _moved_floats(partitioned: PartitionedProgram, objective: str, computed: ComputedBlocks) -> float:
-    """The floats that an objective minimises."""
-    if objective == BOUND:
-        return partitioned.floats
-    return replay(partitioned.task.model, partitioned.best, computed).total.floats
-
-
-@dataclass(frozen=True, slots=True)
-class _Sources:
-    """A graph as it is written, and its inputs.
-
-    Attributes:
-        bound: EinSums of any number of operands.
-        statistics: The statistics of the inputs.
-        values: Facts about the values of the inputs.
-    """
-
-    bound: EinGraph
-    statistics: Mapping[str, Statistics]
-    values: Mapping[str, ValueFacts]
-
-    def rewritten(self, rewritings: Iterable[Rewriting]) -> list[RewrittenGraph]:
-        """For each way to rewrite, EinSums of one or two operands."""
-        annotator = GraphAnnotator.for_inputs(self.bound.tensors, self.statistics, self.values)
-        allowed = RewritingOptions()
-        return [rewrite_graph(self.bound, annotator, rewriting, allowed).merged({}) for rewriting in rewritings]
-
-    def partitioned(
-        self, rewritten: RewrittenGraph, workers: int, objective: str, computed: ComputedBlocks
-    ) -> PartitionedProgram:
-        """The partition of a graph that transfers the fewest floats, by an objective; `computed` grows."""
-        exact = rewritten.annotated.exact
-        graph, evaluations = exact.graph, exact.evaluations
-        model = TransferModel(graph, estimate(graph, self.statistics, evaluations), evaluations)
-        task = TransferTask(model, partition_choices(graph, workers))
-        summary = RewriteSummary.compare(self.bound, graph, rewritten.derivations, rewritten.unsearched)
-        if objective == BOUND:
-            return PartitionedProgram(task, least_partition(task, workers), summary)
-        best = next(search_moves(task, workers, computed))
-        return PartitionedProgram(task, partition_graph(task, best, workers), summary)
 
 
 def _tensors(program: Program, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:

@@ -36,7 +36,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.types import RelationType
-from sparseeinsum.algebra.tensor_relations import parse_kernel
+from sparseeinsum.api.tensor_relations import parse_kernel
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.records import Law
 from sparseeinsum.semantics.exactness import JoinKind

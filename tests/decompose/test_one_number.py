@@ -1,13 +1,17 @@
-"""What workers send each other is one number: from shapes, plans, tuples of plans, tables and moved blocks."""
+"""What workers send each other is one number: from shapes, plans, tuples, relations, tables and moved blocks."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
 from partitioned_execution import Cluster
+from program_expressions import expressions_of
 
 import sparseeinsum as se
 from sparseeinsum.api.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.search_tasks import total_cost
+from sparseeinsum.plans.expression_partition import partition_expressions
 from sparseeinsum.semantics.dense import evaluate_program
 
 TRAINING_STEP = """
@@ -52,6 +56,7 @@ def test_one_number_from_every_way_in(name: str, sites: int) -> None:
         assert numbers == pytest.approx((partitioned.moved,) * 2, rel=1e-12)
         assert f"{partitioned.moved:,.0f}" in plan.explain()
         assert f"{partitioned.moved:,.0f}" in partitioned.explain()
+    assert moved_as_relations(text, sites, shapes, {}) == pytest.approx(partitioned.moved, rel=1e-12)
     model, replayed = partitioned.task.model, partitioned.replay()
     vectors = {step.einsum.output.tensor: (step.choice,) for step in partitioned.best.steps}
     cluster = Cluster(Moves.of_vectors(model, vectors, sites), replayed.choices, inputs)
@@ -63,6 +68,33 @@ def test_one_number_from_every_way_in(name: str, sites: int) -> None:
     assert all(partitioned.moved <= partitioned.replay(other).total.floats * (1 + 1e-12) for other in others)
     bound = se.partition(text, sites, shapes, objective="bound")
     assert partitioned.moved <= bound.moved * (1 + 1e-12)
+
+
+def moved_as_relations(text: str, sites: int, shapes: Mapping[str, Sequence[int]], entries: Mapping[str, int]) -> float:
+    """The floats of the same program, written in the relational algebra."""
+    written = se.partition(text, 2, shapes, entries, rewrite=False).best.graph
+    return partition_expressions(expressions_of(written, entries), sites, {}).moved
+
+
+@pytest.mark.parametrize("sites", [4, 2, 16])
+def test_one_number_of_relations_with_arrays(sites: int) -> None:
+    """Blocks of matrices, whose products and sum are written by hand."""
+    text, shapes = PROGRAMS["chain"]
+    blocks = {"A": (8, 1), "B": (1, 4), "C": (8, 1), "D": (1, 8), "E": (8, 4)}
+    with se.connect() as db:
+        for tensor, shape in shapes.items():
+            tiles = (-(-bound // count) for bound, count in zip(shape, blocks[tensor], strict=True))
+            db.tensor(tensor, np.ones(shape), promoted=dict(zip(("dim_0", "dim_1"), tiles, strict=True)))
+        a, b, c, d, e = map(db.relation, "ABCDE")
+
+        def product(left: se.TensorRelation, right: se.TensorRelation) -> se.TensorRelation:
+            return left.join(right, on=[(1, 0)], kernel="w[i, k] = sum(u[i, j] * v[j, k])").aggregate(by=[0, 2])
+
+        result = product(a, b).join(product(c, product(d, e)), on=[(0, 0), (1, 1)], kernel="add")
+        by_hand = result.distributed(sites, objective="floats")
+        plan = db.plan(text, workers=sites, objective="floats")
+        assert plan.partitioned is not None
+        assert by_hand.moved == pytest.approx(plan.partitioned.moved, rel=1e-12)
 
 
 @pytest.mark.parametrize("sites", [16, 64])
@@ -94,3 +126,4 @@ def test_one_number_of_sparse_tensors(sites: int) -> None:
         plan = db.plan(text, workers=sites, objective="floats", estimator="uniform")
         assert plan.partitioned is not None
         assert (plan.partitioned.moved, plan.distributed(sites).moved) == pytest.approx((partitioned.moved,) * 2)
+    assert moved_as_relations(text, sites, shapes, {"X": int(entries.sum())}) == pytest.approx(partitioned.moved)

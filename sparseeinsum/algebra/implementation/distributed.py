@@ -106,17 +106,25 @@ def distribute(
         AlgebraError: No plan has enough memory, or `stored` has a tensor or a distribution that does not exist.
     """
     _check_sites(sites)
-    inputs = inputs_of(expressions.values())
+    distributions = input_distributions(inputs_of(expressions.values()), stored)
+    site_costs = Sites(sites, memory_floats)
+    plans = best_plans(list(expressions.values()), distributions, site_costs)
+    plain = tuple(table1_plan(expression, distributions) for expression in expressions.values())
+    return DistributedPlans(dict(zip(expressions, plans, strict=True)), site_costs, plain)
+
+
+def input_distributions(inputs: Mapping[str, Input], stored: Mapping[str, DistributionLike]) -> dict[str, Distribution]:
+    """How inputs are distributed, by name.
+
+    Raises:
+        AlgebraError: `stored` has a tensor that is no input, or a distribution that does not exist.
+    """
     if not isinstance(stored, Mapping):
         raise AlgebraError(f"stored is {stored!r}; give distributions by name, as in {{'A': (0,), 'B': 'everywhere'}}")
     for name in stored:
         if name not in inputs:
             raise AlgebraError(f"{name} is placed, and not read; inputs are {', '.join(inputs)}")
-    distributions = {name: _distribution(inputs[name], place) for name, place in stored.items()}
-    site_costs = Sites(sites, memory_floats)
-    plans = best_plans(list(expressions.values()), distributions, site_costs)
-    plain = tuple(table1_plan(expression, distributions) for expression in expressions.values())
-    return DistributedPlans(dict(zip(expressions, plans, strict=True)), site_costs, plain)
+    return {name: _distribution(inputs[name], place) for name, place in stored.items()}
 
 
 def _check_sites(sites: int) -> None:

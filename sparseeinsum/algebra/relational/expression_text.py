@@ -22,7 +22,7 @@ _INDENT = "  "
 
 def write_expression(expression: Expression) -> str:
     """The text of an expression, with the type of what every operator returns."""
-    return write_tree(expression, lambda node: f"{_operator(node)}: {node.type}")
+    return write_tree(expression, lambda node: f"{write_operator(node)}: {node.type}")
 
 
 def write_tree(root: Node, write: Callable[[Node], str]) -> str:
@@ -52,7 +52,8 @@ def write_positions(positions: tuple[int, ...]) -> str:
     return f"<{', '.join(map(str, positions))}>"
 
 
-def _operator(node: Expression) -> str:
+def write_operator(node: Expression) -> str:
+    """The text of an operator without its inputs."""
     match node:
         case Input(name):
             return name

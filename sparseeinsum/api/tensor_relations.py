@@ -1,9 +1,9 @@
-"""Algebra: relational expressions that users write in Python, with a method for every operator."""
+"""API: relational expressions that users write in Python, with a method for every operator."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, overload
 
 from sparseeinsum.algebra.implementation.distributed import DistributedPlans, DistributionLike, distribute
 from sparseeinsum.algebra.operator_arguments import (
@@ -32,12 +32,15 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.decompose.eindecomp.objectives import OF_PLANS, SECONDS
 from sparseeinsum.errors import AlgebraError, SparseEinsumError
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.operators.dtypes import Array, Number
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+from sparseeinsum.plans.expression_partition import partition_expressions
+from sparseeinsum.plans.partitioned_program import PartitionedProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +143,56 @@ class TensorRelation:
         """
         return evaluate(self.expression, relations_by_name(relations))
 
+    @overload
+    def distributed(
+        self,
+        sites: int,
+        stored: Mapping[str, DistributionLike] = ...,
+        memory_floats: float | None = ...,
+        objective: Literal["seconds"] = ...,
+    ) -> DistributedPlans: ...
+
+    @overload
+    def distributed(
+        self,
+        sites: int,
+        stored: Mapping[str, DistributionLike] = ...,
+        memory_floats: None = ...,
+        *,
+        objective: Literal["floats"],
+    ) -> PartitionedProgram: ...
+
     def distributed(
         self,
         sites: int,
         stored: Mapping[str, DistributionLike] = MappingProxyType({}),
         memory_floats: float | None = None,
-    ) -> DistributedPlans:
-        """The cheapest plan found to compute it on several sites.
+        objective: str = SECONDS,
+    ) -> DistributedPlans | PartitionedProgram:
+        """The best plan found to compute it on several sites.
 
         Args:
             sites: The number of sites.
             stored: How tensors are placed, by name: the positions of the keys by which they are partitioned, or
                 `everywhere`.
-            memory_floats: How many floats a site can hold for the inputs and the result of one operator.
+            memory_floats: How many floats a site can hold for the inputs and the result of one operator; only with
+                `seconds`.
+            objective: `seconds`: a plan of the implementation algebra that delays the busiest site least, where other
+                tensors are scattered. `floats`: the cut that sends the fewest floats if every site has its share of the
+                work, and other tensors lie where they are read first, as `se.partition` cuts programs; every operator
+                must be part of an EinSum.
+
+        Raises:
+            AlgebraError: There is no such objective, no plan has enough memory, `stored` has a tensor or a distribution
+                that does not exist, or an operator is no EinSum.
         """
-        return distribute({"result": self.expression}, sites, stored, memory_floats)
+        if objective == SECONDS:
+            return distribute({"result": self.expression}, sites, stored, memory_floats)
+        if objective not in OF_PLANS:
+            raise AlgebraError(f"objective is {objective!r}; choose one of {', '.join(OF_PLANS)}")
+        if memory_floats is not None:
+            raise AlgebraError("memory_floats limits plans for the fewest seconds; leave it out for the fewest floats")
+        return partition_expressions({"result": self.expression}, sites, stored)
 
     def __str__(self) -> str:
         return write_expression(self.expression)
