@@ -92,6 +92,7 @@ class Alternatives:
             self.tiles,
             self.cut,
             self.searches_all,
+            self.machines,
         )
 
     def _variants(self, plan: DecomposedGraph, name: str, choices: tuple[Choice, ...]) -> list[DecomposedGraph]:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.cluster_plans import search_for_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
+from sparseeinsum.decompose.clusters.costs import most_sending_seconds
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.search_space import SearchSpace, any_choice
+from sparseeinsum.decompose.search_space import SearchSpace, any_choice, no_sending
 from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, task_of
 from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
@@ -99,6 +101,7 @@ def search_space(
     tiles: Sequence[int] = (),
     cut: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
     searches_all: bool = False,
+    machines: Machines | None = None,
 ) -> SearchSpace:
     """The choices among which an optimizer searches.
 
@@ -110,13 +113,15 @@ def search_space(
         tiles: Sizes of tiles, greater than 1, that any label may have, in addition to those that inputs are stored in.
         cut: For some results, the labels that are divided among workers, with the tile of one worker.
         searches_all: Whether to look at all choices even if that takes longer than a run.
+        machines: The cluster that plans are for; None for one machine.
 
     Raises:
         PlanError: There is no such optimizer.
     """
     limiting = None if searches_all or tiles else stored  # who asks for tiles asks for a longer search
     tiles_of_labels = tiles_by_label(model.graph, stored, tiles)
-    return SearchSpace(model, pinned, optimizer_named(optimizer).allows, tiles_of_labels, cut, limiting)
+    sending = no_sending if machines is None else partial(most_sending_seconds, model, machines.costs)
+    return SearchSpace(model, pinned, optimizer_named(optimizer).allows, tiles_of_labels, cut, limiting, sending)
 
 
 def check_possible(plan: DecomposedGraph, model: CostModel) -> None:

@@ -3,7 +3,8 @@
 A graph of few choices gets all of them. Otherwise, the search may take a share of the expected run. EinSums that are
 expected to take long get more choices; those that hardly take longer than starting an operator get a few: no label
 promoted, all labels promoted, or the labels by which an operand is already divided. The limit is a number of choices
-instead of seconds, so that the same graph gives the same plan.
+instead of seconds, so that the same graph gives the same plan. On a cluster, a run is expected to send all operands to
+all machines, since that is what other choices may save.
 """
 
 import math
@@ -31,6 +32,11 @@ def any_choice(_: EinSum, __: Choice) -> bool:
     return True
 
 
+def no_sending(_: EinSum, __: Choice) -> float:
+    """The seconds to send operands to where they are read, on one machine."""
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSpace:
     """The choices of all EinSums of a graph.
@@ -42,6 +48,7 @@ class SearchSpace:
         tiles: For every result, the tiles greater than 1 that each label may have.
         cut: For some results, the labels that are divided among workers, with the tile of one worker.
         stored: Decompositions in which inputs are stored, for a search that is limited; None for all choices.
+        sending: The most seconds that machines take to send each other what a choice reads and computes.
     """
 
     model: CostModel
@@ -50,6 +57,7 @@ class SearchSpace:
     tiles: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
     cut: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     stored: Mapping[str, Decomposition] | None = None
+    sending: Callable[[EinSum, Choice], float] = no_sending
 
     def allowed(self) -> dict[str, tuple[Choice, ...]]:
         """The choices to consider for every EinSum, by the name of its result: those within the memory limit.
@@ -78,6 +86,7 @@ class SearchSpace:
                 einsum,
                 LabelConstraints(self.pinned.get(name), self.tiles.get(name, {}), self.cut.get(name, {})),
                 self.only,
+                self.sending,
             )
             for name, einsum in ((einsum.output.tensor, einsum) for einsum in self.model.graph.einsums)
         ]
@@ -92,12 +101,14 @@ class _ChoiceSpace:
         einsum: The EinSum.
         constraints: Constraints on its choices.
         only: Whether a choice is considered.
+        sending: The most seconds that machines take to send each other what a choice reads and computes.
     """
 
     model: CostModel
     einsum: EinSum
     constraints: LabelConstraints
     only: _Rule
+    sending: Callable[[EinSum, Choice], float]
 
     @property
     def name(self) -> str:
@@ -119,7 +130,7 @@ class _ChoiceSpace:
 
     def seconds(self, choice: Choice) -> float:
         """Expected seconds of a choice."""
-        return self.model.vertex_cost(self.einsum, choice).seconds
+        return self.model.vertex_cost(self.einsum, choice).seconds + self.sending(self.einsum, choice)
 
     def few_choices(self, choices: list[Choice], tiles_of: Mapping[str, Choice]) -> list[Choice]:
         """A few of the choices: no label promoted, all of them, or those of one operand.

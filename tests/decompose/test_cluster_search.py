@@ -5,9 +5,12 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from planning_problems import MOST_PLANS, Problem, drawn
 
+import sparseeinsum as se
+from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.local_strategies import slice_strategies, stack_strategies
@@ -124,3 +127,29 @@ def test_work_is_shared_by_as_many_machines_as_there_are_keys() -> None:
     assert [COSTS.work_share(strategy, keys) for keys in (1, 2, 1000)] == [1.0, 0.5, 0.25]
     faster = replace(COSTS, cluster=Cluster(sites=8, shards=8))
     assert faster.work_share(strategy) == 1 / 8
+
+
+STEP = """
+H[b, h] = relu(sum(X[b, m] * W1[m, h]))
+E[b, o] = sigmoid(sum(H[b, h] * W2[h, o])) - T[b, o]
+V2[h, o] = W2[h, o] - sum(H[b, h] * E[b, o])
+F[b, h] = sum(E[b, o] * W2[h, o]) * sign(H[b, h])
+V1[m, h] = W1[m, h] - sum(X[b, m] * F[b, h])
+"""
+
+
+@pytest.mark.parametrize("bytes_per_second", [1e9, 1e6])
+def test_small_work_gets_the_choices_that_send_little(db: se.Database, bytes_per_second: float) -> None:
+    """What takes no time on one machine may take long to send; the search looks at all choices of this step."""
+    tiles = {"X": (50, 64), "W1": (64, 500), "W2": (500, 16), "T": (50, 16)}
+    shapes = {"X": (400, 64), "W1": (64, 4000), "W2": (4000, 16), "T": (400, 16)}
+    for name, shape in shapes.items():
+        db.tensor(name, np.ones(shape), promoted=dict(zip(("dim_0", "dim_1"), tiles[name], strict=True)))
+    plan = db.plan(STEP, layout="any")
+    places = {"X": Hashed(0), "W1": Hashed(1), "W2": Hashed(0), "T": Hashed(0)}
+    costs = TransferCosts(Cluster(2, 8, bytes_per_second))
+    alternatives = replace(plan.data.alternatives, machines=Machines(costs, places))
+    (best,), (least,) = (replace(alternatives, searches_all=is_whole).best(1) for is_whole in (False, True))
+    assert best.seconds <= least.seconds * 1.01
+    (alone,) = replace(alternatives, machines=None).best(1)
+    assert alternatives.priced(choices_of(alone)).seconds > 1.5 * best.seconds

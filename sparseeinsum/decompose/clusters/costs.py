@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.transfers import Cluster, bottleneck_copies, transfer_bytes
 from sparseeinsum.decompose.clusters.wire import row_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import Decomposition
 
 SMALL_BYTES = (
@@ -125,3 +126,13 @@ def volume_of(model: CostModel, tensor: str, tiles: Choice) -> Volume:
     """Expected volume of all tuples of a tensor in a decomposition, given as the tiles of its axes."""
     tuples = model.sizes.tuples(tensor, tiles)
     return Volume(tuples, tuples * row_bytes(model.graph.tensors[tensor], Decomposition(tiles)))
+
+
+def most_sending_seconds(model: CostModel, costs: TransferCosts, einsum: EinSum, choice: Choice) -> float:
+    """The seconds to send all operands of an EinSum to all machines, and its result to the coordinator."""
+    seconds = 0.0
+    for operand in einsum.operands:
+        volume = volume_of(model, operand.tensor, reference_tiles(einsum, operand, choice))
+        seconds += costs.transfer_seconds(volume, Scattered(), Replicated())
+    result = volume_of(model, einsum.output.tensor, result_tiles(einsum, choice))
+    return seconds + costs.transfer_seconds(result, Scattered(), Central())
