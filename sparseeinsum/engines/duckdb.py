@@ -13,19 +13,10 @@ from sparseeinsum.engines.arrow_batches import batch_rows
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.engines.claims import claimed_in_process
 from sparseeinsum.engines.collected_tuples import ELEMENT_BYTES, are_collected, collected_table
-from sparseeinsum.engines.duckdb_changes import (
-    can_record_changes,
-    change_tokens,
-    recorded_table,
-    start_recording,
-)
-from sparseeinsum.engines.duckdb_prepared import (
-    DuckDBPreparedQuery,
-    DuckDBPreparedWrite,
-    DuckDBSuppliedTable,
-)
+from sparseeinsum.engines.duckdb_changes import can_record_changes, change_tokens, recorded_table, start_recording
+from sparseeinsum.engines.duckdb_prepared import DuckDBPreparedQuery, DuckDBPreparedWrite, DuckDBSuppliedTable
 from sparseeinsum.engines.duckdb_progress import measured_progress
-from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, relations_named
+from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, own_tables, relations_named
 from sparseeinsum.engines.duckdb_settings import DuckDBSettings
 from sparseeinsum.engines.duckdb_transactions import DuckDBTransactions
 from sparseeinsum.engines.engine import Column, Relation
@@ -246,6 +237,10 @@ class DuckDBEngine(OneMachine, NoRoles):
     def state_token(self) -> object:
         """Return the token of the open reading transaction; None if there is none."""
         return self._transactions.state_token
+
+    def own_tables(self) -> frozenset[tuple[str, str]]:
+        """Return the schemas and names of the tables of this database alone."""
+        return own_tables(self.connection)
 
     def transaction_mark(self, is_reading: bool = False) -> TransactionMark:
         """Return the mark of the open transaction."""

@@ -31,6 +31,15 @@ def relations_named(connection: duckdb.DuckDBPyConnection, name: str) -> Sequenc
     return [Relation(*row) for row in rows]
 
 
+def own_tables(connection: duckdb.DuckDBPyConnection) -> frozenset[tuple[str, str]]:
+    """Return the schemas and names of the permanent tables of the current database that have no computed columns."""
+    rows = connection.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = current_database() "
+        "AND NOT (temporary OR internal OR contains(upper(sql), 'GENERATED ALWAYS'))"
+    ).fetchall()
+    return frozenset((schema, name) for schema, name in rows)
+
+
 def catalogue_columns(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> Mapping[str, str] | None:
     """Return the columns of a table of the current database with their types; None if it does not exist."""
     ((database,),) = connection.execute("SELECT current_database()").fetchall()

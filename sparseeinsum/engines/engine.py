@@ -157,6 +157,12 @@ class Engine(Protocol):
         None if changes may go on now, or if the database does not tell.
         """
 
+    def own_tables(self) -> frozenset[tuple[str, str]]:
+        """Return the schemas and names of the tables in which `state_token` tells of every change of rows.
+
+        They are permanent tables of this database alone, without columns that are computed when they are read.
+        """
+
     def supplied_table(self, name: str, rows: pa.Table) -> SuppliedTable:
         """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
 

@@ -59,11 +59,6 @@ def stored_in(tensors: Mapping[str, RowVersion]) -> dict[str, StoredTensor]:
     return {name: tensor.stored for name, tensor in tensors.items()}
 
 
-def versions_in_state(stored: Mapping[str, StoredTensor], state: object) -> dict[str, RowVersion]:
-    """Tensors with the state of the database as the version of their rows; it is unknown for relations not ours."""
-    return {name: RowVersion(source, state if source.is_owned else None) for name, source in stored.items()}
-
-
 @dataclass(slots=True)
 class ScanCache:
     """Results of scans, by the kind of scan and the relation that was scanned; those used last are kept."""

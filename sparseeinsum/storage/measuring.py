@@ -19,10 +19,10 @@ from sparseeinsum.statistics.measure_sorted import measure_sorted
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 from sparseeinsum.statistics.row_checks import check_rows
 from sparseeinsum.statistics.row_samples import sample_rows
-from sparseeinsum.statistics.scan_cache import RowVersion, stored_in, versions_in_state
+from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 from sparseeinsum.storage.kept_statistics import kept_counts, kept_measurements
-from sparseeinsum.storage.row_versions import row_versions
+from sparseeinsum.storage.row_versions import in_present_state, row_versions
 
 _NOT_LOOKED_UP: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -63,7 +63,7 @@ def _check_relations(
         return dict.fromkeys(tensors, True)
 
     relations = {name: source for name, source in stored.items() if not source.is_index_range}
-    engine.scans.scan("relation", versions_in_state(relations, engine.state_token()), check)
+    engine.scans.scan("relation", in_present_state(relations, engine), check)
 
 
 def _measure(tensor: RowVersion, engine: Engine) -> Measurement:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
+from sqlglot import exp
+
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import written_table
+from sparseeinsum.statistics.columns import table_by_name, written_table
 from sparseeinsum.statistics.fingerprints import fingerprints
-from sparseeinsum.statistics.scan_cache import RowVersion, stored_in, versions_in_state
+from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
 
 
 def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, RowVersion]:
@@ -18,16 +20,37 @@ def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str
     Raises:
         EngineError: A relation cannot be read.
     """
-    owned = {name: source for name, source in stored.items() if source.is_owned}
-    state = engine.state_token() if owned else None
+    in_state = in_present_state(stored, engine)
     tokens = engine.scans.scan(
         "change token",
-        versions_in_state(owned, state),
+        {name: tensor for name, tensor in in_state.items() if tensor.stored.is_owned},
         lambda changed: _change_tokens(stored_in(changed), engine),
     )
-    read = {name: source for name, source in stored.items() if tokens.get(name) is None}
-    versions = {**tokens, **_fingerprints(read, state, engine)}
+    read = {name: tensor for name, tensor in in_state.items() if tokens.get(name) is None}
+    versions = {**tokens, **_fingerprints(read, engine)}
     return {name: RowVersion(source, versions.get(name)) for name, source in stored.items()}
+
+
+def in_present_state(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, RowVersion]:
+    """Tensors with the state of the database as the version of their rows; it is unknown for rows that are elsewhere.
+
+    Raises:
+        EngineError: The tables of the database cannot be read.
+    """
+    are_here = {name: source.is_owned for name, source in stored.items()}
+    state = engine.state_token() if stored else None
+    if state is not None and not all(are_here.values()):
+        tables = engine.scans.of_state("own tables", state, engine.own_tables)
+        are_here = {name: are_here[name] or _place(source, engine) in tables for name, source in stored.items()}
+    return {name: RowVersion(source, state if are_here[name] else None) for name, source in stored.items()}
+
+
+def _place(stored: StoredTensor, engine: Engine) -> tuple[str, str] | None:
+    """The schema and the name of the table of a tensor of the user's; None if it is in another place."""
+    if stored.is_generated or stored.column_dictionaries:
+        return None
+    table = table_by_name(stored, engine.dialect_name)
+    return (table.db, table.name) if isinstance(table.this, exp.Identifier) and not table.catalog else None
 
 
 def _change_tokens(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, object]:
@@ -36,10 +59,10 @@ def _change_tokens(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[s
     return dict(zip(stored, engine.change_tokens(tables), strict=True))
 
 
-def _fingerprints(stored: Mapping[str, StoredTensor], state: object, engine: Engine) -> dict[str, object]:
-    """The fingerprints of tensors; the rows of our tables are read again only if the state of the database differs."""
+def _fingerprints(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, object]:
+    """The fingerprints of tensors; the rows of tables are read again only if the state of the database differs."""
     return engine.scans.scan(
         "fingerprint",
-        versions_in_state(stored, state),
+        tensors,
         lambda changed: dict(zip(changed, fingerprints(list(stored_in(changed).values()), engine), strict=True)),
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from any_sql import run_sql
 from edge_tables import MATRIX, ROW_SUMS, refer
+from observed_statements import observe_queries
 from reading import assert_usable
 
 import sparseeinsum as se
@@ -129,6 +130,36 @@ def test_values_that_would_change_when_they_are_cast_are_refused(
     with pytest.raises(se.DataError, match=rf"tensor A, row 2 \(counted from 0\): the value w is .*{message}"):
         edges.run(make(edges, f"UPDATE edges SET w = {value} WHERE dst = 1 AND src = 2"))
     assert_usable(edges)
+
+
+ELSEWHERE = {
+    "a view": "ALTER TABLE edges RENAME TO rows; CREATE VIEW edges AS SELECT * FROM rows",
+    "a temporary table": "CREATE TEMP TABLE moved AS FROM edges; DROP TABLE edges; ALTER TABLE moved RENAME TO edges",
+    "a computed column": "CREATE TABLE old AS FROM edges; CREATE OR REPLACE TABLE edges (src INT, dst INT, x DOUBLE, "
+    "w DOUBLE GENERATED ALWAYS AS (x)); INSERT INTO edges SELECT src, dst, w FROM old",
+}
+
+
+@pytest.mark.engines("duckdb", reason="on a server, other sessions write")
+@pytest.mark.parametrize("change", [None, *ELSEWHERE])
+def test_rows_are_read_again_only_if_the_database_has_changed(
+    edges: se.Database, monkeypatch: pytest.MonkeyPatch, change: str | None
+) -> None:
+    """Of tables of the database: views may read files, and temporary tables are in a database of their own."""
+    if change is not None:
+        run_sql(edges, ELSEWHERE[change])
+    refer(edges, "edges")
+    plan = edges.plan(ROW_SUMS)
+    edges.run(plan)
+    statements = observe_queries(edges, monkeypatch)
+    edges.plan(ROW_SUMS)
+    before = edges.run(plan)["Y"].to_numpy()
+    assert any("edges" in text for text in statements) == (change is not None)
+    run_sql(edges, "UPDATE edges SET w = w + 1" if change is None else "CREATE TABLE other (i INT)")
+    statements.clear()
+    after = edges.run(plan)["Y"].to_numpy()
+    assert any("edges" in text for text in statements)
+    assert (after > before).any() == (change is None)
 
 
 @pytest.mark.engines("duckdb", reason="PostgreSQL reads no files")

@@ -18,6 +18,7 @@ from sparseeinsum.engines.postgresql.postgresql_prepared import (
     PostgreSQLSuppliedTable,
     PostgreSQLWrite,
     mark_after,
+    own_tables,
     prepared_query,
     state_token,
     temporary_table,
@@ -172,6 +173,10 @@ class PostgreSQLEngine(OneMachine, ServerMemory):
     def state_token(self) -> object:
         """Return the number of the next transaction that writes, if no other one is open; see `Engine.state_token`."""
         return state_token(self._session)
+
+    def own_tables(self) -> frozenset[tuple[str, str]]:
+        """Return the schemas and names of the tables of this database alone."""
+        return own_tables(self._session)
 
     def supplied_table(self, name: str, rows: pa.Table) -> PostgreSQLSuppliedTable:
         """Make a temporary table whose rows the client supplies; those of `rows` at first."""

@@ -29,6 +29,15 @@ WHERE pg_catalog.pg_snapshot_xmin(present) = pg_catalog.pg_snapshot_xmax(present
   AND pg_catalog.pg_current_xact_id_if_assigned() IS NULL
 """
 
+# Policies may depend on settings, and children may be tables of other servers.
+_OWN_TABLES = """
+SELECT s.nspname, c.relname
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS s ON s.oid = c.relnamespace
+WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND NOT (c.relrowsecurity OR c.relhasrules OR c.relhassubclass)
+  AND s.nspname NOT IN ('pg_catalog', 'information_schema')
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attgenerated <> '')
+"""
+
 
 class PostgreSQLSuppliedTable:
     """A temporary table, which the client fills anew; small queries take the rows as parameters instead."""
@@ -182,6 +191,11 @@ def state_token(session: DatabaseSession) -> object:
     """The number of the next transaction that writes, and the role; None if an open transaction has written."""
     rows = session.fetch(_STATE)
     return tuple(rows[0]) if rows else None
+
+
+def own_tables(session: DatabaseSession) -> frozenset[tuple[str, str]]:
+    """The schemas and names of permanent tables without policies, parents, children and computed columns."""
+    return frozenset((str(schema), str(name)) for schema, name in session.fetch(_OWN_TABLES))
 
 
 def transaction_mark(session: DatabaseSession, is_reading: bool) -> TransactionMark:
