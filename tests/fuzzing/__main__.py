@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fuzzing.targets import Target, target_of
 
-ATTACKS = {"programs": 6.0, "calls": 3.0, "names": 2.0, "kills": 4.0}  # seconds of each attack in turn
+ATTACKS = {"programs": 6.0, "calls": 3.0, "names": 2.0, "kills": 4.0, "edits": 6.0}  # seconds of each attack in turn
 CORPUS = Path(__file__).with_name("corpus.txt")  # each line has an attack, an engine and a number
 _LONGEST_SECONDS = 180  # per process
 
