@@ -2,8 +2,9 @@
 
     python -m bench.growth --plot growth.svg
 
-Every size runs in a process of its own, whose greatest memory is told. The first run plans on tensors that were just
-loaded; the second one has the plan and the statistics of the first. Beside it: scipy and opt_einsum.
+Every size runs in a process of its own, whose greatest memory is told, after another program was planned and run there.
+The first plan is on tensors that were just loaded, or, of the kind "rows", on a table of the user's; the next one has
+the statistics of the first; the last one follows an UPDATE of one row. Beside it: scipy, numpy and opt_einsum.
 """
 
 import argparse
@@ -13,11 +14,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import opt_einsum
+import pyarrow as pa
 import scipy.sparse as sp
 from rich.table import Table
 
@@ -26,8 +28,9 @@ from bench.timing import CONSOLE
 
 DEFAULT_SIZES = {
     "entries": (10**3, 10**4, 10**5, 10**6, 10**7),
-    "statements": (1, 10, 100, 1000),
-    "factors": (2, 10, 100, 1000),
+    "rows": (10**3, 10**4, 10**5, 10**6, 10**7),
+    "statements": (1, 10, 100, 1000, 5000),
+    "factors": (2, 10, 100, 1000, 5000),
 }
 
 
@@ -41,6 +44,7 @@ class Growth:
         loading: Seconds to load the tensors.
         planning: Seconds until there is a plan for new tensors.
         planning_again: Seconds with the statistics of the first time.
+        planning_changed: Seconds after a row of the largest tensor was changed.
         run: Seconds of a run of the plan.
         peer: The library beside it.
         peer_seconds: Seconds of the same in that library.
@@ -52,6 +56,7 @@ class Growth:
     loading: float
     planning: float
     planning_again: float
+    planning_changed: float
     run: float
     peer: str
     peer_seconds: float
@@ -60,21 +65,50 @@ class Growth:
 
 @dataclass(frozen=True)
 class Work:
-    """A program, the tensors that it reads, and the same in another library."""
+    """A program, the tensors that it reads, and the same in another library.
+
+    Attributes:
+        text: The program.
+        tensors: The tensors by name, the largest one first.
+        peer: The other library.
+        compute: Computes the same there.
+        table: The table of the user's that has the entries of the largest tensor; None if it is loaded.
+    """
 
     text: str
     tensors: dict[str, object]
     peer: str
     compute: Callable[[], object]
+    table: str | None = None
+
+    def load(self, db: se.Database) -> None:
+        """Load the tensors; the table of the user's is there before, and is made known."""
+        for name, value in self.tensors.items():
+            if self.table is not None and isinstance(value, sp.csr_array):
+                db.tensor_from_table(name, self.table, ["i", "j"], "val", shape=value.shape)
+            else:
+                db.tensor(name, value)
+
+    def change(self, db: se.Database) -> None:
+        """Change a row of the largest tensor."""
+        name = next(iter(self.tensors))
+        is_array = not db.tensors()[name].decomposition.is_scalar
+        value = "list_reverse(val)" if is_array else "2 * val"
+        db.connection.execute(f"UPDATE {self.table or name} SET val = {value} WHERE rowid = 0")
 
 
 def entries(size: int) -> Work:
     """A product of a sparse matrix of that many entries, ten a row, and a vector."""
     rng, bound = np.random.default_rng(0), max(size // 10, 1)
     rows, columns = rng.integers(0, bound, (2, size))
-    matrix = sp.coo_array((rng.random(size), (rows, columns)), (bound, bound)).tocsr()
+    matrix = sp.csr_array(sp.coo_array((rng.random(size), (rows, columns)), (bound, bound)))
     vector = rng.random(bound)
     return Work("Y[i] = sum(A[i, j] * X[j])", {"A": matrix, "X": vector}, "scipy", lambda: matrix @ vector)
+
+
+def rows(size: int) -> Work:
+    """The same, where the matrix is a table of the user's."""
+    return replace(entries(size), table="edges")
 
 
 def statements(size: int) -> Work:
@@ -110,25 +144,41 @@ def _small_matrix() -> np.ndarray:
     return np.random.default_rng(0).random((3, 3)) / 1.5
 
 
-WORKS = {"entries": entries, "statements": statements, "factors": factors}
+WORKS = {"entries": entries, "rows": rows, "statements": statements, "factors": factors}
 
 
 def measure(kind: str, size: int) -> Growth:
     """The figures of one size, in this process; the result is checked."""
     work = WORKS[kind](size)
     db = se.connect()
-    loading = _seconds(lambda: [db.tensor(name, value) for name, value in work.tensors.items()])
+    db.tensor("Before", np.eye(2))
+    db.run("After[i] = sum(Before[i, j])", progress=False)
+    if work.table is not None:
+        _make_table(work, db)
+    loading = _seconds(lambda: work.load(db))
     planning = _seconds(lambda: db.plan(work.text))
     planning_again = _seconds(lambda: db.plan(work.text))
     plan = db.plan(work.text)
     results = [db.run(plan, progress=False)]
     run = _seconds(lambda: results.append(db.run(plan, progress=False)))
+    work.change(db)
+    planning_changed = _seconds(lambda: db.plan(work.text))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     work.compute()
     peer_seconds = _seconds(work.compute)
     (result,) = results[-1].values()
     np.testing.assert_allclose(result.to_numpy(), np.asarray(work.compute()), rtol=1e-6)
-    return Growth(kind, size, loading, planning, planning_again, run, work.peer, peer_seconds, memory)
+    return Growth(kind, size, loading, planning, planning_again, planning_changed, run, work.peer, peer_seconds, memory)
+
+
+def _make_table(work: Work, db: se.Database) -> None:
+    matrix = next(iter(work.tensors.values()))
+    assert isinstance(matrix, sp.csr_array)
+    entries = matrix.tocoo()
+    frame = pa.table({"i": entries.row, "j": entries.col, "val": entries.data})
+    db.connection.register("frame", frame)
+    db.connection.execute(f"CREATE TABLE {work.table} AS SELECT * FROM frame")
+    db.connection.unregister("frame")
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -140,11 +190,12 @@ def _seconds(work: Callable[[], object]) -> float:
 def show(figures: list[Growth]) -> None:
     """Print a table."""
     table = Table(title="growth", title_justify="left")
-    for heading in ("", "size", "load s", "first plan s", "next plan s", "run s", "peer", "peer s", "memory MB"):
+    seconds = ("load s", "first plan s", "next s", "changed s", "run s")
+    for heading in ("", "size", *seconds, "peer", "peer s", "memory MB"):
         table.add_column(heading, justify="left" if heading in ("", "peer") else "right")
     for figure in figures:
-        seconds = (figure.loading, figure.planning, figure.planning_again, figure.run)
-        shown = [f"{value:.4f}" for value in seconds]
+        plans = (figure.planning, figure.planning_again, figure.planning_changed)
+        shown = [f"{value:.4f}" for value in (figure.loading, *plans, figure.run)]
         peer = [figure.peer, f"{figure.peer_seconds:.5f}", f"{figure.memory / 1e6:.0f}"]
         table.add_row(figure.kind, f"{figure.size:,}", *shown, *peer)
     CONSOLE.print(table)
@@ -157,7 +208,7 @@ def plot(figures: list[Growth], path: Path) -> None:
     drawing, axes = pyplot.subplots(1, len(WORKS), figsize=(15, 4.5))
     for kind, place in zip(WORKS, axes, strict=True):
         own = [figure for figure in figures if figure.kind == kind]
-        for name in ("planning", "planning_again", "run", "peer_seconds"):
+        for name in ("planning", "planning_again", "planning_changed", "run", "peer_seconds"):
             title = own[0].peer if name == "peer_seconds" and own else name.replace("_", " ")
             place.loglog([figure.size for figure in own], [getattr(figure, name) for figure in own], "o-", label=title)
         place.set_xlabel(kind)
