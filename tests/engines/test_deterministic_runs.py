@@ -101,7 +101,7 @@ def test_settings_are_restored_in_a_users_transaction(sums: se.Database) -> None
 @pytest.mark.engines("duckdb", reason="only here products run on several threads of a BLAS")
 def test_products_have_equal_bits_for_any_threads_of_the_blas(db: se.Database) -> None:
     rng = np.random.default_rng(0)
-    db.tensor("A", rng.standard_normal((300, 700)))
+    db.tensor("A", rng.standard_normal((400, 700)))
     db.tensor("B", rng.standard_normal((700, 500)))
     blas = find_blas()
     if blas is None or blas.addresses[-1] == 0:

@@ -54,7 +54,10 @@ declare i64 @{own}(i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64)
 # A large product runs on all threads of the BLAS while no other thread calls it. Where several threads call it, the
 # statement is parallel already, and each call runs on one. OpenBLAS has one number of threads for the whole process:
 # the first call keeps the old number, and the last one restores it.
-_WORTH_THREADS = 1 << 24  # multiply-adds, about half a millisecond: threads that wait for smaller products cost more
+# Threads of OpenBLAS wait for one another: on a busy machine up to a time slice, some 10 ms, which is more than a
+# second thread saves of a product of 4 ms. Half a millisecond was the limit before; three such products then took 60 to
+# 75 ms of processor time and 95 to 150 of the clock at a load of 5, and 27 to 30 and 30 to 50 in one thread.
+_WORTH_THREADS = 1 << 27  # multiply-adds, about 4 ms
 _THREADS = f"""
 @{BLAS} = external global [{BLAS_WORDS} x ptr]
 @blas_lock = internal global i32 0
