@@ -12,7 +12,8 @@ import sparseeinsum as se
 from bench.citus import received_bytes
 from bench.cluster_plans import Layout
 from sparseeinsum.algebra.implementation.site_operators import SitePlan
-from sparseeinsum.api.relational_queries import filled, plan_query, sequential_shards
+from sparseeinsum.api.relational_queries import filled, plan_query
+from sparseeinsum.engines.sequential_shards import sequential_shards
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.results.results import TensorResult

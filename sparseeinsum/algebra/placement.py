@@ -3,10 +3,11 @@
 The distributions of results are chosen with the plan. Here tables are put between operators: wherever an operand is
 sent to other machines, and for every operator between two EinSums. If all machines are to read an operand that is not a
 stored tensor which they have, it is a table of the coordinator: the rows are sent to them with each statement that
-reads it.
+reads it. If several statements would send the same rows, a table that all machines have may cost less.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -70,6 +71,10 @@ def place_definitions(
     """
     placer = _Placer(cluster_plan, model)
     placed = tuple(map(placer.placed, definitions))
+    shared = placer.worth_sharing(definitions)
+    if shared:
+        placer = _Placer(cluster_plan, model, shared)
+        placed = tuple(map(placer.placed, definitions))
     return PlacedDefinitions(placed, placer.transferred)
 
 
@@ -83,10 +88,19 @@ class _TableSource:
 
 @dataclass(frozen=True)
 class _Placer:
-    """Puts tables between the operators of a plan; keeps the tables so far, and the bytes sent to fill them."""
+    """Puts tables between the operators of a plan; keeps the tables so far, and the bytes sent to fill them.
+
+    Attributes:
+        cluster_plan: The distributions of results and of stored tensors.
+        model: The cost model, which estimates sizes.
+        shared: The relations that are sent to all machines once, into a table that several statements read.
+        broadcasts: How many statements read a relation on all machines.
+    """
 
     cluster_plan: ClusterPlan
     model: CostModel
+    shared: frozenset[Relation] = frozenset()
+    broadcasts: Counter[Relation] = field(default_factory=Counter)
     transferred: dict[Relation, float] = field(default_factory=dict)
     tables: dict[Relation, list[_TableSource]] = field(default_factory=dict)
 
@@ -106,7 +120,7 @@ class _Placer:
         operands = tuple(map(self._read, relation.inputs, read_from))
         hashed = [index for index, operand in enumerate(strategy.operands) if isinstance(operand, Hashed)]
         contract = replace(relation, inputs=operands, keys_from=min(hashed, default=0))
-        transferred = sum(map(self._broadcast_bytes, relation.inputs, read_from))
+        transferred = sum(map(self._broadcast_bytes, operands, read_from))
         choice = definition.step.choice
         partial_bytes = volume_of_partials(self.model, relation.einsum, choice, strategy, self.costs.cluster).size_bytes
         if strategy.parts_by is not None:
@@ -117,6 +131,27 @@ class _Placer:
         transferred += partial_bytes + self._transfer_bytes(contract.schema, strategy, distribution)
         self.transferred[contract] = transferred
         return replace(definition, relation=contract, distribution=distribution)
+
+    def worth_sharing(self, definitions: Sequence[ComputedResult]) -> frozenset[Relation]:
+        """The relations that a table on all machines sends at a lower cost than the statements that read them do.
+
+        While such a table is filled and read, every machine works on one shard at a time.
+        """
+        savings = {
+            relation: self.costs.saving_of_sharing(self.volume_of(relation.schema), count)
+            for relation, count in self.broadcasts.items()
+        }
+        worth = {relation: seconds for relation, seconds in savings.items() if seconds > 0}
+        if sum(worth.values()) <= self.costs.turns_seconds(sum(map(self._work_seconds, definitions))):
+            return frozenset()
+        return frozenset(worth)
+
+    def _work_seconds(self, definition: ComputedResult) -> float:
+        """The seconds of an EinSum on the machines that share its work."""
+        step, strategy = definition.step, self.cluster_plan.strategies[definition.name]
+        if strategy.runs_on_one_site:
+            return 0.0
+        return self.model.vertex_cost(step.einsum, step.choice).seconds * self.costs.work_share(strategy)
 
     def _strategy(self, contract: Contract) -> LocalStrategy:
         """The local strategy of an EinSum; groups of one pair need no partial groups."""
@@ -145,8 +180,9 @@ class _Placer:
         return self.cluster_plan.machines.distributions[operand.schema.tensor.name] == Replicated()
 
     def _broadcast_bytes(self, operand: Relation, distribution: Distribution) -> float:
-        """The bytes of an operand that are sent to all machines with a statement."""
-        if distribution != Replicated() or self._is_everywhere(operand):
+        """The bytes of an operand, as a statement reads it, that are sent to all machines with the statement."""
+        is_shared = isinstance(operand, Materialized) and operand.distribution == Replicated()
+        if distribution != Replicated() or is_shared or self._is_everywhere(operand):
             return 0.0
         return transfer_bytes(self.volume_of(operand.schema).size_bytes, Central(), Replicated(), self.costs.cluster)
 
@@ -213,12 +249,16 @@ class _Placer:
         return all_keys
 
     def _redistributed(self, source: _TableSource, distribution: Distribution) -> Relation:
-        """A relation in a table of a distribution, or in a table of the coordinator that is sent to all machines."""
-        is_broadcast = (source.distribution, distribution) == (Central(), Replicated())
-        is_sent = is_broadcast and not isinstance(source.relation, Stored)  # stored tensors may be views
-        if source.distribution == distribution or is_sent:
+        """A relation in a table of a distribution, or in one of the coordinator that is sent to all machines."""
+        if source.distribution == distribution:
             return source.relation
-        table_distribution = Central() if distribution == Replicated() else distribution
+        table_distribution = distribution
+        if distribution == Replicated():
+            self.broadcasts[source.relation] += 1
+            if source.relation not in self.shared:
+                if source.distribution == Central() and not isinstance(source.relation, Stored):  # may be a view
+                    return source.relation
+                table_distribution = Central()
         materialized = Materialized(source.relation, 0, 1, table_distribution)
         size = self.volume_of(source.relation.schema).size_bytes
         self.transferred[materialized] = transfer_bytes(

@@ -1,7 +1,7 @@
 """Queries in the tensor relational algebra, which users write on the tensors of a database: opened and computed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 
 from sqlglot import exp
 
@@ -19,6 +19,7 @@ from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.registered_functions import compile_functions
 from sparseeinsum.engines.retries import in_snapshot
+from sparseeinsum.engines.sequential_shards import sequential_shards
 from sparseeinsum.errors import AlgebraError, EngineError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.language.user_functions import user_functions_named
@@ -107,14 +108,6 @@ def _results(query: SitePlanQuery, engine: Engine) -> list[TensorResult]:
     """Run a query, and fetch its results."""
     with filled(query, engine):
         return [TensorResult(result.schema, engine.arrow(result.select)) for result in query.results]
-
-
-def sequential_shards(engine: Engine) -> AbstractContextManager[None]:
-    """A transaction in which every machine of a cluster works on one shard at a time, over one connection.
-
-    Citus needs this to fill reference tables. It is impossible in a transaction that has worked on several shards.
-    """
-    return engine.transaction() if engine.dialect.distributes else nullcontext()
 
 
 @contextmanager

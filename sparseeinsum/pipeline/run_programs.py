@@ -33,20 +33,24 @@ def run_program(
     """
     planned: list[ProgramPlan] = []
 
-    def run() -> Execution:
+    def run() -> Execution | None:
         with deterministic_order(engine, run_options.deterministic):
             planned[:] = [plans.plan(program, engine, options)]
+            if planned[0].fills_reference_tables:  # not after planning, which has worked on several shards
+                return None
             check_into(planned[0], engine, into)
             execution = execute(planned[0], engine, into, run_options.progress, run_options.replan)
             return with_dictionaries(execution, engine)
 
     try:
-        return in_snapshot(engine, run, is_reading=not into)
+        execution = in_snapshot(engine, run, is_reading=not into)
     except OutOfMemoryError:
         less = _planned_with_less(planned, run_options)
         if less is None:
             raise
-    return run_plan(less, engine, into, run_options)
+        planned[:] = [less]
+        execution = None
+    return run_plan(planned[0], engine, into, run_options) if execution is None else execution
 
 
 @contextmanager
@@ -57,9 +61,12 @@ def stream_program(
     planned: list[ProgramPlan] = []
 
     @contextmanager
-    def run() -> Iterator[Mapping[str, Delivery]]:
+    def run() -> Iterator[Mapping[str, Delivery] | None]:
         with engine.snapshot(), deterministic_order(engine, run_options.deterministic):
             planned[:] = [plans.plan(program, engine, options)]
+            if planned[0].fills_reference_tables:
+                yield None
+                return
             with prepare(planned[0], engine, run_options.progress, run_options.replan) as deliveries:
                 yield deliveries
 
@@ -70,7 +77,11 @@ def stream_program(
             less = _planned_with_less(planned, run_options)
             if less is None:
                 raise
-            deliveries = stack.enter_context(stream_plan(less, engine, run_options))
+            planned[:] = [less]
+            deliveries = None
+        if deliveries is None:
+            stack.close()
+            deliveries = stack.enter_context(stream_plan(planned[0], engine, run_options))
         yield deliveries
 
 

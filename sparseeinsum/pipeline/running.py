@@ -1,7 +1,7 @@
 """Pipeline: runs plans; what makes a plan exact is checked on the data of every run."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TypeVar
 
@@ -9,6 +9,7 @@ from sparseeinsum.decompose.memory_footprint import scanning_bytes, split_scan_b
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import OutOfMemoryError, deterministic_order, limited_memory
 from sparseeinsum.engines.retries import retried_context, with_retries
+from sparseeinsum.engines.sequential_shards import sequential_shards
 from sparseeinsum.errors import EngineError, OutdatedPlanError, PlanError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.language.user_functions import user_function
@@ -120,6 +121,7 @@ def _running(plan: ProgramPlan, engine: Engine, options: RunOptions, is_reading:
     with (
         naming_missing_tables(plan, engine),
         engine.snapshot(is_reading),
+        sequential_shards(engine) if plan.fills_reference_tables else nullcontext(),
         deterministic_order(engine, options.deterministic),
     ):
         yield with_valid_grouping(plan, current_inputs(plan, engine))

@@ -9,6 +9,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
+from sparseeinsum.decompose.places.distribution import Replicated
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.operators.records import ScalarFunction
 from sparseeinsum.operators.user_aggregates import UserAggregate
@@ -91,4 +92,11 @@ class ProgramPlan:
             self.stage_of,
             self.reserved_names,
             self.options.complete,
+        )
+
+    @property
+    def fills_reference_tables(self) -> bool:
+        """Whether a run fills tables that every machine of a cluster has."""
+        return self.dialect.distributes and any(
+            relation.distribution == Replicated() for relation in self.statements.materialized_names
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.decompose.places.distribution import Distribution, Hashed
+from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import CITUS
@@ -58,6 +58,8 @@ class TableDistribution:
 
 def stage_distribution(schema: Schema, distribution: Distribution | None) -> TableDistribution | None:
     """How the table of a relation in a run is distributed; None if one machine has it."""
+    if distribution == Replicated():
+        return TableDistribution(None, is_replicated=True)
     if not isinstance(distribution, Hashed):
         return None
     return TableDistribution(schema.tensor.axes[distribution.axis].name)

@@ -1,6 +1,7 @@
 """Programs on a Citus cluster give numpy's results, leave tables in place, and fail without traces."""
 
 import itertools
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -319,9 +320,12 @@ class TestRuns:
         @given(st.data())
         def run(data: st.DataObject) -> None:
             optimizer = data.draw(st.sampled_from(["dp", "greedy", "relational", "dense"]))
+            speed = data.draw(st.sampled_from(["10", "1e-6"]))  # in the slow network, what is read twice is sent once
+            db.connection.execute(f"SET sparseeinsum.network_gbit_per_second = '{speed}'")
             check(db, data.draw(cases(family, optimizer)))
 
         run()
+        db.connection.execute("RESET sparseeinsum.network_gbit_per_second")
 
     def test_streams(self, db: se.Database) -> None:
         db.tensor("A", np.arange(6.0).reshape(3, 2), distribute="dim_0")
@@ -350,6 +354,38 @@ class TestRuns:
         db.connection.execute("SET sparseeinsum.network_gbit_per_second = 'fast'")
         with pytest.raises(se.EngineError, match="is 'fast'; it must be a number above 0, such as 10"):
             db.plan(PRODUCT)
+
+    @pytest.mark.parametrize("term", ["B[j, k]", "sum[l](B[j, l] * W[l, k])"])
+    def test_what_two_statements_read_is_sent_once(self, db: se.Database, term: str) -> None:
+        """Runs with a table on all machines: of a plan, of a program, in a transaction of the user's, analysed."""
+        rng = np.random.default_rng(0)
+        left, right, weights = rng.normal(size=(2, 40, 30)), rng.normal(size=(30, 20)), rng.normal(size=(20, 20))
+        for name, matrix in zip("AEB", (*left, right), strict=True):
+            db.tensor(name, matrix, promoted=["dim_0"], distribute="dim_0")
+        db.tensor("W", weights)
+        text, pins = f"C[i, k] = sum[j](A[i, j] * {term})\nD[i, k] = sum[j](E[i, j] * {term})", {"C": "i", "D": "i"}
+        db.connection.execute("SET sparseeinsum.network_gbit_per_second = '0.00001'")
+        plan = db.plan(text, pin=pins, rewrite=False)
+        assert plan.data.fills_reference_tables
+        expected = dict(zip("CD", left @ (right if term == "B[j, k]" else right @ weights), strict=True))
+        tables = "SELECT logicalrelid::TEXT FROM pg_dist_partition ORDER BY 1"
+        before = db.connection.execute(tables).fetchall()
+
+        def check_results(results: Mapping[str, se.TensorResult]) -> None:
+            for name, values in expected.items():
+                np.testing.assert_allclose(results[name].to_numpy(), values, rtol=1e-11)
+
+        check_results(db.run(plan))
+        check_results(db.run(text, pin=pins, rewrite=False))
+        with db.connection.transaction():
+            check_results(db.run(plan))
+        with db.stream(plan) as results:
+            assert sum(len(batch) for batch in results["C"]) == 40 * 20
+        with db.stream(text, pin=pins, rewrite=False) as results:
+            assert sum(len(batch) for batch in results["D"]) == 40 * 20
+        assert " between machines" in plan.explain(analyze=True)
+        assert db.connection.execute(tables).fetchall() == before
+        db.connection.execute("RESET sparseeinsum.network_gbit_per_second")
 
     def test_explain_reports_placements(self, db: se.Database) -> None:
         db.tensor("A", sp.csr_array(np.eye(5)), distribute="dim_0")

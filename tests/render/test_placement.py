@@ -14,9 +14,10 @@ from sparseeinsum.api.examples import citation_graph, gcn_inputs
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
-from sparseeinsum.decompose.clusters.costs import TransferCosts
+from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.partial_groups import expected_partials
 from sparseeinsum.decompose.clusters.transfers import Cluster, transfer_bytes
+from sparseeinsum.decompose.clusters.wire import row_bytes
 from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.render.dialects import CITUS
@@ -97,6 +98,36 @@ def test_partial_results_are_gathered_if_smaller(db: se.Database) -> None:
     assert definition.distribution == Hashed(0)  # where results stay that are not read before
     at_keys, _ = placed(plan, TWO, A=Hashed(1))
     assert (at_keys.total_bytes, at_keys.definitions[0].distribution) == (0.0, Hashed(0))
+
+
+TWO_PRODUCTS = "C[i, k] = sum(A[i, j] * B[j, k])\nD[i, k] = sum(E[i, j] * B[j, k])"
+
+
+@pytest.mark.parametrize("cluster", [TWO, EIGHT])
+def test_what_two_statements_read_on_all_machines_is_sent_once(db: se.Database, cluster: Cluster) -> None:
+    rng = np.random.default_rng(0)
+    for name in "AE":
+        db.tensor(name, sp.csr_array(sp.random_array((2000, 50), density=0.1, rng=rng)))
+    db.tensor("B", rng.normal(size=(50, 3)), promoted=["dim_0"])
+    plan = db.plan(TWO_PRODUCTS, pin={"C": "ij", "D": "ij"}, indexes=False)
+    site_plan, text = placed(plan, cluster, A=Hashed(0), B=Hashed(0), E=Hashed(0))
+    read = {relation for definition in site_plan.definitions for relation in definition.materialized_operands()}
+    (shared,) = read
+    assert shared.distribution == Replicated()
+    assert text.count("create_reference_table") == 1
+    size = 50 * (row_bytes(shared.schema.tensor, shared.schema.decomposition))
+    assert site_plan.total_bytes == (cluster.sites + 1) * size
+    alone = db.plan(TWO_PRODUCTS, pin={"C": "ij", "D": "ij"}, indexes=False, outputs=["C"])
+    assert placed(alone, cluster, A=Hashed(0), B=Hashed(0), E=Hashed(0))[0].total_bytes == (cluster.sites + 1) * size
+
+
+def test_sharing_pays_for_its_table_and_for_taking_shards_in_turn() -> None:
+    costs, volume = TransferCosts(TWO), Volume(1000.0, 1e6)
+    sent = costs.transfer_seconds(volume, Central(), Replicated())
+    assert costs.saving_of_sharing(volume, 1) < 0
+    assert costs.saving_of_sharing(volume, 3) - costs.saving_of_sharing(volume, 2) == pytest.approx(sent)
+    assert costs.turns_seconds(1.0) == 0.75  # 4 shards of a machine, each at a time
+    assert TransferCosts(Cluster(sites=8, shards=8)).turns_seconds(1.0) == 0.0
 
 
 @pytest.mark.parametrize("cluster", [TWO, EIGHT])

@@ -88,6 +88,16 @@ class TransferCosts:
             seconds += self._sending_seconds(partials, Scattered(), Central(), self.gathering_factor)
         return seconds
 
+    def saving_of_sharing(self, volume: Volume, statements: int) -> float:
+        """The seconds that a table on all machines saves, if so many statements would send these tuples to them."""
+        once = self.transfer_seconds(volume, Central(), Replicated())
+        return (statements - 1) * once - self.table_seconds - self.statement_seconds
+
+    def turns_seconds(self, work_seconds: float) -> float:
+        """The most seconds by which work takes longer if every machine works on one of its shards at a time."""
+        shards = max(self.cluster.shards / self.cluster.sites, 1.0)
+        return work_seconds * (1 - 1 / shards)
+
     def allowed_strategies(
         self, strategies: Iterable[LocalStrategy], size_bytes: float, is_one_array: bool = False
     ) -> tuple[LocalStrategy, ...]:
