@@ -137,7 +137,7 @@ class Database(TensorDatabase):
         objective: str = SECONDS,
         **options: Unpack[PlanningOptions],
     ) -> Plan | list[Plan]:
-        """Choose a decomposition for every EinSum of a program.
+        """Choose a decomposition for every EinSum of a program; where nothing has changed, the plan is that of before.
 
         Args:
             program: A program from `se.program`, or program text.
@@ -158,9 +158,10 @@ class Database(TensorDatabase):
             PlanError: No plan satisfies the options.
         """
         plan_choices = plan_options(optimizer, 1 if top is None else top, indexes, workers, objective, **options)
-        made = planning.make_plans(read_request(program, parameters, self._engine), self._engine, plan_choices)
-        plans = [Plan(data, self._engine) for data in made]
-        return plans[0] if top is None else plans
+        read, engine = read_request(program, parameters, self._engine), self._engine
+        if top is None:
+            return Plan(self._plans.plan_for_present_data(read, engine, plan_choices), engine)
+        return [Plan(data, engine) for data in planning.make_plans(read, engine, plan_choices)]
 
     @synchronized
     def load_plan(self, source: str | Path | DetachedPlan) -> Plan:

@@ -118,7 +118,7 @@ def _plans(
 
 def _rewritings(engine: Engine, options: PlanOptions) -> list[Rewriting]:
     """The ways to rewrite a graph among which a plan is chosen."""
-    constants = _constants(engine)
+    constants = cost_constants(engine)
     if options.workers is not None:
         rewritings: list[Rewriting] = late(_REWRITINGS).rewritings_for(options.workers, constants, options.rewrite)
         return rewritings
@@ -200,7 +200,7 @@ def _rewritten(
         yield rewritten
 
 
-def _constants(engine: Engine) -> CostConstants:
+def cost_constants(engine: Engine) -> CostConstants:
     """The cost constants of an engine, with matrix products at the speed of the GPU if there is one."""
     constants = constants_for(engine.constants_name)
     gpu = gpu_in_use() if engine.dialect.calls_python else None
@@ -226,7 +226,7 @@ def _alternatives(
         exact.graph,
         statistics,
         exact.evaluations,
-        _constants(engine),
+        cost_constants(engine),
         memory=memory,
         resident_bytes=resident_bytes,
         only_gathers=not engine.dialect.keeps_residents,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fuzzing.targets import Target
 
-EXAMPLES, EDITS = 5, 8  # sequences per number, and edits of each
+EXAMPLES, EDITS = 5, 24  # sequences per number, and edits of each
 
 
 def attack(number: int, target: Target) -> int:

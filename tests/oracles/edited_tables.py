@@ -281,7 +281,7 @@ def run_edits(data: st.DataObject, db: se.Database, engine: str, folder: str, mo
         try:
             for _ in range(data.draw(st.integers(1, most))):
                 edit = data.draw(edits(matrix, vector, engine, folder))
-                runners = [data.draw(st.sampled_from(RUNNERS)) for _ in range(2)]
+                runners = data.draw(st.lists(st.sampled_from(RUNNERS), min_size=1, max_size=2))
                 if not runs.step(edit, runners):
                     break
         finally:

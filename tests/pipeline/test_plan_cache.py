@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from any_sql import run_sql
 
 import sparseeinsum as se
 from sparseeinsum.engines.engine import Engine
@@ -45,6 +46,22 @@ def test_a_loop_plans_once(db: se.Database, planned: list[str]) -> None:
     with db.stream(STEP) as results:
         assert sorted(results["Y"].read_all().column("val").to_pylist()) == pytest.approx(sorted(MATRIX @ vector))
     assert planned == ["dp"]
+
+
+def test_a_plan_is_made_again_only_after_a_change(db: se.Database, planned: list[str]) -> None:
+    load(db, np.ones(3))
+    plans = [db.plan(STEP), db.plan(se.program(STEP))]
+    db.run(STEP)
+    assert planned == ["dp"]
+    assert plans[0].data is plans[1].data
+    run_sql(db, "UPDATE A SET val = 2 * val WHERE i = 0")
+    assert db.plan(STEP).data.inputs["A"].values != plans[0].data.inputs["A"].values
+    assert planned == ["dp"] * 2
+    run_sql(db, "DROP TABLE A")
+    with pytest.raises(se.CatalogueError, match="tensor A can no longer be read"):
+        db.plan(STEP)
+    load(db, np.ones(3))
+    np.testing.assert_allclose(db.run(db.plan(STEP))["Y"].to_numpy(), MATRIX.sum(axis=1))
 
 
 def test_other_options_are_planned(db: se.Database, planned: list[str]) -> None:
