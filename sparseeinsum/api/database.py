@@ -149,7 +149,8 @@ class Database(TensorDatabase):
             workers: Labels are cut into this number of pieces of work, so that one worker per piece transfers little.
                 Keys number the pieces or parts of them, and `plan.partitioned` describes the transfer. The cost
                 is that of all workers together, including transfer and waiting.
-            objective: What plans for several workers minimise: `seconds`, or the `floats` that workers send each other.
+            objective: What plans for several workers, or on a Citus cluster, minimise: `seconds`, or the `floats` that
+                workers or machines send each other.
             options: See `PlanningOptions`.
 
         Raises:

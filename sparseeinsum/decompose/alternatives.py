@@ -68,7 +68,7 @@ class Alternatives:
             (untiled,) = replace(self, tiles=()).best(1)
         except PlanError:  # too large without tiles
             return plans
-        if plans[0].seconds <= _TILING_THRESHOLD * untiled.seconds:
+        if plans[0].cost <= _TILING_THRESHOLD * untiled.cost:
             return plans
         return [untiled, *(plan for plan in plans if choices_of(plan) != choices_of(untiled))][:k]
 
@@ -102,7 +102,7 @@ class Alternatives:
         others.sort(key=lambda choice: self.model.vertex_cost(step.einsum, choice).seconds)
         fixed = choices_of(plan)
         plans = [self.priced({**fixed, name: choice}) for choice in others[:_MOST_PRICED]]
-        return sorted((other for other in plans if other.impossible is None), key=lambda other: other.seconds)
+        return sorted((other for other in plans if other.impossible is None), key=lambda other: other.cost)
 
 
 def choices_of(plan: DecomposedGraph) -> dict[str, Choice]:

@@ -165,6 +165,11 @@ class DecomposedGraph:
         return self.run_seconds + self.work_seconds
 
     @property
+    def cost(self) -> float:
+        """What plans are compared by: seconds, or on a cluster also bytes; see `ClusterPlan`."""
+        return self.seconds if self.cluster_plan is None else self.run_seconds + self.cluster_plan.cost
+
+    @property
     def work_seconds(self) -> float:
         """Expected seconds of all work; on a cluster, with transfers, and with work that machines share."""
         if self.cluster_plan is not None:

@@ -90,7 +90,7 @@ def optimise(
     possible = [plan for plan in plans if plan.impossible is None]
     if not possible:
         check_possible(plans[0], model)
-    return sorted(possible, key=lambda plan: plan.seconds)
+    return sorted(possible, key=lambda plan: plan.cost)
 
 
 def search_space(
@@ -120,7 +120,7 @@ def search_space(
     """
     limiting = None if searches_all or tiles else stored  # who asks for tiles asks for a longer search
     tiles_of_labels = tiles_by_label(model.graph, stored, tiles)
-    sending = no_sending if machines is None else partial(most_sending_seconds, model, machines.costs)
+    sending = no_sending if machines is None else partial(most_sending_seconds, model, machines.compared.costs)
     return SearchSpace(model, pinned, optimizer_named(optimizer).allows, tiles_of_labels, cut, limiting, sending)
 
 

@@ -16,6 +16,7 @@ from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_bounds import seconds_predictor
 from sparseeinsum.decompose.cost_constants import constants_for
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
+from sparseeinsum.decompose.eindecomp.objectives import FLOATS
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.model import KEPT_SHARE, CostModel
 from sparseeinsum.decompose.optimizers import optimizer_named
@@ -95,6 +96,10 @@ def _plans(
     supplied: Mapping[str, StoredTensor],
     assumed: Mapping[str, ValueFacts],
 ) -> list[ProgramPlan]:
+    if options.objective == FLOATS and options.workers is None and not engine.dialect.distributes:
+        raise PlanError(
+            "objective 'floats' is of plans for several workers, or on a cluster; say how many workers: workers=4"
+        )
     clock = StageClock()
     with timed(_LOGGER, "measure"):
         data = read_data(program, engine, options, supplied, assumed, clock)
@@ -236,7 +241,7 @@ def _alternatives(
         staying=_staying(data, options, resident_bytes) if engine.dialect.keeps_residents else frozenset(),
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
-    machines = machines_of(data.stored, engine)
+    machines = machines_of(data.stored, engine, options.objective == FLOATS)
     return Alternatives(
         options.optimizer,
         model,

@@ -132,7 +132,7 @@ class Explanation:
         others = self.other_plans()
         if not others:
             return "No other plan keeps to what is asked."
-        is_best = self.plan.decomposed.seconds <= others[0].seconds
+        is_best = self.plan.decomposed.cost <= others[0].cost
         title = "Runners-up, and what they would do otherwise" if is_best else "Other plans, of which some are cheaper"
         table = Table(title=title, title_justify="left", min_width=len(title))
         for heading in ("expected", "times this plan"):

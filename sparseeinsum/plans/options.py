@@ -27,7 +27,8 @@ class PlanOptions:
         top: The number of plans to return.
         indexes: Whether an operand may stay in memory to be read by index, where the engine supports that.
         workers: The number of workers that labels are cut for; None plans for one.
-        objective: What a plan for several workers minimises: `seconds` of all together, or the `floats` that they send.
+        objective: What a plan for several workers, or on a cluster, minimises: `seconds` of all together, or the
+            `floats` that they send.
         complete: Results that are returned with all their tuples, also those that hold the fill.
         searches_all: Whether the search looks at all choices even if that takes longer than a run: for plans that run
             often.
@@ -62,8 +63,6 @@ class PlanOptions:
             raise PlanError(f"layout {self.layout!r} is neither 'entries' nor 'any'")
         if self.objective not in OF_PLANS:
             raise PlanError(f"objective {self.objective!r} is neither 'seconds' nor 'floats'")
-        if self.objective != SECONDS and self.workers is None:
-            raise PlanError(f"objective {self.objective!r} is of plans for several workers; say how many: workers=4")
 
     @property
     def estimating_bytes(self) -> float:

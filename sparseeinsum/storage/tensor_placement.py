@@ -65,10 +65,16 @@ def distribution_of(stored: StoredTensor, engine: Engine) -> Distribution:
     return Scattered()
 
 
-def machines_of(stored: Mapping[str, StoredTensor], engine: Engine) -> Machines | None:
-    """Return the cluster of an engine and the distributions of tensors in it; None if there is only one machine."""
+def machines_of(stored: Mapping[str, StoredTensor], engine: Engine, counts_bytes: bool = False) -> Machines | None:
+    """Return the cluster of an engine and the distributions of tensors in it; None if there is only one machine.
+
+    Args:
+        stored: The tensors.
+        engine: The engine.
+        counts_bytes: Whether plans are to send few bytes, instead of taking few seconds.
+    """
     cluster = engine.cluster()
     if cluster is None:
         return None
     places = {name: distribution_of(tensor, engine) for name, tensor in stored.items()}
-    return Machines(TransferCosts(cluster), places)
+    return Machines(TransferCosts(cluster), places, counts_bytes)

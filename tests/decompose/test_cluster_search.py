@@ -10,13 +10,16 @@ import pytest
 from planning_problems import MOST_PLANS, Problem, drawn
 
 import sparseeinsum as se
+from sparseeinsum.algebra.placement import place_definitions
+from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.local_strategies import slice_strategies, stack_strategies
 from sparseeinsum.decompose.clusters.repartition_routes import PricedOperator, Routes, SizedRelation, tables_for
 from sparseeinsum.decompose.clusters.transfers import Cluster
-from sparseeinsum.decompose.decomposed_graph import price_choices
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
@@ -138,6 +141,14 @@ V1[m, h] = W1[m, h] - sum(X[b, m] * F[b, h])
 """
 
 
+def bytes_of(graph: DecomposedGraph, plan: se.Plan, model: CostModel) -> float:
+    """The bytes that machines are expected to send each other."""
+    assert graph.cluster_plan is not None
+    policy = MaterializationPolicy.for_memory(model.memory, has_workers=True)
+    definitions = translate(graph, InputTensors.of_measured(plan.data.inputs), model.evaluations, policy)
+    return place_definitions(definitions, graph.cluster_plan, model).total_bytes
+
+
 @pytest.mark.parametrize("bytes_per_second", [1e9, 1e6])
 def test_small_work_gets_the_choices_that_send_little(db: se.Database, bytes_per_second: float) -> None:
     """What takes no time on one machine may take long to send; the search looks at all choices of this step."""
@@ -151,5 +162,9 @@ def test_small_work_gets_the_choices_that_send_little(db: se.Database, bytes_per
     alternatives = replace(plan.data.alternatives, machines=Machines(costs, places))
     (best,), (least,) = (replace(alternatives, searches_all=is_whole).best(1) for is_whole in (False, True))
     assert best.seconds <= least.seconds * 1.01
+    (by_bytes,) = replace(alternatives, machines=Machines(costs, places, counts_bytes=True)).best(1)
+    assert bytes_of(by_bytes, plan, alternatives.model) <= bytes_of(best, plan, alternatives.model)
+    assert by_bytes.seconds >= best.seconds * (1 - 1e-9)
+    assert by_bytes.cost > 10 * by_bytes.seconds  # a second for every byte
     (alone,) = replace(alternatives, machines=None).best(1)
     assert alternatives.priced(choices_of(alone)).seconds > 1.5 * best.seconds

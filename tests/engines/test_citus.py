@@ -351,6 +351,10 @@ class TestRuns:
             db.connection.execute(f"SET sparseeinsum.network_gbit_per_second = '{speed}'")
             moved.append(db.plan(PRODUCT).data.transferred_bytes)
         assert moved[1] < moved[0] == moved[2]
+        fewest = db.plan(PRODUCT, objective="floats")
+        assert fewest.data.transferred_bytes <= moved[1]
+        assert fewest.cost < 10  # seconds at this speed of the network
+        np.testing.assert_allclose(db.run(fewest)["C"].to_numpy(), read_back(db, "A") @ read_back(db, "B"), rtol=1e-9)
         db.connection.execute("SET sparseeinsum.network_gbit_per_second = 'fast'")
         with pytest.raises(se.EngineError, match="is 'fast'; it must be a number above 0, such as 10"):
             db.plan(PRODUCT)

@@ -179,7 +179,7 @@ def test_objectives_that_do_not_exist() -> None:
         db.tensor("B", np.ones((4, 4)))
         with pytest.raises(se.PlanError, match="objective 'bytes' is neither 'seconds' nor 'floats'"):
             db.plan(PRODUCT, workers=2, objective="bytes")
-        with pytest.raises(se.PlanError, match="objective 'floats' is of plans for several workers; say how many"):
+        with pytest.raises(se.PlanError, match=r"objective 'floats' is of plans for several workers, .*; say how many"):
             db.plan(PRODUCT, objective="floats")
 
 

@@ -81,7 +81,7 @@ def _add_plan_only_options(parser: argparse.ArgumentParser) -> None:
         "--objective",
         choices=OF_PLANS,
         default=SECONDS,
-        help="what a plan for workers minimises: its seconds, or the floats that workers send each other",
+        help="what a plan for workers, or on a Citus cluster, minimises: its seconds, or the floats that are sent",
     )
 
 

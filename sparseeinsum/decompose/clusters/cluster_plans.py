@@ -7,7 +7,7 @@ from sparseeinsum.decompose.clusters.cluster_tasks import ClusterTask, Machines
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.joint import search_jointly
 from sparseeinsum.decompose.places.distribution import Distribution, Hashed
-from sparseeinsum.decompose.search_tasks import Candidate, Choices, GraphPricing, SearchTask
+from sparseeinsum.decompose.search_tasks import Candidate, Choices, GraphPricing, SearchTask, total_cost
 from sparseeinsum.language.eingraph import EinSum, Reference
 
 _CANDIDATES_PER_TILING = 8  # plans to search for every one that is asked for, as several have the same tiles
@@ -18,16 +18,18 @@ class ClusterPlan:
     """How the EinSums of a graph are computed on a cluster, and where their results are.
 
     Attributes:
-        machines: The cluster.
+        machines: The cluster, with the costs by which plans are compared.
         strategies: The local strategy of every EinSum, by the name of its result.
         distributions: The distribution of every result's table, by its name.
         seconds: Expected seconds of everything.
+        cost: What plans are compared by: these seconds, or mostly the bytes that are sent.
     """
 
     machines: Machines
     strategies: Mapping[str, LocalStrategy]
     distributions: Mapping[str, Distribution]
     seconds: float
+    cost: float
 
     def describe(self, einsum: EinSum) -> str:
         """Where an EinSum reads its operands and writes its result, such as `A by i, B everywhere -> by i`."""
@@ -56,7 +58,7 @@ def search_for_cluster(
     task: SearchTask, machines: Machines, search: Callable[[GraphPricing, int], list[Candidate]], k: int
 ) -> list[Candidate]:
     """The k cheapest choices of tiles that `search` finds if it prices them on a cluster, best first."""
-    cluster_task = ClusterTask.from_task(task, machines)
+    cluster_task = ClusterTask.from_task(task, machines.compared)
     candidates: dict[Choices, Candidate] = {}
     for candidate in search(cluster_task, 1 if k == 1 else k * _CANDIDATES_PER_TILING):
         tiles = cluster_task.tiles_of(candidate.choices)
@@ -66,13 +68,17 @@ def search_for_cluster(
 
 def plan_on_cluster(task: SearchTask, machines: Machines) -> ClusterPlan:
     """The cheapest strategies and distributions for a task in which every EinSum has a single choice of tiles."""
-    cluster_task = ClusterTask.from_task(task, machines)
+    compared = machines.compared
+    cluster_task = ClusterTask.from_task(task, compared)
     (best,) = search_jointly(cluster_task, 1)
-    choices = dict(best.choices)
+    choices, seconds = dict(best.choices), best.cost
+    if compared is not machines:
+        seconds = total_cost(ClusterTask.from_task(task, machines), task.graph.einsums, choices, {})
     einsums = {einsum.output.tensor: einsum for einsum in task.graph.einsums}
     return ClusterPlan(
-        machines,
+        compared,
         {name: cluster_task.strategy(einsum, choices[name]) for name, einsum in einsums.items()},
         {name: cluster_task.distribution(einsum, choices[name]) for name, einsum in einsums.items()},
+        seconds,
         best.cost,
     )

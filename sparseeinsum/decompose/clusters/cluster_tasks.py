@@ -45,10 +45,17 @@ class Machines:
     Attributes:
         costs: Costs of transfers between the machines.
         distributions: The distribution of every stored tensor, by name.
+        counts_bytes: Whether plans are to send few bytes, instead of taking few seconds.
     """
 
     costs: TransferCosts
     distributions: Mapping[str, Distribution]
+    counts_bytes: bool = False
+
+    @property
+    def compared(self) -> "Machines":
+        """The machines with the costs by which plans are compared."""
+        return Machines(self.costs.of_bytes(), self.distributions) if self.counts_bytes else self
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
@@ -57,6 +57,10 @@ class TransferCosts:
     table_seconds: float = 0.017
     statement_seconds: float = 0.004
     small_bytes: float = SMALL_BYTES
+
+    def of_bytes(self) -> "TransferCosts":
+        """Costs by which plans send the fewest bytes: a second for every byte, so that all else hardly counts."""
+        return replace(self, cluster=replace(self.cluster, network_bytes_per_second=1.0))
 
     def transfer_seconds(self, volume: Volume, before: Distribution, after: Distribution) -> float:
         """Seconds to bring tuples from the distribution `before` into a table with the distribution `after`.
