@@ -283,6 +283,7 @@ class TestRuns:
         plan = db.plan(PRODUCT, workers=16, objective="floats")
         assert plan.partitioned is not None
         assert sum(pieces > 1 for pieces in plan.partitioned.vectors["C"].values()) > 1
+        assert plan.partitioned.moved == se.partition(PRODUCT, 16, {"A": (64, 64), "B": (64, 64)}).moved
         (notation,) = plan.notation()
         assert notation.startswith("C[I:16, K:")
         assert plan.transferred_bytes > 0
