@@ -73,7 +73,7 @@ class Layout:
         for row in rows:
             for place, value in self._entries(dict(zip(columns, row, strict=True))):
                 is_place = all(isinstance(index, int) and 0 <= index < SIZE for index in place)
-                if not is_place or place in places or value is None:
+                if not is_place or place in places or not isinstance(value, int | float):
                     return None
                 places.add(place)
                 result[place] = value

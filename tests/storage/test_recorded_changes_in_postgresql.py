@@ -203,6 +203,17 @@ def test_a_tensor_loaded_and_changed_in_one_transaction(db: se.Database) -> None
     assert db.run("Y[i] = sum(A[i, j])")["Y"].to_numpy()[0] == np.inf
 
 
+def test_bad_rows_of_a_table_that_the_transaction_has_locked(db: se.Database) -> None:
+    """The row is looked for on another connection, which must not wait for the lock."""
+    db.tensor("A", MATRIX, axes=["i", "j"], promoted=["i"])
+    for lock in ("TRUNCATE a", "ALTER TABLE a ADD COLUMN other INT; ALTER TABLE a DROP COLUMN other"):
+        with db.connection.transaction(force_rollback=True):
+            db.connection.execute(f"{lock}; INSERT INTO a VALUES (7, ARRAY[1, NULL, 2, 3])")
+            with pytest.raises(se.EngineError, match="NULL"):
+                db.run("Y[i] = sum(A[i, j])")
+    np.testing.assert_array_equal(db.run("Y[i] = sum(A[i, j])")["Y"].to_numpy(), MATRIX.sum(axis=1))
+
+
 def test_many_changes_take_few_rows(db: se.Database) -> None:
     """And rows of several changes stand for them all, whichever transaction brings them together."""
     db.tensor("A", np.eye(SIZE), axes=["i", "j"], promoted=["i", "j"])

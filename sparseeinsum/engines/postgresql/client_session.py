@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _SECONDS_TO_CANCEL = 5.0
+_LONGEST_LOCK = "200ms"  # that another connection waits for: what this one has locked, it would wait for forever
 _NUMBER_ARRAYS = ("DOUBLE[]", "FLOAT[]", "BIGINT[]")  # that tensor_bytes takes
 _WORKER_FAILURE = "failure on connection"  # of a coordinator to a worker; some of these errors have no SQLSTATE
 
@@ -279,6 +280,7 @@ class ClientSession:
         except self._driver.Error as error:
             raise EngineError(f"cannot connect again: {error}") from error
         with connection:
+            connection.execute(f"SET lock_timeout = '{_LONGEST_LOCK}'")
             yield ClientSession(connection, self._driver, is_owned=False)
 
     def close(self) -> None:
