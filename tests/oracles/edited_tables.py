@@ -27,6 +27,13 @@ RUNNERS = ("program", "plan", "another database", "a new database", "prepared", 
 _IMPATIENT = "SET lock_timeout = '50ms'; SET statement_timeout = '20s'"  # locks of a transaction that stays open
 
 
+def _selected(connection: Any, query: str) -> Any:  # noqa: ANN401  # of either engine
+    """A cursor of a query that is not prepared, since that would fail after the columns of a table have changed."""
+    if isinstance(connection, duckdb.DuckDBPyConnection):
+        return connection.execute(query)
+    return connection.execute(query, prepare=False)
+
+
 def has_errors(connection: Any, text: str) -> list[bool]:  # noqa: ANN401  # of either engine
     """Run statements, of which some may be refused; for each whether it was."""
     return [_is_refused(connection, statement) for statement in text.split("; ") if statement]
@@ -103,7 +110,7 @@ class Sessions:
         for layout in (self.matrix, self.vector):
             relation = "edges" if layout.table == "base" else layout.table
             try:
-                cursor = connection.execute(f"SELECT * FROM {relation}")
+                cursor = _selected(connection, f"SELECT * FROM {relation}")
                 columns, rows = [column[0] for column in cursor.description or ()], cursor.fetchall()
             except (duckdb.Error, psycopg.Error):
                 continue
