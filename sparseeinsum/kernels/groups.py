@@ -38,7 +38,7 @@ GROUPS = {
                 *("duckdb.scalars", "duckdb.aggregates", "duckdb.compression", "duckdb.list_compression"),
                 *("duckdb.views", "duckdb.gathers", "duckdb.dots", "duckdb.keeping", "duckdb.row_products"),
                 *("duckdb.row_matches", "duckdb.hint", "duckdb.row_numbers", "duckdb.function_list"),
-                *("duckdb.table_data", "duckdb.number_products", "duckdb.registration"),
+                *("duckdb.table_data", "duckdb.number_products", "duckdb.sparse_matmul", "duckdb.registration"),
             ),
         ),
         CompilationGroup("postgresql", ("postgresql.scalars", "postgresql.aggregates")),

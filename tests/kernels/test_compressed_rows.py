@@ -77,6 +77,29 @@ def test_sums_are_numpys(connection: Connection, sql_type: str, fill: int) -> No
 
 
 @pytest.mark.parametrize("sql_type", TYPES)
+def test_products_with_arrays_are_numpys(connection: Connection, sql_type: str) -> None:
+    """Of all rows at once, and of several handles in one vector."""
+    left, right = arrays(connection)
+    half, numbers = f"SELECT * FROM e WHERE i < {ROWS // 2}", right.astype(int).ravel().tolist()
+    entries = ("SELECT * FROM e", half, "SELECT * FROM e WHERE false")
+    handles = " UNION ALL ".join(
+        f"SELECT {n} AS n, tensor_compressed(val::{sql_type}, i, j, {ROWS}) AS handle FROM ({rows})"
+        for n, rows in enumerate(entries)
+    )
+    call = f"tensor_sparse_matmul(handle, {ROWS}, {numbers}::{sql_type}[], {WIDTH})"
+    both, first, none = (
+        value for _, value in sorted(connection.execute(f"SELECT n, {call} FROM ({handles})").fetchall())
+    )
+    expected = left @ right
+    np.testing.assert_allclose(np.reshape(both, expected.shape), expected, rtol=1e-6)
+    expected[ROWS // 2 :] = 0
+    np.testing.assert_allclose(np.reshape(first, expected.shape), expected, rtol=1e-6)
+    assert none == [0] * expected.size
+    of_null = call.replace(f"{numbers}", "NULL"), call.replace(f"{ROWS},", "NULL,", 1)
+    assert connection.execute(f"SELECT DISTINCT {', '.join(of_null)} FROM ({handles})").fetchall() == [(None, None)]
+
+
+@pytest.mark.parametrize("sql_type", TYPES)
 @pytest.mark.parametrize(
     ("lists", "arguments"),
     [
@@ -183,6 +206,10 @@ def gather(row: str = "1", array: str = "b.handle", size: str = "2", fill: str =
     return f"tensor_gather_sum(a.handle, {row}, {array}, {size}, {fill})"
 
 
+def multiply(handle: str = "a.handle", rows: str = "3", array: str = "[1.0, 2.0, 3.0]", size: str = "1") -> str:
+    return f"tensor_sparse_matmul({handle}, {rows}, {array}, {size})"
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -199,6 +226,18 @@ def gather(row: str = "1", array: str = "b.handle", size: str = "2", fill: str =
         (gather(array="b.handle + 1"), ("no array is resident",)),
         (gather().replace("a.handle", "b.handle"), ("another type",)),
         (gather().replace("a.handle", "a.handle + 1024"), ("no array is resident",)),
+        (multiply(array="[1.0, 2.0]"), ("position 2", "2 rows of 1 elements")),
+        (multiply(size="2"), ("position 2", "1 rows of 2 elements")),
+        (multiply(size="-1"), ("size -1",)),
+        (multiply(rows="2"), ("3 rows, not 2",)),
+        (multiply(rows="-1"), ("rows is -1",)),
+        (multiply(handle="NULL", rows="4294967296"), ("rows is 4294967296",)),
+        (multiply(handle="NULL", rows="2147483647", size="1099511627776"), ("more than the limit of",)),
+        (multiply(size="4611686018427387904"), ("2^40",)),
+        (multiply(array="[1.0, NULL, 2.0]"), ("argument 3", "NULL")),
+        (multiply(array="[1.0::FLOAT]"), ("another type",)),
+        (multiply(handle="a.handle + 1"), ("no array is resident",)),
+        (multiply(handle="b.handle"), ("another type",)),
         ("tensor_row(a.handle, 0, 1, 0::DOUBLE)", ("another type",)),
         ("tensor_row(a.handle, 0, 1, 0::BIGINT)", ("another type",)),
     ],
@@ -218,6 +257,8 @@ def test_overflow_is_an_error(connection: Connection) -> None:
         b AS (SELECT tensor_resident([1], j, 2, 0) AS handle FROM range(2) AS t(j))
         SELECT tensor_gather_sum(a.handle, 0, b.handle, 1, 0) FROM a CROSS JOIN b"""
     expect_error(connection, query, "tensor_gather_sum", "int64 overflow")
+    query = f"SELECT tensor_sparse_matmul(tensor_compressed({2**62}, 0, j, 1), 1, [1, 1], 1) FROM range(2) AS t(j)"
+    expect_error(connection, query, "tensor_sparse_matmul", "int64 overflow")
 
 
 @pytest.mark.parametrize("frame", ["", "ORDER BY n ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"])

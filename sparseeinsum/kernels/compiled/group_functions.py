@@ -23,6 +23,7 @@ from sparseeinsum.kernels.compiled.duckdb import (
     row_matches,
     row_numbers,
     row_products,
+    sparse_matmul,
     table_data,
     views,
 )
@@ -63,6 +64,8 @@ _DUCKDB: tuple[Compiled, ...] = (
     collecting.collecting_destroy,
     views.view_rows,
     gathers.gather_rows,
+    sparse_matmul.multiply_by_array,
+    sparse_matmul.multiply_transposed,
     dots.dot_rows,
     keeping.keep_rows,
     keeping.release_kept,

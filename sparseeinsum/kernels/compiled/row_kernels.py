@@ -27,6 +27,7 @@ from sparseeinsum.kernels.compiled.scratch import (
     report,
     word,
 )
+from sparseeinsum.kernels.compiled.sparse_matmul_kernels import sparse_matmul_kernels
 from sparseeinsum.kernels.compiled.state_kernels import state_kernels
 
 complexes = load_kernels("complexes")
@@ -58,6 +59,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
         **_complex_kernels(arithmetic, array),
         **aggregate_kernels(arithmetic, array),
         **row_product_kernels(arithmetic, array),
+        **sparse_matmul_kernels(arithmetic, array),
         **state_kernels(arithmetic, array),
     }
 

@@ -128,13 +128,21 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.kind == FunctionKind.VIEW:
         return ("view_rows",)
     if function.kind == FunctionKind.GATHER:
-        return ("dot_rows",) if function.returns == ValueType.NUMBER else ("gather_rows",)
+        return (_gather_callback(function),)
     if function.kind == FunctionKind.KEEPER:
         return ("keep_rows",)
     if function.kind == FunctionKind.ROW_PRODUCT:
         return (_OF_ROW_PRODUCTS[function.returns],)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}",)
+
+
+def _gather_callback(function: ArrayFunction) -> str:
+    if function.returns == ValueType.NUMBER:
+        return "dot_rows"
+    if any(argument.type == ValueType.TENSOR for argument in function.arguments):
+        return "multiply_transposed" if function.kernel == "sparse_matmul_transposed" else "multiply_by_array"
+    return "gather_rows"
 
 
 def _type(value_type: ValueType, dtype: str) -> int:

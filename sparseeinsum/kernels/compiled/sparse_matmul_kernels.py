@@ -1,0 +1,55 @@
+"""Kernels: adapts products of a sparse matrix and an array to the calling convention, for each dtype.
+
+Operands are those that `duckdb/sparse_matmul.py` lists. If there are no entries, no rows begin.
+"""
+
+from numba import njit
+
+from sparseeinsum.assets import load_kernels
+from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
+from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.scratch import argument, half_word, integer, integers
+
+contraction, elementwise = load_kernels("contraction"), load_kernels("elementwise")
+
+
+def sparse_matmul_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    """Return the kernels that multiply by a sparse matrix, and by its transpose."""
+    dtype, add_rows, add_scaled = arithmetic.dtype, arithmetic.add_rows, arithmetic.add_scaled
+
+    @njit
+    def operands(row):
+        """Return where rows begin, positions and numbers of entries, the array, and how many elements its rows have."""
+        positions = array_at(*argument(row, 1), half_word)
+        return integers(row, 0), positions, array(row, 2), array(row, 3), integer(row, 4)
+
+    def sparse_matmul(row, out, size, scratch):
+        starts, positions, numbers, v, width = operands(row)
+        w, code = array_at(out, size, dtype), 0
+        elementwise.fill(dtype(0), w)
+        for index in range(starts.size - 1 if width > 0 else 0):
+            begin, end = starts[index], starts[index + 1]
+            line = w[index * width : (index + 1) * width]
+            code = min(code, add_rows(line, numbers[begin:end], positions[begin:], v))
+            if contraction.is_interrupted():
+                return contraction.INTERRUPTED
+        return code
+
+    def sparse_matmul_transposed(row, out, size, scratch):
+        starts, positions, numbers, v, width = operands(row)
+        w, code = array_at(out, size, dtype), 0
+        elementwise.fill(dtype(0), w)
+        for index in range(starts.size - 1 if width > 0 else 0):
+            line = v[index * width : (index + 1) * width]
+            for entry in range(starts[index], starts[index + 1]):
+                first = positions[entry] * width
+                code = min(code, add_scaled(w[first : first + width], numbers[entry], line))
+            if contraction.is_interrupted():
+                return contraction.INTERRUPTED
+        return code
+
+    return {
+        "sparse_matmul": RowKernel(sparse_matmul),
+        "sparse_matmul_transposed": RowKernel(sparse_matmul_transposed),
+    }
