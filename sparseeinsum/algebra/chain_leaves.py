@@ -46,8 +46,10 @@ class ChainLeaf:
     @property
     def follows_from_key(self) -> bool:
         """Whether it is a generated vector with a value for every index."""
-        is_vector = isinstance(self.relation, Stored) and self.relation.source.is_query and len(self.keys) == 1
-        return is_vector and not self.presence
+        if not isinstance(self.relation, Stored) or len(self.keys) != 1 or self.presence:
+            return False
+        source = self.relation.source
+        return source.is_query or (source.is_generated and source.value in source.keys)
 
 
 def leaf_of(

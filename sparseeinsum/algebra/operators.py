@@ -362,6 +362,11 @@ class Contract:
         return next(kind for kind, filled_in in FILLED_IN.items() if list(filled_in) == lacks)
 
     @property
+    def is_sparse_matmul(self) -> bool:
+        """Whether a compressed operand is multiplied by a single array into a single array."""
+        return len(self.compressed) == 1 and self.indexed is None and not self.is_fused
+
+    @property
     def is_fused(self) -> bool:
         """Whether this is a product of three operands."""
         return len(self.inputs) == 3

@@ -124,10 +124,10 @@ def _is_row_by_row(definition: ComputedResult) -> bool:
     if any(len(set(operand.labels)) < len(operand.labels) for operand in operands):
         return False
     keys = {label for number in range(len(operands)) for label in keys_of_operand(contract, number)}
-    return bool(keys) and keys == set(keys_of_result(contract)) and not any(map(_is_index_map, contract.inputs))
+    return bool(keys) and keys == set(keys_of_result(contract)) and not any(map(is_index_map, contract.inputs))
 
 
-def _is_index_map(relation: Relation) -> bool:
+def is_index_map(relation: Relation) -> bool:
     """Whether a relation is an index map, of which a reader may copy arrays."""
     while not isinstance(relation, Stored | Computed | Contract | AllKeys):
         relation = relation.input
@@ -153,30 +153,30 @@ def _readers(
     """For every result, the EinSums that read its rows, and as which operand; an empty name for other readers."""
     readers: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for target in targets:
-        for name in _computed_in(target):
+        for name in computed_in(target):
             readers[name].add(("", 0))
     for definition in definitions:
         for number, operand in enumerate(definition.relation.inputs):
             reads_rows = definition.name in contracts and isinstance(operand, Computed)
-            for name in _computed_in(operand):
+            for name in computed_in(operand):
                 readers[name].add((definition.name, number) if reads_rows else ("", 0))
     return readers
 
 
-def _computed_in(relation: Relation) -> Iterator[str]:
+def computed_in(relation: Relation) -> Iterator[str]:
     """The names of the results that a relation is made of."""
     match relation:
         case Computed(schema):
             yield schema.tensor.name
         case Contract(inputs=inputs):
             for operand in inputs:
-                yield from _computed_in(operand)
+                yield from computed_in(operand)
         case Stored() | AllKeys():
             pass
         case Densify(input=source, all_keys=all_keys) if all_keys is not None:
-            yield from (*_computed_in(source), *_computed_in(all_keys))
+            yield from (*computed_in(source), *computed_in(all_keys))
         case _:
-            yield from _computed_in(relation.input)
+            yield from computed_in(relation.input)
 
 
 def _groups(

@@ -200,7 +200,10 @@ def _definitions(
         ]
         aggregated_labels = step.promoted - frozenset(step.einsum.output.labels)
         pairs = step.most_pairs(plan.graph)
-        is_complete = pairs > 0 and all(operand.is_complete for operand in operands)
+        is_complete = pairs > 0 and all(
+            operand.is_complete or (step.cost.is_sparse_matmul and index in step.orders)
+            for index, operand in enumerate(operands)
+        )
         relations = tuple(operand.relation for operand in operands)
         indices = step.aggregated_indices(plan.graph)
         compensation = None if is_complete or not aggregated_labels else _compensation(evaluation, pairs, indices)

@@ -125,6 +125,9 @@ class Step:
 
     def operand(self, index: int) -> Decomposition:
         """The decomposition in which operand `index` is read."""
+        labels = self.einsum.operands[index].labels
+        if self.cost.is_sparse_matmul and index in self.orders:
+            return Decomposition((1,) * len(labels))
         return Decomposition(reference_tiles(self.einsum, self.einsum.operands[index], self.choice))
 
     @property
@@ -277,8 +280,8 @@ def price_choices(
         choice = choices[einsum.output.tensor]
         cost = model.vertex_cost(einsum, choice)
         moving = Work()
-        for operand in einsum.operands:
-            required = reference_tiles(einsum, operand, choice)
+        for index, operand in enumerate(einsum.operands):
+            required = model.operand_tiles(einsum, index, choice)
             current = tiles_of.get(operand.tensor, required)
             repartition = model.repartitions.cheapest(operand.tensor, current, required, cost.reads)
             moving += repartition.work

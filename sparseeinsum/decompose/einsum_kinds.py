@@ -25,6 +25,7 @@ class EinSumKinds:
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
         in_lists: The names of tensors that are stored in lists.
+        of_numbers: The names of stored tensors with a tuple for each entry.
         staying: The names of stored tensors of which operands in memory stay there from run to run.
     """
 
@@ -33,6 +34,7 @@ class EinSumKinds:
     orders: Mapping[str, StoredOrder]
     index_maps: Mapping[str, AffineIndex]
     in_lists: frozenset[str]
+    of_numbers: frozenset[str]
     staying: frozenset[str]
     _kinds: dict[str, Hashable] = field(default_factory=dict, init=False, repr=False)
     _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
@@ -79,5 +81,5 @@ class EinSumKinds:
     def _operand_key(self, reference: Reference, position: Mapping[str, int]) -> Hashable:
         tensor = reference.tensor
         labels = tuple([position[label] for label in reference.labels])
-        is_in_lists, stays = tensor in self.in_lists, tensor in self.staying
-        return labels, self.sizes.kind(tensor), self.orders.get(tensor), is_in_lists, stays
+        storage = [tensor in names for names in (self.in_lists, self.of_numbers, self.staying)]
+        return labels, self.sizes.kind(tensor), self.orders.get(tensor), *storage

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.choice import Choice, reference_tiles
 from sparseeinsum.decompose.compressed_access import (
     expanding,
     in_row_products,
@@ -16,6 +16,7 @@ from sparseeinsum.decompose.compressed_access import (
 from sparseeinsum.decompose.copied_parts import CopiedPart, copied_part
 from sparseeinsum.decompose.cost import (
     NO_WORK,
+    ONE_ROW_OPERATOR,
     Accounting,
     ContractionSizes,
     CostConstants,
@@ -44,12 +45,11 @@ from sparseeinsum.decompose.memory_footprint import (
     RunMemory,
 )
 from sparseeinsum.decompose.repartition_costs import RepartitionCosts
+from sparseeinsum.decompose.sparse_matmul import is_sparse, sparse_matmul_cost, sparse_matmuls
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.tensors import (
-    mean_extent,
-)
+from sparseeinsum.language.tensors import DEMOTED, mean_extent
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -74,9 +74,11 @@ class CostModel:
         memory: The memory limit of a run; EinSums that would exceed it are priced in passes.
         resident_bytes: The largest size of an operand that may be kept in memory and read by index.
         only_gathers: Whether operands in memory serve sums of rows alone, since no handle of them can be passed on.
+        chains_arrays: Whether EinSums over single arrays are computed together in one row.
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
         in_lists: The names of tensors that are stored in lists.
+        of_numbers: The names of stored tensors with a tuple for each entry.
         staying: The names of stored tensors of which operands in memory stay there from run to run.
         sizes: The sizes of the tensors in every decomposition.
         repartitions: The costs of repartitions between EinSums.
@@ -92,9 +94,11 @@ class CostModel:
     memory: RunMemory = UNLIMITED
     resident_bytes: float = 0.0
     only_gathers: bool = False
+    chains_arrays: bool = False
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
     in_lists: frozenset[str] = frozenset()
+    of_numbers: frozenset[str] = frozenset()
     staying: frozenset[str] = frozenset()
     sizes: GraphSizes = field(init=False, repr=False, compare=False)
     repartitions: RepartitionCosts = field(init=False, repr=False, compare=False)
@@ -108,6 +112,11 @@ class CostModel:
         """The most bytes of operands that stay in memory from run to run: at most an eighth of the database's."""
         return self.resident_bytes * KEPT_SHARE
 
+    @property
+    def least_operator_seconds(self) -> float:
+        """The seconds that every EinSum takes, however little it does."""
+        return self.constants.fixed_seconds_per_operator * (ONE_ROW_OPERATOR if self.chains_arrays else 1)
+
     def __post_init__(self) -> None:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics)
@@ -116,7 +125,8 @@ class CostModel:
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
-        kinds = EinSumKinds(sizes, self.evaluations, self.orders, self.index_maps, self.in_lists, self.staying)
+        stored = self.in_lists, self.of_numbers, self.staying
+        kinds = EinSumKinds(sizes, self.evaluations, self.orders, self.index_maps, *stored)
         object.__setattr__(self, "kinds", kinds)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:
@@ -140,9 +150,48 @@ class CostModel:
             if not self.only_gathers:
                 costs += [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
             costs += self._indexed_costs(decomposed, evaluation)
-        if not self.in_lists.isdisjoint([operand.tensor for operand in einsum.operands]):
-            costs = [self._with_expansion(einsum, cost) for cost in costs]
-        return self._within_memory(decomposed, costs)
+        cost = self._within_memory(decomposed, self._with_expansions(einsum, costs))
+        products = list(self._sparse_matmul_costs(decomposed, evaluation, cost))
+        return min(products, key=lambda product: product.seconds) if products else cost
+
+    def decomposed(self, einsum: EinSum, choice: Choice) -> DecomposedEinSum:
+        """An EinSum under a choice, with its operands in the tiles in which it reads them."""
+        return replace(
+            DecomposedEinSum.of(einsum, choice),
+            operands=tuple([self.operand_tiles(einsum, index, choice) for index in range(len(einsum.operands))]),
+        )
+
+    def operand_tiles(self, einsum: EinSum, index: int, choice: Choice) -> Choice:
+        """The tiles in which operand `index` is read: those of the choice, or numbers for a sparse matrix product."""
+        operand = einsum.operands[index]
+        if choice.count(DEMOTED) == len(choice):
+            cost = self.vertex_cost(einsum, choice)
+            if cost.is_sparse_matmul and index in cost.orders:
+                return (1,) * len(operand.labels)
+        return reference_tiles(einsum, operand, choice)
+
+    def _sparse_matmul_costs(
+        self, decomposed: DecomposedEinSum, evaluation: Evaluation, dense: VertexCost
+    ) -> Iterator[VertexCost]:
+        """Costs if one operand is ordered by row, and multiplied by an array, where that takes less than arrays do.
+
+        `dense` is the cost if the operand is an array, without that of making it one.
+        """
+        if self.resident_bytes == 0 or not self.chains_arrays:
+            return
+        for product in sparse_matmuls(decomposed, self.graph, evaluation):
+            name = decomposed.einsum.operands[product.index].tensor
+            is_stored_so = name in self.of_numbers or name in self.in_lists
+            if not is_stored_so and not is_sparse(self.statistics[name].entries, self.graph.tensors[name].size):
+                continue
+            cost = sparse_matmul_cost(product, evaluation, self.footprints, self.memory.threads, self.constants)
+            before, after = (read.operands[product.index] for read in (product.decomposed, decomposed))
+            made_dense = self.repartitions.seconds(name, before, after, 1)
+            fits = self.footprints.memory_bytes(product.decomposed, cost) <= self.resident_bytes
+            if fits and cost.seconds < dense.seconds + made_dense:
+                best = self._within_memory(product.decomposed, self._with_expansions(decomposed.einsum, [cost]))
+                if best.is_within_memory or not dense.is_within_memory:
+                    yield best
 
     def _indexed_costs(self, decomposed: DecomposedEinSum, evaluation: Evaluation) -> Iterator[VertexCost]:
         """Costs if one operand is kept in memory and read by index, so that its absent entries read as the fill."""
@@ -192,8 +241,13 @@ class CostModel:
         seconds = sum([work.seconds(self.constants) for work in (join, written, cost.filling)])
         return replace(cost, join=join, aggregation=written, seconds=seconds)
 
+    def _with_expansions(self, einsum: EinSum, costs: list[VertexCost]) -> list[VertexCost]:
+        """The costs with those of reading entries out of lists, of operands that are not ordered by row from lists."""
+        if self.in_lists.isdisjoint([operand.tensor for operand in einsum.operands]):
+            return costs
+        return [self._with_expansion(einsum, cost) for cost in costs]
+
     def _with_expansion(self, einsum: EinSum, cost: VertexCost) -> VertexCost:
-        """The cost with that of reading entries out of lists, of operands that are not ordered by row from lists."""
         names = [operand.tensor for index, operand in enumerate(einsum.operands) if index not in cost.compressed]
         entries = sum([self.statistics[name].entries for name in names if name in self.in_lists])
         work = expanding(entries)
@@ -277,6 +331,7 @@ class CostModel:
             is_expression=not kernel.is_multilinear and not is_of_numbers(decomposed.choice),
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
             is_streamed=decomposed.has_number_result and self._is_read_once(einsum),
+            is_one_row=self.chains_arrays and not decomposed.promoted,
         )
 
     def _is_read_once(self, einsum: EinSum) -> bool:
@@ -334,7 +389,7 @@ class CostModel:
 
     def footprint(self, einsum: EinSum, choice: Choice) -> Footprint:
         """The memory that an EinSum takes under a choice, in one pass."""
-        return self.footprints.footprint(DecomposedEinSum.of(einsum, choice), self.vertex_cost(einsum, choice))
+        return self.footprints.footprint(self.decomposed(einsum, choice), self.vertex_cost(einsum, choice))
 
     def needed_bytes(self, einsum: EinSum, choice: Choice) -> float:
         """The memory limit that is enough for an EinSum under a choice, in the passes of its `vertex_cost`."""

@@ -46,7 +46,9 @@ OPTIMIZERS = {
     "cover": Optimizer(search_by_cover, any_choice),
     "greedy": Optimizer(search_greedily, any_choice),
     "relational": Optimizer(search_greedily, _is_relational, keeps_in_memory=False),
-    "dense": Optimizer(search_greedily, lambda _, choice: all(tile == DEMOTED for tile in choice)),
+    "dense": Optimizer(
+        search_greedily, lambda _, choice: all(tile == DEMOTED for tile in choice), keeps_in_memory=False
+    ),
 }
 
 

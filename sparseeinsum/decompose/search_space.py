@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sparseeinsum.decompose.choice import Choice, promoted_tiles, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice, promoted_tiles, result_tiles
 from sparseeinsum.decompose.choices import MOST_LABELS, LabelConstraints, fixed_tiles
 from sparseeinsum.decompose.cost_bounds import NO_SECONDS
 from sparseeinsum.decompose.model import CostModel
@@ -143,16 +143,16 @@ class _ChoiceSpace:
         return [choice for choice in choices if choice in simple] or choices
 
     def is_surely_cheapest(self, choice: Choice, tiles_of: Mapping[str, Choice]) -> bool:
-        """Whether a choice takes no longer than starting an operator, and reads operands as they probably are.
+        """Whether a choice takes no longer than any operator, and reads operands as they probably are.
 
         An output may be delivered in another layout than it is computed in, so that its choices are compared.
         """
         if self.name in self.model.graph.outputs or any(
-            tiles_of.get(operand.tensor) != reference_tiles(self.einsum, operand, choice)
-            for operand in self.einsum.operands
+            tiles_of.get(operand.tensor) != self.model.operand_tiles(self.einsum, index, choice)
+            for index, operand in enumerate(self.einsum.operands)
         ):
             return False
-        return self.seconds(choice) < self.model.constants.fixed_seconds_per_operator + NO_SECONDS
+        return self.seconds(choice) < self.model.least_operator_seconds + NO_SECONDS
 
     def _simple_choices(self, tiles_of: Mapping[str, Choice]) -> Iterator[Choice]:
         labels, fixed = self.einsum.labels, fixed_tiles(self.einsum)
@@ -207,7 +207,7 @@ def _worth_pricing(
     most = max(_ALL_CHOICES, int(_MOST_SHARE * sum(seconds.values()) / _SECONDS_OF_CHOICE))
     remaining = most - sum(map(len, priced.values()))
     for space in sorted(spaces, key=lambda space: -seconds[space.name]):
-        gain = seconds[space.name] - space.model.constants.fixed_seconds_per_operator
+        gain = seconds[space.name] - space.model.least_operator_seconds
         if gain < _LEAST_GAIN or remaining < 1:
             break
         more = choices[space.name]

@@ -8,7 +8,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice, result_tiles
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.repartition_tables import repartition_table
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
@@ -122,7 +122,7 @@ class SearchTask:
 
     def required_state(self, einsum: EinSum, index: int, choice: Choice) -> State:
         """The tiles in which operand `index` is read."""
-        return reference_tiles(einsum, einsum.operands[index], choice)
+        return self.model.operand_tiles(einsum, index, choice)
 
     def own_cost(self, einsum: EinSum, choice: Choice) -> float:
         """Seconds that do not depend on other choices: to read inputs, to compute the EinSum, to deliver its result."""

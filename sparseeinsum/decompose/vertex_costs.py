@@ -26,6 +26,7 @@ class VertexCost:
         orders: How operands are ordered by row in memory, by their numbers; the first has the rows of the result.
         is_matched: Whether the entries of both are matched row by row; otherwise, rows of the result are computed at
             once from operands that are ordered.
+        is_sparse_matmul: Whether the only ordered operand is multiplied by a dense array into one array.
         passes: The passes that keep the EinSum within the memory limit; None if one is enough, or if none are.
         rereading: Work to read operands again for every pass after the first, and to keep the result in a table.
         is_within_memory: Whether the memory limit is enough.
@@ -45,6 +46,7 @@ class VertexCost:
     is_within_memory: bool = True
     orders: Mapping[int, RowOrder] = field(default_factory=dict)
     is_matched: bool = False
+    is_sparse_matmul: bool = False
     copied: CopiedPart | None = None
 
     @property

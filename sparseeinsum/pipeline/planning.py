@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sparseeinsum.algebra.placement import place_definitions
+from sparseeinsum.algebra.shared_orders import with_shared_orders
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.compressed_access import ENTRY_BYTES
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_bounds import seconds_predictor
 from sparseeinsum.decompose.cost_constants import constants_for
+from sparseeinsum.decompose.decomposed_einsum import is_of_numbers
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.eindecomp.objectives import FLOATS
 from sparseeinsum.decompose.memory_footprint import RunMemory
@@ -235,9 +237,11 @@ def _alternatives(
         memory=memory,
         resident_bytes=resident_bytes,
         only_gathers=not engine.dialect.keeps_residents,
+        chains_arrays=engine.dialect.chains_arrays and options.workers is None,
         orders=data.orders,
         index_maps={} if engine.dialect.distributes else data.index_maps,
         in_lists=frozenset(name for name, source in data.stored.items() if source.lists is not None),
+        of_numbers=frozenset(name for name, tensor in data.inputs.items() if is_of_numbers(tensor.decomposition.tiles)),
         staying=_staying(data, options, resident_bytes) if engine.dialect.keeps_residents else frozenset(),
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
@@ -292,7 +296,8 @@ class _Planned:
         """The plan with the choices of `decomposed`."""
         engine, data = self.engine, self.data
         policy = MaterializationPolicy.for_memory(data.memory, engine.dialect.has_workers)
-        definitions = translate(decomposed, InputTensors.of_measured(data.inputs), self.exact.evaluations, policy)
+        inputs = InputTensors.of_measured(data.inputs)
+        definitions = with_shared_orders(translate(decomposed, inputs, self.exact.evaluations, policy))
         transferred_bytes = 0.0
         if decomposed.cluster_plan is not None:
             placed = place_definitions(definitions, decomposed.cluster_plan, self.alternatives.model)

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.shared_orders import with_shared_orders
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, needed_einsums
-from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
+from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plans.analysis import Replanning
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import result_sizes
@@ -234,7 +235,7 @@ class _RemainingProgram:
         return replace(
             self.before,
             decomposed=candidate.decomposed,
-            definitions=translate(candidate.decomposed, inputs, model.evaluations, policy),
+            definitions=with_shared_orders(translate(candidate.decomposed, inputs, model.evaluations, policy)),
             alternatives=candidate.alternatives,
             inputs=self.inputs,
             estimator=self.estimator,
@@ -262,13 +263,14 @@ def _as_stored(plan: ProgramPlan, name: str) -> StoredTensor:
     step = plan.decomposed.step_of(name)
     assert step is not None
     schema = Schema(plan.decomposed.graph.tensors[name], step.result)
-    relation = plan.stage_of(name).sql(plan.dialect.name)
+    table, column = plan.statements.table_of(name)
+    relation = table.sql(plan.dialect.name)
     return StoredTensor(
         schema.tensor,
         step.result,
         relation,
         schema.keys,
-        VALUE_COLUMN,
+        column,
         casts=False,
         is_owned=False,
         is_generated=True,

@@ -9,7 +9,7 @@ from sparseeinsum.plans.json_values import json_value
 from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import step_sizes
-from sparseeinsum.render.relations import write_relation, write_schema
+from sparseeinsum.render.relation_names import write_relation, write_schema
 from sparseeinsum.render.statements import SqlStatement
 
 

@@ -66,8 +66,7 @@ def _evaluation_notes(step: Step, evaluation: Evaluation, in_lists: Set[str]) ->
             + (" from lists" if operands[index].tensor in in_lists else "")
             for index, order in step.orders.items()
         ]
-        without = "and matched row by row, without a join" if step.cost.is_matched else "without a hash table of groups"
-        yield f"{name}: {' and '.join(ordered)} in memory, {without}"
+        yield f"{name}: {' and '.join(ordered)} in memory, {_use_of_order(step)}"
     listed = [operand.tensor for index, operand in enumerate(operands) if index not in step.orders]
     listed = [name for name in dict.fromkeys(listed) if name in in_lists]
     if listed:
@@ -76,6 +75,12 @@ def _evaluation_notes(step: Step, evaluation: Evaluation, in_lists: Set[str]) ->
         yield f"{name}: {step.einsum.aggregate} counts {evaluation.constant} for every pair of tuples left out"
     if evaluation.detects_nonfinite:
         yield f"{name}: a run ends where it turns NaN or infinite (nonfinite='allow' lets it go on)"
+
+
+def _use_of_order(step: Step) -> str:
+    if step.cost.is_sparse_matmul:
+        return "and multiplied by an array at once"
+    return "and matched row by row, without a join" if step.cost.is_matched else "without a hash table of groups"
 
 
 def _fused_note(product: FusedProduct) -> str:

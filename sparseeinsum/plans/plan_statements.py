@@ -1,14 +1,16 @@
 """Plans: the SQL statements of a plan, in one statement per output or staged in temporary tables."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.array_chains import ArrayChain, array_chains, in_order
 from sparseeinsum.algebra.operators import Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
-from sparseeinsum.algebra.row_chains import row_chains
+from sparseeinsum.algebra.row_chains import computed_in, row_chains
 from sparseeinsum.algebra.translate import ComputedResult, delivered_relation, materialized_relations, with_all_tuples
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_bytes
@@ -16,12 +18,16 @@ from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.replanning_points import replanning_points
 from sparseeinsum.decompose.staging import staged_results
 from sparseeinsum.errors import ArgumentError, PlanError
+from sparseeinsum.language.tensors import VALUE_COLUMN, tuple_bytes
+from sparseeinsum.render.array_chain_queries import value_columns
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.output_natural_keys import with_natural_keys
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import SqlStatement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
+
+_SHARE_OF_ARRAYS = 1 / 16  # of the memory of a run, for arrays that are computed in one row
 
 
 @dataclass(frozen=True)  # no slots: statements are rendered once and cached
@@ -67,17 +73,25 @@ class PlanStatements:
     @cached_property
     def for_run(self) -> tuple[SqlStatement, ...]:
         """The statements that a run executes; no other table has the names of its temporary tables."""
-        return self._staged(self.staged_names)
+        return self._staged(self._names_in_run)
 
     @cached_property
     def for_run_with_checkpoints(self) -> tuple[SqlStatement, ...]:
         """The same, with tables also for results whose actual sizes can be a reason to plan the rest again."""
-        points = replanning_points(self.decomposed, self.model, self.staged_names)
-        return self._staged((*self.staged_names, *points)) if points else self.for_run
+        points = replanning_points(self.decomposed, self.model, self._names_in_run)
+        points = tuple(name for name in points if not any(name in chain.names for chain in self._array_chains))
+        return self._staged((*self._names_in_run, *points)) if points else self.for_run
 
     def _staged(self, names: tuple[str, ...]) -> tuple[SqlStatement, ...]:
-        tables = {name: self.stage_of(name) for name in names}
-        return self._render(tables, self._boundaries, self._materialized_tables(self.stage_of))
+        tables = {name: self.table_of(name)[0] for name in names}
+        return self._render(tables, self._boundaries, self._materialized_tables(self.stage_of), self._staged_chains)
+
+    def table_of(self, name: str) -> tuple[exp.Table, str]:
+        """The table that stores a result during a run, and the column of its values."""
+        for chain in self._staged_chains:
+            if name in chain.returned:
+                return self.stage_of(chain.name), value_columns(chain)[name]
+        return self.stage_of(name), VALUE_COLUMN
 
     def for_any_data(self) -> "PlanStatements":
         """The same with a GROUP BY everywhere, so that the SQL text stays right when keys of the inputs change."""
@@ -120,13 +134,21 @@ class PlanStatements:
 
     @cached_property
     def staged_names(self) -> tuple[str, ...]:
+        """Names of the results that are stored in tables of their own if none has several results, in order."""
+        return self._staged_beside(frozenset(), frozenset())
+
+    @cached_property
+    def _names_in_run(self) -> tuple[str, ...]:
         """Names of the results that a run stores in temporary tables, in order."""
+        within = frozenset(name for chain in self._array_chains for name in chain.inner) | self._read_by_chains
+        return self._staged_beside(within, frozenset(name for chain in self._staged_chains for name in chain.returned))
+
+    def _staged_beside(self, within: frozenset[str], returned: frozenset[str]) -> tuple[str, ...]:
+        """Names of the results in tables, in order, if statements compute those `within` chains, and return others."""
         if self.dialect.distributes:
             return tuple(definition.name for definition in self.definitions)
-        staged = self._staged_sharing(self._shared_in_chains)
-        if not self.dialect.has_workers and not self.also_staged:
-            return staged
-        names = {*staged, *self.also_staged}
+        staged = self._staged_sharing(self._shared_in_chains | within)
+        names = {*staged, *self.also_staged, *returned}
         if self.dialect.has_workers:
             names |= results_read_in_parallel(self.definitions, self.model, staged)
         computed = (step.einsum.output.tensor for step in self.decomposed.steps)
@@ -150,6 +172,49 @@ class PlanStatements:
                 break
             shared = within
         return shared
+
+    @cached_property
+    def _array_chains(self) -> tuple[ArrayChain, ...]:
+        """The EinSums over single arrays that statements compute in one row."""
+        largest = self.model.memory.limit_bytes * _SHARE_OF_ARRAYS
+        if not self.dialect.chains_arrays or self._bytes_of_arrays > largest:
+            return ()
+        outputs = [self.delivery(name) for name in self.decomposed.graph.outputs]
+        apart = self.also_staged
+        while True:
+            chains = array_chains(self.definitions, outputs, apart)
+            inner = frozenset(name for chain in chains for name in chain.inner)
+            stored = inner & frozenset(self._staged_sharing(inner))
+            if not stored:
+                return chains
+            apart |= stored
+
+    @property
+    def _read_by_chains(self) -> frozenset[str]:
+        """Results that one chain alone reads, so that its statement computes them."""
+        chain_of = {name: number for number, chain in enumerate(self._array_chains) for name in chain.names}
+        readers: dict[str, set[int]] = defaultdict(set)
+        for definition in self.definitions:
+            for operand in definition.relation.inputs:
+                for name in computed_in(operand):
+                    readers[name].add(chain_of.get(definition.name, -1))
+        delivered = {name for output in self.decomposed.graph.outputs for name in computed_in(self.delivery(output))}
+        return frozenset(
+            name
+            for name, numbers in readers.items()
+            if len(numbers) == 1 and -1 not in numbers and name not in chain_of and name not in delivered
+        )
+
+    @property
+    def _bytes_of_arrays(self) -> float:
+        """The bytes of all results without keys."""
+        schemas = [definition.relation.schema for definition in self.definitions]
+        return sum(tuple_bytes(schema.tensor, schema.decomposition) for schema in schemas if not schema.keys)
+
+    @property
+    def _staged_chains(self) -> tuple[ArrayChain, ...]:
+        """The chains of which others read several results, so that a table has them."""
+        return tuple(chain for chain in self._array_chains if len(chain.returned) > 1)
 
     @cached_property
     def materialized_names(self) -> Mapping[Materialized, str]:
@@ -196,6 +261,7 @@ class PlanStatements:
         tables: Mapping[str, exp.Table],
         boundaries: Mapping[str, tuple[int, ...]],
         materialized_tables: Mapping[Materialized, exp.Table],
+        chains: tuple[ArrayChain, ...] = (),
     ) -> tuple[SqlStatement, ...]:
         if self.dialect.distributes and not tables:
             raise PlanError(
@@ -203,8 +269,9 @@ class PlanStatements:
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
         deliveries = {name: self.delivery(name) for name in self.decomposed.graph.outputs}
+        definitions = in_order(self.definitions, chains)
         return staged_statements(
-            self.definitions, deliveries, tables, self.dialect, boundaries, materialized_tables, self.kept
+            definitions, deliveries, tables, self.dialect, boundaries, materialized_tables, self.kept, chains
         )
 
 

@@ -45,6 +45,7 @@ class Dialect:
         spills_states: Whether aggregation states that are arrays keep to the memory limit of a statement.
         has_workers: Whether parts of a statement run in processes that share tables and hash tables, but not CTEs.
         joins_rows: Whether several EinSums are computed in one SELECT over one join of what they read.
+        chains_arrays: Whether several EinSums over single arrays are computed in one row, each in a column.
         forgets_own_rows: Whether rows that a transaction both adds and removes take no space after it.
         has_snapshots: Whether all statements of every transaction see the data of the time when it began.
         catalogue_scripts: The assets that create the catalogue, in order.
@@ -79,6 +80,7 @@ class Dialect:
     spills_states: bool
     has_workers: bool
     joins_rows: bool
+    chains_arrays: bool
     forgets_own_rows: bool
     has_snapshots: bool
     catalogue_scripts: tuple[str, ...]
@@ -116,6 +118,7 @@ DUCKDB = Dialect(
     spills_states=False,
     has_workers=False,
     joins_rows=True,
+    chains_arrays=True,
     forgets_own_rows=True,
     has_snapshots=True,
     catalogue_scripts=("sql/catalogue.sql",),
@@ -146,6 +149,7 @@ POSTGRESQL = Dialect(
     spills_states=True,
     has_workers=True,
     joins_rows=True,
+    chains_arrays=False,
     forgets_own_rows=False,
     has_snapshots=False,
     catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),

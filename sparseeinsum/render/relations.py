@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.array_chains import ArrayChain
 from sparseeinsum.algebra.chain_leaves import ChainLeaf, Reading
 from sparseeinsum.algebra.operators import (
     AllKeys,
@@ -24,8 +25,8 @@ from sparseeinsum.algebra.operators import (
     Stored,
 )
 from sparseeinsum.algebra.row_chains import RowChain
-from sparseeinsum.language.eingraph import Reference, write_reference
-from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, StoredTensor
+from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
+from sparseeinsum.render.array_chain_queries import ArrayChainWriter, range_of, value_columns
 from sparseeinsum.render.calls import integer
 from sparseeinsum.render.compressed_rows import (
     compress_lists_select,
@@ -48,6 +49,7 @@ from sparseeinsum.render.layouts import (
     slice_select,
     stack_select,
 )
+from sparseeinsum.render.relation_names import block_comment, block_name, write_schema
 from sparseeinsum.render.row_chain_queries import ChainWriter
 from sparseeinsum.render.sources import (
     SelectSource,
@@ -57,8 +59,9 @@ from sparseeinsum.render.sources import (
     plain_source,
     restricted_source,
     stored_source,
+    value_source,
 )
-from sparseeinsum.statistics.columns import NUMBER_TYPES
+from sparseeinsum.render.sparse_matmul import sparse_matmul_select
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class Renderer:
         boundaries: Row numbers at which to split the scans of inputs, by tensor.
         materialized: Tables that hold relations already.
         kept: Operands that are in memory already, with their handles; None for those without rows.
+        value_columns: For results in tables that hold several, the column of each.
         blocks: The blocks so far, in order.
     """
 
@@ -103,6 +107,7 @@ class Renderer:
     boundaries: Mapping[str, Sequence[int]] = field(default_factory=dict)
     materialized: Mapping[Materialized, exp.Table] = field(default_factory=dict)
     kept: Mapping[Relation, int | None] = field(default_factory=dict)
+    value_columns: Mapping[str, str] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     _sources: dict[Relation, SelectSource] = field(default_factory=dict)
     _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive has another meaning
@@ -141,6 +146,11 @@ class Renderer:
         if relation.is_matched:
             select = matched_select(relation, sources, self.dialect)
             block = Block(name, select, comment, is_grouped(relation), detects_nonfinite=relation.detects_nonfinite)
+            return self._add_block(block, relation.schema, is_joined=False)
+        if relation.is_sparse_matmul:
+            index = relation.compressed[0]
+            select = sparse_matmul_select(relation, sources[index], sources[1 - index])
+            block = Block(name, select, comment, is_aggregated=True)
             return self._add_block(block, relation.schema, is_joined=False)
         if relation.compressed:
             first, second = sources if relation.compressed[0] == 0 else reversed(sources)
@@ -190,6 +200,30 @@ class Renderer:
         block = Block(chain.name, select, "; ".join(comments), is_aggregated=False, detects_nonfinite=detects)
         self._sources[Computed(chain.schema)] = self._add_block(block, chain.schema, is_joined)
 
+    def define_arrays(self, chain: ArrayChain, comments: Sequence[str]) -> None:
+        """Make the block of a chain over single arrays.
+
+        Args:
+            chain: The chain.
+            comments: Lines that say what its EinSums compute.
+        """
+        sources = [
+            self._separated_from_joins(self.source(leaf)) if range_of(leaf) is None else None for leaf in chain.leaves
+        ]
+        contracts = {definition.name: definition.relation for definition in chain.definitions}
+        detects = any(contract.detects_nonfinite for contract in contracts.values())
+        block = Block(
+            chain.name,
+            ArrayChainWriter(chain, sources, self.dialect).select(),
+            "; ".join(comments),
+            is_aggregated=True,
+            is_materialized=len(chain.returned) > 1,
+            detects_nonfinite=detects,
+        )
+        table = self._add_block(block, contracts[chain.name].schema, is_joined=False).table
+        for name, column in value_columns(chain).items():
+            self.provide(contracts[name].schema, value_source(table, contracts[name].schema, column))
+
     def provide(self, schema: Schema, source: SelectSource) -> None:
         """Let a relation be read from a source."""
         self._sources[Computed(schema)] = source
@@ -217,24 +251,31 @@ class Renderer:
             case Stored(stored):
                 return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
             case Computed(schema):
-                return materialized_source(self.tables[schema.tensor.name], schema, self.dialect)
+                return self._stage_source(schema)
             case Materialized() if relation in self.materialized:
                 return materialized_source(self.materialized[relation], relation.schema, self.dialect)
             case Materialized():
                 return self.source(relation.input)
             case Contract():
-                return self._contracted(relation.schema.tensor.name, relation, _comment_of(relation))
+                return self._contracted(relation.schema.tensor.name, relation, block_comment(relation))
             case Restrict():
                 return restricted_source(relation, self._separated_from_joins(self.source(relation.input)))
             case Compress(input=Stored(stored)) if (lists := self._compressed_lists(relation, stored)) is not None:
-                block = Block(_name_of(relation), lists, _comment_of(relation), is_aggregated=False)
+                block = Block(block_name(relation), lists, block_comment(relation), is_aggregated=False)
                 return self._add_block(block, relation.schema, is_joined=False)
             case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert():
                 select = self._select(relation)
-                block = Block(_name_of(relation), select, _comment_of(relation), isinstance(relation, Stack))
+                block = Block(block_name(relation), select, block_comment(relation), isinstance(relation, Stack))
                 return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
+
+    def _stage_source(self, schema: Schema) -> SelectSource:
+        """What to select from to read a result that is in a table."""
+        name = schema.tensor.name
+        if name in self.value_columns:
+            return value_source(self.tables[name], schema, self.value_columns[name])
+        return materialized_source(self.tables[name], schema, self.dialect)
 
     def _compressed_lists(self, relation: Compress, stored: StoredTensor) -> exp.Select | None:
         """The SELECT that compresses a tensor from its lists; None if its entries must be read one by one."""
@@ -324,45 +365,3 @@ _SELECTS: dict[type, Callable[..., exp.Select]] = {
 
 def _uses_of_value(select: exp.Select, alias: str) -> int:
     return sum(column.table == alias and column.name == VALUE_COLUMN for column in select.find_all(exp.Column))
-
-
-def _name_of(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert) -> str:
-    schema = relation.schema
-    name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
-    if isinstance(relation, Convert):
-        return f"{schema.tensor.name}_{schema.tensor.dtype}"
-    if isinstance(relation, Resident):
-        return f"{schema.tensor.name}_resident"
-    if isinstance(relation, Compress):
-        return f"{schema.tensor.name}_compressed"
-    if isinstance(relation, AllKeys):
-        return f"{name}_indices"
-    return f"{name}_dense" if isinstance(relation, Densify) else name
-
-
-def _comment_of(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | Contract) -> str:
-    notation = write_schema(relation.schema)
-    if isinstance(relation, Resident):
-        return f"{notation}, all tuples in one array in memory while the statement runs"
-    if isinstance(relation, Compress):
-        rows = ", ".join(relation.schema.tensor.axes[axis].name for axis in relation.row_axes)
-        return f"{notation}, ordered by {rows} in memory while the statement runs"
-    if isinstance(relation, AllKeys):
-        return f"all keys of {notation}"
-    if isinstance(relation, Contract):
-        return f"{notation}, {'before it is aggregated' if relation.is_fused else 'parts of groups'}"
-    return f"{notation}, every tuple present" if isinstance(relation, Densify) else notation
-
-
-def write_schema(schema: Schema) -> str:
-    """A relation in upper-case-lower-case notation, such as T[I, k]."""
-    named = zip((axis.name for axis in schema.tensor.axes), schema.decomposition.tiles, strict=True)
-    tiles = {name: tile for name, tile in named if tile != DEMOTED}
-    return write_reference(Reference(schema.tensor.name, tuple(axis.name for axis in schema.tensor.axes)), tiles)
-
-
-def write_relation(schema: Schema) -> str:
-    """The relational schema of a tensor, as in X(i INT, val DOUBLE[1433])."""
-    keys = [f"{key} INT" for key in schema.keys]
-    size = "" if schema.is_scalar else f"[{schema.array_size}]"
-    return f"{schema.tensor.name}({', '.join([*keys, f'val {NUMBER_TYPES[schema.tensor.dtype]}{size}'])})"

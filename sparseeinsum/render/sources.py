@@ -90,6 +90,13 @@ def plain_source(rows: exp.Expr, schema: Schema, is_joined: bool = False) -> Sel
     return SelectSource(rows, schema, {key: key for key in schema.keys}, is_joined=is_joined)
 
 
+def value_source(table: exp.Expr, schema: Schema, column: str) -> SelectSource:
+    """The source of a relation without keys, whose value is in a column of a table that has other results, too."""
+    if column == VALUE_COLUMN:
+        return plain_source(table, schema)
+    return plain_source(exp.select(exp.column(column).as_(VALUE_COLUMN)).from_(table.copy()), schema)
+
+
 def materialized_source(table: exp.Table, schema: Schema, dialect: Dialect) -> SelectSource:
     """The source of a relation that a run has materialised in a table."""
     return replace(plain_source(table, schema), is_table=True, is_packed=is_packed(schema, dialect))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
+from sparseeinsum.algebra.array_chains import ArrayChain, array_chains, in_order
 from sparseeinsum.algebra.operators import (
     Compress,
     Computed,
@@ -25,11 +26,12 @@ from sparseeinsum.algebra.row_chains import row_chains
 from sparseeinsum.algebra.translate import ComputedResult, materialized_relations
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.array_chain_queries import value_columns
 from sparseeinsum.render.calls import integer
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.packing import materialized_type
 from sparseeinsum.render.relations import Block, Renderer
-from sparseeinsum.render.sources import aliased, fenced, key_column, materialized_select, named
+from sparseeinsum.render.sources import SelectSource, aliased, fenced, key_column, materialized_select, named
 from sparseeinsum.render.table_distribution import TableDistribution, output_distribution, stage_distribution
 
 NOTHING_KEPT: Mapping[Relation, int | None] = MappingProxyType({})
@@ -50,6 +52,7 @@ class SqlStatement:
         distribution: How the rows of the table, or of a table that takes the output, are distributed over machines;
             None if one machine has them.
         value_type: The SQL type of the value column of the table.
+        value_columns: If the table has one row with several results, the column of each.
     """
 
     name: str
@@ -61,6 +64,14 @@ class SqlStatement:
     materializes: Materialized | None = None
     distribution: TableDistribution | None = None
     value_type: str = ""
+    value_columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The results of EinSums that its table has as they are computed."""
+        if self.stage is None or self.materializes is not None:
+            return ()
+        return tuple(self.value_columns) or (self.name,)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -97,6 +108,7 @@ def staged_statements(
     boundaries: Mapping[str, Sequence[int]],
     materialized: Mapping[Materialized, exp.Table],
     kept: Mapping[Relation, int | None] = NOTHING_KEPT,
+    chains: Sequence[ArrayChain] = (),
 ) -> tuple[SqlStatement, ...]:
     """The statements of a plan: those that fill temporary tables, and a SELECT for every output.
 
@@ -109,8 +121,10 @@ def staged_statements(
         materialized: Temporary tables of materialised relations; a relation without a table is computed where it is
             read.
         kept: Operands that are in memory already, with their handles; None for those without rows.
+        chains: EinSums over single arrays of which a temporary table has several results; the EinSums of each follow
+            each other in `definitions`.
     """
-    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries, materialized, kept)
+    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries, materialized, kept, tuple(chains))
     return tuple(compiler.statements(delivered))
 
 
@@ -161,6 +175,7 @@ class _Compiler:
     boundaries: Mapping[str, Sequence[int]]
     materialized: Mapping[Materialized, exp.Table]
     kept: Mapping[Relation, int | None] = field(default_factory=dict)
+    chains: tuple[ArrayChain, ...] = ()
 
     def statements(self, delivered: Mapping[str, Relation]) -> Iterator[SqlStatement]:
         """All statements, each after those whose tables it reads."""
@@ -181,15 +196,29 @@ class _Compiler:
         """
         for relation in definition.materialized_operands():
             yield from self._materialize(relation, unfilled)
-        if definition.name in self.staged:
+        chain = self._chain_with(definition.name)
+        if chain is not None:
+            if definition is chain.definitions[-1]:
+                yield self._stage_of_chain(chain)
+        elif definition.name in self.staged:
             yield self.stage(definition)
+
+    def _chain_with(self, name: str) -> ArrayChain | None:
+        """The chain whose table has a result, or of which it is an inner one; None if there is none."""
+        return next((chain for chain in self.chains if name in chain.names), None)
+
+    def _stage_of_chain(self, chain: ArrayChain) -> SqlStatement:
+        """The statement that fills the table of a chain, in one row."""
+        relations = [Computed(_named(chain.definitions, name).relation.schema) for name in chain.returned]
+        statement = self._statement(chain.name, relations, self.staged[chain.name], chain)
+        return replace(statement, value_columns=value_columns(chain))
 
     def _materialize(self, relation: Materialized, unfilled: dict[Materialized, exp.Table]) -> Iterator[SqlStatement]:
         """The statement that fills the table of a relation, unless it has none or has been filled."""
         table = unfilled.pop(relation, None)
         if table is not None:
             name = table.name
-            first, *others = (self._statement(name, part, table) for part in relation.passes())
+            first, *others = (self._statement(name, [part], table) for part in relation.passes())
             distribution = stage_distribution(relation.schema, relation.distribution)
             yield replace(
                 first, passes=tuple(other.query for other in others), materializes=relation, distribution=distribution
@@ -199,7 +228,7 @@ class _Compiler:
         """The statement that fills the temporary table of a result, in as many passes as planned."""
         stage = self.staged[definition.name]
         first, *others = (
-            self._in_pass(definition, relation)._statement(definition.name, Computed(relation.schema), stage)
+            self._in_pass(definition, relation)._statement(definition.name, [Computed(relation.schema)], stage)
             for relation in definition.passes()
         )
         distribution = stage_distribution(definition.relation.schema, definition.distribution)
@@ -215,38 +244,21 @@ class _Compiler:
         """The statement that returns an output."""
         distributions = {definition.name: definition.distribution for definition in self.definitions}
         return replace(
-            self._statement(name, relation, None),
+            self._statement(name, [relation], None),
             distribution=output_distribution(relation.schema, distributions.get(name)),
         )
 
-    def _statement(self, name: str, relation: Relation, stage: exp.Table | None) -> SqlStatement:
+    def _statement(
+        self, name: str, relations: Sequence[Relation], stage: exp.Table | None, chain: ArrayChain | None = None
+    ) -> SqlStatement:
+        """The statement that returns a relation, or the results of a chain in one row."""
         tables = {tensor: table for tensor, table in self.staged.items() if table != stage}
-        renderer = Renderer(self.dialect, tables, self.boundaries, self.materialized, self.kept)
-        inlined = self._needed(relation, tables)
-        chains = row_chains(inlined, [relation]) if self.dialect.joins_rows else ()
-        chain_of = {chain.name: chain for chain in chains}
-        within = {link.name for chain in chains for link in chain.links} - chain_of.keys()
-        notations = {definition.name: definition.step.notation for definition in inlined}
-        for definition in inlined:
-            if definition.name in chain_of:
-                chain = chain_of[definition.name]
-                renderer.define_chain(chain, [notations[link.name] for link in chain.links])
-            elif definition.name not in within:
-                renderer.define(definition.name, definition.relation, definition.step.notation)
-        source = renderer.source(relation)
-        blocks = renderer.blocks
-        if source.is_table or source.stored is not None:  # the rows of the table, unchanged
-            keys = [key_column(source, key, "t") for key in source.schema.keys]
-            query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN))
-            query = query.from_(aliased(source.table, "t"), copy=False)
-        elif blocks and source.table.name == blocks[-1].name:
-            *blocks, last = blocks
-            query = last.select
-            query.add_comments([f" {last.comment} "])
-        else:
-            columns = [exp.column(column) for column in (*source.schema.keys, VALUE_COLUMN)]
-            is_query = isinstance(source.table, exp.Query)
-            query = exp.select(*columns).from_(aliased(source.table, "t") if is_query else source.table.copy())
+        columns = {name: column for chain in self.chains for name, column in value_columns(chain).items()}
+        renderer = Renderer(self.dialect, tables, self.boundaries, self.materialized, self.kept, columns)
+        inlined = self._needed(relations, tables)
+        self._define(renderer, inlined, relations, chain)
+        source = renderer.source(relations[-1])
+        query, blocks = _query_of(source, renderer.blocks, is_row=chain is not None)
         if stage is None and source.schema.tensor.fill:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         computes = tuple(definition.name for definition in inlined)
@@ -255,11 +267,41 @@ class _Compiler:
         value_type = materialized_type(source.schema, self.dialect)
         return SqlStatement(name, with_ctes, computes, stage, self.dialect, value_type=value_type)
 
-    def _needed(self, relation: Relation, tables: Mapping[str, object]) -> list[ComputedResult]:
+    def _define(
+        self,
+        renderer: Renderer,
+        inlined: Sequence[ComputedResult],
+        relations: Sequence[Relation],
+        last: ArrayChain | None,
+    ) -> None:
+        """Make the blocks of results that relations need; `last` is the chain whose results these are, if there is one.
+
+        What that chain reads does not depend on it.
+        """
+        chains = row_chains(inlined, relations) if self.dialect.joins_rows else ()
+        over_arrays = array_chains(inlined, relations) if self.dialect.chains_arrays else ()
+        if last is not None:
+            over_arrays = (*(chain for chain in over_arrays if chain.names.isdisjoint(last.names)), last)
+        chain_of = {chain.name: chain for chain in chains}
+        arrays_of = {chain.definitions[-1].name: chain for chain in over_arrays}
+        within = {link.name for chain in chains for link in chain.links} - chain_of.keys()
+        within |= {name for chain in over_arrays for name in chain.names}
+        notations = {definition.name: definition.step.notation for definition in inlined}
+        for definition in in_order(inlined, over_arrays):
+            if definition.name in chain_of:
+                chain = chain_of[definition.name]
+                renderer.define_chain(chain, [notations[link.name] for link in chain.links])
+            elif definition.name in arrays_of:
+                arrays = arrays_of[definition.name]
+                renderer.define_arrays(arrays, [notations[member.name] for member in arrays.definitions])
+            elif definition.name not in within:
+                renderer.define(definition.name, definition.relation, definition.step.notation)
+
+    def _needed(self, relations: Sequence[Relation], tables: Mapping[str, object]) -> list[ComputedResult]:
         """The definitions that a statement must contain, in order: of results that it does not read from a table."""
         by_name = {definition.name: definition for definition in self.definitions}
         needed: set[str] = set()
-        unfilled = [relation]
+        unfilled = list(relations)
         while unfilled:
             match unfilled.pop():
                 case Computed(schema):
@@ -280,6 +322,21 @@ class _Compiler:
                     if isinstance(reading, Densify) and reading.all_keys is not None:
                         unfilled.append(reading.all_keys)
         return [definition for definition in self.definitions if definition.name in needed]
+
+
+def _query_of(source: SelectSource, blocks: Sequence[Block], is_row: bool) -> tuple[exp.Select, Sequence[Block]]:
+    """The SELECT of a relation, or of the row of the last block, and the blocks that it reads."""
+    if source.is_table or source.stored is not None:  # the rows of the table, unchanged
+        keys = [key_column(source, key, "t") for key in source.schema.keys]
+        query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN))
+        return query.from_(aliased(source.table, "t"), copy=False), blocks
+    if is_row or (blocks and source.table.name == blocks[-1].name):
+        *blocks, last = blocks
+        last.select.add_comments([f" {last.comment} "])
+        return last.select, blocks
+    columns = [exp.column(column) for column in (*source.schema.keys, VALUE_COLUMN)]
+    is_query = isinstance(source.table, exp.Query)
+    return exp.select(*columns).from_(aliased(source.table, "t") if is_query else source.table.copy()), blocks
 
 
 def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:

@@ -247,8 +247,8 @@ class _Run:
         run = StatementRun(statement, tuples, time.perf_counter() - start)
         self._runs.append(run)
         _LOGGER.debug("statement %d of %d, %s: %s", len(self._runs), total, statement.name, run)
-        if statement.stage is not None and statement.materializes is None:
-            self._tables[statement.name] = tuples
+        if statement.stored:
+            self._tables |= dict.fromkeys(statement.stored, tuples)
             self._check_size()
 
     def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, SqlStatement]]:

@@ -18,7 +18,7 @@ from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.plans.preview import Preview
 from sparseeinsum.plans.units import write_rows
-from sparseeinsum.render.relations import write_schema
+from sparseeinsum.render.relation_names import write_schema
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.array_interface import ArrayInterface
 from sparseeinsum.results.greatest import EntriesByRow

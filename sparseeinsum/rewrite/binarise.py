@@ -351,7 +351,12 @@ class _OperandSplitter:
         return self._ordered(self._labels(factor))
 
     def _ordered(self, labels: frozenset[str]) -> tuple[str, ...]:
-        return tuple(sorted(labels & self.label_positions.keys(), key=self.label_positions.__getitem__))
+        """Labels in the order in which a new result has them: first those that what reads it aggregates.
+
+        In a product with a sparse matrix, these number the rows of an array.
+        """
+        output, positions = self.einsum.output.labels, self.label_positions
+        return tuple(sorted(labels & positions.keys(), key=lambda label: (label in output, positions[label])))
 
 
 def _masked(operand: Operand, mask: Scalar) -> Scalar:

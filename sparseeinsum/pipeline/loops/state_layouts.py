@@ -27,7 +27,7 @@ class StateLayout:
 def computed_layouts(
     plan: ProgramPlan, state: Mapping[str, str], present: Mapping[str, Decomposition]
 ) -> dict[str, StateLayout]:
-    """The layouts of the state in which neither a step nor the next one cuts arrays or puts them together.
+    """The layouts of the state in which a step and the next one least cut arrays or put them together.
 
     If some are others than the present ones, so that another plan must be made, a state of few elements is one tuple.
     A state of few tuples whose next value is expected to have most of all tuples, as the moments of Adam that begin
@@ -39,24 +39,33 @@ def computed_layouts(
         present: The layouts of the state that the plan reads.
 
     Returns:
-        By the names of the tensors, the layout in which the next value is computed if that has fewer tuples; else the
-        present one.
+        By the names of the tensors, the layout of the fewest tuples among the present one, that in which the next value
+        is computed, and those in which steps read the value.
     """
     computed = {step.einsum.output.tensor: step.result for step in plan.decomposed.steps}
     shapes = {name: plan.decomposed.graph.tensors[following].shape for name, following in state.items()}
     chosen_layouts: dict[str, Decomposition] = {}
     for name, following in state.items():
-        layout = computed.get(following, present[name])
-        has_fewer = layout.max_tuples(shapes[name]) < present[name].max_tuples(shapes[name])
-        chosen_layouts[name] = layout if has_fewer else present[name]
+        layouts = [present[name], computed.get(following, present[name]), *_read_layouts(plan, name)]
+        chosen_layouts[name] = min(layouts, key=lambda layout: layout.max_tuples(shapes[name]))
     if chosen_layouts != present:
         for name, shape in shapes.items():
             if 0 < math.prod(shape) <= _FEW_ELEMENTS and len(shape) <= MOST_ARRAY_AXES:
                 chosen_layouts[name] = Decomposition((DEMOTED,) * len(shape))
-    layouts = {}
+    state_layouts = {}
     for name, following in state.items():
         shape, chosen = shapes[name], chosen_layouts[name]
         expected = plan.statistics[following].tuples(chosen.tiles)
         grows = name in plan.inputs and DRIFT * plan.inputs[name].statistics.tuples(chosen.tiles) < expected
-        layouts[name] = StateLayout(chosen, grows and 2 * expected > chosen.max_tuples(shape))
-    return layouts
+        state_layouts[name] = StateLayout(chosen, grows and 2 * expected > chosen.max_tuples(shape))
+    return state_layouts
+
+
+def _read_layouts(plan: ProgramPlan, name: str) -> list[Decomposition]:
+    """The layouts in which a step reads a tensor."""
+    return [
+        step.operand(index)
+        for step in plan.decomposed.steps
+        for index, operand in enumerate(step.einsum.operands)
+        if operand.tensor == name and not step.computed_in and step.fused is None
+    ]

@@ -227,7 +227,7 @@ def _direct_outputs(statements: PlanStatements, inserted: Mapping[str, InsertedO
     stages = {
         statement.name: statement.stage
         for statement in statements.for_run
-        if statement.stage is not None and statement.materializes is None and not statement.passes
+        if statement.stage is not None and statement.stored == (statement.name,) and not statement.passes
     }
     return {
         name: stages[name]

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from html import escape
 
 from sparseeinsum.algebra.operators import Schema
-from sparseeinsum.decompose.choice import promoted_tiles, reference_tiles
+from sparseeinsum.decompose.choice import promoted_tiles
 from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.plans.analysis import EinSumRun
 from sparseeinsum.plans.explain import Explanation
 from sparseeinsum.plans.result_sizes import ResultSizes, step_sizes
 from sparseeinsum.plans.units import write_bytes, write_count, write_seconds
-from sparseeinsum.render.relations import write_relation, write_schema
+from sparseeinsum.render.relation_names import write_relation, write_schema
 from sparseeinsum.semantics.exactness import JoinKind
 
 _LONGEST_LINE = 46  # characters of notation
@@ -194,7 +194,7 @@ class Deck:
         name, weight = step.einsum.output.tensor, _COMPUTED_WEIGHT if operand.tensor in self._depths else 1.0
         producer = decomposed.step_of(operand.tensor)
         stored = decomposed.inputs[operand.tensor] if producer is None else producer.result
-        read = reference_tiles(step.einsum, operand, step.choice)
+        read = step.operand(index).tiles
         tiles = promoted_tiles(step.einsum, step.choice)
         work = model.repartitions.work(operand.tensor, stored.tiles, read)
         if stored.tiles == read:

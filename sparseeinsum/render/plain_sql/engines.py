@@ -94,6 +94,7 @@ OTHER_DIALECTS = {
         keeps_residents=False,
         largest_gathered=None,
         stores_lists=False,
+        chains_arrays=False,  # numbers are no arrays
         calls_python=False,
         plain=spelling,
     )

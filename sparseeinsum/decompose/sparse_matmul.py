@@ -1,0 +1,122 @@
+"""Decompose: products of a sparse operand and a dense array into one array, where no label is promoted.
+
+The sparse operand is read as numbers, and ordered by row in memory, so that it never becomes a dense array.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sparseeinsum.decompose.compressed_access import MOST_POSITIONS, RowOrder, count_indices
+from sparseeinsum.decompose.cost import NO_WORK, ONE_ROW_OPERATOR, CostConstants, Work
+from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
+from sparseeinsum.decompose.footprints import Footprints
+from sparseeinsum.decompose.indexed_access import needs_no_conversion
+from sparseeinsum.decompose.vertex_costs import VertexCost
+from sparseeinsum.language.eingraph import EinGraph
+from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
+from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
+
+# Operands with a larger share of entries are faster as dense arrays, if they are computed as such.
+_LARGEST_SHARE = 1 / 16
+_TUPLES_PER_ROW = 0.05  # that take as long as to begin a row
+_OPERATIONS = 0.6  # relative to those that add to states in a hash table, as for groups that are computed at once
+
+
+@dataclass(frozen=True, slots=True)
+class SparseMatmul:
+    """A product of a sparse operand and a dense array.
+
+    Attributes:
+        decomposed: The EinSum, with numbers in the place of arrays of the sparse operand.
+        index: The number of the sparse operand.
+        order: How it is ordered by row.
+    """
+
+    decomposed: DecomposedEinSum
+    index: int
+    order: RowOrder
+
+    def permuted_elements(self, read: int, written: int) -> int:
+        """How many elements are moved to permute axes, of `read` elements of the array and `written` ones."""
+        einsum = self.decomposed.einsum
+        is_permuted = (*self.order.positions, *self.inside) != einsum.operands[1 - self.index].labels
+        return read * is_permuted + written * ((*self.order.rows, *self.inside) != einsum.output.labels)
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """The labels of the result that number the elements of a row, in the order of the result."""
+        return tuple([label for label in self.decomposed.einsum.output.labels if label not in self.order.rows])
+
+
+def sparse_matmuls(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation) -> Iterator[SparseMatmul]:
+    """The ways to compute an EinSum as the product of a sparse operand and a dense array; none if labels are promoted.
+
+    What the sparse operand lacks must contribute nothing. Every label of the dense operand is one of the sparse one or
+    of the result.
+    """
+    einsum = decomposed.einsum
+    if decomposed.promoted or len(einsum.operands) != 2 or not (einsum.is_multilinear and einsum.aggregate == "sum"):
+        return
+    dtypes = [graph.tensors[operand.tensor].dtype for operand in einsum.operands]
+    has_repeated_labels = any(len(set(operand.labels)) < len(operand.labels) for operand in einsum.operands)
+    has_complex = any(is_complex(dtype) for dtype in (evaluation.computed_in, *dtypes))
+    if has_repeated_labels or has_complex or evaluation.compensates:
+        return
+    for index in (0, 1):
+        sparse, dense = einsum.operands[index], einsum.operands[1 - index]
+        rows = tuple([label for label in einsum.output.labels if label in sparse.labels])
+        positions = tuple([label for label in dense.labels if label in sparse.labels])
+        inside = {label for label in einsum.output.labels if label not in sparse.labels}
+        is_product = rows and positions and set(dense.labels) == {*positions, *inside}
+        if (
+            is_product
+            and not evaluation.matters[index]
+            and needs_no_conversion(dtypes[1 - index], evaluation.computed_in, has_other_fill=False)
+            and max(count_indices(labels, einsum, graph) for labels in (rows, positions)) < MOST_POSITIONS
+        ):
+            yield SparseMatmul(_with_numbers(decomposed, index), index, RowOrder(rows, positions))
+
+
+def _with_numbers(decomposed: DecomposedEinSum, index: int) -> DecomposedEinSum:
+    """An EinSum that reads one of its operands as numbers."""
+    operands = list(decomposed.operands)
+    operands[index] = (1,) * len(operands[index])
+    return replace(decomposed, operands=tuple(operands))
+
+
+def is_sparse(entries: float, elements: int) -> bool:
+    """Whether a computed operand has so few entries that it is no dense array."""
+    return entries <= elements * _LARGEST_SHARE
+
+
+def sparse_matmul_cost(
+    product: SparseMatmul, evaluation: Evaluation, footprints: Footprints, threads: int, constants: CostConstants
+) -> VertexCost:
+    """The cost of a product, on one thread.
+
+    Args:
+        product: The product.
+        evaluation: The exact evaluation of its EinSum.
+        footprints: The sizes of what is kept in memory.
+        threads: The threads among which other work is shared.
+        constants: The cost constants.
+    """
+    einsum, index = product.decomposed.einsum, product.index
+    dense = tuple([matters and other != index for other, matters in enumerate(evaluation.matters)])
+    absence, orders = Absence(JoinKind.INNER, dense), {index: product.order}
+    nothing = NO_WORK, NO_WORK, NO_WORK
+    cost = VertexCost(1.0, 1.0, *nothing, 0.0, absence, None, orders=orders, is_sparse_matmul=True)
+    (sizes,) = footprints.compressed(product.decomposed, cost)
+    graph = footprints.graph
+    read, written = (graph.tensors[name].size for name in (einsum.operands[1 - index].tensor, einsum.output.tensor))
+    moved = (written + product.permuted_elements(read, written)) * ITEM_BYTES[evaluation.computed_in]
+    moved *= 1 + threads  # on one thread, and what reads a large array copies it again
+    products = sizes.entries * count_indices(product.inside, einsum, graph)
+    work = Work(
+        1 + sizes.rows * _TUPLES_PER_ROW,
+        moved,
+        kernel_operations=2 * products * _OPERATIONS * threads,
+        operators=ONE_ROW_OPERATOR,
+    )
+    join = work + sizes.ordering(0.0, 1.0)
+    return replace(cost, join=join, seconds=join.seconds(constants))

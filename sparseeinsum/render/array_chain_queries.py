@@ -1,0 +1,163 @@
+"""Render: a chain of EinSums over single arrays as one SELECT of one row.
+
+The values are SELECT f(value_1, value_3) AS val FROM (SELECT value_1, g(value_2) AS value_3 FROM ...), over one row
+that has what the chain reads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from sparseeinsum.algebra.array_chains import ArrayChain
+from sparseeinsum.algebra.operators import Compress, Contract, Relation, Stack, Stored
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.array_positions import fill_value
+from sparseeinsum.render.calls import call, integer
+from sparseeinsum.render.contract import row_value
+from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.layouts import HANDLE_COLUMN
+from sparseeinsum.render.sources import SelectSource, aliased, with_join
+from sparseeinsum.render.sparse_matmul import sparse_matmul_value
+
+_ROW = "t"  # the alias of the row that a SELECT reads
+
+
+def value_columns(chain: ArrayChain) -> dict[str, str]:
+    """The column of every result of a chain that others read."""
+    if len(chain.returned) == 1:
+        return {chain.name: VALUE_COLUMN}
+    columns = _columns(chain)
+    return {name: columns[name] for name in chain.returned}
+
+
+def _columns(chain: ArrayChain) -> dict[Relation | str, str]:
+    """The columns of the values of leaves, and of results by name."""
+    read: list[Relation | str] = [*chain.leaves, *(definition.name for definition in chain.definitions)]
+    return {operand: f"value_{number}" for number, operand in enumerate(read, start=1)}
+
+
+@dataclass(frozen=True)  # no slots: columns are named once
+class ArrayChainWriter:
+    """Writes the SELECT of a chain.
+
+    Attributes:
+        chain: The chain.
+        sources: Where its leaves are read, in their order; None for those of which `range_of` gives the value.
+        dialect: The dialect of the engine.
+    """
+
+    chain: ArrayChain
+    sources: Sequence[SelectSource | None]
+    dialect: Dialect
+
+    def select(self) -> exp.Select:
+        """The SELECT of the results that others read, in their `value_columns`."""
+        row = self._leaves_select()
+        available: list[Relation | str] = list(self.chain.leaves)
+        levels = self._levels()
+        for number, level in enumerate(levels):
+            read_later = {*self.chain.returned, *self._read_after(levels[number + 1 :])}
+            kept = [read for read in available if read in read_later]
+            columns = [exp.column(self._columns[read], table=_ROW) for read in kept]
+            values = [exp.alias_(self._value(contract), self._columns[name]) for name, contract in level.items()]
+            row = exp.select(*columns, *values).from_(aliased(row, _ROW), copy=False)
+            available = [*kept, *level]
+        return self._returned(row)
+
+    def _returned(self, row: exp.Select) -> exp.Select:
+        """The row with the results that others read alone, in their order."""
+        selected = {column.alias_or_name: column.unalias() for column in row.selects}
+        values = [
+            exp.alias_(selected[self._columns[name]], column, copy=False)
+            for name, column in value_columns(self.chain).items()
+        ]
+        return row.select(*values, append=False, copy=False)
+
+    def _leaves_select(self) -> exp.Select:
+        """The SELECT of one row with all that the chain reads; where a relation has no tuple, its fill."""
+        always: list[exp.Expr] = []
+        missing: list[exp.Expr] = []
+        values: list[exp.Expr] = []
+        for number, (leaf, source) in enumerate(zip(self.chain.leaves, self.sources, strict=True)):
+            alias = f"r{number + 1}"
+            value = range_of(leaf) if source is None else source.handle
+            if value is None:
+                assert source is not None
+                value = exp.column(HANDLE_COLUMN, table=alias) if isinstance(leaf, Compress) else source.value(alias)
+                if isinstance(leaf, Compress) or leaf in self._complete:
+                    always.append(aliased(source.table, alias))
+                else:
+                    missing.append(aliased(source.table, alias))
+                    value = exp.func("coalesce", value, fill_value(source.schema, _no_key))
+            values.append(exp.alias_(value.copy(), self._columns[leaf]))
+        select = exp.select(*values)
+        if not always:
+            always = [exp.select(exp.Literal.number(1).as_("one")).subquery("one")]
+        first, *others = always
+        select = select.from_(first, copy=False)
+        for table in others:
+            select = with_join(select, table, kind="CROSS")
+        for table in missing:
+            select = with_join(select, table, exp.true(), side="LEFT")
+        return select
+
+    @cached_property
+    def _complete(self) -> set[Relation]:
+        """The leaves that are known to have their tuple."""
+        return {
+            operand
+            for definition in self.chain.definitions
+            for operand, is_complete in zip(definition.relation.inputs, definition.relation.complete, strict=False)
+            if is_complete  # nothing is known of them where `complete` is empty
+        }
+
+    @cached_property
+    def _columns(self) -> dict[Relation | str, str]:
+        return _columns(self.chain)
+
+    def _reads(self, contract: Contract) -> list[Relation | str]:
+        """What an EinSum reads: leaves, or names of results of the chain."""
+        return [operand.schema.tensor.name if self.chain.computes(operand) else operand for operand in contract.inputs]
+
+    def _read_after(self, levels: Sequence[dict[str, Contract]]) -> set[Relation | str]:
+        return {read for level in levels for contract in level.values() for read in self._reads(contract)}
+
+    def _levels(self) -> list[dict[str, Contract]]:
+        """The EinSums by name, each after the level of all that it reads."""
+        level_of: dict[Relation | str, int] = {}
+        levels: list[dict[str, Contract]] = []
+        for definition in self.chain.definitions:
+            contract = definition.relation
+            level = max((level_of[read] + 1 for read in self._reads(contract) if read in level_of), default=0)
+            level_of[definition.name] = level
+            levels += [{}] if level == len(levels) else []
+            levels[level][definition.name] = contract
+        return levels
+
+    def _value(self, contract: Contract) -> exp.Expr:
+        """The value of a result, from the columns of what it reads."""
+        columns = [self._columns[read] for read in self._reads(contract)]
+        if contract.is_sparse_matmul:
+            index = contract.compressed[0]
+            handle, array = (exp.column(columns[number], table=_ROW) for number in (index, 1 - index))
+            return sparse_matmul_value(contract, handle, array)
+        sources = [
+            SelectSource(exp.table_(_ROW), operand.schema, {}, value_column=column)
+            for operand, column in zip(contract.inputs, columns, strict=True)
+        ]
+        return row_value(contract, sources, _ROW, self.dialect)
+
+
+def range_of(leaf: Relation) -> exp.Expr | None:
+    """The SQL of an array of all indices of an axis; None if a relation is none."""
+    if not isinstance(leaf, Stack) or not isinstance(leaf.input, Stored) or leaf.schema.keys:
+        return None
+    source = leaf.input.source
+    is_range = source.is_generated and source.value in source.keys and len(source.keys) == 1
+    return call("RANGE", integer(source.tensor.size)) if is_range else None
+
+
+def _no_key(axis: str) -> exp.Expr:
+    raise AssertionError(f"{axis} is no key")

@@ -1,0 +1,178 @@
+"""Sparse operands times arrays in one array give numpy's results, and are chosen where they are small."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from numpy.typing import NDArray
+from random_runs import random_runs
+from test_compressed_access import DTYPES, RandomProduct, inputs, random_products
+
+import sparseeinsum as se
+from sparseeinsum.decompose import model, sparse_matmul
+from sparseeinsum.decompose.cost import NO_WORK
+from sparseeinsum.decompose.vertex_costs import VertexCost
+from sparseeinsum.semantics.dense import evaluate_program
+
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no entries in memory")
+
+# EinSums, and the operands that can be multiplied by an array of the other one.
+PROGRAMS = {
+    "matrix product": ("T[i, m] = sum(A[i, j] * H[j, m])", {0, 1}),
+    "a transposed result": ("T[m, i] = sum(A[i, j] * H[j, m])", {0, 1}),
+    "a transposed array": ("T[i, m] = sum(A[j, i] * H[j, m])", {0, 1}),
+    "a shared label": ("T[i, j, m] = sum(E[i, j, k] * D[k, j, m])", {0, 1}),
+    "a label that only one has": ("T[i, m] = sum(E[i, j, k] * H[j, m])", {0}),
+    "axes inside in another order": ("T[n, i, m] = sum(A[i, j] * F[j, m, n])", {0, 1}),
+    "a matrix and a vector": ("T[i] = sum(A[i, j] * v[j])", {0}),
+    "an outer product": ("T[i, j, m] = A[i, j] * H[j, m]", set()),
+    "distances": ("T[i, m] = sum((A[i, j] - H[j, m]) ^ 2)", set()),
+    "greatest": ("T[i, m] = max(A[i, j] * H[j, m])", set()),
+    "a diagonal": ("T[i, m] = sum(B[i, i, j] * H[j, m])", set()),
+}
+PRODUCT = "T[i, m] = sum(A[i, j] * H[j, m])"
+
+
+@pytest.fixture
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans multiply sparse operands by arrays wherever they can, as if that took no time."""
+
+    def free(*arguments: Any) -> VertexCost:  # noqa: ANN401  # those of the function
+        return replace(sparse_matmul.sparse_matmul_cost(*arguments), join=NO_WORK, seconds=0.0)
+
+    monkeypatch.setattr(sparse_matmul, "_LARGEST_SHARE", math.inf)
+    monkeypatch.setattr(model, "sparse_matmul_cost", free)
+
+
+def multiplied(plan: se.Plan) -> dict[str, int]:
+    """The number of the sparse operand, for every result that is such a product."""
+    steps = plan.data.decomposed.steps
+    return {step.einsum.output.tensor: next(iter(step.orders)) for step in steps if step.cost.is_sparse_matmul}
+
+
+def read(text: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays that a program reads."""
+    chosen = arrays | {"v": arrays["H"][:, 0]}
+    return {
+        name: chosen[name][:9, :9] if name == "A" and "A[j" in text else chosen[name]
+        for name in se.program(text).inputs
+    }
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("fill", [0, 1])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_numpys(shared_db: se.Database, name: str, fill: int, dtype: str, everywhere: None) -> None:
+    text, sparse = PROGRAMS[name]
+    if (dtype == "complex128" and "max" in text) or (dtype == "bool" and "-" in text):
+        pytest.skip("numpy has no such operation")
+    program = se.program(text)
+    arrays = read(text, inputs(dtype, fill))
+    if name == "a transposed array":
+        arrays["H"] = arrays["H"][:7]
+    for tensor, array in arrays.items():
+        shared_db.tensor(tensor, array, fill=fill, dtype=dtype)
+    plan = shared_db.plan(program, pin={"T": ()}, layout="any")
+    if dtype == "float64" and fill == 0:
+        assert set(multiplied(plan).values()) <= sparse
+        assert bool(multiplied(plan)) == bool(sparse)
+    if dtype == "complex128":
+        assert multiplied(plan) == {}
+    if multiplied(plan):
+        assert "tensor_sparse_matmul(" in plan.sql()
+    expected = evaluate_program(program, arrays)["T"]
+    for _ in range(2):  # the entries stay in memory for the second run
+        result = shared_db.run(plan, progress=False)["T"].to_numpy()
+        np.testing.assert_allclose(result, expected, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-12)
+
+
+def test_random_products_are_numpys(shared_db: se.Database, everywhere: None) -> None:
+    chosen = []
+
+    @random_runs(60)
+    @given(random_products())
+    def run(product: RandomProduct) -> None:
+        for name, array, fill, promoted in zip("AH", product.arrays, product.fills, product.promoted, strict=True):
+            shared_db.tensor(name, array, fill=fill, promoted=promoted)
+        plan = shared_db.plan(product.text, pin={"T": ()}, layout="any")
+        chosen.append(bool(multiplied(plan)))
+        left, right, output = ("".join(labels) for labels in product.labels)
+        expected = np.einsum(f"{left},{right}->{output}", *product.arrays)
+        result = shared_db.run(plan, progress=False)["T"].to_numpy()
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
+
+    run()
+    assert sum(chosen) > len(chosen) / 5
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (5, 0), (5, 4)])
+def test_empty_operands(db: se.Database, shape: tuple[int, int], everywhere: None) -> None:
+    """All entries of an operand are absent, or an axis has bound 0."""
+    a, h = np.zeros((3, shape[0])), np.ones(shape)
+    db.tensor("A", scipy.sparse.coo_array(a))
+    db.tensor("H", h)
+    plan = db.plan(PRODUCT, pin={"T": ()})
+    for _ in range(2):
+        np.testing.assert_array_equal(db.run(plan, progress=False)["T"].to_numpy(), a @ h)
+
+
+def test_values_that_turn_infinite_are_detected(db: se.Database, everywhere: None) -> None:
+    db.tensor("A", np.full((3, 3), 10.0))
+    db.tensor("H", np.full((3, 2), 1e308))
+    plan = db.plan(PRODUCT, pin={"T": ()}, layout="any")
+    assert multiplied(plan)
+    with pytest.raises(se.EngineError, match="T turned NaN or infinite"):
+        db.run(plan, progress=False)
+    result = db.run(db.plan(PRODUCT, pin={"T": ()}, nonfinite="allow"), progress=False)
+    np.testing.assert_array_equal(result["T"].to_numpy(), np.full((3, 2), np.inf))
+
+
+def test_infinity_at_absent_entries_counts(db: se.Database, everywhere: None) -> None:
+    """0 times infinity is no 0, so that entries that are absent matter."""
+    h = np.array([[1.0, 2.0], [np.inf, 3.0]])
+    db.tensor("A", np.eye(2))
+    db.tensor("H", h)
+    plan = db.plan(PRODUCT, pin={"T": ()}, nonfinite="allow")
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(db.run(plan, progress=False)["T"].to_numpy(), np.eye(2) @ h)
+
+
+def test_chosen_where_it_pays(db: se.Database) -> None:
+    """A small graph is multiplied at once; a large one by rows, which threads share."""
+    rng = np.random.default_rng(0)
+    text = "Y[i, k] = sum(A[i, j] * X[j, k])\nR[i, k] = relu(Y[i, k])\nZ[i, k] = sum(A[i, j] * R[j, k])"
+    for nodes, chosen in ((2_000, {"Y": 0, "Z": 0}), (100_000, {})):
+        a = scipy.sparse.random_array((nodes, nodes), density=5 / nodes, rng=rng)
+        x = rng.random((nodes, 16))
+        db.tensor("A", a)
+        db.tensor("X", x)
+        plan = db.plan(text, layout="any")
+        assert multiplied(plan) == chosen
+        result = db.run(plan, progress=False)["Z"].to_numpy()
+        np.testing.assert_allclose(result, a @ np.maximum(np.asarray(a @ x), 0), rtol=1e-12)
+    assert multiplied(db.plan(text, indexes=False)) == {}
+
+
+def test_the_dense_optimizer_makes_operands_dense(db: se.Database, everywhere: None) -> None:
+    db.tensor("A", np.eye(3))
+    db.tensor("H", np.ones((3, 2)))
+    assert multiplied(db.plan(PRODUCT, pin={"T": ()})) == {"T": 0}
+    assert multiplied(db.plan(PRODUCT, optimizer="dense")) == {}
+
+
+def test_a_saved_plan_multiplies_again(db: se.Database, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    db.tensor("A", scipy.sparse.random_array((2_000, 2_000), density=0.01, rng=rng))
+    db.tensor("H", rng.random((2_000, 16)))
+    plan = db.plan(PRODUCT, pin={"T": ()}, layout="any")
+    plan.save(tmp_path / "plan.json")
+    again = db.load_plan(tmp_path / "plan.json")
+    assert multiplied(again) == multiplied(plan) == {"T": 0}
+    assert "A is ordered by i in memory, and multiplied by an array at once" in again.explain()
+    assert again.sql() == plan.sql()
