@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -268,3 +269,38 @@ def test_changes_by_logical_replication(postgres: PostgresServer) -> None:
                 assert None not in (before, after)
                 assert before != after
                 np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), [7, 1, 1, 1])
+
+
+OTHER_TABLES = (
+    "DROP TABLE a; CREATE TABLE a AS SELECT 3 AS i, 2 AS j, 2.5::float8 AS val",
+    "ALTER TABLE a RENAME TO b; CREATE TABLE a AS SELECT 3 AS i, 2 AS j, NULL::float8 AS val",
+    "ALTER TABLE a RENAME TO b; ALTER TABLE spare RENAME TO a",
+)
+
+
+@pytest.mark.parametrize("query", range(1, 6))
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_another_table_of_the_name_while_a_run_begins(
+    db: se.Database, other: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, change: str, query: int
+) -> None:
+    """Queries find a table by its present name, and its rows by an older snapshot."""
+    db.tensor("A", MATRIX, axes=["i", "j"], promoted=["i", "j"])
+    db.tensor("X", VECTOR, axes=["j"], promoted=["j"])
+    other.execute("CREATE TABLE spare AS SELECT 3 AS i, 2 AS j, unnest(ARRAY[1.0, 1.0])::float8 AS val")
+    for _ in range(2):
+        db.run(PROGRAM)
+    count, rows = 0, type(db._engine).rows
+
+    def changing(engine: Any, statement: Any) -> Any:  # noqa: ANN401  # of the engine's method
+        nonlocal count
+        count += 1
+        if count == query:
+            execute(other, f"SET lock_timeout = '100ms'; {change}")
+        return rows(engine, statement)
+
+    monkeypatch.setattr(type(db._engine), "rows", changing)
+    states = [dense(other, "a", ["i", "j"])]
+    with suppress(se.SparseEinsumError):
+        actual = db.run(PROGRAM)["Y"].to_numpy()
+        states.append(dense(other, "a", ["i", "j"]))
+        assert any(np.array_equal(actual, state[:SIZE, :SIZE] @ VECTOR) for state in states if state is not None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
+from string import Template
 
 from sparseeinsum import assets
 from sparseeinsum.engines.engine import RelationAccess
@@ -44,8 +45,9 @@ def ensure_consistent_reads(
         ConflictError: A table was truncated, rewritten or created after the snapshot, which shows it empty.
         EngineError: A relation cannot be locked although it must be.
     """
-    if consistency is ReadConsistency.NONE or not kinds:
+    if consistency is ReadConsistency.NONE or not accesses:
         return
+    names = [quoted(*access.schema_and_name) for access in accesses]
     if consistency is ReadConsistency.BY_LOCKS:
         for name, access in {quoted(*access.schema_and_name): access for access in accesses}.items():
             if name in kinds:
@@ -54,7 +56,9 @@ def ensure_consistent_reads(
     lockable = [name for name, kind in kinds.items() if kind in _LOCKABLE_KINDS]
     if lockable:
         session.lock_for_reading(", ".join(lockable))
-    for (changed,) in session.fetch(assets.read("sql/postgresql/changed_relations.sql")):
+    parameters = ", ".join(f"${number}" for number in range(1, len(names) + 1))
+    query = Template(assets.read("sql/postgresql/changed_relations.sql")).substitute(names=parameters)
+    for (changed,) in session.fetch(query, *names):
         raise ConflictError(f"{changed} was emptied or replaced by others while it was about to be read; try again")
 
 
