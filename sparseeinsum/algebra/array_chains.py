@@ -7,6 +7,7 @@ such EinSums read, and each of them is one more column: nothing is joined, and n
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from sparseeinsum.algebra.operators import Compress, Computed, Contract, Relation
 from sparseeinsum.algebra.row_chains import computed_in, is_index_map
@@ -16,7 +17,7 @@ _MOST_NESTED = 64  # SELECTs; engines limit how deep they are nested
 _LARGEST_ARRAY = 1 << 21  # elements; larger ones would take much memory while the others are computed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: names and leaves are collected once
 class ArrayChain:
     """EinSums that one SELECT computes in one row.
 
@@ -33,7 +34,7 @@ class ArrayChain:
         """The name of the last result that others read."""
         return self.returned[-1]
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """The names of all results."""
         return frozenset(definition.name for definition in self.definitions)
@@ -43,7 +44,7 @@ class ArrayChain:
         """The names of the results that only the chain reads."""
         return self.names.difference(self.returned)
 
-    @property
+    @cached_property
     def leaves(self) -> tuple[Relation, ...]:
         """What the EinSums read besides results of the chain, each once."""
         read = (operand for definition in self.definitions for operand in definition.relation.inputs)

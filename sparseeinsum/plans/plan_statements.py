@@ -88,10 +88,15 @@ class PlanStatements:
 
     def table_of(self, name: str) -> tuple[exp.Table, str]:
         """The table that stores a result during a run, and the column of its values."""
-        for chain in self._staged_chains:
-            if name in chain.returned:
-                return self.stage_of(chain.name), value_columns(chain)[name]
-        return self.stage_of(name), VALUE_COLUMN
+        table, column = self._places_in_chains.get(name, (name, VALUE_COLUMN))
+        return self.stage_of(table), column
+
+    @cached_property
+    def _places_in_chains(self) -> Mapping[str, tuple[str, str]]:
+        """For results in tables with several, the result whose table that is, and the column."""
+        return {
+            name: (chain.name, column) for chain in self._staged_chains for name, column in value_columns(chain).items()
+        }
 
     def for_any_data(self) -> "PlanStatements":
         """The same with a GROUP BY everywhere, so that the SQL text stays right when keys of the inputs change."""
@@ -211,7 +216,7 @@ class PlanStatements:
         schemas = [definition.relation.schema for definition in self.definitions]
         return sum(tuple_bytes(schema.tensor, schema.decomposition) for schema in schemas if not schema.keys)
 
-    @property
+    @cached_property
     def _staged_chains(self) -> tuple[ArrayChain, ...]:
         """The chains of which others read several results, so that a table has them."""
         return tuple(chain for chain in self._array_chains if len(chain.returned) > 1)

@@ -62,7 +62,7 @@ class ArrayChainWriter:
             kept = [read for read in available if read in read_later]
             columns = [exp.column(self._columns[read], table=_ROW) for read in kept]
             values = [exp.alias_(self._value(contract), self._columns[name]) for name, contract in level.items()]
-            row = exp.select(*columns, *values).from_(aliased(row, _ROW), copy=False)
+            row = exp.select(*columns, *values).from_(row.subquery(_ROW, copy=False), copy=False)
             available = [*kept, *level]
         return self._returned(row)
 

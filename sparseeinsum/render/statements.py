@@ -196,16 +196,12 @@ class _Compiler:
         """
         for relation in definition.materialized_operands():
             yield from self._materialize(relation, unfilled)
-        chain = self._chain_with(definition.name)
+        chain = next((chain for chain in self.chains if definition.name in chain.names), None)
         if chain is not None:
             if definition is chain.definitions[-1]:
                 yield self._stage_of_chain(chain)
         elif definition.name in self.staged:
             yield self.stage(definition)
-
-    def _chain_with(self, name: str) -> ArrayChain | None:
-        """The chain whose table has a result, or of which it is an inner one; None if there is none."""
-        return next((chain for chain in self.chains if name in chain.names), None)
 
     def _stage_of_chain(self, chain: ArrayChain) -> SqlStatement:
         """The statement that fills the table of a chain, in one row."""
