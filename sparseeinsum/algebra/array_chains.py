@@ -89,7 +89,10 @@ def array_chains(
 def in_order(
     definitions: Sequence[ComputedResult], chains: Sequence[ArrayChain], apart: Set[str] = frozenset()
 ) -> tuple[ComputedResult, ...]:
-    """The EinSums in a topological order in which those of a chain follow each other; `apart` as for the chains."""
+    """The EinSums in a topological order in which those of a chain follow each other.
+
+    Definitions and `apart` are those for which `array_chains` returned the chains, or all but some of these.
+    """
     if not chains:
         return tuple(definitions)
     groups = _Groups.of(definitions, apart)

@@ -178,20 +178,25 @@ class PlanStatements:
             shared = within
         return shared
 
-    @cached_property
+    @property
     def _array_chains(self) -> tuple[ArrayChain, ...]:
         """The EinSums over single arrays that statements compute in one row."""
+        return self._chains_and_others[0]
+
+    @cached_property
+    def _chains_and_others(self) -> tuple[tuple[ArrayChain, ...], frozenset[str]]:
+        """The chains over single arrays, and the results that none of them computes, since a run stores them."""
         largest = self.model.memory.limit_bytes * _SHARE_OF_ARRAYS
-        if not self.dialect.chains_arrays or self._bytes_of_arrays > largest:
-            return ()
-        outputs = [self.delivery(name) for name in self.decomposed.graph.outputs]
         apart = self.also_staged
+        if not self.dialect.chains_arrays or self._bytes_of_arrays > largest:
+            return (), apart
+        outputs = [self.delivery(name) for name in self.decomposed.graph.outputs]
         while True:
             chains = array_chains(self.definitions, outputs, apart)
             inner = frozenset(name for chain in chains for name in chain.inner)
             stored = inner & frozenset(self._staged_sharing(inner))
             if not stored:
-                return chains
+                return chains, apart
             apart |= stored
 
     @property
@@ -274,7 +279,7 @@ class PlanStatements:
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
         deliveries = {name: self.delivery(name) for name in self.decomposed.graph.outputs}
-        definitions = in_order(self.definitions, chains)
+        definitions = in_order(self.definitions, chains, self._chains_and_others[1]) if chains else self.definitions
         return staged_statements(
             definitions, deliveries, tables, self.dialect, boundaries, materialized_tables, self.kept, chains
         )

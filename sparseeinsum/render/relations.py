@@ -200,13 +200,8 @@ class Renderer:
         block = Block(chain.name, select, "; ".join(comments), is_aggregated=False, detects_nonfinite=detects)
         self._sources[Computed(chain.schema)] = self._add_block(block, chain.schema, is_joined)
 
-    def define_arrays(self, chain: ArrayChain, comments: Sequence[str]) -> None:
-        """Make the block of a chain over single arrays.
-
-        Args:
-            chain: The chain.
-            comments: Lines that say what its EinSums compute.
-        """
+    def define_arrays(self, chain: ArrayChain) -> None:
+        """Make the block of a chain over single arrays."""
         sources = [
             self._separated_from_joins(self.source(leaf)) if range_of(leaf) is None else None for leaf in chain.leaves
         ]
@@ -215,7 +210,7 @@ class Renderer:
         block = Block(
             chain.name,
             ArrayChainWriter(chain, sources, self.dialect).select(),
-            "; ".join(comments),
+            "; ".join([definition.step.notation for definition in chain.definitions]),
             is_aggregated=True,
             is_materialized=len(chain.returned) > 1,
             detects_nonfinite=detects,

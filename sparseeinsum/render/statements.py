@@ -276,22 +276,23 @@ class _Compiler:
         """
         chains = row_chains(inlined, relations) if self.dialect.joins_rows else ()
         over_arrays = array_chains(inlined, relations) if self.dialect.chains_arrays else ()
-        if last is not None:
-            over_arrays = (*(chain for chain in over_arrays if chain.names.isdisjoint(last.names)), last)
+        within_last = frozenset() if last is None else last.names
+        over_arrays = tuple(chain for chain in over_arrays if chain.names.isdisjoint(within_last))
         chain_of = {chain.name: chain for chain in chains}
         arrays_of = {chain.definitions[-1].name: chain for chain in over_arrays}
         within = {link.name for chain in chains for link in chain.links} - chain_of.keys()
-        within |= {name for chain in over_arrays for name in chain.names}
+        within |= within_last.union(*(chain.names for chain in over_arrays))
         notations = {definition.name: definition.step.notation for definition in inlined}
         for definition in in_order(inlined, over_arrays):
             if definition.name in chain_of:
                 chain = chain_of[definition.name]
                 renderer.define_chain(chain, [notations[link.name] for link in chain.links])
             elif definition.name in arrays_of:
-                arrays = arrays_of[definition.name]
-                renderer.define_arrays(arrays, [notations[member.name] for member in arrays.definitions])
+                renderer.define_arrays(arrays_of[definition.name])
             elif definition.name not in within:
                 renderer.define(definition.name, definition.relation, definition.step.notation)
+        if last is not None:
+            renderer.define_arrays(last)
 
     def _needed(self, relations: Sequence[Relation], tables: Mapping[str, object]) -> list[ComputedResult]:
         """The definitions that a statement must contain, in order: of results that it does not read from a table."""
