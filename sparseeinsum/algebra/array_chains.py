@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from sparseeinsum.algebra.operators import Compress, Computed, Contract, Relation
+from sparseeinsum.algebra.operators import Compress, Computed, Relation
 from sparseeinsum.algebra.row_chains import computed_in, is_index_map
 from sparseeinsum.algebra.translate import ComputedResult
 
@@ -66,14 +66,7 @@ def array_chains(
         apart: Results that no chain computes.
     """
     groups = _Groups.of(definitions, apart)
-    readers: dict[str, set[int]] = defaultdict(set)
-    for target in targets:
-        for name in computed_in(target):
-            readers[name].add(-1)
-    for definition in definitions:
-        for operand in definition.relation.inputs:
-            for name in computed_in(operand):
-                readers[name].add(groups.number_of.get(definition.name, -1))
+    readers = reading_groups(definitions, targets, groups.number_of)
     members: dict[int, list[ComputedResult]] = defaultdict(list)
     for definition in definitions:
         if definition.name in groups.number_of:
@@ -84,6 +77,27 @@ def array_chains(
         if len(chain) > 1 and returned:
             chains.append(ArrayChain(tuple(chain), returned))
     return tuple(chains)
+
+
+def reading_groups(
+    definitions: Sequence[ComputedResult], targets: Iterable[Relation], number_of: Mapping[str, int]
+) -> Mapping[str, set[int]]:
+    """For every result, the numbers of the groups of EinSums that read it; -1 stands for all other readers.
+
+    Args:
+        definitions: The EinSums.
+        targets: The relations that statements return.
+        number_of: The number of the group of every EinSum that is in one.
+    """
+    readers: dict[str, set[int]] = defaultdict(set)
+    for target in targets:
+        for name in computed_in(target):
+            readers[name].add(-1)
+    for definition in definitions:
+        for operand in definition.relation.inputs:
+            for name in computed_in(operand):
+                readers[name].add(number_of.get(definition.name, -1))
+    return readers
 
 
 def in_order(
@@ -196,12 +210,7 @@ def _is_over_arrays(definition: ComputedResult) -> bool:
     """Whether an EinSum computes one array from others, or from an operand that is ordered by row."""
     contract = definition.relation
     is_special = contract.is_fused or contract.is_matched or contract.parts_by or definition.step.passes is not None
-    if is_special or contract.schema.keys or any(map(is_index_map, contract.inputs)):
+    if is_special or any(map(is_index_map, contract.inputs)):
         return False
-    sizes = [relation.schema.list_length for relation in (contract, *contract.inputs) if not _is_compressed(relation)]
-    operands = (operand for operand in contract.inputs if not _is_compressed(operand))
-    return max(sizes) <= _LARGEST_ARRAY and not any(operand.schema.keys for operand in operands)
-
-
-def _is_compressed(relation: Relation | Contract) -> bool:
-    return isinstance(relation, Compress)
+    arrays = [contract.schema, *(read.schema for read in contract.inputs if not isinstance(read, Compress))]
+    return all(schema.list_length <= _LARGEST_ARRAY and not schema.keys for schema in arrays)

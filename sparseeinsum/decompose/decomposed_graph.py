@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tiles, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice, promoted_labels, promoted_tiles, result_tiles
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan, plan_on_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.compressed_access import RowOrder
@@ -125,10 +125,7 @@ class Step:
 
     def operand(self, index: int) -> Decomposition:
         """The decomposition in which operand `index` is read."""
-        labels = self.einsum.operands[index].labels
-        if self.cost.is_sparse_matmul and index in self.orders:
-            return Decomposition((1,) * len(labels))
-        return Decomposition(reference_tiles(self.einsum, self.einsum.operands[index], self.choice))
+        return Decomposition(self.cost.operand_tiles(self.einsum, index, self.choice))
 
     @property
     def result(self) -> Decomposition:

@@ -162,13 +162,10 @@ class CostModel:
         )
 
     def operand_tiles(self, einsum: EinSum, index: int, choice: Choice) -> Choice:
-        """The tiles in which operand `index` is read: those of the choice, or numbers for a sparse matrix product."""
-        operand = einsum.operands[index]
-        if choice.count(DEMOTED) == len(choice):
-            cost = self.vertex_cost(einsum, choice)
-            if cost.is_sparse_matmul and index in cost.orders:
-                return (1,) * len(operand.labels)
-        return reference_tiles(einsum, operand, choice)
+        """The tiles in which operand `index` is read under a choice."""
+        if choice.count(DEMOTED) < len(choice):  # sparse matrix products promote no label
+            return reference_tiles(einsum, einsum.operands[index], choice)
+        return self.vertex_cost(einsum, choice).operand_tiles(einsum, index, choice)
 
     def _sparse_matmul_costs(
         self, decomposed: DecomposedEinSum, evaluation: Evaluation, dense: VertexCost

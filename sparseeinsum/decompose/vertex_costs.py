@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sparseeinsum.decompose.choice import Choice, reference_tiles
 from sparseeinsum.decompose.compressed_access import RowOrder
 from sparseeinsum.decompose.copied_parts import CopiedPart
 from sparseeinsum.decompose.cost import NO_WORK, Work
 from sparseeinsum.decompose.memory_footprint import Passes
+from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.tensors import fully_promoted
 from sparseeinsum.semantics.exactness import Absence
 
 
@@ -53,6 +56,13 @@ class VertexCost:
     def compressed(self) -> tuple[int, ...]:
         """The numbers of the operands that are ordered by row in memory."""
         return tuple(self.orders)
+
+    def operand_tiles(self, einsum: EinSum, index: int, choice: Choice) -> Choice:
+        """The tiles in which operand `index` is read: those of the choice, or numbers for a sparse matrix product."""
+        operand = einsum.operands[index]
+        if self.is_sparse_matmul and index in self.orders:
+            return fully_promoted(len(operand.labels)).tiles
+        return reference_tiles(einsum, operand, choice)
 
     @property
     def has_whole_groups(self) -> bool:

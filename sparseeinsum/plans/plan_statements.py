@@ -1,16 +1,15 @@
 """Plans: the SQL statements of a plan, in one statement per output or staged in temporary tables."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.array_chains import ArrayChain, array_chains, in_order
+from sparseeinsum.algebra.array_chains import ArrayChain, array_chains, in_order, reading_groups
 from sparseeinsum.algebra.operators import Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
-from sparseeinsum.algebra.row_chains import computed_in, row_chains
+from sparseeinsum.algebra.row_chains import row_chains
 from sparseeinsum.algebra.translate import ComputedResult, delivered_relation, materialized_relations, with_all_tuples
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_bytes
@@ -203,16 +202,11 @@ class PlanStatements:
     def _read_by_chains(self) -> frozenset[str]:
         """Results that one chain alone reads, so that its statement computes them."""
         chain_of = {name: number for number, chain in enumerate(self._array_chains) for name in chain.names}
-        readers: dict[str, set[int]] = defaultdict(set)
-        for definition in self.definitions:
-            for operand in definition.relation.inputs:
-                for name in computed_in(operand):
-                    readers[name].add(chain_of.get(definition.name, -1))
-        delivered = {name for output in self.decomposed.graph.outputs for name in computed_in(self.delivery(output))}
+        readers = reading_groups(self.definitions, map(self.delivery, self.decomposed.graph.outputs), chain_of)
         return frozenset(
             name
             for name, numbers in readers.items()
-            if len(numbers) == 1 and -1 not in numbers and name not in chain_of and name not in delivered
+            if len(numbers) == 1 and -1 not in numbers and name not in chain_of
         )
 
     @property

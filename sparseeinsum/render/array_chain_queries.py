@@ -18,6 +18,7 @@ from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.contract import row_value
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN
+from sparseeinsum.render.nested_levels import nested_levels
 from sparseeinsum.render.sources import SelectSource, aliased, with_join
 from sparseeinsum.render.sparse_matmul import sparse_matmul_value
 
@@ -56,12 +57,14 @@ class ArrayChainWriter:
         """The SELECT of the results that others read, in their `value_columns`."""
         row = self._leaves_select()
         available: list[Relation | str] = list(self.chain.leaves)
-        levels = self._levels()
+        contracts = {definition.name: definition.relation for definition in self.chain.definitions}
+        levels = nested_levels(self._reads)
         for number, level in enumerate(levels):
-            read_later = {*self.chain.returned, *self._read_after(levels[number + 1 :])}
-            kept = [read for read in available if read in read_later]
+            later = {read for following in levels[number + 1 :] for name in following for read in self._reads[name]}
+            later.update(self.chain.returned)
+            kept = [read for read in available if read in later]
             columns = [exp.column(self._columns[read], table=_ROW) for read in kept]
-            values = [exp.alias_(self._value(contract), self._columns[name]) for name, contract in level.items()]
+            values = [exp.alias_(self._value(name, contracts[name]), self._columns[name]) for name in level]
             row = exp.select(*columns, *values).from_(row.subquery(_ROW, copy=False), copy=False)
             available = [*kept, *level]
         return self._returned(row)
@@ -117,28 +120,20 @@ class ArrayChainWriter:
     def _columns(self) -> dict[Relation | str, str]:
         return _columns(self.chain)
 
-    def _reads(self, contract: Contract) -> list[Relation | str]:
-        """What an EinSum reads: leaves, or names of results of the chain."""
-        return [operand.schema.tensor.name if self.chain.computes(operand) else operand for operand in contract.inputs]
+    @cached_property
+    def _reads(self) -> dict[str, list[Relation | str]]:
+        """What every EinSum reads, by the name of its result: leaves, or names of results of the chain."""
+        return {
+            definition.name: [
+                operand.schema.tensor.name if self.chain.computes(operand) else operand
+                for operand in definition.relation.inputs
+            ]
+            for definition in self.chain.definitions
+        }
 
-    def _read_after(self, levels: Sequence[dict[str, Contract]]) -> set[Relation | str]:
-        return {read for level in levels for contract in level.values() for read in self._reads(contract)}
-
-    def _levels(self) -> list[dict[str, Contract]]:
-        """The EinSums by name, each after the level of all that it reads."""
-        level_of: dict[Relation | str, int] = {}
-        levels: list[dict[str, Contract]] = []
-        for definition in self.chain.definitions:
-            contract = definition.relation
-            level = max((level_of[read] + 1 for read in self._reads(contract) if read in level_of), default=0)
-            level_of[definition.name] = level
-            levels += [{}] if level == len(levels) else []
-            levels[level][definition.name] = contract
-        return levels
-
-    def _value(self, contract: Contract) -> exp.Expr:
+    def _value(self, name: str, contract: Contract) -> exp.Expr:
         """The value of a result, from the columns of what it reads."""
-        columns = [self._columns[read] for read in self._reads(contract)]
+        columns = [self._columns[read] for read in self._reads[name]]
         if contract.is_sparse_matmul:
             index = contract.compressed[0]
             handle, array = (exp.column(columns[number], table=_ROW) for number in (index, 1 - index))

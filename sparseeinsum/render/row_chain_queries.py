@@ -15,6 +15,7 @@ from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.contract import row_value
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.nested_levels import nested_levels
 from sparseeinsum.render.sources import (
     SelectSource,
     aliased,
@@ -75,20 +76,21 @@ class ChainWriter:
 
     def values_select(self, rows: exp.Expr) -> exp.Select:
         """The SELECT of the result of the chain, over rows with the values of all leaves."""
-        *levels, (last,) = self._levels()
+        *levels, (last,) = nested_levels(self._reads)
+        links = {link.name: link for link in self.chain.links}
         available: list[_Read] = [*range(len(self.chain.leaves))]
         for number, level in enumerate(levels):
-            later = [link.name for following in (*levels[number + 1 :], [last]) for link in following]
+            later = [name for following in (*levels[number + 1 :], [last]) for name in following]
             read = {operand for name in later for operand in self._reads[name]}
             available = [operand for operand in available if operand in read]
             columns = [exp.column(name, table=_ROWS) for name in self._keys]
             columns += [exp.column(self._columns[operand], table=_ROWS) for operand in available]
-            values = [exp.alias_(self._value(link), self._columns[link.name]) for link in level]
+            values = [exp.alias_(self._value(links[name]), self._columns[name]) for name in level]
             select = exp.select(*columns, *values).from_(aliased(rows, _ROWS))
             rows = fenced(select) if self.dialect.moves_expressions else select
-            available += [link.name for link in level]
+            available += level
         keys = [exp.column(key, table=_ROWS) for key in self._keys]
-        return exp.select(*keys, exp.alias_(self._value(last), VALUE_COLUMN)).from_(aliased(rows, _ROWS))
+        return exp.select(*keys, exp.alias_(self._value(links[last]), VALUE_COLUMN)).from_(aliased(rows, _ROWS))
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -127,17 +129,6 @@ class ChainWriter:
             columns = {source.key(axis, alias): keys[key] for axis, key in own.items()}
             return value.transform(lambda node: exp.cast(columns[node].copy(), "bigint") if node in columns else node)
         return value
-
-    def _levels(self) -> list[list[ChainLink]]:
-        """The EinSums, each after the level of all that it reads."""
-        level_of: dict[_Read, int] = {}
-        levels: list[list[ChainLink]] = []
-        for link in self.chain.links:
-            level = max((level_of[read] + 1 for read in self._reads[link.name] if read in level_of), default=0)
-            level_of[link.name] = level
-            levels += [[]] if level == len(levels) else []
-            levels[level].append(link)
-        return levels
 
     def _value(self, link: ChainLink) -> exp.Expr:
         """The value of a result, from the columns of what it reads."""

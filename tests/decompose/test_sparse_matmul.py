@@ -11,7 +11,7 @@ import scipy.sparse
 from hypothesis import given
 from numpy.typing import NDArray
 from random_runs import random_runs
-from test_compressed_access import DTYPES, RandomProduct, inputs, random_products
+from test_compressed_access import DTYPES, RandomProduct, checked_plan, inputs, random_products
 
 import sparseeinsum as se
 from sparseeinsum.decompose import model, sparse_matmul
@@ -97,15 +97,7 @@ def test_random_products_are_numpys(shared_db: se.Database, everywhere: None) ->
     @random_runs(60)
     @given(random_products())
     def run(product: RandomProduct) -> None:
-        for name, array, fill, promoted in zip("AH", product.arrays, product.fills, product.promoted, strict=True):
-            shared_db.tensor(name, array, fill=fill, promoted=promoted)
-        plan = shared_db.plan(product.text, pin={"T": ()}, layout="any")
-        chosen.append(bool(multiplied(plan)))
-        left, right, output = ("".join(labels) for labels in product.labels)
-        expected = np.einsum(f"{left},{right}->{output}", *product.arrays)
-        result = shared_db.run(plan, progress=False)["T"].to_numpy()
-        assert result.dtype == expected.dtype
-        np.testing.assert_array_equal(result, expected)
+        chosen.append(bool(multiplied(checked_plan(shared_db, product, ()))))
 
     run()
     assert sum(chosen) > len(chosen) / 5
