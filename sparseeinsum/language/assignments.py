@@ -77,7 +77,8 @@ class _AssignmentLowering:
         if self._add_directly(value, labels):
             return self.einsums
         body, aggregate, at = self._lower_value(value, frozenset(labels))
-        missing = tuple(label for label in labels if label not in labels_of(body))
+        present = labels_of(body)
+        missing = tuple(label for label in labels if label not in present)
         if missing:
             body, aggregate = self._broadcast(missing, body, aggregate, at), None
         self._add(target.tensor, labels, body, aggregate, at)

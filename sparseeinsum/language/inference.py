@@ -75,7 +75,7 @@ def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
     """The tensor that an EinSum computes: its axes, dtype and fill.
 
     The fill is the aggregate of the join of the operands' fills, over the bounds of the aggregated labels; or 0 if
-    that is no possible fill (see `propagated_fill`).
+    that is no possible fill (see `_propagated_fill`).
 
     Raises:
         ShapeError: Labels and axes do not match, or a label has two bounds.
@@ -86,7 +86,8 @@ def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
         axes[einsum.state] = Axis(einsum.state, USER_AGGREGATES[str(einsum.aggregate)].numbers)
     result_axes = tuple(axes[label] for label in einsum.output.labels)
     dtype = result_dtype(einsum, join_dtype(einsum, tensors))
-    fill = propagated_fill(einsum, tensors)
+    times = math.prod([axes[label].bound for label in einsum.aggregated])
+    fill = _propagated_fill(einsum, [tensors[operand.tensor] for operand in einsum.operands], times, dtype)
     return Tensor(einsum.output.tensor, result_axes, dtype, as_number(0, dtype) if fill is None else fill)
 
 
@@ -120,20 +121,16 @@ def result_dtype(einsum: EinSum, dtype: str) -> str:
         raise SemanticsError(f"{einsum.output.tensor}: {error}") from None
 
 
-def propagated_fill(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Number | None:
-    """The value of a result at indices where all operands have their fills.
+def _propagated_fill(einsum: EinSum, operands: Sequence[Tensor], times: int, dtype: str) -> Number | None:
+    """The value of a result of this dtype, an aggregate of so many values, where all operands have their fills.
 
     None if it is NaN, or beyond int64, or an infinity that is in no fill and not in the expression: then no fill can
     represent it, and every entry of the result must be computed.
     """
-    operands = [tensors[operand.tensor] for operand in einsum.operands]
-    bounds = bounds_of(einsum, tensors)
-    dtype = result_dtype(einsum, join_dtype(einsum, tensors))
     try:
         joined = value_at_fills(einsum.join, operands)
     except ValueError:  # an integer to a negative power
         return None
-    times = math.prod([bounds[label] for label in einsum.aggregated])
     value = aggregate_constant(einsum, joined, times, dtype)
     may_be_infinite = (
         times == 0 or not all(np.isfinite(tensor.fill) for tensor in operands) or gives_infinity(einsum.join)

@@ -213,7 +213,7 @@ def axis_bounds_of(expression: Scalar) -> Iterator[AxisBound]:
 
 def key_of(expression: Scalar) -> tuple[object, ...]:
     """The functions that an expression calls: what caches of results need besides it, as users may replace them."""
-    return tuple(FUNCTIONS[name] for name in functions_of(expression))
+    return tuple([FUNCTIONS[name] for name in functions_of(expression)])
 
 
 @lru_cache(maxsize=4096)
