@@ -87,11 +87,11 @@ class PlanStatements:
 
     def table_of(self, name: str) -> tuple[exp.Table, str]:
         """The table that stores a result during a run, and the column of its values."""
-        table, column = self._places_in_chains.get(name, (name, VALUE_COLUMN))
+        table, column = self.places_in_chains.get(name, (name, VALUE_COLUMN))
         return self.stage_of(table), column
 
     @cached_property
-    def _places_in_chains(self) -> Mapping[str, tuple[str, str]]:
+    def places_in_chains(self) -> Mapping[str, tuple[str, str]]:
         """For results in tables with several, the result whose table that is, and the column."""
         return {
             name: (chain.name, column) for chain in self._staged_chains for name, column in value_columns(chain).items()

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.pipeline.loops import loop_setup
+from sparseeinsum.engines import retries
+from sparseeinsum.pipeline.loops import loop, loop_setup
 from sparseeinsum.pipeline.loops.loop_setup import _PlannedStep
+from sparseeinsum.plans.plan_statements import PlanStatements
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
@@ -151,3 +153,48 @@ def test_a_state_that_is_read_only_as_its_next_value(db: se.Database) -> None:
         wanted = 2 * wanted + (2 * wanted).sum(axis=1, keepdims=True)
     db.iterate(program, steps=5)
     np.testing.assert_allclose(db.run("R[i, k] = V[i, k]")["R"].to_numpy(), wanted)
+
+
+CHAINED = """
+state x, y
+next_x[i] = sum(A[i, j] * x[j])
+z[i] = next_x[i] + 1
+next_y[i] = 0.5 * y[i] + z[i] - next_x[i] ^ 2
+"""
+
+
+@pytest.mark.parametrize("chains", [False, True], ids=["two tables", "one row"])
+def test_later_steps_may_compute_a_shared_row_otherwise(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch, chains: bool
+) -> None:
+    """States that share the row of a table stay there when the plan of a later step computes them one by one."""
+    size = 80
+    rng = np.random.default_rng(6)
+    matrix, x, y = np.diag(rng.random(size)), rng.random(size), rng.random(size)
+    db.tensor("A", matrix, axes=["i", "j"], promoted=["i", "j"])
+    db.tensor("x", x, axes=["i"], promoted=[])
+    db.tensor("y", y, axes=["i"], promoted=[])
+    run, done = retries.in_own_snapshot, []
+
+    def growing(engine: Any, work: Any) -> Any:  # noqa: ANN401
+        result = run(engine, work)
+        done.append(1)
+        if len(done) == 2:
+            if not chains:
+                monkeypatch.setattr(PlanStatements, "_chains_and_others", property(lambda plan: ((), plan.also_staged)))
+            insert = f"INSERT INTO A SELECT i, j, 0.01 FROM {numbers('i')}, {numbers('j')} WHERE i <> j"
+            db.connection.execute(insert)
+        return result
+
+    def numbers(name: str) -> str:
+        return f"(SELECT * FROM generate_series(0, {size - 1})) AS {name}({name})"
+
+    monkeypatch.setattr(loop, "in_own_snapshot", growing)
+    db.iterate(CHAINED, steps=5)
+    for step in range(5):
+        grown = matrix if step < 2 else np.where(np.eye(size, dtype=bool), matrix, 0.01)
+        x = grown @ x
+        y = 0.5 * y + x + 1 - x**2
+    results = db.run("u[i] = x[i]\nv[i] = y[i]")
+    np.testing.assert_allclose(results["u"].to_numpy(), x, rtol=1e-12)
+    np.testing.assert_allclose(results["v"].to_numpy(), y, rtol=1e-12)

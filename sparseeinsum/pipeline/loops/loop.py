@@ -181,8 +181,9 @@ class _Loop:
         if parts.changes is not None:
             numbers[CHANGED] = parts.changes.count(turn, self._rows, rows)
         recorded = {name: numbers[name] for name in self.steps.recorded}
-        for tables in parts.tables:
-            tables.in_turn[turn].empty(self._rows[tables.name])
+        read = {tables.in_turn[turn]: self._rows[tables.name] for tables in parts.tables}
+        for table, count in read.items():
+            table.empty(count)
         parts.step.increase()
         # Before the transaction ends: a signal may come between its end and the next line that runs here.
         self.records[step:] = [recorded]

@@ -1,6 +1,6 @@
 """Loops: the tables and plans of a loop, before its first step."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -16,14 +16,14 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor, Tensor, fu
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.pipeline.loops.change_counts import ChangeCounts
+from sparseeinsum.pipeline.loops.inserted_outputs import InsertedOutput
 from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.state_layouts import StateLayout, computed_layouts
-from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables
+from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables, share_rows
 from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
-from sparseeinsum.pipeline.loops.step_statements import InsertedOutput
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.semantics.exactness import ValueFacts
@@ -90,10 +90,9 @@ class LoopParts:
         if self.changes is not None:
             self.changes.drop()
         self.prepared.drop()
-        relations = [self.step.stored.relation]
-        relations += [stored.relation for tables in self.tables for stored in tables.stored]
-        for relation in relations:
-            self.engine.execute(f"DROP TABLE IF EXISTS {relation}")
+        self.engine.execute(f"DROP TABLE IF EXISTS {self.step.stored.relation}")
+        for tables in self.tables:
+            tables.drop(self.engine)
 
 
 def set_up(
@@ -163,8 +162,7 @@ class _PlannedStep:
     def drop(self, engine: Engine) -> None:
         """Drop the tables of the state: steps take those of a cheaper plan."""
         for tables in self.tables:
-            for table in tables.tables:
-                engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
+            tables.drop(engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +200,24 @@ class _Setup:
             planned, dearer = (other, planned) if is_cheaper else (planned, other)
             dearer.drop(self.engine)
         planned.plan.plan_for_later_values()
-        return planned
+        return self._sharing_rows(planned)
+
+    def _sharing_rows(self, planned: _PlannedStep) -> _PlannedStep:
+        """The same with one table in each turn for the states whose next values one statement returns in one row."""
+        places = planned.plan.plan.statements.places_in_chains
+        by_table: dict[str, list[StateTables]] = {}
+        for state in planned.tables:
+            table, _ = places.get(self.steps.state[state.name], ("", ""))
+            if table and not state.stored[0].keys and planned.rows[state.name] == 1:
+                by_table.setdefault(table, []).append(state)
+        shared: dict[str, StateTables] = {}
+        for number, states in enumerate(by_table.values()):
+            if len(states) > 1:
+                names = [temporary_name(f"loop_{self.number}_row_{number}_{turn}") for turn in "ab"]
+                shared |= {state.name: state for state in share_rows(self.engine, self.prepared, states, names)}
+        tables = tuple(shared.get(state.name, state) for state in planned.tables)
+        planned.plan.take_outputs(self._inserted(tables, planned.rows))
+        return replace(planned, tables=tables)
 
     def _planned(
         self, layouts: Mapping[str, StateLayout], word: str, later: Mapping[str, ValueFacts] = NOTHING_ASSUMED
@@ -236,29 +251,35 @@ class _Setup:
         inputs = {state.name: AlternatingInput(state.stored, steps.state[state.name]) for state in tables}
         step_values = ValueFacts(Range(0, self.most_steps), has_fill=True)
         inputs[STEP] = AlternatingInput((self.step.stored, self.step.stored), values=step_values)
-        is_dense = {state.name: rows[state.name] == state.most_rows for state in tables}
-        inserted = {
-            steps.state[state.name]: InsertedOutput(
-                state.tables,
-                None if is_dense[state.name] or not state.stored[0].decomposition.is_scalar else state.fill,
-                state.stored[0].keys,
-                state.stored[0].tensor.dtype,
-                state.stored[0].decomposition.is_scalar,
-            )
-            for state in tables
-        }
+        inserted = self._inserted(tables, rows)
         plan = StepPlan(self.engine, self.prepared, steps.program, self.options, inputs, inserted)
         plan.plan_for(0, later)
         complete = frozenset(
             steps.state[state.name]
             for state in tables
-            if _has_another_fill(plan, state, steps.state[state.name], is_dense[state.name])
+            if _has_another_fill(plan, state, steps.state[state.name], rows[state.name] == state.most_rows)
         )
         if complete:
             options = replace(self.options, complete=complete)
             plan = StepPlan(self.engine, self.prepared, steps.program, options, inputs, inserted)
             plan.plan_for(0, later)
         return plan
+
+    def _inserted(self, tables: Iterable[StateTables], rows: Mapping[str, int]) -> dict[str, InsertedOutput]:
+        """By the names of the next values of states, the tables that take them."""
+        inserted = {}
+        for state in tables:
+            stored = state.stored[0]
+            leaves_out_fill = stored.decomposition.is_scalar and rows[state.name] != state.most_rows
+            inserted[self.steps.state[state.name]] = InsertedOutput(
+                state.tables,
+                state.fill if leaves_out_fill else None,
+                stored.keys,
+                stored.tensor.dtype,
+                stored.decomposition.is_scalar,
+                state.column,
+            )
+        return inserted
 
 
 def _stored_state(steps: LoopProgram, engine: Engine, step: StoredTensor) -> dict[str, StoredTensor]:

@@ -25,9 +25,10 @@ class StateTables:
     Attributes:
         name: The name of the state.
         in_turn: The tables that hold it before and after even steps, in this order; odd steps swap them.
-        stored: The state in these tables.
+        stored: The state in these tables, or in views of them.
         kept: The table of the tensor that keeps the state after the loop.
         keeping: Statements that copy the state from the table of each turn to that table.
+        column: The column of its values if these tables hold other states, too; empty if they are its own.
     """
 
     name: str
@@ -35,6 +36,7 @@ class StateTables:
     stored: tuple[StoredTensor, StoredTensor]
     kept: RefilledTable
     keeping: tuple[str, str]
+    column: str = ""
 
     @property
     def fill(self) -> Number:
@@ -51,6 +53,14 @@ class StateTables:
         """The tables that hold the state before and after even steps."""
         first, second = self.in_turn
         return first.table, second.table
+
+    def drop(self, engine: Engine) -> None:
+        """Drop the tables of both turns, and the views of them."""
+        if self.column:
+            for stored in self.stored:
+                engine.execute(f"DROP VIEW IF EXISTS {stored.relation}")
+        for table in self.tables:
+            engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE", exists=True))
 
     def keep(self, engine: Engine, turn: int, rows: int) -> None:
         """Copy the state from the table of a turn to where it is kept; it has about `rows` rows."""
@@ -92,7 +102,7 @@ def create_state_tables(
     engine.create_temporary(tables[1], rows.limit(0))
     tensor = replace(source.tensor, name=name)
     first, second = (replace(stored_tensor(tensor, layout, table.sql(dialect)), is_owned=False) for table in tables)
-    most = _most_removed(first, engine)
+    most = _most_removed([first], engine)
     in_turn = RefilledTable(engine, statements, tables[0], most), RefilledTable(engine, statements, tables[1], most)
     kept_table = table_by_name(kept, dialect)
     home = RefilledTable(engine, statements, kept_table, None if engine.dialect.has_workers else most)
@@ -105,6 +115,48 @@ def create_state_tables(
     ]
     inserts = [_insert(engine, kept, home.table, query) for query in keeping]
     return StateTables(name, in_turn, (first, second), home, (inserts[0], inserts[1]))
+
+
+def share_rows(
+    engine: Engine, statements: PreparedStatements, states: Sequence[StateTables], names: Sequence[str]
+) -> list[StateTables]:
+    """Move states of one row each to tables with a column for every state, so that a step replaces one row.
+
+    Args:
+        engine: The database.
+        statements: The statements of the loop.
+        states: The states; their tables are replaced by views.
+        names: Names for the tables of the two turns.
+    """
+    columns = [f"state_{number}" for number in range(len(states))]
+    most = _most_removed([state.stored[0] for state in states], engine)
+    rows = [exp.table_(exp.to_identifier(name), db=engine.dialect.temporary_schema) for name in names]
+    for turn, row in enumerate(rows):
+        tables = [state.tables[turn] for state in states]
+        engine.create_temporary(row, _side_by_side(tables, columns))
+        for table, column in zip(tables, columns, strict=True):
+            engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
+            engine.execute(_view_of_column(table, row, column))
+    first, second = (RefilledTable(engine, statements, row, most) for row in rows)
+    return [
+        replace(state, in_turn=(first, second), column=column) for state, column in zip(states, columns, strict=True)
+    ]
+
+
+def _side_by_side(tables: Sequence[exp.Table], columns: Sequence[str]) -> exp.Select:
+    """The values of tables of one row each, or none, as columns of one row."""
+    first, *others = [exp.alias_(table.copy(), f"of_{column}") for table, column in zip(tables, columns, strict=True)]
+    query = exp.select(*[exp.column(VALUE_COLUMN, f"of_{column}").as_(column) for column in columns]).from_(first)
+    for other in others:
+        query = query.join(other, join_type="cross")
+    return query
+
+
+def _view_of_column(view: exp.Table, table: exp.Table, column: str) -> exp.Create:
+    """The command that creates a temporary view of one column of a table."""
+    query = exp.select(exp.column(column).as_(VALUE_COLUMN)).from_(table.copy())
+    temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+    return exp.Create(this=view.copy(), kind="VIEW", properties=temporary, expression=query)
 
 
 def _insert(engine: Engine, kept: StoredTensor, table: exp.Table, rows: exp.Select) -> str:
@@ -122,7 +174,9 @@ def count_rows(engine: Engine, stored: StoredTensor) -> int:
     return int(str(rows))
 
 
-def _most_removed(stored: StoredTensor, engine: Engine) -> int:
-    """The number of removed rows of a state after which its table is made anew."""
-    array = stored.decomposition.array_size(stored.tensor.shape) * ITEM_BYTES[stored.tensor.dtype]
-    return int(_MOST_REMOVED / (engine.dialect.entry_bytes + array))
+def _most_removed(states: Sequence[StoredTensor], engine: Engine) -> int:
+    """The number of removed rows, which hold a value of every state, after which a table is made anew."""
+    sizes = [
+        stored.decomposition.array_size(stored.tensor.shape) * ITEM_BYTES[stored.tensor.dtype] for stored in states
+    ]
+    return int(_MOST_REMOVED / (engine.dialect.entry_bytes + sum(sizes)))

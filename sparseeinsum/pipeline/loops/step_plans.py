@@ -11,9 +11,10 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import ANY_VALUE, finite_range
+from sparseeinsum.pipeline.loops.inserted_outputs import InsertedOutput
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.state_layouts import DRIFT
-from sparseeinsum.pipeline.loops.step_statements import InsertedOutput, StageTables, StepStatements, statements_of
+from sparseeinsum.pipeline.loops.step_statements import StageTables, StepStatements, statements_of
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
 from sparseeinsum.plans.options import PlanOptions
@@ -97,6 +98,10 @@ class StepPlan:
     def plan(self) -> ProgramPlan:
         """The plan of the next step."""
         return self._planned.plan
+
+    def take_outputs(self, inserted: Mapping[str, InsertedOutput]) -> None:
+        """Let later statements fill other tables with outputs."""
+        self._inserted, self._statements, self._both_turns = inserted, {}, None
 
     def plan_for(self, turn: int, later: Mapping[str, ValueFacts]) -> None:
         """Make a plan for the present data, which the tables of a turn hold, in the open transaction.
@@ -199,7 +204,9 @@ class StepPlan:
             self.drop()
             self._rendered = self.plan
         if self._both_turns is None:
-            self._both_turns = statements_of(self.plan, self._kept, self._inputs.keys(), not self.is_small)
+            in_rows = [name for name, output in self._inserted.items() if output.column]
+            changed_inputs = self._inputs.keys()
+            self._both_turns = statements_of(self.plan, self._kept, changed_inputs, in_rows, not self.is_small)
         if turn not in self._statements:
             swapped = {} if turn == self._turn else self._swapped()
             changed = {table.name for tables in self._tables().values() for table in tables}

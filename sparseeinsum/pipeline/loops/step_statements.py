@@ -1,7 +1,7 @@
 """Loops: the statements of a step, which read the tables of one turn and fill those of the other."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -10,6 +10,7 @@ from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.pipeline.loops.inserted_outputs import InsertedOutput, outputs_by_row, with_whole_rows
 from sparseeinsum.pipeline.loops.invariants import invariant_aggregates, invariant_stages
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
@@ -18,43 +19,8 @@ from sparseeinsum.plans.plan_statements import PlanStatements
 from sparseeinsum.render.dialects import as_written, write_sql
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.results import result_of
-from sparseeinsum.statistics.columns import computed_type, stored_type
-from sparseeinsum.statistics.number_literals import number
 
 _MOST_REMOVED = 50_000  # rows of an intermediate; to make its table anew takes a millisecond
-
-
-@dataclass(frozen=True, slots=True)
-class InsertedOutput:
-    """A table that takes an output of every step.
-
-    Attributes:
-        tables: The table in each of the two turns.
-        fill: Rows with this value are left out; None keeps all rows.
-        keys: The names of the columns of its keys.
-        dtype: The dtype of the values.
-        is_scalar: Whether values are numbers, not arrays.
-    """
-
-    tables: tuple[exp.Table, exp.Table]
-    fill: Number | None
-    keys: tuple[str, ...]
-    dtype: str
-    is_scalar: bool
-
-    @property
-    def takes_any_row(self) -> bool:
-        """Whether it takes the rows of an intermediate as they are: all of them, with values of the same type."""
-        types = (kind(self.dtype, self.is_scalar) for kind in (stored_type, computed_type))
-        return self.fill is None and len(set(types)) == 1
-
-    def rows_of(self, query: exp.Select) -> exp.Select:
-        """The rows of the output that the table takes."""
-        if self.fill is None:
-            return query
-        value = exp.column(VALUE_COLUMN)
-        is_entry = value.neq(exp.convert(bool(self.fill)) if self.dtype == "bool" else number(self.fill, self.dtype))
-        return exp.select("*").from_(query.subquery("rows")).where(is_entry)
 
 
 class StageTables:
@@ -129,7 +95,11 @@ class StageTables:
 
 
 def statements_of(
-    plan: ProgramPlan, kept: Mapping[Relation, int | None], changed: Set[str], optimizes: bool
+    plan: ProgramPlan,
+    kept: Mapping[Relation, int | None],
+    changed: Set[str],
+    in_rows: Iterable[str],
+    optimizes: bool,
 ) -> PlanStatements:
     """The statements of a step for both turns.
 
@@ -137,10 +107,13 @@ def statements_of(
         plan: The plan, which reads the tables of one turn.
         kept: Its operands that are in memory, with their handles.
         changed: The inputs that steps change.
+        in_rows: The outputs that share a row, which are returned also where they hold the fill alone.
         optimizes: Whether the database optimises the statements.
     """
     dialect = plan.dialect if optimizes else as_written(plan.dialect)
-    return replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant_aggregates(plan, changed))
+    statements = replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant_aggregates(plan, changed))
+    absent = frozenset(name for name in in_rows if name not in statements.places_in_chains)
+    return replace(statements, complete=statements.complete | absent) if absent else statements
 
 
 class StepStatements:
@@ -176,7 +149,9 @@ class StepStatements:
             stage.name: _renamed(tables[name], inserted[name].keys, both_turns.delivery(name).schema.keys)
             for name, stage in direct.items()
         }
+        self._in_row_of = outputs_by_row(inserted)
         statements = [statement for statement in both_turns.for_run if statement.stage or statement.name not in direct]
+        statements = with_whole_rows(statements, both_turns, self._in_row_of.values())
         self._statements = [_reading(_reading(_in_place(statement, direct), swapped), read) for statement in statements]
         self._invariant = invariant_stages(self._statements, changed)
         self._staged = [statement for statement in self._statements if statement.stage is not None]
@@ -190,7 +165,8 @@ class StepStatements:
         if table is None:
             if statement.name not in inserted:
                 return ""
-            query, table = inserted[statement.name].rows_of(query), tables[statement.name]
+            output = inserted[statement.name]
+            query, table = query if output.column else output.rows_of(query), tables[statement.name]
         return insert_into(table, write_sql(query, self._both_turns.dialect), self._both_turns.dialect)
 
     def run(self) -> tuple[dict[str, int], dict[str, Number]]:
@@ -209,7 +185,8 @@ class StepStatements:
             if statement.stage is not None:
                 self._stages.fill(statement, insert, statement.stage.name in self._invariant)
             elif insert:
-                rows[name] = self._prepared.write(insert)
+                written = self._prepared.write(insert)
+                rows |= dict.fromkeys(self._in_row_of.get(name, (name,)), written)
             else:
                 schema = delivered_relation(self._both_turns.decomposed, name).schema
                 numbers[name] = result_of(schema, self._prepared.read(statement.text)).to_numpy().item()
@@ -232,7 +209,10 @@ def _direct_outputs(statements: PlanStatements, inserted: Mapping[str, InsertedO
     return {
         name: stages[name]
         for name, output in inserted.items()
-        if name in stages and output.takes_any_row and isinstance(statements.delivery(name), Computed)
+        if name in stages
+        and not output.column
+        and output.takes_any_row
+        and isinstance(statements.delivery(name), Computed)
     }
 
 
