@@ -50,6 +50,7 @@ class FunctionKind(StrEnum):
     ROW_PRODUCT = "row product"  # computes from entries in memory alone
     GATHER = "gather"  # computes from entries or arrays in memory, which the engine's callback looks up
     KEEPER = "keeper"  # keeps memory after its statement
+    CONVERSION = "conversion"  # copies the bytes of an array, without a kernel
 
 
 # The dtypes of functions whose entries list none, as suffixes of kernels.
@@ -57,7 +58,6 @@ _REAL, _COMPLEX = ("f64", "f32", "i64"), ("c128", "c64")
 _FILES = ("udfs/functions.toml", "udfs/complex_functions.toml")
 _TWO_ARRAYS = "two arrays of equal length"  # in descriptions of functions that also take an array and a number
 _ARTICLES = {"array": "an", "number": "a"}
-_FILE_OF_POSTGRESQL = "sql/postgresql/functions.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +108,6 @@ def elementwise_kernels() -> Mapping[str, str]:
     """Return the scalar functions that kernels of two arrays apply to every element, by the names of the kernels."""
     functions = [function for file in _FILES for function in _read_functions(file)]
     return {function.kernel: function.elementwise_function for function in functions if function.elementwise_function}
-
-
-@cache
-def array_functions_of_postgresql() -> tuple[ArrayFunction, ...]:
-    """List the functions that only PostgreSQL's extension has."""
-    return tuple(_read_functions(_FILE_OF_POSTGRESQL))
 
 
 def _read_functions(file: str) -> Iterator[ArrayFunction]:

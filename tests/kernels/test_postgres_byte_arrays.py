@@ -5,10 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 import pytest
-from postgres_sql import in_postgres
 from psycopg import errors
-
-from sparseeinsum.kernels.array_functions import ArrayFunction, array_functions_of_postgresql
 
 TYPES = {"float8": "<f8", "float4": "<f4", "int8": "<i8"}
 SIZES = (0, 1, 13, 1_000, 100_000)
@@ -56,14 +53,6 @@ def test_bytes_are_those_of_memory(connection: psycopg.Connection, kind: str) ->
         numbers.tobytes(),
         numbers.tolist(),
     )
-
-
-@pytest.mark.parametrize("function", array_functions_of_postgresql(), ids=lambda function: function.name)
-def test_examples(connection: psycopg.Connection, function: ArrayFunction) -> None:
-    call, _, expected = function.example.partition(" = ")
-    ((result,),) = connection.execute(f"SELECT {in_postgres(call)}").fetchall()
-    text = f"'\\x{result.hex()}'" if isinstance(result, bytes) else str(result)
-    assert text == expected
 
 
 def test_bytes_of_arrays(connection: psycopg.Connection) -> None:

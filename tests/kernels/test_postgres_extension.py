@@ -14,7 +14,6 @@ from psycopg import errors
 import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.errors import ExtensionError
-from sparseeinsum.kernels.array_functions import array_functions_of_postgresql
 from sparseeinsum.kernels.building import linking, processors
 from sparseeinsum.kernels.building.postgresql_code import exported_to_postgresql
 from sparseeinsum.kernels.platforms import this_platform
@@ -22,7 +21,6 @@ from sparseeinsum.kernels.postgresql import installation
 from sparseeinsum.kernels.postgresql.declared_functions import (
     aggregates,
     c_functions,
-    conversions,
     scalar_functions,
     supported_functions,
 )
@@ -75,7 +73,7 @@ def test_every_function_exists_and_has_a_comment(database: psycopg.Connection) -
         assert comment
     assert len(listed) == 2 + len(c_functions()) + len(aggregates())  # its version, and sums of numbers
     named = {name for name, *_ in listed if name.startswith("tensor_")}
-    assert named == {function.name for function in (*supported_functions(), *array_functions_of_postgresql())}
+    assert named == {function.name for function in supported_functions()}
     for name, kind, volatility, parallel, is_strict, comment in listed:
         assert (volatility, parallel) == ("i", "s")
         assert is_strict == (kind == "f" and not name.endswith(("_transition", "_version"))), name
@@ -85,7 +83,7 @@ def test_every_function_exists_and_has_a_comment(database: psycopg.Connection) -
 
 
 def test_symbols_are_unique() -> None:
-    symbols = [function.symbol for function in (*scalar_functions(), *conversions())] + [
+    symbols = [function.symbol for function in scalar_functions()] + [
         aggregate.transition.symbol for aggregate in aggregates()
     ]
     assert len(set(symbols)) == len(symbols)

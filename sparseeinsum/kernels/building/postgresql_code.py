@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.array_functions import array_functions_of_postgresql
 from sparseeinsum.kernels.building.data_code import bytes_code
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
 from sparseeinsum.kernels.building.postgresql_functions import GLUE
@@ -112,7 +111,7 @@ def exported_to_postgresql(version: str) -> tuple[str, ...]:
 @cache
 def _data() -> tuple[StaticText | StaticWords, ...]:
     """Return the texts, SQLSTATEs and descriptors that callbacks read."""
-    texts = texts_of((*supported_functions(), *array_functions_of_postgresql()))
+    texts = texts_of(supported_functions())
     return (*texts, StaticWords("sqlstates", sqlstate_words()), *map(_descriptor, c_functions()))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sparseeinsum import assets
 from sparseeinsum.kernels.building.targets import Target
-from sparseeinsum.kernels.groups import GROUPS, kernels_of, measures_in_use
+from sparseeinsum.kernels.groups import GROUPS, HOSTS, kernels_of, measures_in_use
 from sparseeinsum.kernels.index_checks import are_checked
 
 _KERNELS = "sparseeinsum.kernels"
@@ -56,7 +56,8 @@ def _version(package: str) -> str:
 def _sources_of(group: str) -> tuple[Path, ...]:
     """Return the files of a group: its modules, the modules that they import, and the files of udfs/ that they load."""
     waiting = [_module_file(f"{_KERNELS}.compiled.{module}") for module in GROUPS[group].modules]
-    sources: set[Path] = set()
+    # It lists the functions of a host one by one.
+    sources = {_module_file(f"{_KERNELS}.compiled.group_functions")} if group in HOSTS else set()
     while waiting:
         file = waiting.pop()
         if file not in sources:

@@ -10,6 +10,7 @@ from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.blas_calls import gemm_code
 from sparseeinsum.kernels.compiled.duckdb import aggregates as duckdb_aggregates
 from sparseeinsum.kernels.compiled.duckdb import (
+    array_bytes,
     collecting,
     compression,
     dots,
@@ -64,6 +65,8 @@ _DUCKDB: tuple[Compiled, ...] = (
     collecting.collecting_destroy,
     views.view_rows,
     gathers.gather_rows,
+    array_bytes.array_bytes,
+    array_bytes.array_of_bytes,
     sparse_matmul.multiply_by_array,
     sparse_matmul.multiply_transposed,
     dots.dot_rows,

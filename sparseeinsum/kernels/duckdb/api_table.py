@@ -23,6 +23,7 @@ SLOTS = {
     "duckdb_vector_get_validity": 195,
     "duckdb_vector_ensure_validity_writable": 196,
     "duckdb_vector_assign_string_element": 197,
+    "duckdb_vector_assign_string_element_len": 198,
     "duckdb_list_vector_get_child": 199,
     "duckdb_list_vector_get_size": 200,
     "duckdb_list_vector_set_size": 201,

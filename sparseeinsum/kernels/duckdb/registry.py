@@ -26,7 +26,14 @@ _OF_ROW_PRODUCTS = {
 _FIELDS = {ValueType.ENTRIES: ENTRY_FIELDS, ValueType.MATCHES: MATCH_FIELDS}
 
 _FLOAT, _DOUBLE = 10, 11  # duckdb_type in duckdb.h
-_NAMES = {r.INTEGER: "INTEGER", r.BIGINT: "BIGINT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE", r.VARCHAR: "VARCHAR"}
+_NAMES = {
+    r.INTEGER: "INTEGER",
+    r.BIGINT: "BIGINT",
+    _FLOAT: "FLOAT",
+    _DOUBLE: "DOUBLE",
+    r.VARCHAR: "VARCHAR",
+    r.BLOB: "BLOB",
+}
 _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
 
 # DuckDB computes calls with constant arguments while it plans, where an array is a list of boxed values: that takes a
@@ -131,6 +138,8 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
         return (_gather_callback(function),)
     if function.kind == FunctionKind.KEEPER:
         return ("keep_rows",)
+    if function.kind == FunctionKind.CONVERSION:
+        return ("array_bytes" if function.returns == ValueType.BYTES else "array_of_bytes",)
     if function.kind == FunctionKind.ROW_PRODUCT:
         return (_OF_ROW_PRODUCTS[function.returns],)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
@@ -148,6 +157,8 @@ def _gather_callback(function: ArrayFunction) -> str:
 def _type(value_type: ValueType, dtype: str) -> int:
     if value_type == ValueType.TEXT:
         return r.VARCHAR
+    if value_type == ValueType.BYTES:
+        return r.BLOB
     if value_type in _FIELDS:
         return _TYPES[dtype] + (r.ENTRY_OF if value_type == ValueType.ENTRIES else r.MATCH_OF) + r.LIST_DEPTH
     if value_type == ValueType.POSITIONS:

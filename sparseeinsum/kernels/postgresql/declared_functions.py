@@ -13,7 +13,6 @@ from sparseeinsum.kernels.array_functions import (
     FunctionKind,
     ValueType,
     array_functions,
-    array_functions_of_postgresql,
 )
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.postgresql import descriptors as pd
@@ -105,12 +104,6 @@ def scalar_functions() -> tuple[CFunction, ...]:
     return tuple(_c_functions(function for function in supported_functions() if not function.is_aggregate))
 
 
-@cache
-def conversions() -> tuple[CFunction, ...]:
-    """List the functions that only PostgreSQL's extension has: between arrays and bytes."""
-    return tuple(_c_functions(array_functions_of_postgresql()))
-
-
 def _c_functions(functions: Iterable[ArrayFunction]) -> Iterator[CFunction]:
     for function in functions:
         for dtype in function.dtypes:
@@ -130,8 +123,8 @@ def aggregates() -> tuple[PostgresAggregate, ...]:
 
 
 def c_functions() -> tuple[CFunction, ...]:
-    """List every function in C once: scalar functions, conversions, and the functions of aggregates."""
-    all_functions = (*scalar_functions(), *conversions(), *_parts_of_aggregates())
+    """List every function in C once: scalar functions, and the functions of aggregates."""
+    all_functions = (*scalar_functions(), *_parts_of_aggregates())
     return tuple({function.symbol: function for function in all_functions}.values())
 
 

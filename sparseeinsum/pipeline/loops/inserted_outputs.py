@@ -9,6 +9,7 @@ from sparseeinsum.algebra.operators import Computed
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.plans.plan_statements import PlanStatements
+from sparseeinsum.render.packing import packed_value
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.statistics.columns import computed_type, stored_type
 from sparseeinsum.statistics.number_literals import number
@@ -76,13 +77,15 @@ def _whole_row(returned: Sequence[tuple[str, exp.Select]], both_turns: PlanState
     sources: dict[str, exp.Expr] = {}
     values = []
     for position, (name, query) in enumerate(returned):
+        schema = both_turns.delivery(name).schema
         if name in both_turns.places_in_chains and isinstance(both_turns.delivery(name), Computed):
             table, column = both_turns.table_of(name)
             sources[table.name] = table.copy()
-            values.append(exp.column(column, table.name))
+            value = exp.column(column, table.name)
         else:
             sources[f"r{position}"] = query.subquery(f"r{position}")
-            values.append(exp.column(VALUE_COLUMN, f"r{position}"))
+            value = exp.column(VALUE_COLUMN, f"r{position}")
+        values.append(packed_value(value, schema))
     first, *more = sources.values()
     row = exp.select(*values).from_(first)
     for source in more:

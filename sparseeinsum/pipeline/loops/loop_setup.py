@@ -20,8 +20,9 @@ from sparseeinsum.pipeline.loops.inserted_outputs import InsertedOutput
 from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
+from sparseeinsum.pipeline.loops.shared_rows import share_rows
 from sparseeinsum.pipeline.loops.state_layouts import StateLayout, computed_layouts
-from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables, share_rows
+from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables
 from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED

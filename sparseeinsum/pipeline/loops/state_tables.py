@@ -15,7 +15,7 @@ from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.tensor_rows import table_of_rows
 from sparseeinsum.storage.tensor_tables import rows_as_stored, rows_in_layout, stored_tensor
 
-_MOST_REMOVED = 32e6  # bytes of removed rows, of which a scan still reads the keys
+_MOST_REMOVED = 32e6  # bytes of removed rows, which a scan still reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def create_state_tables(
     engine.create_temporary(tables[1], rows.limit(0))
     tensor = replace(source.tensor, name=name)
     first, second = (replace(stored_tensor(tensor, layout, table.sql(dialect)), is_owned=False) for table in tables)
-    most = _most_removed([first], engine)
+    most = most_removed([first], engine, _MOST_REMOVED)
     in_turn = RefilledTable(engine, statements, tables[0], most), RefilledTable(engine, statements, tables[1], most)
     kept_table = table_by_name(kept, dialect)
     home = RefilledTable(engine, statements, kept_table, None if engine.dialect.has_workers else most)
@@ -115,48 +115,6 @@ def create_state_tables(
     ]
     inserts = [_insert(engine, kept, home.table, query) for query in keeping]
     return StateTables(name, in_turn, (first, second), home, (inserts[0], inserts[1]))
-
-
-def share_rows(
-    engine: Engine, statements: PreparedStatements, states: Sequence[StateTables], names: Sequence[str]
-) -> list[StateTables]:
-    """Move states of one row each to tables with a column for every state, so that a step replaces one row.
-
-    Args:
-        engine: The database.
-        statements: The statements of the loop.
-        states: The states; their tables are replaced by views.
-        names: Names for the tables of the two turns.
-    """
-    columns = [f"state_{number}" for number in range(len(states))]
-    most = _most_removed([state.stored[0] for state in states], engine)
-    rows = [exp.table_(exp.to_identifier(name), db=engine.dialect.temporary_schema) for name in names]
-    for turn, row in enumerate(rows):
-        tables = [state.tables[turn] for state in states]
-        engine.create_temporary(row, _side_by_side(tables, columns))
-        for table, column in zip(tables, columns, strict=True):
-            engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
-            engine.execute(_view_of_column(table, row, column))
-    first, second = (RefilledTable(engine, statements, row, most) for row in rows)
-    return [
-        replace(state, in_turn=(first, second), column=column) for state, column in zip(states, columns, strict=True)
-    ]
-
-
-def _side_by_side(tables: Sequence[exp.Table], columns: Sequence[str]) -> exp.Select:
-    """The values of tables of one row each, or none, as columns of one row."""
-    first, *others = [exp.alias_(table.copy(), f"of_{column}") for table, column in zip(tables, columns, strict=True)]
-    query = exp.select(*[exp.column(VALUE_COLUMN, f"of_{column}").as_(column) for column in columns]).from_(first)
-    for other in others:
-        query = query.join(other, join_type="cross")
-    return query
-
-
-def _view_of_column(view: exp.Table, table: exp.Table, column: str) -> exp.Create:
-    """The command that creates a temporary view of one column of a table."""
-    query = exp.select(exp.column(column).as_(VALUE_COLUMN)).from_(table.copy())
-    temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
-    return exp.Create(this=view.copy(), kind="VIEW", properties=temporary, expression=query)
 
 
 def _insert(engine: Engine, kept: StoredTensor, table: exp.Table, rows: exp.Select) -> str:
@@ -174,9 +132,9 @@ def count_rows(engine: Engine, stored: StoredTensor) -> int:
     return int(str(rows))
 
 
-def _most_removed(states: Sequence[StoredTensor], engine: Engine) -> int:
-    """The number of removed rows, which hold a value of every state, after which a table is made anew."""
+def most_removed(states: Sequence[StoredTensor], engine: Engine, most_bytes: float) -> int:
+    """The number of removed rows, each with a tuple of every state, that take `most_bytes`."""
     sizes = [
         stored.decomposition.array_size(stored.tensor.shape) * ITEM_BYTES[stored.tensor.dtype] for stored in states
     ]
-    return int(_MOST_REMOVED / (engine.dialect.entry_bytes + sum(sizes)))
+    return int(most_bytes / (engine.dialect.entry_bytes + sum(sizes)))

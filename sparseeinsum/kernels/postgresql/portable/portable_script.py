@@ -101,6 +101,8 @@ def _statements() -> Iterator[str]:
     for part in _PARTS:
         yield _read(f"{part}.sql") + "\n"
     for function in scalar_functions():
+        if function.function.kind == FunctionKind.CONVERSION:
+            continue  # for clusters, which have the extension
         yield (
             _scalar(function)
             if function.dtype in _NUMBERS and is_portable(function.function)
