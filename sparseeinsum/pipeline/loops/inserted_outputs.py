@@ -1,6 +1,6 @@
 """Loops: the tables that take the outputs of every step, each in a table of its own or several in one row."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -26,6 +26,7 @@ class InsertedOutput:
         dtype: The dtype of the values.
         is_scalar: Whether values are numbers, not arrays.
         column: The column of its values if the tables take a row of several outputs; empty if they are its own.
+        is_number: Whether it is a number in such a row that every step returns, too.
     """
 
     tables: tuple[exp.Table, exp.Table]
@@ -34,6 +35,7 @@ class InsertedOutput:
     dtype: str
     is_scalar: bool
     column: str = ""
+    is_number: bool = False
 
     @property
     def takes_any_row(self) -> bool:
@@ -51,7 +53,7 @@ class InsertedOutput:
 
 
 def outputs_by_row(inserted: Mapping[str, InsertedOutput]) -> dict[str, tuple[str, ...]]:
-    """The outputs that share each row, in the order of its columns, by the last of them."""
+    """The outputs that share each row, in the order of its columns, by the last of them, which is a state."""
     sharing: dict[str, list[str]] = {}
     for name, output in inserted.items():
         if output.column:
@@ -60,16 +62,53 @@ def outputs_by_row(inserted: Mapping[str, InsertedOutput]) -> dict[str, tuple[st
 
 
 def with_whole_rows(
-    statements: Sequence[SqlStatement], both_turns: PlanStatements, rows: Iterable[Sequence[str]]
+    statements: Sequence[SqlStatement],
+    both_turns: PlanStatements,
+    inserted: Mapping[str, InsertedOutput],
+    turn: int,
 ) -> list[SqlStatement]:
-    """The statements, with one for each of `rows` in place of those that return its outputs."""
+    """The statements, with one for each row of outputs in place of those that return these.
+
+    Args:
+        statements: The statements of a step.
+        both_turns: The statements of the plan, which read the tables of one turn.
+        inserted: The outputs that go into tables.
+        turn: The tables that are filled.
+    """
     others = list(statements)
-    for names in rows:
+    for last, names in outputs_by_row(inserted).items():
         returned = {statement.name: statement for statement in others if statement.stage is None}
         others = [statement for statement in others if statement.stage is not None or statement.name not in names]
-        query = _whole_row([(name, returned[name].query) for name in names], both_turns)
-        others.append(replace(returned[names[-1]], query=query))
+        row = replace(returned[last], query=_whole_row([(name, returned[name].query) for name in names], both_turns))
+        others = _with_row(others, row)
+        for name in names:
+            output = inserted[name]
+            if output.is_number:
+                value = exp.column(output.column).as_(VALUE_COLUMN)
+                others.append(replace(returned[name], query=exp.select(value).from_(output.tables[turn].copy())))
     return others
+
+
+def _with_row(statements: Sequence[SqlStatement], row: SqlStatement) -> list[SqlStatement]:
+    """The statements and that of a row, which computes the values itself if it alone reads their table."""
+    read = _tables_of(row)
+    sources = [
+        statement
+        for statement in statements
+        if statement.stage is not None and [statement.stage.name] == read and not statement.passes
+    ]
+    if not sources or any(read[0] in _tables_of(statement) for statement in statements):
+        return [*statements, row]
+    query = row.query.copy()
+    for table in list(query.find_all(exp.Table)):
+        table.replace(sources[0].query.subquery(table.name))
+    return [replace(row, query=query) if statement is sources[0] else statement for statement in statements]
+
+
+def _tables_of(statement: SqlStatement) -> list[str]:
+    """The names of the tables that a statement reads, once for each time."""
+    queries = (statement.query, *statement.passes)
+    return [table.name for query in queries for table in query.find_all(exp.Table)]
 
 
 def _whole_row(returned: Sequence[tuple[str, exp.Select]], both_turns: PlanStatements) -> exp.Select:

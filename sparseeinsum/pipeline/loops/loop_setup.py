@@ -20,7 +20,7 @@ from sparseeinsum.pipeline.loops.inserted_outputs import InsertedOutput
 from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
-from sparseeinsum.pipeline.loops.shared_rows import share_rows
+from sparseeinsum.pipeline.loops.shared_rows import SharedRow, share_row
 from sparseeinsum.pipeline.loops.state_layouts import StateLayout, computed_layouts
 from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables
 from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan
@@ -211,13 +211,17 @@ class _Setup:
             table, _ = places.get(self.steps.state[state.name], ("", ""))
             if table and not state.stored[0].keys and planned.rows[state.name] == 1:
                 by_table.setdefault(table, []).append(state)
-        shared: dict[str, StateTables] = {}
-        for number, states in enumerate(by_table.values()):
+        tensors = planned.plan.plan.decomposed.graph.tensors
+        rows = []
+        for number, (table, states) in enumerate(by_table.items()):
             if len(states) > 1:
                 names = [temporary_name(f"loop_{self.number}_row_{number}_{turn}") for turn in "ab"]
-                shared |= {state.name: state for state in share_rows(self.engine, self.prepared, states, names)}
-        tables = tuple(shared.get(state.name, state) for state in planned.tables)
-        planned.plan.take_outputs(self._inserted(tables, planned.rows))
+                returned = [name for name in self.steps.recorded if name in places and places[name][0] == table]
+                numbers = {name: tensors[name].dtype for name in returned}
+                rows.append(share_row(self.engine, self.prepared, states, numbers, names))
+        moved = {state.name: state for row in rows for state in row.states}
+        tables = tuple(moved.get(state.name, state) for state in planned.tables)
+        planned.plan.take_outputs(self._inserted(tables, planned.rows, rows))
         return replace(planned, tables=tables)
 
     def _planned(
@@ -266,9 +270,15 @@ class _Setup:
             plan.plan_for(0, later)
         return plan
 
-    def _inserted(self, tables: Iterable[StateTables], rows: Mapping[str, int]) -> dict[str, InsertedOutput]:
-        """By the names of the next values of states, the tables that take them."""
-        inserted = {}
+    def _inserted(
+        self, tables: Iterable[StateTables], rows: Mapping[str, int], shared: Iterable[SharedRow] = ()
+    ) -> dict[str, InsertedOutput]:
+        """By the names of numbers in rows with states, and of the next values of states, the tables that take them."""
+        inserted = {
+            name: InsertedOutput(row.tables, None, (), "", is_scalar=True, column=column, is_number=True)
+            for row in shared
+            for name, column in row.numbers.items()
+        }
         for state in tables:
             stored = state.stored[0]
             leaves_out_fill = stored.decomposition.is_scalar and rows[state.name] != state.most_rows

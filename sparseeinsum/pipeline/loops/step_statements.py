@@ -151,7 +151,7 @@ class StepStatements:
         }
         self._in_row_of = outputs_by_row(inserted)
         statements = [statement for statement in both_turns.for_run if statement.stage or statement.name not in direct]
-        statements = with_whole_rows(statements, both_turns, self._in_row_of.values())
+        statements = with_whole_rows(statements, both_turns, inserted, turn)
         self._statements = [_reading(_reading(_in_place(statement, direct), swapped), read) for statement in statements]
         self._invariant = invariant_stages(self._statements, changed)
         self._staged = [statement for statement in self._statements if statement.stage is not None]
@@ -163,7 +163,7 @@ class StepStatements:
         """The INSERT of the rows of a statement; empty if it returns a number."""
         query, table = statement.query, statement.stage
         if table is None:
-            if statement.name not in inserted:
+            if statement.name not in inserted or inserted[statement.name].is_number:
                 return ""
             output = inserted[statement.name]
             query, table = query if output.column else output.rows_of(query), tables[statement.name]
