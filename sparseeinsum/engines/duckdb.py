@@ -14,6 +14,7 @@ from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.engines.claims import claimed_in_process
 from sparseeinsum.engines.collected_tuples import ELEMENT_BYTES, are_collected, collected_table
 from sparseeinsum.engines.duckdb_changes import can_record_changes, change_tokens, recorded_table, start_recording
+from sparseeinsum.engines.duckdb_freed_rows import free_rows
 from sparseeinsum.engines.duckdb_prepared import DuckDBPreparedQuery, DuckDBPreparedWrite, DuckDBSuppliedTable
 from sparseeinsum.engines.duckdb_progress import measured_progress
 from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, own_tables, relations_named
@@ -190,6 +191,10 @@ class DuckDBEngine(OneMachine, NoRoles):
             self.execute(create)
         else:
             self.replace_table(table, no_rows, records_changes=True)
+
+    def free_rows(self, table: exp.Table) -> None:
+        """Free what the rows of a table take: DROP and DELETE would do so only when the transaction ends."""
+        free_rows(table, self.columns_of(table) or (), self.execute)
 
     def claimed(self, purpose: str) -> AbstractContextManager[bool]:
         """Claim a purpose in the context: all connections to a database that is written to are in this process."""

@@ -196,6 +196,9 @@ class Engine(Protocol):
     def empty_table(self, table: exp.Table) -> None:
         """Remove all rows of a table, and the space that they and earlier rows take."""
 
+    def free_rows(self, table: exp.Table) -> None:
+        """Free at once what the rows of a table take that the open transaction created, which is then only dropped."""
+
     def claimed(self, purpose: str) -> AbstractContextManager[bool]:
         """Claim a purpose in the context, for this connection alone.
 

@@ -1,7 +1,7 @@
 """Language: EinSums, programs and EinGraphs. They have names and labels only, neither SQL nor data."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -230,6 +230,12 @@ class EinGraph:
     def count_readers(self) -> Counter[str]:
         """How many operands of all EinSums refer to a tensor, by its name."""
         return Counter(operand.tensor for einsum in self.einsums for operand in einsum.operands)
+
+    def without(self, computed: Container[str], delivered: Container[str]) -> "EinGraph":
+        """The EinSums that outputs need which are neither computed nor delivered, with all tensors."""
+        outputs = tuple(name for name in self.outputs if name not in computed and name not in delivered)
+        remaining = [einsum for einsum in self.einsums if einsum.output.tensor not in computed]
+        return EinGraph(self.tensors, needed_einsums(remaining, outputs), outputs)
 
 
 def needed_einsums(einsums: Sequence[EinSum], results: Iterable[str]) -> tuple[EinSum, ...]:

@@ -6,7 +6,7 @@ measured statistics; products that an EinSum was split into may be contracted in
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.algebra.operators import Schema
@@ -16,7 +16,7 @@ from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.eingraph import EinGraph, needed_einsums
+from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plans.analysis import Replanning
 from sparseeinsum.plans.plan import ProgramPlan
@@ -41,7 +41,7 @@ _LEAST_GAIN = 0.1  # of the seconds of the rest: less is within the error of the
 _LEAST_PLANNED_SHARE = 1 / 8  # of a memory limit: plans for less would hardly use it
 
 
-def replan(plan: ProgramPlan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
+def replan(plan: ProgramPlan, tables: Mapping[str, int], delivered: Container[str], engine: Engine) -> Replanned | None:
     """Plan the rest of a plan again, if the latest result has another size than estimated and that is likely to pay.
 
     It is likely to pay if half of the remaining work takes longer than scanning the table and planning. The run
@@ -50,6 +50,7 @@ def replan(plan: ProgramPlan, tables: Mapping[str, int], engine: Engine) -> Repl
     Args:
         plan: The plan that runs.
         tables: The tuples of its results that are in tables; the last result is the latest.
+        delivered: Its outputs that were returned or written.
         engine: The database.
 
     Returns:
@@ -66,7 +67,7 @@ def replan(plan: ProgramPlan, tables: Mapping[str, int], engine: Engine) -> Repl
     if 1 / _DEVIATION < growth < _DEVIATION:
         return None
     planning_seconds = _expected_planning_seconds(plan, name, tuples)
-    graph = _rest_of(plan.decomposed.graph, tables)
+    graph = plan.decomposed.graph.without(tables, delivered)
     if not graph.einsums or _LIKELY_GAIN * _remaining_seconds(plan, graph, name, growth) <= planning_seconds:
         return None
     start = time.perf_counter()
@@ -127,13 +128,6 @@ def _expected_planning_seconds(plan: ProgramPlan, name: str, tuples: int) -> flo
     scanned_bytes = tuples * result_sizes(plan, name).tuple_bytes
     scan_seconds = (plan.planning_seconds["scans"] + plan.planning_seconds["statistics"]) / max(len(plan.inputs), 1)
     return plan.planning_seconds["optimizer"] + scan_seconds + scanned_bytes * _SCAN_SECONDS_PER_BYTE
-
-
-def _rest_of(graph: EinGraph, tables: Mapping[str, int]) -> EinGraph:
-    """The EinSums that outputs still need, with all tensors, so that new names differ from all earlier ones."""
-    outputs = tuple(name for name in graph.outputs if name not in tables)
-    remaining = [einsum for einsum in graph.einsums if einsum.output.tensor not in tables]
-    return EinGraph(graph.tensors, needed_einsums(remaining, outputs), outputs)
 
 
 def _remaining_seconds(plan: ProgramPlan, remaining_graph: EinGraph, name: str, growth: float) -> float:

@@ -74,6 +74,11 @@ class SqlStatement:
         return tuple(self.value_columns) or (self.name,)
 
     @cached_property
+    def tables_read(self) -> frozenset[str]:
+        """The names of the tables that it reads, without schemas."""
+        return frozenset(table.name for query in (self.query, *self.passes) for table in query.find_all(exp.Table))
+
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         """The commands as SQL text, without semicolons."""
         return tuple(write_sql(command, self.dialect) for command in self.commands)

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +26,7 @@ from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.kept_operands import kept_operands
 from sparseeinsum.results.output_targets import Target
 from sparseeinsum.results.results import TensorResult, result_of
+from sparseeinsum.results.unread_tables import LargeTables, tables_of_rest, with_early_deliveries
 
 _LOGGER = logging.getLogger(__name__)
 _STAGED_SHARE = 0.25  # the largest share of the memory for the table of an EinSum that runs alone
@@ -128,12 +129,15 @@ class Replanned:
 class Replan(Protocol):
     """A function that plans the rest of a plan again; it returns None if there is no reason to."""
 
-    def __call__(self, plan: ProgramPlan, tables: Mapping[str, int], engine: Engine) -> Replanned | None:
+    def __call__(
+        self, plan: ProgramPlan, tables: Mapping[str, int], delivered: Container[str], engine: Engine
+    ) -> Replanned | None:
         """Called after a result was stored in a table.
 
         Args:
             plan: The plan that runs.
             tables: The tuples of its results that are in tables; the last result is the latest.
+            delivered: Its outputs that were returned or written.
             engine: The database.
         """
 
@@ -204,6 +208,8 @@ class _Run:
         self._memory = memory
         self._waiting = self._follow(plan)
         self._tables: dict[str, int] = {}  # tuples of the results in tables, of the current plan
+        self._large = LargeTables(engine)
+        self._returning: list[SqlStatement] = []  # statements that run later than all others
         self._runs: list[StatementRun] = []
         self._results: dict[str, TensorResult] = {}
         self._written: dict[str, WrittenResult] = {}
@@ -230,6 +236,7 @@ class _Run:
         while self._waiting:
             plan, statement = self._waiting.pop(0)
             if statement.stage is None:
+                self._returning.append(statement)
                 returning[statement.name] = delivered_relation(plan.decomposed, statement.name).schema, statement
                 begin[statement.name] = partial(self._memory.make_room, plan, statement.computes)
             else:
@@ -250,6 +257,8 @@ class _Run:
         if statement.stored:
             self._tables |= dict.fromkeys(statement.stored, tuples)
             self._check_size()
+        self._large.add(plan, statement, tuples)
+        self._large.free_unread(self._read_later)
 
     def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, SqlStatement]]:
         """The statements of a plan, with whose memory limit the run goes on."""
@@ -257,7 +266,7 @@ class _Run:
             written = plan.statements.reading(kept_operands(plan, self._engine))
             statements = written.for_run if self._replan is None else written.for_run_with_checkpoints
         self._memory.adopt_plan(plan, statements)
-        return [(plan, statement) for statement in statements]
+        return [(plan, statement) for statement in with_early_deliveries(plan, statements)]
 
     def _tuples(self, plan: ProgramPlan, statement: SqlStatement) -> int:
         """Run a statement; return the number of tuples that it stored or returned."""
@@ -276,7 +285,9 @@ class _Run:
 
     def _check_size(self) -> None:
         """Switch to another plan if the size of the latest result is a reason to; computed results stay as they are."""
-        replanned = None if self._replan is None else self._replan(self._plan, self._tables, self._engine)
+        if self._replan is None:
+            return
+        replanned = self._replan(self._plan, self._tables, self._delivered, self._engine)
         if replanned is None:
             return
         self._replannings.append(replanned.replanning)
@@ -290,6 +301,19 @@ class _Run:
             self._plan = replanned.plan
             self._tables = {}
             self._waiting = [*unaffected, *self._follow(replanned.plan)]
+
+    def _read_later(self) -> set[str]:
+        """The names of the tables that later statements read, or would read if the rest were planned again."""
+        later = (*self._returning, *(statement for _, statement in self._waiting))
+        names = {name for statement in later for name in statement.tables_read}
+        if self._replan is None:
+            return names
+        return names | tables_of_rest(self._plan, self._tables.keys(), self._delivered)
+
+    @property
+    def _delivered(self) -> Set[str]:
+        """The outputs that were returned or written."""
+        return self._results.keys() | self._written.keys()
 
     def _is_computed(self, statement: SqlStatement) -> bool:
         """Whether a statement only delivers a result that is in a table, or repartitions it in order to deliver it."""
