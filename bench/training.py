@@ -65,12 +65,12 @@ class Task:
 
     Attributes:
         adjacency: (nodes, nodes), 1 for every edge and from every node to itself.
-        features: (nodes, features), rows that sum to 1.
+        features: (nodes, features).
         labels: The class of every node.
     """
 
     adjacency: sp.coo_array
-    features: sp.coo_array
+    features: sp.coo_array | NDArray[np.float64]
     labels: NDArray[np.int64]
 
     @property
@@ -117,22 +117,32 @@ class Training:
     seconds: float
 
 
+def load(database: se.Database, task: Task) -> None:
+    """Store the tensors of a task, with the normalised graph N."""
+    database.tensor("A", task.adjacency)
+    database.tensor("X", task.features)
+    database.tensor("Y", task.one_hot(task.trained))
+    database.tensor("T", task.one_hot(task.tested))
+    normalised = database.run('include "nn"\nN[i, j] = symmetrically_normalised(A)[i, j]')["N"]
+    database.tensor("N", normalised.to_scipy())
+
+
+def store_first_state(database: se.Database, task: Task, hidden: int, seed: int) -> None:
+    """Store first weights, and zeros for the means of Adam."""
+    sizes = {"features": task.features.shape[1], "hidden": hidden, "classes": task.classes}
+    first = database.run(FIRST.format(**sizes), parameters={"seed": seed})
+    for weights, *means in (("W1", "M1", "V1"), ("W2", "M2", "V2")):
+        database.tensor(weights, first[weights].to_numpy())
+        for mean in means:
+            database.tensor(mean, np.zeros(first[weights].shape))
+
+
 def train_in_database(task: Task, url: str | None, seeds: int, steps: int) -> Iterator[Training]:
     """Train with every seed in a database, which gets the tensors of the task."""
     with se.connect() if url is None else se.connect(url) as database:
-        database.tensor("A", task.adjacency)
-        database.tensor("X", task.features)
-        database.tensor("Y", task.one_hot(task.trained))
-        database.tensor("T", task.one_hot(task.tested))
-        normalised = database.run('include "nn"\nN[i, j] = symmetrically_normalised(A)[i, j]')["N"]
-        database.tensor("N", normalised.to_scipy())
-        sizes = {"features": task.features.shape[1], "hidden": HIDDEN, "classes": task.classes}
+        load(database, task)
         for seed in range(seeds):
-            first = database.run(FIRST.format(**sizes), parameters={"seed": seed})
-            for weights, *means in (("W1", "M1", "V1"), ("W2", "M2", "V2")):
-                database.tensor(weights, first[weights].to_numpy())
-                for mean in means:
-                    database.tensor(mean, np.zeros(first[weights].shape))
+            store_first_state(database, task, HIDDEN, seed)
             start = time.perf_counter()
             result = database.iterate(STEP, steps=steps, history=["loss"], parameters={"seed": seed}, progress=False)
             seconds = time.perf_counter() - start
@@ -140,48 +150,69 @@ def train_in_database(task: Task, url: str | None, seeds: int, steps: int) -> It
             yield Training(float(database.run(TEST)["share"].to_numpy()), loss, seconds)
 
 
+class TorchNetwork:
+    """The same network by torch; the graph, and features that are sparse, are sparse matrices."""
+
+    def __init__(self, task: Task, hidden: int, form: str = "COO") -> None:
+        """Convert the tensors of a task to sparse matrices in COO or CSR format, and draw first weights."""
+        self._form = form
+        self._torch: Any = importlib.import_module("torch")
+        root = sp.diags_array(1 / np.sqrt(np.asarray(task.adjacency.sum(axis=1)).ravel()))
+        self._graph = self._sparse(root @ task.adjacency @ root)
+        is_dense = isinstance(task.features, np.ndarray)
+        self._features = self._torch.from_numpy(task.features) if is_dense else self._sparse(task.features)
+        self._trained = task.trained
+        self._labels = self._torch.from_numpy(task.labels[task.trained].astype(np.int64))
+        shapes = ((task.features.shape[1], hidden), (hidden, task.classes))
+        empty = [self._torch.empty(*shape, dtype=self._torch.float64, requires_grad=True) for shape in shapes]
+        self._weights = [self._torch.nn.init.xavier_uniform_(weights) for weights in empty]
+        self._optimiser = self._torch.optim.Adam(self._weights, lr=0.01)
+
+    def _sparse(self, matrix: Any) -> Any:  # noqa: ANN401  # matrices of other libraries
+        rows = matrix.tocsr()
+        rows.sort_indices()
+        parts = (self._torch.from_numpy(part) for part in (rows.indptr, rows.indices, rows.data.astype(np.float64)))
+        compressed = self._torch.sparse_csr_tensor(*parts, rows.shape, check_invariants=False)
+        return compressed if self._form == "CSR" else compressed.to_sparse_coo().coalesce()
+
+    def step(self) -> float:
+        """Train for a step; returns the loss before it."""
+        functional = self._torch.nn.functional
+        self._optimiser.zero_grad()
+        loss = functional.cross_entropy(self.scores(0.5)[self._trained], self._labels)
+        loss = loss + 5e-4 * (self._weights[0] ** 2).sum() / 2
+        loss.backward()
+        self._optimiser.step()
+        return float(loss.detach())
+
+    def scores(self, dropped: float) -> Any:  # noqa: ANN401  # a tensor of torch, which need not be there
+        """(nodes, classes), with a share of features and hidden values dropped."""
+        drop, first, second = self._torch.nn.functional.dropout, *self._weights
+        hidden = self._torch.relu(self._graph @ (self._features_without(dropped) @ first))
+        return self._graph @ (drop(hidden, dropped) @ second)
+
+    def _features_without(self, dropped: float) -> Any:  # noqa: ANN401
+        features, drop = self._features, self._torch.nn.functional.dropout
+        if features.layout == self._torch.strided:
+            return drop(features, dropped)
+        values = drop(features.values(), dropped)
+        if self._form == "COO":
+            return self._torch.sparse_coo_tensor(features.indices(), values, features.shape, is_coalesced=True)
+        parts = features.crow_indices(), features.col_indices(), values
+        return self._torch.sparse_csr_tensor(*parts, features.shape, check_invariants=False)
+
+
 def train_by_torch(task: Task, seeds: int, steps: int) -> Iterator[Training]:
-    """The same by torch, with the sparse features and the normalised graph as sparse matrices."""
+    """Train with every seed by torch."""
     torch = importlib.import_module("torch")
-    root = sp.diags_array(1 / np.sqrt(np.asarray(task.adjacency.sum(axis=1)).ravel()))
-    graph, features = (_torch_matrix(torch, matrix) for matrix in (root @ task.adjacency @ root, task.features))
-    labels = torch.from_numpy(task.labels.astype(np.int64))
-    drop = torch.nn.functional.dropout
     for seed in range(seeds):
         torch.manual_seed(seed)
-        shapes = ((task.features.shape[1], HIDDEN), (HIDDEN, task.classes))
-        weights = [torch.nn.init.xavier_uniform_(torch.empty(*shape, dtype=torch.float64)) for shape in shapes]
-        for weight in weights:
-            weight.requires_grad_()
-        optimiser = torch.optim.Adam(weights, lr=0.01)
-
-        def scores(
-            words: Any,  # noqa: ANN401  # a tensor of torch, which need not be there
-            share: float,
-            weights: list[Any] = weights,
-        ) -> Any:  # noqa: ANN401
-            hidden = torch.relu(graph @ (words @ weights[0]))
-            return graph @ (drop(hidden, share) @ weights[1])
-
+        network = TorchNetwork(task, HIDDEN)
         start = time.perf_counter()
-        for _ in range(steps):
-            optimiser.zero_grad()
-            dropped = torch.sparse_coo_tensor(features.indices(), drop(features.values(), 0.5), features.shape)
-            trained = scores(dropped, 0.5)[task.trained]
-            loss = torch.nn.functional.cross_entropy(trained, labels[task.trained])
-            loss = loss + 5e-4 * (weights[0] ** 2).sum() / 2
-            loss.backward()
-            optimiser.step()
+        losses = [network.step() for _ in range(steps)]
         seconds = time.perf_counter() - start
-        predicted = scores(features, 0.0)[task.tested].argmax(dim=1)
-        accuracy = float((predicted == labels[task.tested]).double().mean())
-        yield Training(accuracy, float(loss.detach()), seconds)
-
-
-def _torch_matrix(torch: Any, matrix: Any) -> Any:  # noqa: ANN401  # modules and matrices of other libraries
-    entries = matrix.tocoo()
-    indices = np.stack([entries.row, entries.col])
-    return torch.sparse_coo_tensor(indices, entries.data, entries.shape, dtype=torch.float64).coalesce()
+        predicted = network.scores(0.0)[task.tested].argmax(dim=1).numpy()
+        yield Training(float((predicted == task.labels[task.tested]).mean()), losses[-1], seconds)
 
 
 def main() -> None:

@@ -1,0 +1,221 @@
+"""Seconds an epoch of training a graph convolutional network, on twins of the data sets of the SparseEinSum paper.
+
+    python -m bench.epochs [GRAPH ...] [--hidden 256] [--epochs 10] [--rounds 3] [--relational cora]
+
+The paper's table 2 times this on clusters: two layers, 256 hidden features, dropout of one half, Adam. An epoch is a
+step of `bench.training` over the whole graph. The chosen plan runs in a DuckDB in memory, and torch trains the same
+network with sparse matrices, in two formats. All use float64 and the same number of threads, and take turns. What comes
+before the first epoch, such as planning, has a column of its own. `--relational` adds, for the graphs that it names,
+the plan that promotes every index, for two epochs.
+"""
+
+import argparse
+import importlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from rich.table import Table
+
+import sparseeinsum as se
+from bench.datasets import Sizes, twin_of
+from bench.timing import CONSOLE
+from bench.training import STEP, Task, TorchNetwork, load, store_first_state
+from sparseeinsum.api.examples import citation_graph
+
+_FEW = 2  # epochs that do not count
+
+# Features of these are dense.
+LARGE = {
+    "ogbn_arxiv": Sizes(169_343, 1_170_000, 128, 169_343 * 128),
+    "ogbn_products": Sizes(2_449_029, 61_900_000, 100, 2_449_029 * 100),
+}
+CLASSES = {
+    "cora": 7,
+    "planetoid_cora": 7,
+    "planetoid_citeseer": 6,
+    "citationfull_citeseer": 6,
+    "amazon_photo": 8,
+    "amazon_computers": 10,
+    "ogbn_arxiv": 40,
+    "ogbn_products": 47,
+}
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """How long one contender took.
+
+    Attributes:
+        graph: What it trained on.
+        contender: Who, with the number of threads.
+        hidden: Hidden features.
+        seconds: Of an epoch, the median of the rounds.
+        processor_seconds: The same of all threads together.
+        rounds: Seconds of an epoch in every round.
+        before: Seconds before the first epoch.
+        times_torch: Seconds divided by those of torch with as many threads, in the faster format.
+        processor_times_torch: The same of processor seconds.
+    """
+
+    graph: str
+    contender: str
+    hidden: int
+    seconds: float
+    processor_seconds: float
+    rounds: tuple[float, ...]
+    before: float
+    times_torch: float
+    processor_times_torch: float
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """Seconds on the clock, and of the processor."""
+
+    wall: float
+    processor: float
+
+
+def twin_task(name: str, seed: int = 0) -> Task:
+    """A twin of a graph, with random classes."""
+    rng = np.random.default_rng(seed)
+    if name in LARGE:
+        sizes = LARGE[name]
+        adjacency = citation_graph(sizes.nodes, sizes.edges, 1, 1).adjacency
+        features: Any = rng.random((sizes.nodes, sizes.features))
+    else:
+        graph = twin_of(name)
+        adjacency = graph.adjacency
+        sums = np.maximum(np.asarray(graph.features.sum(axis=1)).ravel(), 1e-12)
+        features = (sp.diags_array(1 / sums) @ graph.features).tocoo()
+    nodes = adjacency.shape[0]
+    labels = rng.integers(CLASSES[name], size=nodes)
+    labels[: CLASSES[name]] = np.arange(CLASSES[name])
+    return Task((adjacency + sp.eye_array(nodes)).tocoo(), features, labels)
+
+
+def _timed(run: Callable[[], object]) -> _Clock:
+    wall, processor = time.perf_counter(), time.process_time()
+    run()
+    return _Clock(time.perf_counter() - wall, time.process_time() - processor)
+
+
+def _database_round(database: se.Database, epochs: int, few: int, optimizer: str) -> tuple[_Clock, float]:
+    """An epoch of a plan, and the seconds before the first."""
+
+    def train(steps: int) -> _Clock:
+        return _timed(
+            lambda: database.iterate(
+                STEP, steps=steps, optimizer=optimizer, parameters={"seed": 0}, progress=False, commit_seconds=np.inf
+            )
+        )
+
+    short, long = train(few), train(few + epochs)
+    wall, processor = (long.wall - short.wall) / epochs, (long.processor - short.processor) / epochs
+    return _Clock(wall, processor), short.wall - few * wall
+
+
+def _torch_round(network: TorchNetwork, epochs: int) -> tuple[_Clock, float]:
+    def train(steps: int) -> _Clock:
+        return _timed(lambda: [network.step() for _ in range(steps)])
+
+    train(_FEW)
+    clock = train(epochs)
+    return _Clock(clock.wall / epochs, clock.processor / epochs), 0.0
+
+
+def race(
+    name: str, task: Task, hidden: int, epochs: int, rounds: int, threads: list[int], with_relational: bool
+) -> Iterator[Epoch]:
+    """Train by the chosen plan and by torch in turn, with every number of threads, and by the relational plan once."""
+    torch: Any = importlib.import_module("torch")
+    with se.connect() as database:
+        load(database, task)
+        store_first_state(database, task, hidden, 0)
+        networks = {f"torch, {form}": TorchNetwork(task, hidden, form) for form in ("CSR", "COO")}
+        _database_round(database, 1, 1, "dp")  # to warm up
+        taken: dict[tuple[str, int], list[tuple[_Clock, float]]] = {}
+        for _ in range(rounds):
+            for count in threads:
+                torch.set_num_threads(count)
+                database.connection.execute(f"SET threads = {count}")
+                for form, network in networks.items():
+                    taken.setdefault((form, count), []).append(_torch_round(network, epochs))
+                taken.setdefault(("chosen plan", count), []).append(_database_round(database, epochs, _FEW, "dp"))
+        if with_relational:
+            database.connection.execute(f"SET threads = {threads[0]}")
+            _database_round(database, 1, 1, "relational")
+            taken["relational plan", threads[0]] = [_database_round(database, 2, 1, "relational")]
+    torch_seconds = {count: min(_median(taken[form, count]) for form in networks) for count in threads}
+    torch_processor = {count: min(_processor(taken[form, count]) for form in networks) for count in threads}
+    for (contender, count), rows in taken.items():
+        yield Epoch(
+            name,
+            f"{contender}, {count}",
+            hidden,
+            _median(rows),
+            _processor(rows),
+            tuple(clock.wall for clock, _ in rows),
+            statistics.median(before for _, before in rows),
+            _median(rows) / torch_seconds[count],
+            _processor(rows) / torch_processor[count],
+        )
+
+
+def _median(rows: list[tuple[_Clock, float]]) -> float:
+    return statistics.median(clock.wall for clock, _ in rows)
+
+
+def _processor(rows: list[tuple[_Clock, float]]) -> float:
+    return statistics.median(clock.processor for clock, _ in rows)
+
+
+def _table(figures: list[Epoch]) -> Table:
+    table = Table(title="Seconds an epoch", title_justify="left")
+    for heading in ("graph", "contender, threads"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("hidden", "median", "min", "max", "processor", "before", "times torch", "processor"):
+        table.add_column(heading, justify="right")
+    for figure in figures:
+        seconds = (figure.seconds, min(figure.rounds), max(figure.rounds), figure.processor_seconds)
+        table.add_row(
+            figure.graph,
+            figure.contender,
+            str(figure.hidden),
+            *(f"{value:.4f}" for value in seconds),
+            f"{figure.before:.2f}",
+            f"{figure.times_torch:.2f}",
+            f"{figure.processor_times_torch:.2f}",
+        )
+    return table
+
+
+def main() -> None:
+    """Train on all graphs, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"some of {', '.join(CLASSES)}; by default all")
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--epochs", type=int, default=10, help="epochs of a round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, nargs="+", default=[2, 1])
+    parser.add_argument("--relational", nargs="*", default=[], metavar="GRAPH", choices=list(CLASSES))
+    chosen = parser.parse_args()
+    figures: list[Epoch] = []
+    for name in chosen.graphs or CLASSES:
+        if name not in CLASSES:
+            parser.error(f"there is no graph {name}; choose from {', '.join(CLASSES)}")
+        task = twin_task(name)
+        with_relational = name in chosen.relational
+        for figure in race(name, task, chosen.hidden, chosen.epochs, chosen.rounds, chosen.threads, with_relational):
+            CONSOLE.print(f"{figure.graph}, {figure.contender}: {figure.seconds:.4f} s, {figure.times_torch:.2f} times")
+            figures.append(figure)
+    CONSOLE.print(_table(figures))
+
+
+if __name__ == "__main__":
+    main()
