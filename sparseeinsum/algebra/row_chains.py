@@ -67,7 +67,10 @@ class RowChain:
 
 
 def row_chains(
-    definitions: Sequence[ComputedResult], targets: Iterable[Relation], stored: Set[str] = frozenset()
+    definitions: Sequence[ComputedResult],
+    targets: Iterable[Relation],
+    stored: Set[str] = frozenset(),
+    saves_joins: bool = True,
 ) -> tuple[RowChain, ...]:
     """The chains among the EinSums that statements compute.
 
@@ -75,6 +78,7 @@ def row_chains(
         definitions: The EinSums, in topological order.
         targets: The relations that the statements return.
         stored: Results that other statements read from tables.
+        saves_joins: Whether to return only chains that take fewer joins than their EinSums on their own.
     """
     contracts = {definition.name: definition.relation for definition in definitions if _is_row_by_row(definition)}
     presences: dict[str, Presence] = {}
@@ -92,10 +96,11 @@ def row_chains(
         if unfit:
             last |= unfit
             continue
-        chains = [_chain(links, presences) for links in groups if _joins(links) > 0]
+        chains = [_chain(links, presences) for links in groups if _joins(links) > 0 or not saves_joins]
         unjoined = {links.name for links in chains if isinstance(links, ChainLink)}
         if not unjoined:
-            return tuple(chain for chain in chains if isinstance(chain, RowChain) and _saves_joins(chain))
+            joined = (chain for chain in chains if isinstance(chain, RowChain))
+            return tuple(chain for chain in joined if not saves_joins or _saves_joins(chain))
         plain |= unjoined
 
 

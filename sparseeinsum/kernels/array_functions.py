@@ -50,6 +50,7 @@ class FunctionKind(StrEnum):
     ROW_PRODUCT = "row product"  # computes from entries in memory alone
     GATHER = "gather"  # computes from entries or arrays in memory, which the engine's callback looks up
     KEEPER = "keeper"  # keeps memory after its statement
+    ENTRIES = "entries"  # returns an element for every entry in memory, without a kernel
     CONVERSION = "conversion"  # copies the bytes of an array, without a kernel
 
 

@@ -85,6 +85,7 @@ MESSAGES_BY_CODE: dict[int, str] = {
     d.POSITIONS_MISSING: "there are %lld numbers, but %lld positions; give one for each",
     d.NO_SUCH_ROW: "position %lld is outside an array of %lld rows of %lld elements each",
     d.ROWS_DIFFER: "the entries have %lld rows, not %lld",
+    d.ENTRIES_DIFFER: "there are %lld entries, but %lld numbers for them",
     d.TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",
     -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
     -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",

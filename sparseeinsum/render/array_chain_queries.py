@@ -63,7 +63,7 @@ class ArrayChainWriter:
             later = {read for following in levels[number + 1 :] for name in following for read in self._reads[name]}
             later.update(self.chain.returned)
             kept = [read for read in available if read in later]
-            columns = [exp.column(self._columns[read], table=_ROW) for read in kept]
+            columns = [exp.column(column, table=_ROW) for read in kept for column in self._columns_of(read)]
             values = [exp.alias_(self._value(name, contracts[name]), self._columns[name]) for name in level]
             row = exp.select(*columns, *values).from_(row.subquery(_ROW, copy=False), copy=False)
             available = [*kept, *level]
@@ -95,6 +95,8 @@ class ArrayChainWriter:
                     missing.append(aliased(source.table, alias))
                     value = exp.func("coalesce", value, fill_value(source.schema, _no_key))
             values.append(exp.alias_(value.copy(), self._columns[leaf]))
+            if leaf in self._numbers:
+                values.append(exp.alias_(exp.column(self._numbers[leaf], table=alias), self._columns_of(leaf)[1]))
         select = exp.select(*values)
         if not always:
             always = [exp.select(exp.Literal.number(1).as_("one")).subquery("one")]
@@ -121,6 +123,17 @@ class ArrayChainWriter:
         return _columns(self.chain)
 
     @cached_property
+    def _numbers(self) -> dict[Relation | str, str]:
+        """The columns of numbers in place of those of entries, in the sources of leaves that have one."""
+        sources = zip(self.chain.leaves, self.sources, strict=True)
+        return {leaf: source.numbers for leaf, source in sources if source is not None and source.numbers}
+
+    def _columns_of(self, read: Relation | str) -> list[str]:
+        """The column of a value, and that of numbers in place of those of entries, if there is one."""
+        column = self._columns[read]
+        return [column, f"{column}_numbers"] if read in self._numbers else [column]
+
+    @cached_property
     def _reads(self) -> dict[str, list[Relation | str]]:
         """What every EinSum reads, by the name of its result: leaves, or names of results of the chain."""
         return {
@@ -137,7 +150,9 @@ class ArrayChainWriter:
         if contract.is_sparse_matmul:
             index = contract.compressed[0]
             handle, array = (exp.column(columns[number], table=_ROW) for number in (index, 1 - index))
-            return sparse_matmul_value(contract, handle, array)
+            operand = contract.inputs[index]
+            numbers = exp.column(self._columns_of(operand)[1], table=_ROW) if operand in self._numbers else None
+            return sparse_matmul_value(contract, handle, array, numbers)
         sources = [
             SelectSource(exp.table_(_ROW), operand.schema, {}, value_column=column)
             for operand, column in zip(contract.inputs, columns, strict=True)

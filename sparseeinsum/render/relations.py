@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.array_chains import ArrayChain
 from sparseeinsum.algebra.chain_leaves import ChainLeaf, Reading
+from sparseeinsum.algebra.entry_chains import EntryChain
 from sparseeinsum.algebra.operators import (
     AllKeys,
     Compress,
@@ -37,6 +38,7 @@ from sparseeinsum.render.compressed_rows import (
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped, matched_select
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.entry_chain_queries import EntryChainWriter
 from sparseeinsum.render.fused_product_queries import fused_select
 from sparseeinsum.render.gathered_rows import array_select, gathered_select, grouped_rows_select, listed_rows_select
 from sparseeinsum.render.layouts import (
@@ -199,6 +201,23 @@ class Renderer:
         select, detects = writer.values_select(rows), chain.detects_nonfinite
         block = Block(chain.name, select, "; ".join(comments), is_aggregated=False, detects_nonfinite=detects)
         self._sources[Computed(chain.schema)] = self._add_block(block, chain.schema, is_joined)
+
+    def define_entries(self, entries: EntryChain, comments: Sequence[str]) -> None:
+        """Make the block of EinSums over entries; as `define_chain`."""
+        pattern = self._separated_from_joins(self.source(entries.pattern))
+        vectors = [
+            self._separated_from_joins(self.source(vector)) if range_of(vector) is None else None
+            for vector in entries.vectors
+        ]
+        block = Block(
+            f"{entries.chain.name}_entries",
+            EntryChainWriter(entries, pattern, vectors, self.dialect).select(),
+            "; ".join(comments),
+            is_aggregated=True,
+            detects_nonfinite=entries.chain.detects_nonfinite,
+        )
+        source = self._add_block(block, entries.result.schema, is_joined=False)
+        self._sources[entries.result] = replace(source, numbers=VALUE_COLUMN)
 
     def define_arrays(self, chain: ArrayChain) -> None:
         """Make the block of a chain over single arrays."""

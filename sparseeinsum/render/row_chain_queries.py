@@ -11,22 +11,19 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.chain_leaves import ChainLeaf, Reading
 from sparseeinsum.algebra.row_chains import ChainLink, RowChain
-from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.contract import row_value
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.nested_levels import nested_levels
+from sparseeinsum.render.nested_levels import ROWS, nested_select
 from sparseeinsum.render.sources import (
     SelectSource,
     aliased,
-    fenced,
     named,
     with_inline_arrays,
     with_join,
     with_value_column,
 )
 
-_ROWS = "t"  # the alias of the rows that a SELECT reads
 _Read = int | str  # the number of a leaf, or the name of a result of the chain
 
 
@@ -67,7 +64,7 @@ class ChainWriter:
     def with_single_tuples(self, rows: exp.Expr) -> exp.Select:
         """The SELECT of `rows`, which `leaves_select` returns, and of the values of all leaves without keys."""
         single = [number for number, leaf in enumerate(self.chain.leaves) if not leaf.keys]
-        select = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier(_ROWS))).from_(aliased(rows, _ROWS))
+        select = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier(ROWS))).from_(aliased(rows, ROWS))
         for number in single:
             source, alias = self.sources[number], _alias(number)
             select = select.select(exp.alias_(source.value(alias), self._columns[number]))
@@ -76,21 +73,10 @@ class ChainWriter:
 
     def values_select(self, rows: exp.Expr) -> exp.Select:
         """The SELECT of the result of the chain, over rows with the values of all leaves."""
-        *levels, (last,) = nested_levels(self._reads)
         links = {link.name: link for link in self.chain.links}
-        available: list[_Read] = [*range(len(self.chain.leaves))]
-        for number, level in enumerate(levels):
-            later = [name for following in (*levels[number + 1 :], [last]) for name in following]
-            read = {operand for name in later for operand in self._reads[name]}
-            available = [operand for operand in available if operand in read]
-            columns = [exp.column(name, table=_ROWS) for name in self._keys]
-            columns += [exp.column(self._columns[operand], table=_ROWS) for operand in available]
-            values = [exp.alias_(self._value(links[name]), self._columns[name]) for name in level]
-            select = exp.select(*columns, *values).from_(aliased(rows, _ROWS))
-            rows = fenced(select) if self.dialect.moves_expressions else select
-            available += level
-        keys = [exp.column(key, table=_ROWS) for key in self._keys]
-        return exp.select(*keys, exp.alias_(self._value(links[last]), VALUE_COLUMN)).from_(aliased(rows, _ROWS))
+        return nested_select(
+            rows, self._keys, self._reads, self._columns, lambda name: self._value(links[name]), self.dialect
+        )
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -141,8 +127,8 @@ class ChainWriter:
                 schema.tensor.axes[position].name: link.keys[reference.labels[position]]
                 for position in schema.decomposition.promoted
             }
-            sources.append(SelectSource(exp.table_(_ROWS), schema, keys, value_column=self._columns[read]))
-        return row_value(link.contract, sources, _ROWS, self.dialect)
+            sources.append(SelectSource(exp.table_(ROWS), schema, keys, value_column=self._columns[read]))
+        return row_value(link.contract, sources, ROWS, self.dialect)
 
 
 def _alias(number: int) -> str:

@@ -34,6 +34,7 @@ class SelectSource:
         is_packed: Whether the table holds arrays as bytes.
         value_column: The column of the values, unless a table of the user's holds the relation.
         handle: The handle of a relation that is in memory already; None if the table has it.
+        numbers: The column of an array of numbers in place of those under the handle; empty if there is none.
     """
 
     table: exp.Expr
@@ -45,6 +46,7 @@ class SelectSource:
     is_packed: bool = False
     value_column: str = VALUE_COLUMN
     handle: exp.Expr | None = None
+    numbers: str = ""
 
     def key(self, axis: str, alias: str) -> exp.Expr:
         """The key column of an axis, qualified by the alias of the table."""

@@ -24,13 +24,18 @@ def sparse_matmul_select(relation: Contract, entries: SelectSource, array: Selec
         array: Where the array is read.
     """
     handle = exp.column(HANDLE_COLUMN, table="u") if entries.handle is None else entries.handle.copy()
-    value = exp.alias_(sparse_matmul_value(relation, handle, array.value("v")), VALUE_COLUMN)
+    numbers = exp.column(entries.numbers, table="u") if entries.numbers else None
+    value = exp.alias_(sparse_matmul_value(relation, handle, array.value("v"), numbers), VALUE_COLUMN)
     select = exp.select(value).from_(aliased(array.table, "v"), copy=False)
     return select if entries.handle is not None else with_join(select, aliased(entries.table, "u"), kind="CROSS")
 
 
-def sparse_matmul_value(relation: Contract, handle: exp.Expr, array: exp.Expr) -> exp.Expr:
+def sparse_matmul_value(
+    relation: Contract, handle: exp.Expr, array: exp.Expr, numbers: exp.Expr | None = None
+) -> exp.Expr:
     """The product, from the handle of the compressed operand, NULL if it has no entries, and the array.
+
+    `numbers` is an array in place of the numbers under the handle, if there is one.
 
     If the compressed operand is ordered by what the result lacks, the array is multiplied by its transpose.
     """
@@ -48,7 +53,8 @@ def sparse_matmul_value(relation: Contract, handle: exp.Expr, array: exp.Expr) -
     bounds = _bounds(dense_labels, dense.schema) | _bounds(einsum.output.labels, relation.output)
     matrix = _permuted(array, dense_labels, [*positions, *inside], bounds)
     count, width = (math.prod(bounds[label] for label in labels) for labels in (rows, inside))
-    product = call(name, handle, integer(count), matrix, integer(width))
+    others = () if numbers is None else (numbers,)
+    product = call(name, handle, integer(count), matrix, integer(width), *others)
     return result_value(relation, _permuted(product, [*rows, *inside], einsum.output.labels, bounds))
 
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from sparseeinsum.algebra.array_chains import ArrayChain, array_chains, in_order
+from sparseeinsum.algebra.entry_chains import entry_chains
 from sparseeinsum.algebra.operators import (
     Compress,
     Computed,
@@ -279,17 +280,24 @@ class _Compiler:
 
         What that chain reads does not depend on it.
         """
+        over_entries = entry_chains(inlined, relations) if self.dialect.chains_arrays else ()
+        entries_of = {entries.chain.name: entries for entries in over_entries}
+        within = {link.name for entries in over_entries for link in entries.chain.links} - entries_of.keys()
         chains = row_chains(inlined, relations) if self.dialect.joins_rows else ()
+        chains = tuple(chain for chain in chains if chain.name not in entries_of)
         over_arrays = array_chains(inlined, relations) if self.dialect.chains_arrays else ()
         within_last = frozenset() if last is None else last.names
         over_arrays = tuple(chain for chain in over_arrays if chain.names.isdisjoint(within_last))
         chain_of = {chain.name: chain for chain in chains}
         arrays_of = {chain.definitions[-1].name: chain for chain in over_arrays}
-        within = {link.name for chain in chains for link in chain.links} - chain_of.keys()
+        within |= {link.name for chain in chains for link in chain.links} - chain_of.keys()
         within |= within_last.union(*(chain.names for chain in over_arrays))
         notations = {definition.name: definition.step.notation for definition in inlined}
         for definition in in_order(inlined, over_arrays):
-            if definition.name in chain_of:
+            if definition.name in entries_of:
+                entries = entries_of[definition.name]
+                renderer.define_entries(entries, [notations[link.name] for link in entries.chain.links])
+            elif definition.name in chain_of:
                 chain = chain_of[definition.name]
                 renderer.define_chain(chain, [notations[link.name] for link in chain.links])
             elif definition.name in arrays_of:

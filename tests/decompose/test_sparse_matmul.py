@@ -38,15 +38,20 @@ PROGRAMS = {
 PRODUCT = "T[i, m] = sum(A[i, j] * H[j, m])"
 
 
-@pytest.fixture
-def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans multiply sparse operands by arrays wherever they can, as if that took no time."""
+def multiply_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let plans multiply sparse operands by arrays wherever they can, as if that took no time."""
 
     def free(*arguments: Any) -> VertexCost:  # noqa: ANN401  # those of the function
         return replace(sparse_matmul.sparse_matmul_cost(*arguments), join=NO_WORK, seconds=0.0)
 
     monkeypatch.setattr(sparse_matmul, "_LARGEST_SHARE", math.inf)
     monkeypatch.setattr(model, "sparse_matmul_cost", free)
+
+
+@pytest.fixture
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `multiply_everywhere`."""
+    multiply_everywhere(monkeypatch)
 
 
 def multiplied(plan: se.Plan) -> dict[str, int]:

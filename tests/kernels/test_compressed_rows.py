@@ -202,6 +202,35 @@ def test_invalid_entries_are_refused(connection: Connection, call: str, words: t
     expect_error(connection, f"SELECT {call}", "tensor_compressed", *words)
 
 
+@pytest.mark.parametrize("sql_type", TYPES)
+def test_arrays_have_an_element_for_every_entry(connection: Connection, sql_type: str) -> None:
+    """Numbers, and elements of arrays of another type, row by row; and products with other numbers."""
+    left, right = arrays(connection)
+    of_rows, of_positions = np.arange(ROWS) * 3, np.arange(POSITIONS) + 0.5
+    calls = (
+        f"tensor_entries(handle, 0::{sql_type})",
+        f"tensor_at_rows(handle, {of_rows.tolist()}::BIGINT[])",
+        f"tensor_at_positions(handle, {of_positions.tolist()}::FLOAT[])",
+        f"tensor_sparse_matmul(handle, {ROWS}, {right.ravel().tolist()}::DOUBLE[], {WIDTH}, "
+        f"list_transform(tensor_entries(handle, 0::{sql_type}), lambda x: x::DOUBLE * 2))",
+    )
+    handle = f"SELECT tensor_compressed(val::{sql_type}, i, j, {ROWS}) AS handle FROM e"
+    ((*found, product),) = connection.execute(f"SELECT {', '.join(calls)} FROM ({handle})").fetchall()
+    entries = connection.execute("SELECT i, j, val FROM e").fetchall()
+    expected = sorted((of_rows[i], of_positions[j], val) for i, j, val in entries)
+    assert sorted((row, position, val) for val, row, position in zip(*found, strict=True)) == expected
+    assert found[1] == sorted(found[1])
+    np.testing.assert_allclose(np.reshape(product, (ROWS, WIDTH)), 2 * left @ right, rtol=1e-6)
+
+
+def test_arrays_without_entries(connection: Connection) -> None:
+    calls = ("tensor_entries(NULL, 1.5::DOUBLE)", "tensor_at_rows(NULL, [1])", "tensor_at_positions(NULL, []::INT8[])")
+    assert connection.execute(f"SELECT {', '.join(calls)}").fetchall() == [([], [], [])]
+    handle = f"SELECT tensor_compressed(val, i, j, {ROWS}) AS handle FROM e"
+    calls = ("tensor_at_rows(handle, NULL::DOUBLE[])", "tensor_at_positions(handle, NULL::DOUBLE[])")
+    assert connection.execute(f"SELECT {', '.join(calls)} FROM ({handle})").fetchall() == [(None, None)]
+
+
 def gather(row: str = "1", array: str = "b.handle", size: str = "2", fill: str = "0::DOUBLE") -> str:
     return f"tensor_gather_sum(a.handle, {row}, {array}, {size}, {fill})"
 
@@ -238,6 +267,16 @@ def multiply(handle: str = "a.handle", rows: str = "3", array: str = "[1.0, 2.0,
         (multiply(array="[1.0::FLOAT]"), ("another type",)),
         (multiply(handle="a.handle + 1"), ("no array is resident",)),
         (multiply(handle="b.handle"), ("another type",)),
+        (multiply(size="1, [1.0, 2.0]"), ("3 entries", "2 numbers")),
+        (multiply(size="1, [1.0, NULL, 2.0]"), ("argument 5", "NULL")),
+        (multiply(handle="b.handle", size="1, [1.0, 2.0, 3.0]"), ("no array is resident",)),
+        ("tensor_entries(a.handle, 0::FLOAT)", ("another type",)),
+        ("tensor_entries(b.handle, 0::DOUBLE)", ("another type",)),
+        ("tensor_at_rows(a.handle + 1, [1, 2, 3])", ("no array is resident",)),
+        ("tensor_at_rows(b.handle, [1, 2, 3])", ("no array is resident",)),
+        ("tensor_at_rows(a.handle, [1, 2])", ("position 2", "2 rows of 1 elements")),
+        ("tensor_at_positions(a.handle, [1, 2])", ("position 2", "2 rows of 1 elements")),
+        ("tensor_at_positions(a.handle, [1, NULL, 2])", ("argument 2", "NULL")),
         ("tensor_row(a.handle, 0, 1, 0::DOUBLE)", ("another type",)),
         ("tensor_row(a.handle, 0, 1, 0::BIGINT)", ("another type",)),
     ],

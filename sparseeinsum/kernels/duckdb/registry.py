@@ -23,6 +23,11 @@ _OF_ROW_PRODUCTS = {
     ValueType.MATCHES: "match_rows",
     ValueType.NUMBER: "multiply_numbers",
 }
+_ENTRY_ARRAYS = {
+    "tensor_entries": "entry_numbers",
+    "tensor_at_rows": "elements_at_rows",
+    "tensor_at_positions": "elements_at_positions",
+}
 _FIELDS = {ValueType.ENTRIES: ENTRY_FIELDS, ValueType.MATCHES: MATCH_FIELDS}
 
 _FLOAT, _DOUBLE = 10, 11  # duckdb_type in duckdb.h
@@ -40,10 +45,10 @@ _TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64"
 # hundred milliseconds for 180,000 elements. A function that is declared volatile is computed when the query runs.
 _NOT_FOLDED = frozenset(("tensor_fill", "tensor_keep"))
 # It also computes a call twice if its result is filtered, once for the filter, unless the function is volatile.
-_COMPUTED_ONCE = (FunctionKind.GATHER, FunctionKind.ROW_PRODUCT)
+_COMPUTED_ONCE = (FunctionKind.GATHER, FunctionKind.ENTRIES, FunctionKind.ROW_PRODUCT)
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB's limit
 # The kinds of functions that read memory by handle.
-_READERS = (FunctionKind.VIEW, FunctionKind.GATHER, FunctionKind.ROW_PRODUCT, FunctionKind.KEEPER)
+_READERS = (*_COMPUTED_ONCE, FunctionKind.VIEW, FunctionKind.KEEPER)
 _RESULTS = ("value", "list", "lists")  # results by their depth (see DEPTHS), in the names of callbacks
 
 _TEXTS = (
@@ -136,6 +141,8 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
         return ("view_rows",)
     if function.kind == FunctionKind.GATHER:
         return (_gather_callback(function),)
+    if function.kind == FunctionKind.ENTRIES:
+        return (_ENTRY_ARRAYS[function.name],)
     if function.kind == FunctionKind.KEEPER:
         return ("keep_rows",)
     if function.kind == FunctionKind.CONVERSION:

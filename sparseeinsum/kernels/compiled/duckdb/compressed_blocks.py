@@ -4,10 +4,12 @@ from numba import njit
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.collection import COLLECTED_TYPE
 from sparseeinsum.kernels.compiled.duckdb.pins import pin
 from sparseeinsum.kernels.compiled.duckdb.vectors import integer_at, word
 from sparseeinsum.kernels.compiled.kernel_calls import report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.resident_access import type_of
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 
 
@@ -26,8 +28,25 @@ def offset_of_numbers(rows, entries):
 @njit
 def pin_block(descriptor, work, place, argument, row):
     """Pin the block whose handle is an argument of a row, at an address; returns 0 or an error code."""
+    return _pin_block(work, place, integer_at(work, argument, row), c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE])
+
+
+@njit
+def pin_block_of_any_type(work, place, argument, row):
+    """Pin a block, whatever the type of its numbers is; as `pin_block`."""
     handle = integer_at(work, argument, row)
-    code = pin(place, handle, c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE], BIGINT)
+    kind = word(type_of(handle))
+    if kind >= 0 and (kind < c.COMPRESSED_TYPE or kind >= COLLECTED_TYPE):
+        kind = word(d.NOT_RESIDENT)
+    if kind < 0:
+        report(work, handle, 0)
+        return kind
+    return _pin_block(work, place, handle, kind)
+
+
+@njit
+def _pin_block(work, place, handle, kind):
+    code = pin(place, handle, kind, BIGINT)
     if code < 0:
         report(work, handle, 0)
     return min(code, 0)

@@ -1,7 +1,8 @@
 """Kernels: the callbacks of DuckDB's functions that multiply all compressed entries by a dense matrix.
 
-The arguments are a handle of compressed entries, how many rows the result has, an array, and how many elements a row of
-the array has. A NULL handle stands for no entries; another NULL gives NULL.
+The arguments are a handle of compressed entries, how many rows the result has, an array, how many elements a row of the
+array has, and perhaps an array of numbers in place of those of the entries. A NULL handle stands for no entries;
+another NULL gives NULL.
 """
 
 from numba import njit
@@ -9,7 +10,7 @@ from numba import njit
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
-from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, write_block
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, pin_block_of_any_type, write_block
 from sparseeinsum.kernels.compiled.duckdb.pins import pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
@@ -28,7 +29,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
-_ENTRIES, _ROWS, _ARRAY, _SIZE = range(4)  # the arguments
+_ENTRIES, _ROWS, _ARRAY, _SIZE, _OTHER_NUMBERS = range(5)  # the arguments
 _PIN = FIRST_ROW  # words of the work memory, in which this callback has no first row
 _LARGEST_SIZE = 1 << 40
 
@@ -40,7 +41,7 @@ _STARTS, _POSITIONS, _NUMBERS, _MATRIX, _WIDTH = range(5)
 def _multiply_rows(descriptor, work, rows, result, is_transposed):
     for index in range(rows):
         is_null = False
-        for argument in range(_ROWS, _SIZE + 1):
+        for argument in range(_ROWS, descriptor[d.ARGUMENTS]):
             is_null = is_null or not argument_is_valid(work, argument, index)
         if is_null:
             set_null(result, index)
@@ -85,15 +86,36 @@ def _read_operands(descriptor, work, index, is_transposed):
         return d.HOLDS_NULL
     operands[2 * _STARTS + 1] = operands[2 * _POSITIONS + 1] = operands[2 * _NUMBERS + 1] = 0
     if argument_is_valid(work, _ENTRIES, index):
-        code = pin_block(descriptor, work, work + 8 * _PIN, _ENTRIES, index)
+        if descriptor[d.ARGUMENTS] > _OTHER_NUMBERS:
+            code = pin_block_of_any_type(work, work + 8 * _PIN, _ENTRIES, index)
+        else:
+            code = pin_block(descriptor, work, work + 8 * _PIN, _ENTRIES, index)
         if code == 0:
             code = _check_block(work, index, elements, is_transposed)
         if code < 0:
             return code
         write_block(operands, 2 * _STARTS, pinned_address(work + 8 * _PIN), descriptor[d.RESULT_BYTES])
+    if descriptor[d.ARGUMENTS] > _OTHER_NUMBERS:
+        code = _replace_numbers(descriptor, work, index, operands)
+        if code < 0:
+            return code
     operands[2 * _MATRIX] = elements_address(work, _ARRAY) + first * descriptor[d.RESULT_BYTES]
     operands[2 * _MATRIX + 1] = elements
     operands[2 * _WIDTH], operands[2 * _WIDTH + 1] = value_address(work, _SIZE, index, 8), 1
+    return 0
+
+
+@njit
+def _replace_numbers(descriptor, work, index, operands):
+    """Let the kernel read the numbers of an argument; returns 0 or an error code."""
+    first, elements = array_at(value_address(work, _OTHER_NUMBERS, index, 16), 2, word)
+    if not elements_are_valid(work, _OTHER_NUMBERS, first, elements):
+        report(work, _OTHER_NUMBERS + 1, elements)
+        return d.HOLDS_NULL
+    if elements != operands[2 * _NUMBERS + 1]:
+        report(work, operands[2 * _NUMBERS + 1], elements)
+        return d.ENTRIES_DIFFER
+    operands[2 * _NUMBERS] = elements_address(work, _OTHER_NUMBERS) + first * descriptor[d.RESULT_BYTES]
     return 0
 
 
