@@ -224,8 +224,8 @@ def test_arrays_have_an_element_for_every_entry(connection: Connection, sql_type
 
 
 def test_arrays_without_entries(connection: Connection) -> None:
-    calls = ("tensor_entries(NULL, 1.5::DOUBLE)", "tensor_at_rows(NULL, [1])", "tensor_at_positions(NULL, []::INT8[])")
-    assert connection.execute(f"SELECT {', '.join(calls)}").fetchall() == [([], [], [])]
+    of_null = ("tensor_entries(NULL, 1.5::DOUBLE)", "tensor_at_rows(NULL, [1])", "tensor_at_positions(NULL, [1])")
+    assert connection.execute(f"SELECT {', '.join(of_null)}").fetchall() == [([], [], [])]
     handle = f"SELECT tensor_compressed(val, i, j, {ROWS}) AS handle FROM e"
     calls = ("tensor_at_rows(handle, NULL::DOUBLE[])", "tensor_at_positions(handle, NULL::DOUBLE[])")
     assert connection.execute(f"SELECT {', '.join(calls)} FROM ({handle})").fetchall() == [(None, None)]
