@@ -162,6 +162,7 @@ class Program:
         state: Tensors that a step of a loop replaces, each with the name of the result that replaces it.
         differentiated: Tensors along which derivatives were taken, so that binding refuses whole numbers.
         complexes: Tensors that were taken to be complex, all others to be real, so that binding refuses other dtypes.
+        recomputed: Results that were computed before and are computed again, so that both are not merged into one.
     """
 
     einsums: tuple[EinSum, ...]
@@ -173,6 +174,7 @@ class Program:
     state: tuple[tuple[str, str], ...] = ()
     differentiated: tuple[str, ...] = field(default=(), compare=False)
     complexes: tuple[str, ...] = field(default=(), compare=False)
+    recomputed: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:

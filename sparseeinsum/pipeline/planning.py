@@ -110,7 +110,7 @@ def _plans(
         rewritings = _rewritings(engine, options)
         searches = [
             _search(program, bound, data, engine, options, rewritten)
-            for rewritten in _rewritten(bound, data, options, rewritings)
+            for rewritten in _rewritten(program, bound, data, options, rewritings)
         ]
         with timed(_LOGGER, "search"):
             search, divided = _for_workers(searches, options)
@@ -152,7 +152,7 @@ def _search(
 ) -> _Search:
     """What may be chosen from if the graph is rewritten in this way."""
     pins = _pins(bound, rewritten.graph, options)
-    exact = rewritten.merged(pins).annotated.exact
+    exact = rewritten.merged(_apart(program, pins)).annotated.exact
     layouts = _layouts(program, exact.graph, options)
     return _Search(rewritten, exact, _alternatives(exact, data, engine, options, layouts, pins))
 
@@ -195,12 +195,17 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
     return planned.plan(decomposed)
 
 
+def _apart(program: Program, pins: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """Pins by which rewriting leaves results that are computed again as they are, and merges them with no others."""
+    return {**{name: {} for name in program.recomputed}, **pins}
+
+
 def _rewritten(
-    bound: EinGraph, data: ProgramData, options: PlanOptions, rewritings: Iterable[Rewriting]
+    program: Program, bound: EinGraph, data: ProgramData, options: PlanOptions, rewritings: Iterable[Rewriting]
 ) -> Iterator[RewrittenGraph]:
     """For each way to rewrite, EinSums of one or two operands in a cheap order."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    allowed = RewritingOptions(options.pin, data.successors, frozenset(data.index_maps))
+    allowed = RewritingOptions(_apart(program, options.pin), data.successors, frozenset(data.index_maps))
     for rewriting in rewritings:
         with timed(_LOGGER, "rewrite"):
             rewritten = rewrite_graph(bound, annotator, rewriting, allowed)

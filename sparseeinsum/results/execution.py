@@ -26,7 +26,7 @@ from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.kept_operands import kept_operands
 from sparseeinsum.results.output_targets import Target
 from sparseeinsum.results.results import TensorResult, result_of
-from sparseeinsum.results.unread_tables import LargeTables, tables_of_rest, with_early_deliveries
+from sparseeinsum.results.unread_tables import LargeTables, in_order_of_readers, tables_of_rest
 
 _LOGGER = logging.getLogger(__name__)
 _STAGED_SHARE = 0.25  # the largest share of the memory for the table of an EinSum that runs alone
@@ -266,7 +266,7 @@ class _Run:
             written = plan.statements.reading(kept_operands(plan, self._engine))
             statements = written.for_run if self._replan is None else written.for_run_with_checkpoints
         self._memory.adopt_plan(plan, statements)
-        return [(plan, statement) for statement in with_early_deliveries(plan, statements)]
+        return [(plan, statement) for statement in in_order_of_readers(plan, statements)]
 
     def _tuples(self, plan: ProgramPlan, statement: SqlStatement) -> int:
         """Run a statement; return the number of tuples that it stored or returned."""

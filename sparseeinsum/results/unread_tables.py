@@ -1,6 +1,6 @@
 """Results: frees the rows of temporary tables that nothing later in a run reads."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -48,14 +48,16 @@ def _tuple_bytes(plan: ProgramPlan, statement: SqlStatement) -> int:
     return sum(result_sizes(plan, name).tuple_bytes for name in statement.stored)
 
 
-def with_early_deliveries(plan: ProgramPlan, statements: Sequence[SqlStatement]) -> list[SqlStatement]:
-    """The statements of a plan, with those that return outputs as early as the tables that they read are filled.
+def in_order_of_readers(plan: ProgramPlan, statements: Sequence[SqlStatement]) -> list[SqlStatement]:
+    """The statements of a plan in an order in which the rows of their tables can be freed early.
 
-    So the rows of these tables can be freed early. Statements keep their order if no table is expected to be large.
+    Outputs are returned as soon as the tables that they read are filled, and results that are computed again are
+    computed just before they are read. Statements keep their order if no table is expected to be large.
     """
     stages = {statement.stage.name: statement for statement in statements if statement.stage is not None}
     if not any(_expected_bytes(plan, statement) >= _LARGE_BYTES for statement in stages.values()):
         return list(statements)
+    stages = _with_late_recomputation(stages, frozenset(plan.program.recomputed))
     waiting = [statement for statement in statements if statement.stage is None]
     unfilled, ordered = set(stages), []
     for name, stage in stages.items():
@@ -64,6 +66,26 @@ def with_early_deliveries(plan: ProgramPlan, statements: Sequence[SqlStatement])
         waiting = [statement for statement in waiting if statement not in ready]
         ordered += [stage, *ready]
     return ordered
+
+
+def _with_late_recomputation(stages: Mapping[str, SqlStatement], recomputed: Set[str]) -> dict[str, SqlStatement]:
+    """The statements that fill tables, by table, with those of recomputed results just before what reads them."""
+    late = {name for name, statement in stages.items() if _result_in_table(statement) in recomputed}
+    ordered: dict[str, SqlStatement] = {}
+    for name, statement in stages.items():
+        if name in late:
+            continue
+        needed, waiting = {name}, [statement]
+        while waiting:
+            found = (waiting.pop().tables_read & late) - needed - ordered.keys()
+            needed |= found
+            waiting += [stages[table] for table in found]
+        ordered |= {table: stages[table] for table in stages if table in needed}
+    return {**ordered, **{name: stages[name] for name in stages if name not in ordered}}
+
+
+def _result_in_table(statement: SqlStatement) -> str:
+    return statement.name if statement.materializes is None else statement.materializes.schema.tensor.name
 
 
 def _expected_bytes(plan: ProgramPlan, statement: SqlStatement) -> float:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.derivatives.complex_tensors import complex_inputs, complex_tensors
 from sparseeinsum.language.derivatives.modes import Derivatives, forward_mode, reverse_mode
+from sparseeinsum.language.derivatives.recomputation import check_checkpoints, with_recomputation
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.names import ProgramNames, names_of_program
@@ -20,11 +21,12 @@ def gradient(
     by: str | Iterable[str] | Mapping[str, str],
     entries: Iterable[str] = (),
     complex: Iterable[str] = (),  # what they are
+    checkpoint: str | Iterable[str] | None = None,
 ) -> Program:
     """The program with the gradient of a scalar result, by reverse mode.
 
     It computes the outputs of the program, the scalar, and for every tensor in `by` the tensor of partial derivatives:
-    d_W1 for W1. Values that the program computes are read, not computed again.
+    d_W1 for W1. Values that the program computes are read, not computed again, unless `checkpoint` is given.
 
     At kinks, derivatives are those of torch: 0 of relu and abs at 0, a half for each of two equal arguments of `max`,
     equal parts for all equal extremes of an aggregate. Comparisons, floor, sign and the like have the derivative 0. A
@@ -39,17 +41,26 @@ def gradient(
         entries: Names of inputs in `by` whose gradients are wanted only where they are not 0, and are 0 elsewhere. So
             the gradient by a sparse tensor is as sparse, and only its entries are computed.
         complex: The names of inputs of complex numbers, besides those that the program declares to be.
+        checkpoint: The names of the results that the gradient reads. All other results that it needs are computed again
+            from these and from inputs, so that a run need not keep them. By default it reads all results that it needs.
 
     Raises:
-        SemanticsError: The result is no scalar, does not depend on a tensor, an operation has no derivative, or a name
-            is taken.
+        SemanticsError: The result is no scalar, does not depend on a tensor, an operation has no derivative, a name
+            is taken, or a checkpoint is no result.
     """
     before = lower_text(program) if isinstance(program, str) else program
     named = _named(before, by)
     names = names_of_program(before)
     complexes = complex_tensors(before.einsums, {*complex_inputs(before), *complex})
+    kept = None if checkpoint is None else frozenset([checkpoint] if isinstance(checkpoint, str) else checkpoint)
+    check_checkpoints(sorted(kept or ()), before.einsums)
     derivatives = reverse_mode(before.einsums, of, named, names, frozenset(entries), complexes)
-    return _with_derivatives(before, derivatives, (of, *named.values()), names)
+    again: tuple[str, ...] = ()
+    if kept is not None:
+        einsums, again = with_recomputation(before.einsums, derivatives.einsums, kept, names)
+        derivatives = replace(derivatives, einsums=einsums)
+    derived = _with_derivatives(before, derivatives, (of, *named.values()), names)
+    return replace(derived, recomputed=(*before.recomputed, *again))
 
 
 @one_frame
