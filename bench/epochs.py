@@ -11,11 +11,14 @@ the plan that promotes every index, for two epochs.
 
 import argparse
 import importlib
+import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,8 +29,9 @@ from bench.datasets import Sizes, twin_of
 from bench.timing import CONSOLE
 from bench.training import STEP, Task, TorchNetwork, load, store_first_state
 from sparseeinsum.api.examples import citation_graph
+from sparseeinsum.pipeline.loops import loop
 
-_FEW = 2  # epochs that do not count
+_FEW = 2  # first epochs that do not count
 
 # Features of these are dense.
 LARGE = {
@@ -54,7 +58,7 @@ class Epoch:
         graph: What it trained on.
         contender: Who, with the number of threads.
         hidden: Hidden features.
-        seconds: Of an epoch, the median of the rounds.
+        seconds: Of an epoch, the median of the rounds, of which each has the median of its epochs.
         processor_seconds: The same of all threads together.
         rounds: Seconds of an epoch in every round.
         before: Seconds before the first epoch.
@@ -99,34 +103,49 @@ def twin_task(name: str, seed: int = 0) -> Task:
     return Task((adjacency + sp.eye_array(nodes)).tocoo(), features, labels)
 
 
-def _timed(run: Callable[[], object]) -> _Clock:
-    wall, processor = time.perf_counter(), time.process_time()
-    run()
-    return _Clock(time.perf_counter() - wall, time.process_time() - processor)
+@contextmanager
+def _step_ends() -> Iterator[list[_Clock]]:
+    """The clocks at the end of every step of loops in the context."""
+    ends: list[_Clock] = []
+    with patch.object(loop._Loop, "_show", lambda _: ends.append(_now())):
+        yield ends
 
 
-def _database_round(database: se.Database, epochs: int, few: int, optimizer: str) -> tuple[_Clock, float]:
+def _now() -> _Clock:
+    return _Clock(time.perf_counter(), time.process_time())
+
+
+def _of_epoch(ends: list[_Clock]) -> _Clock:
+    """The median of the epochs between clocks, without the first few."""
+    pairs = list(itertools.pairwise(ends))[_FEW - 1 :]
+    walls, processors = (
+        [getattr(last, name) - getattr(first, name) for first, last in pairs] for name in ("wall", "processor")
+    )
+    return _Clock(statistics.median(walls), statistics.median(processors))
+
+
+def _database_round(database: se.Database, epochs: int, optimizer: str) -> tuple[_Clock, float]:
     """An epoch of a plan, and the seconds before the first."""
-
-    def train(steps: int) -> _Clock:
-        return _timed(
-            lambda: database.iterate(
-                STEP, steps=steps, optimizer=optimizer, parameters={"seed": 0}, progress=False, commit_seconds=np.inf
-            )
+    start = _now()
+    with _step_ends() as ends:
+        database.iterate(
+            STEP,
+            steps=_FEW + epochs,
+            optimizer=optimizer,
+            parameters={"seed": 0},
+            progress=False,
+            commit_seconds=np.inf,
         )
-
-    short, long = train(few), train(few + epochs)
-    wall, processor = (long.wall - short.wall) / epochs, (long.processor - short.processor) / epochs
-    return _Clock(wall, processor), short.wall - few * wall
+    epoch = _of_epoch(ends)
+    return epoch, ends[0].wall - start.wall - epoch.wall
 
 
 def _torch_round(network: TorchNetwork, epochs: int) -> tuple[_Clock, float]:
-    def train(steps: int) -> _Clock:
-        return _timed(lambda: [network.step() for _ in range(steps)])
-
-    train(_FEW)
-    clock = train(epochs)
-    return _Clock(clock.wall / epochs, clock.processor / epochs), 0.0
+    ends = []
+    for _ in range(_FEW + epochs):
+        network.step()
+        ends.append(_now())
+    return _of_epoch(ends), 0.0
 
 
 def race(
@@ -138,7 +157,6 @@ def race(
         load(database, task)
         store_first_state(database, task, hidden, 0)
         networks = {f"torch, {form}": TorchNetwork(task, hidden, form) for form in ("CSR", "COO")}
-        _database_round(database, 1, 1, "dp")  # to warm up
         taken: dict[tuple[str, int], list[tuple[_Clock, float]]] = {}
         for _ in range(rounds):
             for count in threads:
@@ -146,11 +164,10 @@ def race(
                 database.connection.execute(f"SET threads = {count}")
                 for form, network in networks.items():
                     taken.setdefault((form, count), []).append(_torch_round(network, epochs))
-                taken.setdefault(("chosen plan", count), []).append(_database_round(database, epochs, _FEW, "dp"))
+                taken.setdefault(("chosen plan", count), []).append(_database_round(database, epochs, "dp"))
         if with_relational:
             database.connection.execute(f"SET threads = {threads[0]}")
-            _database_round(database, 1, 1, "relational")
-            taken["relational plan", threads[0]] = [_database_round(database, 2, 1, "relational")]
+            taken["relational plan", threads[0]] = [_database_round(database, 2, "relational")]
     torch_seconds = {count: min(_median(taken[form, count]) for form in networks) for count in threads}
     torch_processor = {count: min(_processor(taken[form, count]) for form in networks) for count in threads}
     for (contender, count), rows in taken.items():
