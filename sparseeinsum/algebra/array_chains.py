@@ -55,10 +55,23 @@ class ArrayChain:
         return isinstance(operand, Computed) and operand.schema.tensor.name in self.names
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayChains:
+    """Chains of two or more EinSums among the EinSums that statements compute.
+
+    Attributes:
+        chains: The chains, in an order in which they can be computed.
+        definitions: All EinSums, in a topological order in which those of a chain follow each other.
+    """
+
+    chains: tuple[ArrayChain, ...]
+    definitions: tuple[ComputedResult, ...]
+
+
 def array_chains(
     definitions: Sequence[ComputedResult], targets: Iterable[Relation], apart: Set[str] = frozenset()
-) -> tuple[ArrayChain, ...]:
-    """The chains of two or more EinSums, in an order in which they can be computed.
+) -> ArrayChains:
+    """The chains among EinSums.
 
     Args:
         definitions: The EinSums, in topological order.
@@ -76,7 +89,19 @@ def array_chains(
         returned = tuple(definition.name for definition in chain if readers[definition.name] - {number})
         if len(chain) > 1 and returned:
             chains.append(ArrayChain(tuple(chain), returned))
-    return tuple(chains)
+    return ArrayChains(tuple(chains), _in_order(definitions, chains, groups) if chains else tuple(definitions))
+
+
+def _in_order(
+    definitions: Sequence[ComputedResult], chains: Sequence[ArrayChain], groups: "_Groups"
+) -> tuple[ComputedResult, ...]:
+    first = {name: number for number, chain in enumerate(chains) for name in chain.names}
+
+    def place(definition: ComputedResult) -> tuple[int, bool, int]:
+        number = groups.number_of.get(definition.name)
+        return groups.levels[definition.name], number is not None, first.get(definition.name, -1)
+
+    return tuple(sorted(definitions, key=place))
 
 
 def reading_groups(
@@ -98,25 +123,6 @@ def reading_groups(
             for name in computed_in(operand):
                 readers[name].add(number_of.get(definition.name, -1))
     return readers
-
-
-def in_order(
-    definitions: Sequence[ComputedResult], chains: Sequence[ArrayChain], apart: Set[str] = frozenset()
-) -> tuple[ComputedResult, ...]:
-    """The EinSums in a topological order in which those of a chain follow each other.
-
-    Definitions and `apart` are those for which `array_chains` returned the chains, or all but some of these.
-    """
-    if not chains:
-        return tuple(definitions)
-    groups = _Groups.of(definitions, apart)
-    first = {name: number for number, chain in enumerate(chains) for name in chain.names}
-
-    def place(definition: ComputedResult) -> tuple[int, bool, int]:
-        number = groups.number_of.get(definition.name)
-        return groups.levels[definition.name], number is not None, first.get(definition.name, -1)
-
-    return tuple(sorted(definitions, key=place))
 
 
 @dataclass(frozen=True, slots=True)

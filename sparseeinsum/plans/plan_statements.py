@@ -6,7 +6,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.array_chains import ArrayChain, array_chains, in_order, reading_groups
+from sparseeinsum.algebra.array_chains import ArrayChain, ArrayChains, array_chains, reading_groups
 from sparseeinsum.algebra.operators import Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
 from sparseeinsum.algebra.row_chains import row_chains
@@ -180,22 +180,22 @@ class PlanStatements:
     @property
     def _array_chains(self) -> tuple[ArrayChain, ...]:
         """The EinSums over single arrays that statements compute in one row."""
-        return self._chains_and_others[0]
+        return self._chained.chains
 
     @cached_property
-    def _chains_and_others(self) -> tuple[tuple[ArrayChain, ...], frozenset[str]]:
-        """The chains over single arrays, and the results that none of them computes, since a run stores them."""
+    def _chained(self) -> ArrayChains:
+        """The chains over single arrays, none of which computes results that a run stores apart from others."""
         largest = self.model.memory.limit_bytes * _SHARE_OF_ARRAYS
         apart = self.also_staged
         if not self.dialect.chains_arrays or self._bytes_of_arrays > largest:
-            return (), apart
+            return ArrayChains((), self.definitions)
         outputs = [self.delivery(name) for name in self.decomposed.graph.outputs]
         while True:
-            chains = array_chains(self.definitions, outputs, apart)
-            inner = frozenset(name for chain in chains for name in chain.inner)
+            chained = array_chains(self.definitions, outputs, apart)
+            inner = frozenset(name for chain in chained.chains for name in chain.inner)
             stored = inner & frozenset(self._staged_sharing(inner))
             if not stored:
-                return chains, apart
+                return chained
             apart |= stored
 
     @property
@@ -273,7 +273,7 @@ class PlanStatements:
                 'computes an output; for SQL text, ask for sql("staged"), or --style staged'
             )
         deliveries = {name: self.delivery(name) for name in self.decomposed.graph.outputs}
-        definitions = in_order(self.definitions, chains, self._chains_and_others[1]) if chains else self.definitions
+        definitions = self._chained.definitions if chains else self.definitions
         return staged_statements(
             definitions, deliveries, tables, self.dialect, boundaries, materialized_tables, self.kept, chains
         )

@@ -33,6 +33,7 @@ from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.render.calls import call, first_element, integer
+from sparseeinsum.render.common_table_expressions import with_blocks
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.relation_operators import (
     call_array_function,
@@ -43,7 +44,6 @@ from sparseeinsum.render.relation_operators import (
 )
 from sparseeinsum.render.relations import Renderer
 from sparseeinsum.render.sources import SelectSource, aliased, named
-from sparseeinsum.render.statements import with_blocks
 
 _FOLDS = tuple(name for name, record in AGGREGATES.items() if not record.returns_bool and not record.returns_float)
 _DTYPES = ("float64", "float32")

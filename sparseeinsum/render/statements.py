@@ -1,6 +1,5 @@
 """Render: definitions as statements: one with CTEs, or several that fill temporary tables and read them."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -8,7 +7,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.array_chains import ArrayChain, array_chains, in_order
+from sparseeinsum.algebra.array_chains import ArrayChain, ArrayChains, array_chains
 from sparseeinsum.algebra.entry_chains import entry_chains
 from sparseeinsum.algebra.operators import (
     Compress,
@@ -28,11 +27,11 @@ from sparseeinsum.algebra.translate import ComputedResult, materialized_relation
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_chain_queries import value_columns
-from sparseeinsum.render.calls import integer
+from sparseeinsum.render.common_table_expressions import with_blocks
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.packing import materialized_type
 from sparseeinsum.render.relations import Block, Renderer
-from sparseeinsum.render.sources import SelectSource, aliased, fenced, key_column, materialized_select, named
+from sparseeinsum.render.sources import SelectSource, aliased, key_column, materialized_select, named
 from sparseeinsum.render.table_distribution import TableDistribution, output_distribution, stage_distribution
 
 NOTHING_KEPT: Mapping[Relation, int | None] = MappingProxyType({})
@@ -285,15 +284,15 @@ class _Compiler:
         within = {link.name for entries in over_entries for link in entries.chain.links} - entries_of.keys()
         chains = row_chains(inlined, relations) if self.dialect.joins_rows else ()
         chains = tuple(chain for chain in chains if chain.name not in entries_of)
-        over_arrays = array_chains(inlined, relations) if self.dialect.chains_arrays else ()
+        chained = array_chains(inlined, relations) if self.dialect.chains_arrays else ArrayChains((), tuple(inlined))
         within_last = frozenset() if last is None else last.names
-        over_arrays = tuple(chain for chain in over_arrays if chain.names.isdisjoint(within_last))
+        over_arrays = tuple(chain for chain in chained.chains if chain.names.isdisjoint(within_last))
         chain_of = {chain.name: chain for chain in chains}
         arrays_of = {chain.definitions[-1].name: chain for chain in over_arrays}
         within |= {link.name for chain in chains for link in chain.links} - chain_of.keys()
         within |= within_last.union(*(chain.names for chain in over_arrays))
         notations = {definition.name: definition.step.notation for definition in inlined}
-        for definition in in_order(inlined, over_arrays):
+        for definition in chained.definitions:
             if definition.name in entries_of:
                 entries = entries_of[definition.name]
                 renderer.define_entries(entries, [notations[link.name] for link in entries.chain.links])
@@ -347,59 +346,3 @@ def _query_of(source: SelectSource, blocks: Sequence[Block], is_row: bool) -> tu
     columns = [exp.column(column) for column in (*source.schema.keys, VALUE_COLUMN)]
     is_query = isinstance(source.table, exp.Query)
     return exp.select(*columns).from_(aliased(source.table, "t") if is_query else source.table.copy()), blocks
-
-
-def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
-    """The query with the blocks that it reads as CTEs, each materialised where that is necessary.
-
-    The SELECTs of the blocks become parts of the query.
-
-    Args:
-        query: The SELECT that reads the blocks.
-        blocks: The blocks, in order.
-        dialect: The dialect of the engine.
-    """
-    selects = [query, *(block.select for block in blocks)]
-    references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
-    joined = _beneath_joins(query, blocks)
-    # An engine may skip rows that meet no partner in a join; NaN must be detected in such rows, too.
-    detected = {block.name for block in blocks if block.detects_nonfinite and block.name in joined}
-    for block in blocks:
-        body = block.select
-        body.add_comments([f" {block.comment} "])
-        is_materialized = block.is_materialized or references[block.name] > 1 or block.name in detected
-        if block.is_fenced and not is_materialized:
-            body = fenced(body)
-        if dialect.nests_queries and not is_materialized and _nested(body, block.name, selects):
-            continue
-        name = exp.TableAlias(this=exp.to_identifier(block.name))
-        query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
-        if block.name in detected and not dialect.computes_whole:
-            query = query.where(_is_read(block.name, dialect), copy=False)
-    return query
-
-
-def _nested(body: exp.Select, name: str, selects: Sequence[exp.Select]) -> bool:
-    """Put the SELECT of a block where one of the SELECTs reads it; return whether one does."""
-    for select in selects:
-        for table in select.find_all(exp.Table):
-            if table.name == name and not table.db:
-                table.replace(body.subquery(table.alias or name, copy=False))
-                return True
-    return False
-
-
-def _is_read(name: str, dialect: Dialect) -> exp.Expr:
-    """A condition that is always true, for which an engine must compute all rows of a block."""
-    counted = exp.Star() if dialect.plain is None else exp.column(VALUE_COLUMN)  # CTEs may not be materialised
-    rows = exp.select(exp.Count(this=counted)).from_(exp.to_identifier(name))
-    return exp.GTE(this=rows.subquery(), expression=integer(0))
-
-
-def _beneath_joins(query: exp.Select, blocks: Sequence[Block]) -> set[str]:
-    """The names of the blocks that a join reads, directly or through other blocks."""
-    names: set[str] = set()
-    for name, select in [("", query), *((block.name, block.select) for block in reversed(blocks))]:
-        if name in names or any(query.args.get("joins") for query in select.find_all(exp.Select)):
-            names |= {table.name for table in select.find_all(exp.Table)}
-    return names

@@ -1,0 +1,68 @@
+"""Render: the blocks that a query reads, as common table expressions or nested in it."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.calls import integer
+from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.relations import Block
+from sparseeinsum.render.sources import fenced
+
+
+def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
+    """The query with the blocks that it reads as CTEs, each materialised where that is necessary.
+
+    The SELECTs of the blocks become parts of the query.
+
+    Args:
+        query: The SELECT that reads the blocks.
+        blocks: The blocks, in order.
+        dialect: The dialect of the engine.
+    """
+    selects = [query, *(block.select for block in blocks)]
+    references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
+    joined = _beneath_joins(query, blocks)
+    # An engine may skip rows that meet no partner in a join; NaN must be detected in such rows, too.
+    detected = {block.name for block in blocks if block.detects_nonfinite and block.name in joined}
+    for block in blocks:
+        body = block.select
+        body.add_comments([f" {block.comment} "])
+        is_materialized = block.is_materialized or references[block.name] > 1 or block.name in detected
+        if block.is_fenced and not is_materialized:
+            body = fenced(body)
+        if dialect.nests_queries and not is_materialized and _nested(body, block.name, selects):
+            continue
+        name = exp.TableAlias(this=exp.to_identifier(block.name))
+        query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
+        if block.name in detected and not dialect.computes_whole:
+            query = query.where(_is_read(block.name, dialect), copy=False)
+    return query
+
+
+def _nested(body: exp.Select, name: str, selects: Sequence[exp.Select]) -> bool:
+    """Put the SELECT of a block where one of the SELECTs reads it; return whether one does."""
+    for select in selects:
+        for table in select.find_all(exp.Table):
+            if table.name == name and not table.db:
+                table.replace(body.subquery(table.alias or name, copy=False))
+                return True
+    return False
+
+
+def _is_read(name: str, dialect: Dialect) -> exp.Expr:
+    """A condition that is always true, for which an engine must compute all rows of a block."""
+    counted = exp.Star() if dialect.plain is None else exp.column(VALUE_COLUMN)  # CTEs may not be materialised
+    rows = exp.select(exp.Count(this=counted)).from_(exp.to_identifier(name))
+    return exp.GTE(this=rows.subquery(), expression=integer(0))
+
+
+def _beneath_joins(query: exp.Select, blocks: Sequence[Block]) -> set[str]:
+    """The names of the blocks that a join reads, directly or through other blocks."""
+    names: set[str] = set()
+    for name, select in [("", query), *((block.name, block.select) for block in reversed(blocks))]:
+        if name in names or any(query.args.get("joins") for query in select.find_all(exp.Select)):
+            names |= {table.name for table in select.find_all(exp.Table)}
+    return names
