@@ -19,42 +19,68 @@ _FIRST_CONSTANT = 2
 
 
 @njit
-def evaluate_block(program, constants, u, v, stack, block, constant, apply):
+def evaluate_block(program, constants, u, v, n, stack, block, constant, apply):
     """Run a program over one block; returns 0 or a code. The result is stack[0:n].
+
+    What depends on constants and operands of one element alone is computed once, not for every element.
 
     Args:
         program: The program, as in expression.py.
         constants: Its constants, as in expression.py.
-        u: The first operand: (n,) with n <= block.
-        v: The second operand, of the same size and dtype.
+        u: The first operand: (n,), or one element for all.
+        v: The second operand, of the same dtype: (n,), or one element for all.
+        n: The number of elements, at most `block`.
         stack: (MAX_DEPTH * block,), of the same dtype.
         block: The elements of one level of the stack.
         constant: constant(constants, index) returns the value of a literal.
         apply: apply(code, a, b, c) computes a function and writes it to a; returns 0 or a code.
     """
-    n = u.size
     depth = 0
+    single = 0  # a bit for every level whose first element stands for all
     for position in range(1, program[0] + 1):
         operands, code = program[position] & 3, program[position] >> 2
         depth -= operands
-        first = stack[depth * block : depth * block + n]
-        second = stack[(depth + 1) * block : (depth + 1) * block + n] if operands > 1 else first
-        third = stack[(depth + 2) * block : (depth + 2) * block + n] if operands > 2 else first
+        read = ((1 << operands) - 1) << depth  # the bits of the levels of operands
+        size = n
+        if operands > 0:
+            if single & read == read:
+                size = 1
+            else:
+                _spread(stack, block, n, depth, single & read)
+            single &= ~read
+        first = stack[depth * block : depth * block + size]
+        second = stack[(depth + 1) * block : (depth + 1) * block + size] if operands > 1 else first
+        third = stack[(depth + 2) * block : (depth + 2) * block + size] if operands > 2 else first
         if operands > 0:
             failure = apply(code, first, second, third)
             if failure < 0:
                 return failure
         elif code < _FIRST_CONSTANT:
-            _copy(u if code == 0 else v, first)
+            operand = u if code == 0 else v
+            _copy(operand, first)
+            size = operand.size
         else:
-            _fill(constant(constants, code - _FIRST_CONSTANT), first)
+            first[0] = constant(constants, code - _FIRST_CONSTANT)
+            size = 1
+        single |= (1 if size == 1 else 0) << depth
         depth += 1
+    _spread(stack, block, n, 0, single)
     return 0
 
 
 @njit
+def _spread(stack, block, n, depth, single):
+    """Let the levels of the stack from `depth` on whose bits are set hold n elements, all equal to the first."""
+    while single >> depth != 0:
+        if single >> depth & 1:
+            level = stack[depth * block : depth * block + n]
+            _fill(level[0], level)
+        depth += 1
+
+
+@njit
 def _copy(source, out):
-    for i in range(out.size):
+    for i in range(source.size):
         out[i] = source[i]
 
 

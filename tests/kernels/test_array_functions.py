@@ -55,7 +55,7 @@ def test_kernels_refuse_unknown_functions(dtype: str) -> None:
     constants = np.zeros(load_kernels("expression").CONSTANT_WORDS)
     for code in (len(built_in()), 1 << 15, (1 << 16) - 1, -1):
         program = np.array([2, 0, 4 * code + 1])
-        assert numbers.evaluate_block(program, constants, values, values, blocks) == -16
+        assert numbers.evaluate_block(program, constants, values, values, values.size, blocks) == -16
     unknown = len(AGGREGATES)
     assert numbers.fold(unknown, values, values) == load_kernels("aggregation").UNKNOWN_AGGREGATE
 

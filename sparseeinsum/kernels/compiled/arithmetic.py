@@ -61,7 +61,7 @@ class DtypeArithmetic:
         fold_line: (aggregate, w, at, stride, u, n) folds n elements of u into w[at], w[at + stride], ...
         scan: (aggregate, identity, u, w, n, inner) scans u along the middle axis of its shape (k, n, inner) into w.
         check: (program, constants, aggregate) checks that the dtype has the functions and the aggregate.
-        evaluate_block: (program, constants, u, v, stack) evaluates an expression for one block.
+        evaluate_block: (program, constants, u, v, n, stack) evaluates an expression for one block.
         count_not_finite: (u, fill) returns the number of elements that are NaN, or infinite and not the fill.
     """
 
@@ -173,8 +173,8 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
         return expression.check_real(constants)
 
     @njit
-    def evaluate_block(program, constants, u, v, stack):
-        return evaluation.evaluate_block(program, constants, u, v, stack, evaluation.BLOCK, evaluation.constant, apply)
+    def evaluate_block(program, constants, u, v, n, stack):
+        return evaluation.evaluate_block(program, constants, u, v, n, stack, evaluation.BLOCK, evaluation.constant, apply)
 
     return DtypeArithmetic(
         dtype=dtype,
@@ -226,8 +226,8 @@ def _integers() -> DtypeArithmetic:
         return expression.wholes_of(constants)[index]
 
     @njit
-    def evaluate_block(program, constants, u, v, stack):
-        return evaluation.evaluate_block(program, constants, u, v, stack, evaluation.BLOCK, constant, apply)
+    def evaluate_block(program, constants, u, v, n, stack):
+        return evaluation.evaluate_block(program, constants, u, v, n, stack, evaluation.BLOCK, constant, apply)
 
     return DtypeArithmetic(
         dtype=types.int64,
@@ -278,8 +278,8 @@ def _complex(dtype: types.Complex, part_dtype: types.Float, bits: types.Integer)
         return complexes.constant(constants, expression.kinds_of(constants), index)
 
     @njit
-    def evaluate_block(program, constants, u, v, stack):
-        return evaluation.evaluate_block(program, constants, u, v, stack, complexes.BLOCK, constant, apply)
+    def evaluate_block(program, constants, u, v, n, stack):
+        return evaluation.evaluate_block(program, constants, u, v, n, stack, complexes.BLOCK, constant, apply)
 
     return DtypeArithmetic(
         dtype=dtype,

@@ -167,7 +167,7 @@ def _map_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str
         code = check(program, constants, SUM)
         for start in range(0, w.size if code == 0 else 0, block):
             stop = min(start + block, w.size)
-            code = min(code, evaluate_block(program, constants, u[start:stop], u[start:stop], blocks))
+            code = min(code, evaluate_block(program, constants, u[start:stop], u[start:stop], stop - start, blocks))
             copy_elements(w[start:stop], blocks)
             if start // block % _BLOCKS_BETWEEN_PAUSES == _LAST and contraction.is_interrupted():
                 return contraction.INTERRUPTED
@@ -199,6 +199,14 @@ def _expression_line(plan):
     return best
 
 
+@njit
+def _elements_of_block(operand, offset, stride, out):
+    """Return the elements of an operand for one block, written to `out`; one element if all are the same."""
+    count = 1 if stride == 0 else out.size
+    contraction.gather(operand, offset, stride, out[:count])
+    return out[:count]
+
+
 def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
     dtype, block, check = arithmetic.dtype, arithmetic.block, arithmetic.check
     evaluate_block, fold_line, identities = arithmetic.evaluate_block, arithmetic.fold_line, arithmetic.identities
@@ -214,9 +222,9 @@ def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[
             offset_u, offset_v, offset_w = contraction.offsets(plan, contraction.bit(line), step)
             for start in range(0, extent, block):
                 n = min(block, extent - start)
-                contraction.gather(u, offset_u + start * stride_u, stride_u, parts_u[:n])
-                contraction.gather(v, offset_v + start * stride_v, stride_v, parts_v[:n])
-                code = min(code, evaluate_block(program, constants, parts_u[:n], parts_v[:n], blocks))
+                some_u = _elements_of_block(u, offset_u + start * stride_u, stride_u, parts_u[:n])
+                some_v = _elements_of_block(v, offset_v + start * stride_v, stride_v, parts_v[:n])
+                code = min(code, evaluate_block(program, constants, some_u, some_v, n, blocks))
                 code = min(code, fold_line(aggregate, w, offset_w + start * stride_w, stride_w, blocks, n))
                 if (step + start // block) % _BLOCKS_BETWEEN_PAUSES == _LAST and contraction.is_interrupted():
                     return contraction.INTERRUPTED
