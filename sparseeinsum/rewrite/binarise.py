@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from sparseeinsum.rewrite.contraction_order import find_contraction_order, group
 from sparseeinsum.rewrite.einsum_parts import labels_among, part_of
 from sparseeinsum.rewrite.long_expressions import split_long_expressions
 from sparseeinsum.rewrite.real_subexpressions import split_real_subexpressions
+from sparseeinsum.rewrite.repeated_factors import repeated_factors
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.statistics.estimate import LabelStatistics, dense_statistics
 
@@ -71,7 +72,8 @@ def _of_two_operands(
 def _needs_splitting(einsum: EinSum, annotator: GraphAnnotator) -> bool:
     """Whether an EinSum has more than two operands, or two and a part that is better computed on its own.
 
-    Such a part is a factor that can lose a label before the join, or a sum that is multiplied by constants afterwards.
+    Such a part is a factor that can lose a label before the join, a function that the join would compute repeatedly, or
+    a sum that is multiplied by constants afterwards.
     """
     if not einsum.is_rewritable:
         return False
@@ -81,6 +83,8 @@ def _needs_splitting(einsum: EinSum, annotator: GraphAnnotator) -> bool:
         einsum.join, einsum.aggregate, [annotator.tensors[operand.tensor].tensor.dtype for operand in einsum.operands]
     )
     if einsum.aggregate == "sum" and chain is not None and chain.operator == "mul" and chain.enclosing != Operand(0):
+        return True
+    if chain is not None and repeated_factors(einsum, chain, einsum.aggregate, einsum.operands, annotator):
         return True
     first, second = (frozenset(operand.labels) for operand in einsum.operands)
     return not (first ^ second) <= frozenset(einsum.output.labels)
@@ -185,6 +189,10 @@ class _OperandSplitter:
             self._as_operand(factor) if len(operands_of(factor)) > MOST_OPERANDS else self._mask_factor(factor, chain)
             for factor in chain.factors
         ]
+        for position in repeated_factors(
+            self.einsum, replace(chain, factors=tuple(factors)), aggregate, self.references, self.annotator
+        ):
+            factors[position] = self._aggregated(factors[position], None, self._labels(factors[position]))
         results = [self._result(factor) for factor in factors]
         is_early = chain.distributes(aggregate) and self._is_safe(chain.operator, aggregate, kept_labels, results)
         dtypes = [result.tensor.dtype for result in results]

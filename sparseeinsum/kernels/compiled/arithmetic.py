@@ -174,7 +174,9 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
 
     @njit
     def evaluate_block(program, constants, u, v, n, stack):
-        return evaluation.evaluate_block(program, constants, u, v, n, stack, evaluation.BLOCK, evaluation.constant, apply)
+        return evaluation.evaluate_block(
+            program, constants, u, v, n, stack, evaluation.BLOCK, evaluation.constant, apply
+        )
 
     return DtypeArithmetic(
         dtype=dtype,
