@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
+from sparseeinsum.algebra.array_chains import ArrayChains
 from sparseeinsum.engines import retries
 from sparseeinsum.pipeline.loops import loop, loop_setup
 from sparseeinsum.pipeline.loops.loop_setup import _PlannedStep
@@ -181,7 +182,8 @@ def test_later_steps_may_compute_a_shared_row_otherwise(
         done.append(1)
         if len(done) == 2:
             if not chains:
-                monkeypatch.setattr(PlanStatements, "_chains_and_others", property(lambda plan: ((), plan.also_staged)))
+                without = property(lambda plan: ArrayChains((), plan.definitions))
+                monkeypatch.setattr(PlanStatements, "_chained", without)
             insert = f"INSERT INTO A SELECT i, j, 0.01 FROM {numbers('i')}, {numbers('j')} WHERE i <> j"
             db.connection.execute(insert)
         return result
