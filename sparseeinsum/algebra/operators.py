@@ -6,11 +6,12 @@ Stack) and transform, over relations that map keys to arrays.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.places.distribution import Distribution
+from sparseeinsum.decompose.places.distribution import Distribution, Gridded
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import (
+    Axis,
     Decomposition,
     StoredTensor,
     Tensor,
@@ -240,6 +241,28 @@ class Restrict:
 
 
 @dataclass(frozen=True, slots=True)
+class OnGrid:
+    """The tuples of the input in all cells of a grid that shall have them: a rekey of the TRA that makes copies.
+
+    Attributes:
+        input: The relation that is copied.
+        place: The cells of each tuple.
+        cell: The name of the key column of the cell, which comes before the other keys.
+    """
+
+    input: "Relation"
+    place: Gridded
+    cell: str
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input, after an axis for the cell."""
+        tensor, tiles = self.input.schema.tensor, self.input.schema.decomposition.tiles
+        axis = Axis(self.cell, self.place.grid.bound)
+        return Schema(replace(tensor, axes=(axis, *tensor.axes)), Decomposition((1, *tiles)))
+
+
+@dataclass(frozen=True, slots=True)
 class Materialized:
     """A relation that statements may store in a temporary table of its own, in one pass or several.
 
@@ -399,6 +422,7 @@ Relation = (
     | Resident
     | Compress
     | Restrict
+    | OnGrid
     | Materialized
     | Contract
     | Convert

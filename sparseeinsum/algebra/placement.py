@@ -17,6 +17,7 @@ from sparseeinsum.algebra.operators import (
     Contract,
     Densify,
     Materialized,
+    OnGrid,
     Relation,
     Schema,
     Slice,
@@ -27,15 +28,24 @@ from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume, volume_of
+from sparseeinsum.decompose.clusters.grid_strategies import CELL, cell_label
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.partial_groups import partial_result, volume_of_partials
 from sparseeinsum.decompose.clusters.repartition_routes import PlacedOperator, PricedOperator, Routes, SizedRelation
 from sparseeinsum.decompose.clusters.transfers import transfer_bytes
 from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered, with_keys
+from sparseeinsum.decompose.places.distribution import (
+    Central,
+    Distribution,
+    Gridded,
+    Hashed,
+    Replicated,
+    Scattered,
+    with_keys,
+)
 from sparseeinsum.language.eingraph import EinSum, Reference
-from sparseeinsum.language.tensors import Decomposition
+from sparseeinsum.language.tensors import Decomposition, unused_axis_name
 from sparseeinsum.operators.expressions import Operand
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -120,11 +130,13 @@ class _Placer:
         operands = tuple(map(self._read, relation.inputs, read_from))
         hashed = [index for index, operand in enumerate(strategy.operands) if isinstance(operand, Hashed)]
         contract = replace(relation, inputs=operands, keys_from=min(hashed, default=0))
+        if strategy.grid is not None:
+            contract = _on_grid(contract)
         transferred = sum(map(self._broadcast_bytes, operands, read_from))
         choice = definition.step.choice
         partial_bytes = volume_of_partials(self.model, relation.einsum, choice, strategy, self.costs.cluster).size_bytes
         if strategy.parts_by is not None:
-            partial_groups = self._partial_groups(contract, choice, strategy)
+            partial_groups = self._partial_groups(contract, relation.einsum, choice, strategy)
             partial_bytes = transfer_bytes(partial_bytes, Scattered(), strategy.result, self.costs.cluster)
             self.transferred[partial_groups] = transferred + partial_bytes
             contract, transferred, partial_bytes = _whole_groups(contract, strategy.parts_by, partial_groups), 0.0, 0.0
@@ -154,16 +166,18 @@ class _Placer:
         return self.model.vertex_cost(step.einsum, step.choice).seconds * self.costs.work_share(strategy)
 
     def _strategy(self, contract: Contract) -> LocalStrategy:
-        """The local strategy of an EinSum; groups of one pair need no partial groups."""
+        """The local strategy of an EinSum; groups of one pair need no partial groups, except on a grid."""
         strategy = self.cluster_plan.strategies[contract.schema.tensor.name]
-        has_parts = strategy.gathers or strategy.parts_by is not None
+        has_parts = strategy.gathers or (strategy.parts_by is not None and strategy.grid is None)
         return LocalStrategy(strategy.operands, Scattered()) if has_parts and contract.has_single_pairs else strategy
 
-    def _partial_groups(self, contract: Contract, choice: Choice, strategy: LocalStrategy) -> Materialized:
+    def _partial_groups(
+        self, contract: Contract, einsum: EinSum, choice: Choice, strategy: LocalStrategy
+    ) -> Materialized:
         """The partial groups that machines have, in a table that is distributed as the whole groups will be."""
         assert strategy.parts_by is not None
         assert isinstance(strategy.result, Hashed)
-        output = Schema(*partial_result(self.model, contract.einsum, choice, strategy.parts_by))
+        output = Schema(*partial_result(self.model, einsum, choice, strategy))
         partial_groups = replace(contract, output=output, detects_nonfinite=False, parts_by=strategy.parts_by)
         return Materialized(partial_groups, 0, 1, Hashed(strategy.result.axis + 1))  # after the axis of parts
 
@@ -252,6 +266,8 @@ class _Placer:
         """A relation in a table of a distribution, or in one of the coordinator that is sent to all machines."""
         if source.distribution == distribution:
             return source.relation
+        if isinstance(distribution, Gridded):
+            return self._on_grid(source, distribution)
         table_distribution = distribution
         if distribution == Replicated():
             self.broadcasts[source.relation] += 1
@@ -266,6 +282,15 @@ class _Placer:
         )
         return materialized
 
+    def _on_grid(self, source: _TableSource, place: Gridded) -> Materialized:
+        """A relation in a table that is distributed by the cells of a grid."""
+        schema = source.relation.schema
+        copied = OnGrid(source.relation, place, unused_axis_name(CELL, schema.tensor))
+        materialized = Materialized(copied, 0, 1, Hashed(0))
+        size = self.volume_of(schema).in_place(place).size_bytes
+        self.transferred[materialized] = transfer_bytes(size, source.distribution, place, self.costs.cluster)
+        return materialized
+
     def _sized(self, relation: Relation) -> SizedRelation:
         return SizedRelation(relation.schema.decomposition, self.volume_of(relation.schema))
 
@@ -273,6 +298,14 @@ class _Placer:
         """The operators between relations, each of which is computed of the one before, as if that took no time."""
         sized = map(self._sized, chain)
         return [PricedOperator.between(self.costs, before, after) for before, after in itertools.pairwise(sized)]
+
+
+def _on_grid(contract: Contract) -> Contract:
+    """An EinSum whose operands have a key for the cell, before the others, by which they are joined, too."""
+    einsum = contract.einsum
+    label = cell_label(einsum)
+    operands = tuple(Reference(operand.tensor, (label, *operand.labels)) for operand in einsum.operands)
+    return replace(contract, einsum=replace(einsum, operands=operands))
 
 
 def _whole_groups(contract: Contract, label: str, partial_groups: Materialized) -> Contract:

@@ -17,6 +17,7 @@ from sparseeinsum.algebra.operators import (
     Convert,
     Densify,
     Materialized,
+    OnGrid,
     Relation,
     Resident,
     Restrict,
@@ -40,7 +41,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.tensor_types import frontier_of, type_of
-from sparseeinsum.algebra.repartition_expressions import completed, sliced, stacked
+from sparseeinsum.algebra.repartition_expressions import completed, on_grid, sliced, stacked
 from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.statistics.estimate import Statistics
@@ -121,12 +122,8 @@ class PlanExpressions:
         match relation:
             case Stored() | Computed():
                 return self._input(relation.schema)
-            case Slice(operand, decomposition):
-                return sliced(self.expression_of(operand), operand.schema, decomposition)
-            case Stack(operand, decomposition):
-                return stacked(self.expression_of(operand), operand.schema, decomposition)
-            case Densify(operand) | Resident(operand):
-                return completed(self.expression_of(operand), operand.schema)
+            case Slice() | Stack() | Densify() | Resident() | OnGrid():
+                return _repartitioned(relation, self.expression_of(relation.input))
             case Materialized(operand) | Compress(operand):
                 return self.expression_of(operand)
             case Restrict(operand, axis, first, last):
@@ -147,6 +144,20 @@ class PlanExpressions:
             return Input(name, relation_type)
         distinct = tuple(statistics.blocks(at, decomposition.tiles[at]) for at in decomposition.promoted)
         return Input(name, relation_type, statistics.tuples(decomposition.tiles), distinct)
+
+
+def _repartitioned(relation: Slice | Stack | Densify | Resident | OnGrid, operand: Expression) -> Expression:
+    """The expression of a relation with the numbers of another one: in other tuples, or in more of them."""
+    schema = relation.input.schema
+    match relation:
+        case Slice(_, decomposition):
+            return sliced(operand, schema, decomposition)
+        case Stack(_, decomposition):
+            return stacked(operand, schema, decomposition)
+        case Densify() | Resident():
+            return completed(operand, schema)
+        case OnGrid(_, place):
+            return on_grid(operand, schema, place)
 
 
 def _restricted(expression: Expression, position: int, first: int, last: int) -> Filter:

@@ -2,7 +2,7 @@
 
 from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.relational.compositions import DropAxis, InsertAxis
-from sparseeinsum.algebra.relational.keys import Integer, KeyExpression, KeyMap, KeyPart, Operation
+from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyMap, KeyPart, Operation
 from sparseeinsum.algebra.relational.relational_expressions import (
     Complete,
     Concat,
@@ -12,6 +12,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.tensor_types import absent_of, extent_at, frontier_of
+from sparseeinsum.decompose.places.distribution import Gridded
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 
@@ -67,6 +68,21 @@ def stacked(expression: Expression, schema: Schema, decomposition: Decomposition
     if not current.promoted:  # one tuple, also if the input has none
         expression = completed(expression, Schema(tensor, current))
     return expression
+
+
+def on_grid(expression: Expression, schema: Schema, place: Gridded) -> Rekey:
+    """Copy the tuples of a relation to cells of a grid, whose numbers become the first part of the keys."""
+    arity = expression.type.arity
+    number: KeyExpression = Integer(0)
+    copy: KeyExpression = CopyNumber()
+    for pieces, axis in zip(place.grid.pieces, place.axes, strict=True):
+        if axis is None:
+            piece = Operation("%", copy, Integer(pieces))
+            copy = Operation("//", copy, Integer(pieces))
+        else:
+            piece = Operation("%", KeyPart(schema.decomposition.promoted.index(axis)), Integer(pieces))
+        number = Operation("+", Operation("*", number, Integer(pieces)), piece)
+    return Rekey(expression, KeyMap(arity, (number, *map(KeyPart, range(arity))), place.copies))
 
 
 def _split(arity: int, position: int, ratio: int) -> KeyMap:

@@ -142,6 +142,14 @@ class Decomposition:
         return math.prod(count_keys(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
 
 
+def unused_axis_name(name: str, tensor: Tensor) -> str:
+    """A column name that no axis and no value has: `name`, with underscores appended if needed."""
+    used = {VALUE_COLUMN, *(axis.name.lower() for axis in tensor.axes)}
+    while name.lower() in used:
+        name += "_"
+    return name
+
+
 def write_label(label: str, tiles: Mapping[str, int]) -> str:
     """A label as text: demoted as in `k`, promoted as in `K`, in tiles of 64 indices as in `K:64`.
 

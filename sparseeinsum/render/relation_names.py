@@ -6,6 +6,7 @@ from sparseeinsum.algebra.operators import (
     Contract,
     Convert,
     Densify,
+    OnGrid,
     Resident,
     Schema,
     Slice,
@@ -16,7 +17,7 @@ from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
 
-def block_name(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert) -> str:
+def block_name(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid) -> str:
     """The name of the CTE of a relation, before others have it."""
     schema = relation.schema
     name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
@@ -31,7 +32,9 @@ def block_name(relation: Slice | Stack | AllKeys | Densify | Resident | Compress
     return f"{name}_dense" if isinstance(relation, Densify) else name
 
 
-def block_comment(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | Contract) -> str:
+def block_comment(
+    relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid | Contract,
+) -> str:
     """A line that says what the CTE of a relation has."""
     notation = write_schema(relation.schema)
     if isinstance(relation, Resident):
@@ -41,6 +44,8 @@ def block_comment(relation: Slice | Stack | AllKeys | Densify | Resident | Compr
         return f"{notation}, ordered by {rows} in memory while the statement runs"
     if isinstance(relation, AllKeys):
         return f"all keys of {notation}"
+    if isinstance(relation, OnGrid):
+        return f"{notation}, each tuple in {relation.place.copies} of {relation.place.grid.cells} cells"
     if isinstance(relation, Contract):
         return f"{notation}, {'before it is aggregated' if relation.is_fused else 'parts of groups'}"
     return f"{notation}, every tuple present" if isinstance(relation, Densify) else notation

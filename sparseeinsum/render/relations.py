@@ -17,6 +17,7 @@ from sparseeinsum.algebra.operators import (
     Convert,
     Densify,
     Materialized,
+    OnGrid,
     Relation,
     Resident,
     Restrict,
@@ -41,6 +42,7 @@ from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.entry_chain_queries import EntryChainWriter
 from sparseeinsum.render.fused_product_queries import fused_select
 from sparseeinsum.render.gathered_rows import array_select, gathered_select, grouped_rows_select, listed_rows_select
+from sparseeinsum.render.grid_cells import on_grid_select
 from sparseeinsum.render.layouts import (
     HANDLE_COLUMN,
     all_keys_select,
@@ -277,7 +279,7 @@ class Renderer:
             case Compress(input=Stored(stored)) if (lists := self._compressed_lists(relation, stored)) is not None:
                 block = Block(block_name(relation), lists, block_comment(relation), is_aggregated=False)
                 return self._add_block(block, relation.schema, is_joined=False)
-            case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert():
+            case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert() | OnGrid():
                 select = self._select(relation)
                 block = Block(block_name(relation), select, block_comment(relation), isinstance(relation, Stack))
                 return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
@@ -307,7 +309,9 @@ class Renderer:
         query = exp.select(exp.alias_(number, HANDLE_COLUMN)).subquery()
         return replace(plain_source(query, relation.schema), handle=number)
 
-    def _select(self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert) -> exp.Select:
+    def _select(
+        self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid
+    ) -> exp.Select:
         """The SELECT of a relation that is no EinSum."""
         if isinstance(relation, AllKeys):
             return all_keys_select(relation.schema)
@@ -374,6 +378,7 @@ _SELECTS: dict[type, Callable[..., exp.Select]] = {
     Resident: resident_select,
     Compress: compress_select,
     Convert: convert_select,
+    OnGrid: on_grid_select,
 }
 
 

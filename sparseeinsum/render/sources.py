@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Restrict, Schema
-from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, ListLayout, StoredTensor
+from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, ListLayout, StoredTensor, unused_axis_name
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect
@@ -265,7 +265,4 @@ def named(column: exp.Expr, name: str) -> exp.Expr:
 
 def unused(name: str, schema: Schema) -> str:
     """A column name that no axis of the schema has: `name`, with underscores appended if needed."""
-    names = {axis.name.lower() for axis in schema.tensor.axes}
-    while name in names:
-        name += "_"
-    return name
+    return unused_axis_name(name, schema.tensor)

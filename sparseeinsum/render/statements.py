@@ -16,6 +16,7 @@ from sparseeinsum.algebra.operators import (
     Convert,
     Densify,
     Materialized,
+    OnGrid,
     Relation,
     Resident,
     Restrict,
@@ -325,7 +326,15 @@ class _Compiler:
                 case Contract(inputs=inputs):
                     unfilled += inputs
                 case (
-                    Slice() | Stack() | Densify() | Resident() | Compress() | Convert() | Restrict() | Materialized()
+                    Slice()
+                    | Stack()
+                    | Densify()
+                    | Resident()
+                    | Compress()
+                    | Convert()
+                    | Restrict()
+                    | OnGrid()
+                    | Materialized()
                 ) as reading:
                     unfilled.append(reading.input)
                     if isinstance(reading, Densify) and reading.all_keys is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sparseeinsum.decompose.clusters.cluster_tasks import ClusterTask, Machines
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.joint import search_jointly
-from sparseeinsum.decompose.places.distribution import Distribution, Hashed
+from sparseeinsum.decompose.places.distribution import Distribution, Gridded, Hashed
 from sparseeinsum.decompose.search_tasks import Candidate, Choices, GraphPricing, SearchTask, total_cost
 from sparseeinsum.language.eingraph import EinSum, Reference
 
@@ -46,10 +46,13 @@ class ClusterPlan:
 
 
 def write_distribution(distribution: Distribution, reference: Reference) -> str:
-    """A distribution in words; the hashed axis is named by its label in the reference."""
+    """A distribution in words; axes are named by their labels in the reference."""
     match distribution:
         case Hashed():
             return f"by {reference.labels[distribution.axis]}"
+        case Gridded(grid, axes):
+            labels = ", ".join(reference.labels[axis] for axis in axes if axis is not None)
+            return f"by {labels} in {distribution.copies} of {grid.cells} cells" if labels else "everywhere"
         case _:
             return str(distribution)
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.costs import TransferCosts, volume_of
+from sparseeinsum.decompose.clusters.grid_strategies import grid_strategies
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, contraction_strategies
-from sparseeinsum.decompose.clusters.partial_groups import partitioning_keys, volume_of_partials
+from sparseeinsum.decompose.clusters.partial_groups import keys_of_labels, partitioning_keys, volume_of_partials
 from sparseeinsum.decompose.clusters.repartition_routes import (
     PricedOperator,
     Routes,
@@ -132,6 +133,8 @@ class ClusterTask:
         seconds = self.task.model.vertex_cost(einsum, tiles).seconds * costs.work_share(
             strategy, partitioning_keys(self.task.model, einsum, tiles, strategy)
         )
+        if strategy.grid is not None:  # a cell is in one shard
+            seconds += costs.turns_seconds(seconds)
         partials = volume_of_partials(self.task.model, einsum, tiles, strategy, costs.cluster)
         relation, distribution = self._sized(name, of_result), self.distribution(einsum, choice)
         seconds += costs.filling_seconds(relation.volume, strategy, distribution, partials)
@@ -213,7 +216,11 @@ class ClusterTask:
                 for reference in (*einsum.operands, einsum.output)
             )
             has_parts = not self.task.model.evaluations[einsum.output.tensor].compensates
-            strategies = contraction_strategies(einsum, tiles, join, has_parts)
+            keys = keys_of_labels(self.task.model, einsum, tiles)
+            strategies = (
+                *contraction_strategies(einsum, tiles, join, has_parts),
+                *grid_strategies(einsum, keys, join, has_parts, self.machines.costs.cluster),
+            )
             allowed = self._strategies[name, tiles] = self.machines.costs.allowed_strategies(strategies, size_bytes)
         return allowed
 

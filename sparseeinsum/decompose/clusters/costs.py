@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.transfers import Cluster, bottleneck_copies, transfer_bytes
-from sparseeinsum.decompose.clusters.wire import row_bytes
+from sparseeinsum.decompose.clusters.wire import CELL_BYTES, row_bytes
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Gridded, Hashed, Replicated, Scattered
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import Decomposition
 
@@ -29,6 +29,11 @@ class Volume:
 
     tuples: float
     size_bytes: float
+
+    def in_place(self, distribution: Distribution) -> "Volume":
+        """The data in a distribution: tuples in a grid have a column with their cell."""
+        cells = CELL_BYTES if isinstance(distribution, Gridded) else 0
+        return Volume(self.tuples, self.size_bytes + self.tuples * cells)
 
 
 NOTHING = Volume(0.0, 0.0)
@@ -68,10 +73,10 @@ class TransferCosts:
         From the coordinator to all machines takes no table: the statement that reads the coordinator's table has its
         rows sent to all machines.
         """
-        sending = self._sending_seconds(volume, before, after)
+        sending = self._sending_seconds(volume.in_place(after), before, after)
         if (before, after) == (Central(), Replicated()):
             return sending
-        table = self.table_seconds if isinstance(after, Hashed) else 0.0
+        table = self.table_seconds if isinstance(after, Hashed | Gridded) else 0.0
         return sending + table + self.statement_seconds
 
     def filling_seconds(

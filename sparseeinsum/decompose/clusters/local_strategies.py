@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice, promoted_labels, reference_tiles, result_tiles
-from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import (
+    Central,
+    Distribution,
+    Grid,
+    Gridded,
+    Hashed,
+    Replicated,
+    Scattered,
+)
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import Decomposition
 from sparseeinsum.semantics.exactness import JoinKind
@@ -32,13 +40,27 @@ class LocalStrategy:
         result: The distribution of the result.
         gathers: Whether the coordinator combines partial results that it gets from every shard.
         parts_by: The label whose keys divide groups into partial results, which are shuffled and combined where
-            `result` says; None if there are none.
+            `result` says; the label of cells if operands are on a grid; None if there are none.
     """
 
     operands: tuple[Distribution, ...]
     result: Distribution
     gathers: bool = False
     parts_by: str | None = None
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid on which operands are joined; None if there is none."""
+        return next((operand.grid for operand in self.operands if isinstance(operand, Gridded)), None)
+
+    def pieces(self, einsum: EinSum) -> dict[str, int]:
+        """The labels of the EinSum that the grid cuts, and their numbers of pieces."""
+        pieces: dict[str, int] = {}
+        for reference, operand in zip(einsum.operands, self.operands, strict=True):
+            if isinstance(operand, Gridded):
+                cut = zip(operand.axes, operand.grid.pieces, strict=True)
+                pieces |= {reference.labels[axis]: count for axis, count in cut if axis is not None}
+        return pieces
 
     @property
     def runs_on_one_site(self) -> bool:

@@ -14,11 +14,18 @@ from sparseeinsum.decompose.clusters.wire import part_bytes, row_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import Hashed
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, Tensor, count_keys
+from sparseeinsum.language.tensors import Axis, Decomposition, Tensor, count_keys, unused_axis_name
 
 
 def partitioning_keys(model: CostModel, einsum: EinSum, choice: Choice, strategy: LocalStrategy) -> float:
-    """Expected number of keys that a strategy divides its work by; infinite if no operand is hashed."""
+    """Expected number of keys that a strategy divides its work by; infinite if no operand is hashed.
+
+    On a grid, it is the whole work in units of that of the busiest cell.
+    """
+    if strategy.grid is not None:
+        keys = keys_of_labels(model, einsum, choice)
+        pieces = strategy.pieces(einsum)
+        return math.prod(keys[label] / math.ceil(keys[label] / count) for label, count in pieces.items())
     for operand, distribution in zip(einsum.operands, strategy.operands, strict=True):
         if isinstance(distribution, Hashed):
             return model.statistics[operand.tensor].blocks(
@@ -37,18 +44,22 @@ def expected_partials(groups: float, joined: float, shards: float) -> float:
     return most * -math.expm1(-joined / most) if most else 0.0
 
 
-def partial_result(model: CostModel, einsum: EinSum, choice: Choice, label: str) -> tuple[Tensor, Decomposition]:
-    """The tensor of an EinSum's partial results, one for each key of an aggregated label, and its decomposition.
+def partial_result(
+    model: CostModel, einsum: EinSum, choice: Choice, strategy: LocalStrategy
+) -> tuple[Tensor, Decomposition]:
+    """The tensor of an EinSum's partial results, and its decomposition.
 
-    It has the axes of the result, after one more axis for the key.
+    There is one for each key of an aggregated label, or for each cell of a grid. It has the axes of the result, after
+    one more axis for the key or the cell.
     """
-    name = einsum.output.tensor
+    name, label = einsum.output.tensor, strategy.parts_by
+    assert label is not None
     result, tiles = model.graph.tensors[name], dict(zip(einsum.labels, choice, strict=True))
-    used_names = {VALUE_COLUMN, *(axis.name.lower() for axis in result.axes)}
-    candidates = (label + "_" * count for count in range(len(used_names) + 1))
-    key = next(candidate for candidate in candidates if candidate.lower() not in used_names)
-    bound = count_keys(tiles[label], model.graph.bound_of(einsum, label))
-    partials = Tensor(name, (Axis(key, bound), *result.axes), model.evaluations[name].computed_in)
+    grid = strategy.grid
+    bound = count_keys(tiles[label], model.graph.bound_of(einsum, label)) if grid is None else grid.bound
+    partials = Tensor(
+        name, (Axis(unused_axis_name(label, result), bound), *result.axes), model.evaluations[name].computed_in
+    )
     return partials, Decomposition((1, *result_tiles(einsum, choice)))
 
 
@@ -64,8 +75,29 @@ def volume_of_partials(
         return Volume(partials, partials * size_bytes)
     if strategy.parts_by is None:
         return NOTHING
+    partials = _expected_parts(model, einsum, choice, strategy, groups, joined)
+    return Volume(partials, partials * row_bytes(*partial_result(model, einsum, choice, strategy)))
+
+
+def _expected_parts(
+    model: CostModel, einsum: EinSum, choice: Choice, strategy: LocalStrategy, groups: float, joined: float
+) -> float:
+    """Expected number of partial results that are tuples of their own, if `joined` pairs are aggregated to `groups`."""
     aggregated = promoted_labels(einsum, choice) - frozenset(einsum.output.labels)
-    is_pair = aggregated == {strategy.parts_by}  # then every joined pair of tuples is a partial result
-    keys = partitioning_keys(model, einsum, choice, strategy)
-    partials = joined if is_pair else expected_partials(groups, joined, keys)
-    return Volume(partials, partials * row_bytes(*partial_result(model, einsum, choice, strategy.parts_by)))
+    if strategy.grid is None:
+        is_pair = aggregated == {strategy.parts_by}  # then every joined pair of tuples is a partial result
+        divided = partitioning_keys(model, einsum, choice, strategy)
+        return joined if is_pair else expected_partials(groups, joined, divided)
+    cells = math.prod(count for label, count in strategy.pieces(einsum).items() if label in aggregated)
+    keys = keys_of_labels(model, einsum, choice)
+    has_all_pairs = joined > (1 - 1e-9) * groups * math.prod(keys[label] for label in aggregated)
+    return groups * cells if cells == 1 or has_all_pairs else expected_partials(groups, joined, cells)
+
+
+def keys_of_labels(model: CostModel, einsum: EinSum, choice: Choice) -> dict[str, int]:
+    """The number of keys that each promoted label can have."""
+    tiles = dict(zip(einsum.labels, choice, strict=True))
+    return {
+        label: count_keys(tiles[label], model.graph.bound_of(einsum, label))
+        for label in promoted_labels(einsum, choice)
+    }

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, repartition_strategies
-from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import (
+    Central,
+    Distribution,
+    Grid,
+    Gridded,
+    Hashed,
+    Replicated,
+    Scattered,
+)
 from sparseeinsum.language.tensors import Decomposition
 
 Seconds = NDArray[np.float64]
@@ -73,17 +81,25 @@ class PlacedOperator:
 def distribution_number(distribution: Distribution, axes: int) -> int:
     """The number of a distribution of a tensor with so many axes: its axis, or a number after those of the axes.
 
+    Grids have a number for each number of copies, on which alone it depends what it costs to bring tuples there.
+
     >>> [distribution_number(place, 2) for place in (Hashed(1), Central(), Replicated(), Scattered())]
     [1, 2, 3, 4]
     """
     if isinstance(distribution, Hashed):
         return distribution.axis
+    if isinstance(distribution, Gridded):
+        return axes + len(_WITHOUT_AXIS) + _divisors(distribution.grid.cells).index(distribution.copies)
     return axes + _WITHOUT_AXIS.index(distribution)
 
 
 def numbered_distribution(number: int, axes: int) -> Distribution:
-    """The distribution of a tensor of `axes` axes whose number `distribution_number` returns."""
+    """The distribution of a tensor of `axes` axes, on no grid, whose number `distribution_number` returns."""
     return Hashed(number) if number < axes else _WITHOUT_AXIS[number - axes]
+
+
+def _divisors(number: int) -> list[int]:
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
 _WITHOUT_AXIS: tuple[Distribution, ...] = (Central(), Replicated(), Scattered())
@@ -149,7 +165,13 @@ class Routes:
 
     @property
     def _size(self) -> int:
-        return self.axes + len(_WITHOUT_AXIS)
+        return self.axes + len(_WITHOUT_AXIS) + len(self._grids)
+
+    @property
+    def _grids(self) -> list[Gridded]:
+        """For each number of copies, a distribution on a grid in which tuples have as many."""
+        cells = self.costs.cluster.cells
+        return [Gridded(Grid((copies, cells // copies), ()), (None, 0)) for copies in _divisors(cells)]
 
     def _transfer_costs(self, relation: SizedRelation) -> Seconds:
         """Costs of a transfer: a row for each distribution before, a column for each after; 0 where nothing changes."""
@@ -157,7 +179,7 @@ class Routes:
         np.fill_diagonal(seconds, 0.0)
         tables = tables_for(relation.promoted)
         for before in [*tables, Replicated(), Scattered()]:
-            for after in [*tables, Replicated()]:
+            for after in [*tables, Replicated(), *self._grids]:
                 if before != after:
                     at = distribution_number(before, self.axes), distribution_number(after, self.axes)
                     seconds[at] = self.costs.transfer_seconds(relation.volume, before, after)

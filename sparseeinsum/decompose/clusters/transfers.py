@@ -6,7 +6,7 @@ them transfers f, of which one in s is already where it belongs.
 
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import Central, Distribution, Gridded, Hashed, Replicated, Scattered
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,17 @@ class Cluster:
     shards: int
     network_bytes_per_second: float = 1.25e9
 
+    @property
+    def cells(self) -> int:
+        """The number of cells of a grid: one for each machine that has a shard."""
+        return min(self.sites, self.shards)
+
 
 def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution, cluster: Cluster) -> float:
     """Bytes sent between machines to bring a relation of `size_bytes` from one distribution into another.
 
-    A relation that is broadcast goes to the coordinator first, unless it is there.
+    A relation that is broadcast goes to the coordinator first, unless it is there. Copies for the cells of a grid go
+    there from where the tuples are.
 
     >>> two = Cluster(sites=2, shards=8)
     >>> transfer_bytes(100.0, Central(), Replicated(), two), transfer_bytes(100.0, Hashed(0), Hashed(1), two)
@@ -37,8 +43,9 @@ def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution,
         return 0.0
     if isinstance(after, Replicated):
         return size_bytes * (cluster.sites + (0 if isinstance(before, Central) else 1))
-    is_shuffled = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed)
-    return size_bytes * (1 - 1 / cluster.sites) if is_shuffled else size_bytes
+    copies = after.copies if isinstance(after, Gridded) else 1
+    is_shuffled = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed | Gridded)
+    return size_bytes * copies * (1 - 1 / cluster.sites if is_shuffled else 1)
 
 
 def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluster) -> float:
@@ -61,4 +68,5 @@ def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluste
         return sent if isinstance(before, Central) else sent + 1.0
     if before == after:
         return 1.0 / cluster.sites if is_shared else 1.0
-    return 3.0 / cluster.sites if is_shared and isinstance(after, Hashed) else 1.0
+    copies = after.copies if isinstance(after, Gridded) else 1
+    return 3.0 * copies / cluster.sites if is_shared and isinstance(after, Hashed | Gridded) else 1.0 * copies

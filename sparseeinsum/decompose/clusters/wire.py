@@ -12,6 +12,7 @@ from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
 _ROW = 7  # type, length, and number of columns of a message
 _LENGTH = 4  # before the value of a column
 _KEY = 8
+CELL_BYTES = _LENGTH + _KEY  # of the column that has the cell of a grid
 # Digits, point, sign and comma of a typical number, such as a sum of others.
 _CHARACTERS = {"float64": 19, "complex128": 19, "float32": 10, "complex64": 10, "int64": 6, "bool": 2}
 

@@ -7,9 +7,10 @@ Source: tensor relational algebra, section 4: relations whose tuples have a site
 
 In Citus, a hashed relation is a table with a distribution column, a replicated relation is a reference table, and a
 central relation is a local table of the coordinator, whose rows are sent to all machines by every statement that needs
-them there.
+them there. The distribution column of a gridded relation is an additional one, which has the cell.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
@@ -64,13 +65,62 @@ class Central:
         return "at the coordinator"
 
 
-Distribution = Hashed | Replicated | Scattered | Central
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Cells on machines: a cell for every combination of a piece of each of several labels.
+
+    Attributes:
+        pieces: The number of pieces of each of these labels. A key is in the piece of its remainder.
+        cell_keys: The value of the distribution column in every cell, in C order of the pieces.
+    """
+
+    pieces: tuple[int, ...]
+    cell_keys: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return math.prod(self.pieces)
+
+    @property
+    def bound(self) -> int:
+        """The number above all values of the distribution column."""
+        return max(self.cell_keys) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Gridded:
+    """Each tuple is in the cells of a grid that its keys select: in several if the tensor lacks labels of the grid.
+
+    Attributes:
+        grid: The grid.
+        axes: For each label of the grid, the position of the tensor's axis; None if it has none, so that tuples are
+            copied to all pieces of the label.
+    """
+
+    grid: Grid
+    axes: tuple[int | None, ...]
+
+    @property
+    def copies(self) -> int:
+        """The number of cells that have each tuple."""
+        pieces = zip(self.grid.pieces, self.axes, strict=True)
+        return math.prod(count for count, axis in pieces if axis is None)
+
+    def __str__(self) -> str:
+        axes = ", ".join(str(axis) for axis in self.axes if axis is not None)
+        return f"by <{axes}> in {self.copies} of {self.grid.cells} cells"
+
+
+Distribution = Hashed | Replicated | Scattered | Central | Gridded
 
 
 def is_within(distribution: Distribution, positions: Collection[int]) -> bool:
     """Whether tuples whose keys agree at these positions are on one machine."""
     match distribution:
         case Hashed(axes):
+            return set(axes) <= set(positions)
+        case Gridded(_, axes):
             return set(axes) <= set(positions)
         case Scattered():
             return False

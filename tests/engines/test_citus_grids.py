@@ -1,0 +1,92 @@
+"""Products on grids of a Citus cluster: operands are copied to the cells that read them, partial results added up."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from reading import engine_of
+
+import sparseeinsum as se
+from sparseeinsum.decompose.clusters import cluster_tasks
+from sparseeinsum.decompose.clusters.cells import cell_keys, shard_of
+from sparseeinsum.decompose.clusters.grid_strategies import grid_strategies
+from sparseeinsum.decompose.clusters.partial_groups import keys_of_labels
+from sparseeinsum.decompose.clusters.transfers import Cluster
+from sparseeinsum.engines.postgresql.citus import CitusEngine
+
+PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
+SQUARES = "C[k] = sum(tanh(A[i, j] * B[j, k]))"
+BATCH = "C[b, i, k] = sum(A[b, i, j] * B[j, k])"
+
+
+@pytest.fixture
+def db(citus: se.Database) -> se.Database:
+    """A database of the cluster."""
+    return citus
+
+
+@pytest.fixture
+def cluster_of_eight(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """The cluster, planned for as if every shard was on a machine of its own, so that there are 8 cells."""
+    actual = engine_of(db).cluster()
+    assert actual is not None
+    eight = replace(actual, sites=8)
+    monkeypatch.setattr(CitusEngine, "cluster", lambda _: eight)
+    return eight
+
+
+def test_cells_lie_on_machines_of_their_own(db: se.Database) -> None:
+    cluster = engine_of(db).cluster()
+    assert cluster is not None
+    with db.connection.transaction(force_rollback=True):
+        db.connection.execute("CREATE TABLE cells (cell BIGINT)")
+        db.connection.execute("SELECT create_distributed_table('cells', 'cell')")
+        shards = """SELECT shardid, nodename, nodeport FROM pg_dist_shard JOIN pg_dist_shard_placement USING (shardid)
+        WHERE logicalrelid = 'cells'::REGCLASS ORDER BY shardminvalue::INT"""
+        placements = db.connection.execute(shards).fetchall()
+        number = {shard: at for at, (shard, *_) in enumerate(placements)}
+        for key in range(50):
+            found = db.connection.execute("SELECT get_shard_id_for_distribution_column('cells', %s::BIGINT)", [key])
+            ((shard,),) = found.fetchall()
+            assert number[shard] == shard_of(key, cluster.shards)
+    machines = {placements[shard_of(key, cluster.shards)][1:] for key in cell_keys(cluster)}
+    assert len(machines) == len(cell_keys(cluster)) == cluster.sites
+
+
+@pytest.mark.parametrize(("text", "inner"), [(PRODUCT, 5), (PRODUCT, 0), (SQUARES, 5), (BATCH, 5)])
+def test_all_grids(
+    db: se.Database, text: str, inner: int, cluster_of_eight: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every grid gives the same result; workers fill tables, whatever the machines of the operands."""
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(12, 20)), rng.normal(size=(20, 30))
+    tiles = {"i": 3, "j": inner, "k": 6}
+    if text == BATCH:
+        left, tiles = rng.normal(size=(4, 12, 20)), {**tiles, "b": 2}
+    for name, matrix, labels in (("A", left, "bij"[3 - left.ndim :]), ("B", right, "jk")):
+        promoted = {f"dim_{axis}": tiles[label] for axis, label in enumerate(labels) if tiles[label]}
+        db.tensor(name, matrix, promoted=promoted, distribute=max(promoted))
+    expected = np.tanh(left[:, :, None] * right).sum(axis=(0, 1)) if text == SQUARES else left @ right
+    pin = {label: tile for label, tile in tiles.items() if tile}
+    planned = partial(db.plan, text, pin={"C": pin}, rewrite=False)
+    plan = planned()
+    (step,) = plan.data.decomposed.steps
+    keys = keys_of_labels(plan.data.alternatives.model, step.einsum, step.choice)
+    strategies = list(grid_strategies(step.einsum, keys, step.absence.join, True, cluster_of_eight))
+    monkeypatch.setattr(cluster_tasks, "contraction_strategies", lambda *_: [])
+    cuts = set()
+    for strategy in strategies:
+        monkeypatch.setattr(cluster_tasks, "grid_strategies", lambda *_, only=strategy: [only])
+        plan = planned()
+        assert plan.data.decomposed.cluster_plan is not None
+        assert plan.data.decomposed.cluster_plan.strategies == {"C": strategy}
+        np.testing.assert_allclose(db.run(plan)["C"].to_numpy(), expected, rtol=1e-10, atol=1e-10)
+        with db.connection.transaction(force_rollback=True):
+            for command in plan.sql("staged").split(";\n"):
+                if command.strip().startswith("INSERT"):
+                    explanation = db.connection.execute(f"EXPLAIN (COSTS OFF) {command}").fetchall()
+                    assert "pull to coordinator" not in str(explanation), command + str(explanation)
+                db.connection.execute(command)
+        cuts.add(tuple(sorted(strategy.pieces(step.einsum).values())))
+    assert {len(pieces) for pieces in cuts} == ({2, 3} if inner and text != SQUARES else {2})
