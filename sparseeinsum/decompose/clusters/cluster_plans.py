@@ -60,10 +60,15 @@ def write_distribution(distribution: Distribution, reference: Reference) -> str:
 def search_for_cluster(
     task: SearchTask, machines: Machines, search: Callable[[GraphPricing, int], list[Candidate]], k: int
 ) -> list[Candidate]:
-    """The k cheapest choices of tiles that `search` finds if it prices them on a cluster, best first."""
+    """The k cheapest choices of tiles that `search` finds if it prices them on a cluster, best first.
+
+    Grids are searched in place of parts of the best plan without any, so that they never displace a better plan.
+    """
     cluster_task = ClusterTask.from_task(task, machines.compared)
+    found = search(cluster_task, 1 if k == 1 else k * _CANDIDATES_PER_TILING)
+    on_grids = cluster_task.with_grids({name: [choice] for name, choice in found[0].choices})
     candidates: dict[Choices, Candidate] = {}
-    for candidate in search(cluster_task, 1 if k == 1 else k * _CANDIDATES_PER_TILING):
+    for candidate in sorted([*search(on_grids, 1), *found]):
         tiles = cluster_task.tiles_of(candidate.choices)
         candidates.setdefault(tiles, Candidate(candidate.cost, tiles))
     return list(candidates.values())[:k]
@@ -73,7 +78,7 @@ def plan_on_cluster(task: SearchTask, machines: Machines) -> ClusterPlan:
     """The cheapest strategies and distributions for a task in which every EinSum has a single choice of tiles."""
     compared = machines.compared
     cluster_task = ClusterTask.from_task(task, compared)
-    (best,) = search_jointly(cluster_task, 1)
+    best = min(search_jointly(cluster_task, 1) + search_jointly(cluster_task.with_grids(cluster_task.choices), 1))
     choices, seconds = dict(best.choices), best.cost
     if compared is not machines:
         seconds = total_cost(ClusterTask.from_task(task, machines), task.graph.einsums, choices, {})

@@ -36,7 +36,7 @@ from sparseeinsum.language.tensors import Decomposition, common_tile
 
 _Value = TypeVar("_Value", bound=Hashable)
 
-_MOST_CHOICES = 4096  # of one EinSum: tiles of its labels, strategies and distributions together
+_MOST_CHOICES = 4096  # of one EinSum: tiles of its labels, strategies on no grid, and distributions together
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ClusterTask:
 
     @classmethod
     def from_task(cls, task: SearchTask, machines: Machines) -> "ClusterTask":
-        """The choices of a task, each with every strategy and distribution."""
+        """The choices of a task, each with every strategy on no grid and every distribution."""
         empty = cls(task, machines, {})
         return replace(
             empty, choices={einsum.output.tensor: empty._choices_of(einsum) for einsum in task.graph.einsums}
@@ -93,6 +93,11 @@ class ClusterTask:
     def narrowed(self, choices: Mapping[str, Sequence[Choice]]) -> "ClusterTask":
         """The task with fewer choices."""
         return replace(self, choices=choices)
+
+    def with_grids(self, others: Mapping[str, Sequence[Choice]]) -> "ClusterTask":
+        """The task with all choices on grids, and some others."""
+        on_grids = {einsum.output.tensor: self._on_grids(einsum) for einsum in self.graph.einsums}
+        return self.narrowed({name: [*choices, *on_grids[name]] for name, choices in others.items()})
 
     def tiles_of(self, choices: Choices) -> Choices:
         """The choices without the numbers of strategies and distributions."""
@@ -235,12 +240,22 @@ class ClusterTask:
         return [choice for extended in choices for choice in extended]
 
     def _extended(self, einsum: EinSum, tiles: Choice) -> list[Choice]:
-        """A choice of tiles with every strategy and every distribution of the table."""
+        """A choice of tiles with every strategy on no grid and every distribution of the table."""
         axes = len(einsum.output.labels)
         tables = tables_for(Decomposition(result_tiles(einsum, tiles)).promoted)
-        strategies = range(len(self._strategies_of(einsum, tiles)))
+        strategies = [at for at, strategy in enumerate(self._strategies_of(einsum, tiles)) if strategy.grid is None]
         numbers = [distribution_number(table, axes) for table in tables]
         return [(*tiles, strategy, number) for strategy in strategies for number in numbers]
+
+    def _on_grids(self, einsum: EinSum) -> list[Choice]:
+        """The choices of tiles with every strategy on a grid, whose parts go to where the table has the result."""
+        axes = len(einsum.output.labels)
+        return [
+            (*tiles, at, distribution_number(strategy.result, axes))
+            for tiles in dict.fromkeys(_tiles(einsum, choice) for choice in self.choices[einsum.output.tensor])
+            for at, strategy in enumerate(self._strategies_of(einsum, tiles))
+            if strategy.grid is not None
+        ]
 
 
 def _tiles(einsum: EinSum, choice: Choice) -> Choice:

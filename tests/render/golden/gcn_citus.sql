@@ -21,7 +21,7 @@ CREATE UNLOGGED TABLE "T0" (
 );
 
 SELECT
-  create_distributed_table('"T0"', 'i');
+  create_distributed_table('"T0"', 'k');
 
 INSERT INTO "T0"
 /* T0[I, K] = sum(D[I, J] * A[J, K]) */
@@ -36,36 +36,29 @@ GROUP BY
   u.dim_0,
   v.dim_1;
 
-CREATE TEMPORARY TABLE "D_by_dim_0_dim_1_2" AS
-SELECT
-  t.dim_0,
-  t.dim_1,
-  t.val
-FROM main."D" AS t;
-
-CREATE UNLOGGED TABLE "T1" (
-  i BIGINT,
-  l BIGINT,
-  val DOUBLE PRECISION
-);
-
-SELECT
-  create_distributed_table('"T1"', 'i');
-
-INSERT INTO "T1"
+CREATE TEMPORARY TABLE "T1" AS
 /* T1[I, L] = sum(T0[I, K] * D[K, L]) */
 SELECT
   u.i,
   v.dim_1 AS l,
   tensor_sum(tensor_mul(u.val, v.val)) AS val
 FROM "T0" AS u
-JOIN "D_by_dim_0_dim_1_2" AS v
+JOIN main."D" AS v
   ON u.k = v.dim_0
 GROUP BY
   u.i,
   v.dim_1;
 
-CREATE TEMPORARY TABLE "X_by_dim_0_dim_1_1" AS
+CREATE UNLOGGED TABLE "X_by_dim_0_dim_1_1" (
+  dim_0 BIGINT,
+  dim_1 BIGINT,
+  val DOUBLE PRECISION
+);
+
+SELECT
+  create_distributed_table('"X_by_dim_0_dim_1_1"', 'dim_1');
+
+INSERT INTO "X_by_dim_0_dim_1_1"
 SELECT
   t.dim_0,
   t.dim_1,
@@ -79,7 +72,7 @@ CREATE UNLOGGED TABLE "T2" (
 );
 
 SELECT
-  create_distributed_table('"T2"', 'i');
+  create_distributed_table('"T2"', 'm');
 
 INSERT INTO "T2"
 /* T2[I, M] = sum(T1[I, L] * X[L, M]) */
@@ -94,11 +87,80 @@ GROUP BY
   u.i,
   v.dim_1;
 
-CREATE TEMPORARY TABLE "W1_by_dim_0_1" AS
+CREATE UNLOGGED TABLE "T2_by_cell_i_m_1" (
+  cell BIGINT,
+  i BIGINT,
+  m BIGINT,
+  val DOUBLE PRECISION
+);
+
 SELECT
+  create_distributed_table('"T2_by_cell_i_m_1"', 'cell');
+
+INSERT INTO "T2_by_cell_i_m_1"
+/* T2[CELL, I, M], each tuple in 1 of 2 cells */
+SELECT
+  CAST((
+    ARRAY[1, 0]
+  )[(
+    t.i % 2
+  ) + 1] AS BIGINT) AS cell,
+  t.i,
+  t.m,
+  t.val
+FROM "T2" AS t;
+
+CREATE UNLOGGED TABLE "W1_by_cell_dim_0_1" (
+  cell BIGINT,
+  dim_0 BIGINT,
+  val BYTEA
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"W1_by_cell_dim_0_1"', 'cell');
+
+INSERT INTO "W1_by_cell_dim_0_1"
+/* W1[CELL, DIM_0, dim_1], each tuple in 2 of 2 cells */
+SELECT
+  CAST((
+    ARRAY[1, 0]
+  )[g0.piece + 1] AS BIGINT) AS cell,
   t.dim_0,
   tensor_bytes(t.val) AS val
-FROM main."W1" AS t;
+FROM main."W1" AS t
+CROSS JOIN (
+  SELECT
+    range AS piece
+  FROM GENERATE_SERIES(CAST(0 AS BIGINT), 1) AS range(range)
+) AS g0;
+
+CREATE UNLOGGED TABLE "T3_by_cell_i_1" (
+  cell BIGINT,
+  i BIGINT,
+  val BYTEA
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"T3_by_cell_i_1"', 'i');
+
+INSERT INTO "T3_by_cell_i_1"
+/* T3[CELL, I, n], parts of groups */
+SELECT
+  u.cell,
+  u.i,
+  tensor_bytes(tensor_sum_scaled(u.val, tensor_of_bytes(v.val, CAST(0 AS DOUBLE PRECISION)))) AS val
+FROM "T2_by_cell_i_m_1" AS u
+JOIN "W1_by_cell_dim_0_1" AS v
+  ON u.cell = v.cell AND u.m = v.dim_0
+GROUP BY
+  u.cell,
+  u.i;
 
 CREATE UNLOGGED TABLE "T3" (
   i BIGINT,
@@ -115,10 +177,8 @@ INSERT INTO "T3"
 /* T3[I, n] = sum(T2[I, M] * W1[M, n]) */
 SELECT
   u.i,
-  tensor_bytes(tensor_sum_scaled(u.val, tensor_of_bytes(v.val, CAST(0 AS DOUBLE PRECISION)))) AS val
-FROM "T2" AS u
-JOIN "W1_by_dim_0_1" AS v
-  ON u.m = v.dim_0
+  tensor_bytes(tensor_sum(tensor_of_bytes(u.val, CAST(0 AS DOUBLE PRECISION)))) AS val
+FROM "T3_by_cell_i_1" AS u
 GROUP BY
   u.i;
 
@@ -140,17 +200,24 @@ SELECT
   tensor_bytes(tensor_map('sigmoid', tensor_of_bytes(u.val, CAST(0 AS DOUBLE PRECISION)))) AS val
 FROM "T3" AS u;
 
-CREATE UNLOGGED TABLE "T1_by_i_l_1" (
+CREATE UNLOGGED TABLE "T1_by_cell_i_l_1" (
+  cell BIGINT,
   i BIGINT,
   l BIGINT,
   val DOUBLE PRECISION
 );
 
 SELECT
-  create_distributed_table('"T1_by_i_l_1"', 'l');
+  create_distributed_table('"T1_by_cell_i_l_1"', 'cell');
 
-INSERT INTO "T1_by_i_l_1"
+INSERT INTO "T1_by_cell_i_l_1"
+/* T1[CELL, I, L], each tuple in 1 of 2 cells */
 SELECT
+  CAST((
+    ARRAY[1, 0]
+  )[(
+    t.i % 2
+  ) + 1] AS BIGINT) AS cell,
   t.i,
   t.l,
   t.val
@@ -198,8 +265,8 @@ FROM "H_by_i_1" AS g
 LEFT JOIN "H" AS t
   ON t.i = g.i;
 
-CREATE UNLOGGED TABLE "T4_by_l_i_1" (
-  l BIGINT,
+CREATE UNLOGGED TABLE "H_by_cell_i_1" (
+  cell BIGINT,
   i BIGINT,
   val BYTEA
 )
@@ -208,17 +275,47 @@ WITH (
 );
 
 SELECT
-  create_distributed_table('"T4_by_l_i_1"', 'i');
+  create_distributed_table('"H_by_cell_i_1"', 'cell');
 
-INSERT INTO "T4_by_l_i_1"
-/* T4[L, I, n], parts of groups */
+INSERT INTO "H_by_cell_i_1"
+/* H[CELL, I, n], each tuple in 2 of 2 cells */
 SELECT
-  u.l,
+  CAST((
+    ARRAY[1, 0]
+  )[g0.piece + 1] AS BIGINT) AS cell,
+  t.i,
+  t.val
+FROM "H_by_i_2" AS t
+CROSS JOIN (
+  SELECT
+    range AS piece
+  FROM GENERATE_SERIES(CAST(0 AS BIGINT), 1) AS range(range)
+) AS g0;
+
+CREATE UNLOGGED TABLE "T4_by_cell_i_1" (
+  cell BIGINT,
+  i BIGINT,
+  val BYTEA
+)
+WITH (
+  toast_tuple_target=8160
+);
+
+SELECT
+  create_distributed_table('"T4_by_cell_i_1"', 'i');
+
+INSERT INTO "T4_by_cell_i_1"
+/* T4[CELL, I, n], parts of groups */
+SELECT
+  u.cell,
   u.i,
-  tensor_bytes(tensor_scale(u.val, tensor_of_bytes(v.val, CAST(0 AS DOUBLE PRECISION)))) AS val
-FROM "T1_by_i_l_1" AS u
-JOIN "H_by_i_2" AS v
-  ON u.l = v.i;
+  tensor_bytes(tensor_sum_scaled(u.val, tensor_of_bytes(v.val, CAST(0 AS DOUBLE PRECISION)))) AS val
+FROM "T1_by_cell_i_l_1" AS u
+JOIN "H_by_cell_i_1" AS v
+  ON u.cell = v.cell AND u.l = v.i
+GROUP BY
+  u.cell,
+  u.i;
 
 CREATE UNLOGGED TABLE "T4" (
   i BIGINT,
@@ -236,7 +333,7 @@ INSERT INTO "T4"
 SELECT
   u.i,
   tensor_bytes(tensor_sum(tensor_of_bytes(u.val, CAST(0 AS DOUBLE PRECISION)))) AS val
-FROM "T4_by_l_i_1" AS u
+FROM "T4_by_cell_i_1" AS u
 GROUP BY
   u.i;
 
