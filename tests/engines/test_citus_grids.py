@@ -11,8 +11,10 @@ import sparseeinsum as se
 from sparseeinsum.decompose.clusters import cluster_tasks
 from sparseeinsum.decompose.clusters.cells import cell_keys, shard_of
 from sparseeinsum.decompose.clusters.grid_strategies import grid_strategies
+from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.partial_groups import keys_of_labels
 from sparseeinsum.decompose.clusters.transfers import Cluster
+from sparseeinsum.decompose.places.distribution import Replicated, Scattered
 from sparseeinsum.engines.postgresql.citus import CitusEngine
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
@@ -74,7 +76,8 @@ def test_all_grids(
     (step,) = plan.data.decomposed.steps
     keys = keys_of_labels(plan.data.alternatives.model, step.einsum, step.choice)
     strategies = list(grid_strategies(step.einsum, keys, step.absence.join, True, cluster_of_eight))
-    monkeypatch.setattr(cluster_tasks, "contraction_strategies", lambda *_: [])
+    impossible = LocalStrategy((Scattered(), Replicated()), Scattered())  # nothing is sent to be scattered
+    monkeypatch.setattr(cluster_tasks, "contraction_strategies", lambda *_: [impossible])
     cuts = set()
     for strategy in strategies:
         monkeypatch.setattr(cluster_tasks, "grid_strategies", lambda *_, only=strategy: [only])
