@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.operators import (
-    Contract,
-    Schema,
-)
+from sparseeinsum.algebra.operators import Contract
 from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.folds import AggregateFold, CompensatedFold, Fold
 from sparseeinsum.algebra.relational.kernels import NAMES, Kernel, kernel_of
@@ -26,6 +23,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
 )
 from sparseeinsum.algebra.relational.tensor_types import absent_of
 from sparseeinsum.algebra.repartition_expressions import completed
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED

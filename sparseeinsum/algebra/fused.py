@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sparseeinsum.algebra.operators import Contract, Relation, Resident, Schema
+from sparseeinsum.algebra.operators import Contract, Relation, Resident
 from sparseeinsum.algebra.reading import Readable, compressed, repartitioned
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.choice import reference_tiles
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.fused_products import FusedProduct

@@ -19,11 +19,11 @@ from sparseeinsum.algebra.operators import (
     Materialized,
     OnGrid,
     Relation,
-    Schema,
     Slice,
     Stack,
     Stored,
 )
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan

@@ -21,7 +21,6 @@ from sparseeinsum.algebra.operators import (
     Relation,
     Resident,
     Restrict,
-    Schema,
     Slice,
     Stack,
     Stored,
@@ -42,6 +41,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
 )
 from sparseeinsum.algebra.relational.tensor_types import frontier_of, type_of
 from sparseeinsum.algebra.repartition_expressions import completed, on_grid, sliced, stacked
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.statistics.estimate import Statistics

@@ -1,6 +1,5 @@
 """Algebra: repartitions as expressions of the tensor relational algebra: tiles and concats, each with a rekey."""
 
-from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.relational.compositions import DropAxis, InsertAxis
 from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyMap, KeyPart, Operation
 from sparseeinsum.algebra.relational.relational_expressions import (
@@ -12,6 +11,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.tensor_types import absent_of, extent_at, frontier_of
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.places.distribution import Gridded
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from sparseeinsum.algebra.chain_leaves import ChainLeaf, Reading, in_join_order, leaf_of
-from sparseeinsum.algebra.operators import AllKeys, Computed, Contract, Densify, Relation, Schema, Stored
+from sparseeinsum.algebra.operators import AllKeys, Computed, Contract, Densify, Relation, Stored
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.algebra.tuple_presence import Presence, keys_of_operand, keys_of_result, renamed, result_presence
 

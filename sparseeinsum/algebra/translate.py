@@ -22,13 +22,13 @@ from sparseeinsum.algebra.operators import (
     Relation,
     Resident,
     Restrict,
-    Schema,
     Slice,
     Stack,
     Stored,
     key_ranges,
 )
 from sparseeinsum.algebra.reading import Readable, compressed, in_decomposition, repartitioned, resident
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.places.distribution import Distribution

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.dbt_project.inputs import DbtInput
 from sparseeinsum.dbt_project.jinja import Jinja, header_comment, table_name

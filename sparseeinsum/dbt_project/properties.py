@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.dbt_project.dbt_models import Model
 from sparseeinsum.dbt_project.inputs import DbtDictionary, DbtInput, DbtSource
 from sparseeinsum.dbt_project.jinja import MARK

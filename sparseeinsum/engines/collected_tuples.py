@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.kernels import collection as c
 from sparseeinsum.kernels.duckdb.library import DuckdbLibrary, require_library
 from sparseeinsum.language.tensors import VALUE_COLUMN

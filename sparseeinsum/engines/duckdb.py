@@ -7,7 +7,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.absent_features import NoRoles, OneMachine
 from sparseeinsum.engines.arrow_batches import batch_rows
 from sparseeinsum.engines.byte_sizes import parse_bytes

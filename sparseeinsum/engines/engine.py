@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import PreparedQuery, PreparedWrite, SuppliedTable, TransactionMark

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Self
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable

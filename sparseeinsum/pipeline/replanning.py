@@ -9,7 +9,7 @@ import time
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.shared_orders import with_shared_orders
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.plans.analysis import Analysis

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.plans.analysis import Analysis, Replanning
 from sparseeinsum.plans.json_values import json_value

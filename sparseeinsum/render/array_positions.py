@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import count_keys, is_ragged
 from sparseeinsum.render.calls import call, constant, function_named, in_parentheses, integer
 from sparseeinsum.statistics.extents import Extent, as_sql, extent, product

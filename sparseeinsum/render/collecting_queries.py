@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call

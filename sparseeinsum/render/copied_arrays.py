@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Contract, Densify, Materialized, Relation, Schema, Stack, Stored
+from sparseeinsum.algebra.operators import Contract, Densify, Materialized, Relation, Stack, Stored
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.copied_parts import copied_part
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, StoredTensor

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Computed, Schema, Slice, Stack, Stored
+from sparseeinsum.algebra.operators import Computed, Slice, Stack, Stored
 from sparseeinsum.algebra.relational.array_kernels import ArrayKernel
 from sparseeinsum.algebra.relational.folds import EXTREMES, AggregateFold, Fold, PositionFold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, EinSumKernel, Elementwise, Kernel
@@ -29,6 +29,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType, keeps_keys_unique, lower_bound
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor
 from sparseeinsum.operators.aggregates import AGGREGATES

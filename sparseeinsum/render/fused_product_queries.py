@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Compress, Contract, Schema
+from sparseeinsum.algebra.operators import Compress, Contract
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.expressions import Call
 from sparseeinsum.operators.semirings import SEMIRINGS

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Convert, Densify, Resident, Schema, Slice, Stack
+from sparseeinsum.algebra.operators import Convert, Densify, Resident, Slice, Stack
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.array_positions import (

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, key_dictionaries
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.statistics.dictionary_queries import rows_with_keys

@@ -6,7 +6,7 @@ conversion. DuckDB copies all arrays of a table that it scans, those of removed 
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.statistics.columns import computed_type, number_type, stored_type, type_named

@@ -1,17 +1,7 @@
 """Render: names and notations of tensor relations, in SQL, in its comments and in explanations."""
 
-from sparseeinsum.algebra.operators import (
-    AllKeys,
-    Compress,
-    Contract,
-    Convert,
-    Densify,
-    OnGrid,
-    Resident,
-    Schema,
-    Slice,
-    Stack,
-)
+from sparseeinsum.algebra.operators import AllKeys, Compress, Contract, Convert, Densify, OnGrid, Resident, Slice, Stack
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.statistics.columns import NUMBER_TYPES

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Computed, Contract, Relation, Schema
+from sparseeinsum.algebra.operators import Computed, Contract, Relation
 from sparseeinsum.algebra.relational.array_kernels import ArrayKernel
 from sparseeinsum.algebra.relational.folds import PositionFold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, EinSumKernel, Elementwise, Kernel
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_einsum
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, Axis, Decomposition, Tensor

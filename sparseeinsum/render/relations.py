@@ -21,12 +21,12 @@ from sparseeinsum.algebra.operators import (
     Relation,
     Resident,
     Restrict,
-    Schema,
     Slice,
     Stack,
     Stored,
 )
 from sparseeinsum.algebra.row_chains import RowChain
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.array_chain_queries import ArrayChainWriter, range_of, value_columns
 from sparseeinsum.render.calls import integer

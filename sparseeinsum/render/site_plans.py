@@ -21,7 +21,6 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.relational.compositions import SplitAxis
 from sparseeinsum.algebra.relational.folds import ConcatFold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, einsum_kernel
@@ -50,6 +49,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.algebra.relational.types import RelationType
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.places.distribution import Hashed, Replicated
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor

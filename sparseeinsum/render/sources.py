@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Restrict, Schema
+from sparseeinsum.algebra.operators import Restrict
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, ListLayout, StoredTensor, unused_axis_name
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.render.calls import call

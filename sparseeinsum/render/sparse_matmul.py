@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Compress, Contract, Schema
+from sparseeinsum.algebra.operators import Compress, Contract
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call, integer, integers, text
 from sparseeinsum.render.compressed_rows import result_value

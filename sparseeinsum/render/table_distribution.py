@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.results.blocks import block
 from sparseeinsum.results.dense_size import check_dense_size

@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation, materialized_relations
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import MemoryGuard, memory_guard

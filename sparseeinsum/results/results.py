@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import CatalogueError, PackageError, SemanticsError, ShapeError
 from sparseeinsum.language.tensors import VALUE_COLUMN

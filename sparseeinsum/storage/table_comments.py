@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.engine import Engine, Relation
 from sparseeinsum.errors import CatalogueError, DataError
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor

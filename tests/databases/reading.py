@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 import sparseeinsum as se
-from sparseeinsum.algebra.operators import Schema
 from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.statistics.columns import value_of

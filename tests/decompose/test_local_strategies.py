@@ -14,11 +14,12 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.algebra.implementation.compile import local_operator
 from sparseeinsum.algebra.implementation.site_operators import LocalAggregation, PlacedInput, Shuffle, SitePlan
-from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Schema, Slice, Stack
+from sparseeinsum.algebra.operators import Computed, Contract, Densify, Relation, Slice, Stack
 from sparseeinsum.algebra.placement import distribution_of_keys
 from sparseeinsum.algebra.plan_expressions import PlanExpressions
 from sparseeinsum.algebra.relational.relational_expressions import Complete, Expression, Input
 from sparseeinsum.algebra.relational.traversal import topological_order
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.clusters.local_strategies import (
     LocalStrategy,
     completion_strategies,

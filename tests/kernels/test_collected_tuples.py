@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sql_errors import expect_error
 
 import sparseeinsum as se
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.collected_tuples import collected_table
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor

@@ -20,7 +20,7 @@ from pyarrow import parquet
 from reading import read_back, stored_result
 
 import sparseeinsum as se
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.locking import lock_of
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 from sparseeinsum.operators.dtypes import Number

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.absent_features import OneMachine, ServerMemory
 from sparseeinsum.engines.engine import Column, Relation, RelationAccess
 from sparseeinsum.engines.postgresql import casts, copy_format, rights

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 
-from sparseeinsum.algebra.operators import Schema
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.choice import promoted_tiles
 from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.language.eingraph import Reference, write_reference
