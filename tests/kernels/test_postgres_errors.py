@@ -229,6 +229,7 @@ _WORDS: dict[ValueType, list[str]] = {
         "NULL::{0}[]",
     ],
 }
+_WORDS[ValueType.BYTES] = ["''::bytea", r"'\x00'::bytea", r"'\x000000000000f03f'::bytea", "NULL::bytea"]
 _WORDS[ValueType.COMPLEX] = _WORDS[ValueType.COMPLEX_TENSOR] = _WORDS[ValueType.TENSOR]
 _TYPES = {"f64": "float8", "f32": "float4", "i64": "int8", "c128": "float8", "c64": "float4"}
 
