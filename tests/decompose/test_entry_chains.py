@@ -121,7 +121,7 @@ def test_random_chains_are_numpys(shared_db: se.Database) -> None:
         check(shared_db, plan, text, values)
 
     run()
-    assert sum(chosen) > len(chosen) / 5
+    assert sum(chosen) > len(chosen) / 12
 
 
 def test_values_that_turn_infinite_are_detected(db: se.Database) -> None:
