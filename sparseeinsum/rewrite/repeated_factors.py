@@ -49,8 +49,8 @@ def repeated_factors(
         if entries[position] > annotator.tensors[references[operand].tensor].statistics.entries:
             continue  # a function that is not 0 where the operand is
         pairs = (
-            entries[position] * entries[other] / math.prod(bounds[label] for label in labels[position] & labels[other])
-            for other in range(len(labels))
+            entries[position] * entries[other] / max(math.prod(bounds[label] for label in shared), 1)
+            for other, shared in ((other, labels[position] & labels[other]) for other in range(len(labels)))
             if other != position
         )
         if max(pairs) >= max(_MANY * entries[position], entries[position] + _WORTH):

@@ -43,6 +43,13 @@ def test_split_where_it_pays(shared_db: se.Database, text: str, split: int, rewr
     np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-10)
 
 
+def test_a_label_without_indices(db: se.Database) -> None:
+    db.tensor("H", np.ones((3, 0)))
+    db.tensor("W", np.ones((0, 4)))
+    result = db.run("T[i, m] = sum(exp(H[i, n]) * W[n, m])", progress=False)["T"].to_numpy()
+    np.testing.assert_array_equal(result, np.zeros((3, 4)))
+
+
 def test_an_infinite_value_ends_the_run(db: se.Database) -> None:
     """As it does where the product computes the function."""
     h = H.copy()
