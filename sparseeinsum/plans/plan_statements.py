@@ -7,6 +7,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from sparseeinsum.algebra.array_chains import ArrayChain, ArrayChains, array_chains, reading_groups
+from sparseeinsum.algebra.entry_chains import EntryChain, entry_chains
 from sparseeinsum.algebra.operators import Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
 from sparseeinsum.algebra.row_chains import row_chains
@@ -197,6 +198,13 @@ class PlanStatements:
             if not stored:
                 return chained
             apart |= stored
+
+    @cached_property
+    def entry_chains(self) -> tuple[EntryChain, ...]:
+        """The EinSums over the entries of stored matrices that are computed as arrays."""
+        if not self.dialect.chains_arrays:
+            return ()
+        return entry_chains(self.definitions, [self.delivery(name) for name in self.decomposed.graph.outputs])
 
     @property
     def _read_by_chains(self) -> frozenset[str]:

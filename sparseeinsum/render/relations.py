@@ -1,7 +1,7 @@
 """Render: operators as SELECTs; every operator becomes a named block, which is a CTE of a statement."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -207,10 +207,7 @@ class Renderer:
     def define_entries(self, entries: EntryChain, comments: Sequence[str]) -> None:
         """Make the block of EinSums over entries; as `define_chain`."""
         pattern = self._separated_from_joins(self.source(entries.pattern))
-        vectors = [
-            self._separated_from_joins(self.source(vector)) if range_of(vector) is None else None
-            for vector in entries.vectors
-        ]
+        vectors = self._single_tuples(entries.vectors)
         block = Block(
             f"{entries.chain.name}_entries",
             EntryChainWriter(entries, pattern, vectors, self.dialect).select(),
@@ -223,9 +220,7 @@ class Renderer:
 
     def define_arrays(self, chain: ArrayChain) -> None:
         """Make the block of a chain over single arrays."""
-        sources = [
-            self._separated_from_joins(self.source(leaf)) if range_of(leaf) is None else None for leaf in chain.leaves
-        ]
+        sources = self._single_tuples(chain.leaves)
         contracts = {definition.name: definition.relation for definition in chain.definitions}
         detects = any(contract.detects_nonfinite for contract in contracts.values())
         block = Block(
@@ -239,6 +234,13 @@ class Renderer:
         table = self._add_block(block, contracts[chain.name].schema, is_joined=False).table
         for name, column in value_columns(chain).items():
             self.provide(contracts[name].schema, value_source(table, contracts[name].schema, column))
+
+    def _single_tuples(self, relations: Iterable[Relation]) -> list[SelectSource | None]:
+        """Where relations of one tuple are read; None for those of which `range_of` gives the value."""
+        return [
+            self._separated_from_joins(self.source(relation)) if range_of(relation) is None else None
+            for relation in relations
+        ]
 
     def provide(self, schema: Schema, source: SelectSource) -> None:
         """Let a relation be read from a source."""

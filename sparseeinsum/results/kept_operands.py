@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.entry_chains import entry_chains
 from sparseeinsum.algebra.operators import Compress, Contract, Densify, Relation, Resident, Slice, Stack, Stored
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.plans.plan import ProgramPlan
@@ -51,10 +50,8 @@ def _operands_in_memory(plan: ProgramPlan) -> Iterator[tuple[Relation, Stored]]:
     for definition in plan.definitions:
         if definition.step.passes is None:
             yield from _in_memory(definition.relation)
-    if plan.dialect.chains_arrays:
-        returned = [plan.statements.delivery(name) for name in plan.decomposed.graph.outputs]
-        for entries in entry_chains(plan.definitions, returned):
-            yield from _in_memory(entries.pattern)
+    for entries in plan.statements.entry_chains:
+        yield from _in_memory(entries.pattern)
 
 
 def _in_memory(relation: Relation) -> Iterator[tuple[Relation, Stored]]:

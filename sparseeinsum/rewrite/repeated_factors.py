@@ -48,12 +48,13 @@ def repeated_factors(
         (operand,) = operands_of(chain.factors[position])
         if entries[position] > annotator.tensors[references[operand].tensor].statistics.entries:
             continue  # a function that is not 0 where the operand is
-        pairs = (
-            entries[position] * entries[other] / max(math.prod(bounds[label] for label in shared), 1)
-            for other, shared in ((other, labels[position] & labels[other]) for other in range(len(labels)))
+        values, own = entries[position], labels[position]
+        pairs = [
+            values * entries[other] / max(math.prod(bounds[label] for label in own & labels[other]), 1)
+            for other in range(len(labels))
             if other != position
-        )
-        if max(pairs) >= max(_MANY * entries[position], entries[position] + _WORTH):
+        ]
+        if max(pairs) >= max(_MANY * values, values + _WORTH):
             repeated.add(position)
     return frozenset(repeated)
 

@@ -79,7 +79,7 @@ class Grid:
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
+        """The number of combinations of pieces."""
         return math.prod(self.pieces)
 
     @property

@@ -91,24 +91,17 @@ def with_whole_rows(
 
 def _with_row(statements: Sequence[SqlStatement], row: SqlStatement) -> list[SqlStatement]:
     """The statements and that of a row, which computes the values itself if it alone reads their table."""
-    read = _tables_of(row)
     sources = [
         statement
         for statement in statements
-        if statement.stage is not None and [statement.stage.name] == read and not statement.passes
+        if statement.stage is not None and {statement.stage.name} == row.tables_read and not statement.passes
     ]
-    if not sources or any(read[0] in _tables_of(statement) for statement in statements):
+    if not sources or any(row.tables_read <= statement.tables_read for statement in statements):
         return [*statements, row]
     query = row.query.copy()
     for table in list(query.find_all(exp.Table)):
         table.replace(sources[0].query.subquery(table.name))
     return [replace(row, query=query) if statement is sources[0] else statement for statement in statements]
-
-
-def _tables_of(statement: SqlStatement) -> list[str]:
-    """The names of the tables that a statement reads, once for each time."""
-    queries = (statement.query, *statement.passes)
-    return [table.name for query in queries for table in query.find_all(exp.Table)]
 
 
 def _whole_row(returned: Sequence[tuple[str, exp.Select]], both_turns: PlanStatements) -> exp.Select:

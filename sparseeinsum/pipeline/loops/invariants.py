@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Set
 
-from sqlglot import exp
-
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.statements import SqlStatement
 
@@ -18,10 +16,8 @@ def invariant_stages(statements: Iterable[SqlStatement], changed: Set[str]) -> f
     varying = set(changed)
     invariant: set[str] = set()
     for statement in statements:
-        queries = (statement.query, *statement.passes)
-        read = {table.name for query in queries for table in query.find_all(exp.Table)}
         if statement.stage is not None:
-            (invariant if varying.isdisjoint(read) else varying).add(statement.stage.name)
+            (invariant if varying.isdisjoint(statement.tables_read) else varying).add(statement.stage.name)
     return frozenset(invariant)
 
 

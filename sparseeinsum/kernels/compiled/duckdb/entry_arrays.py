@@ -19,13 +19,11 @@ from sparseeinsum.kernels.compiled.duckdb.pins import pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
-    elements_address,
-    elements_are_valid,
+    array_of_row,
     get_child,
     get_data,
     reserve_elements,
     set_null,
-    value_address,
     word,
     write_entry,
 )
@@ -81,10 +79,9 @@ def _compute_row(descriptor, work, index, result, source):
 @njit
 def _copy_elements(work, index, block, item_bytes, out, is_at_rows):
     """Copy an element of the array for every entry; returns 0 or an error code."""
-    first, elements = array_at(value_address(work, _ARRAY, index, 16), 2, word)
-    if not elements_are_valid(work, _ARRAY, first, elements):
-        report(work, _ARRAY + 1, elements)
-        return d.HOLDS_NULL
+    source, elements = array_of_row(work, _ARRAY, index, item_bytes)
+    if elements < 0:
+        return elements
     head = array_at(block, c.BLOCK_WORDS, word)
     rows, count = head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]
     read = rows if is_at_rows else head[c.BLOCK_BOUND]
@@ -93,7 +90,6 @@ def _copy_elements(work, index, block, item_bytes, out, is_at_rows):
         return d.NO_SUCH_ROW
     starts = array_at(block + 8 * c.BLOCK_WORDS, rows + 1, word)
     positions = array_at(block + offset_of_positions(rows), count, _half_word)
-    source = elements_address(work, _ARRAY) + first * item_bytes
     if item_bytes == 8:
         _copy_items(starts, positions, array_at(source, elements, word), array_at(out, count, word), is_at_rows)
     else:

@@ -15,8 +15,7 @@ from sparseeinsum.kernels.compiled.duckdb.pins import pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
-    elements_address,
-    elements_are_valid,
+    array_of_row,
     get_child,
     get_data,
     integer_at,
@@ -80,10 +79,9 @@ def _multiply(descriptor, work, index, result, is_transposed):
 def _read_operands(descriptor, work, index, is_transposed):
     """Write the operands of the kernel for one row of the vectors; returns 0 or an error code."""
     operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
-    first, elements = array_at(value_address(work, _ARRAY, index, 16), 2, word)
-    if not elements_are_valid(work, _ARRAY, first, elements):
-        report(work, _ARRAY + 1, elements)
-        return d.HOLDS_NULL
+    matrix, elements = array_of_row(work, _ARRAY, index, descriptor[d.RESULT_BYTES])
+    if elements < 0:
+        return elements
     operands[2 * _STARTS + 1] = operands[2 * _POSITIONS + 1] = operands[2 * _NUMBERS + 1] = 0
     if argument_is_valid(work, _ENTRIES, index):
         if descriptor[d.ARGUMENTS] > _OTHER_NUMBERS:
@@ -99,8 +97,7 @@ def _read_operands(descriptor, work, index, is_transposed):
         code = _replace_numbers(descriptor, work, index, operands)
         if code < 0:
             return code
-    operands[2 * _MATRIX] = elements_address(work, _ARRAY) + first * descriptor[d.RESULT_BYTES]
-    operands[2 * _MATRIX + 1] = elements
+    operands[2 * _MATRIX], operands[2 * _MATRIX + 1] = matrix, elements
     operands[2 * _WIDTH], operands[2 * _WIDTH + 1] = value_address(work, _SIZE, index, 8), 1
     return 0
 
@@ -108,14 +105,13 @@ def _read_operands(descriptor, work, index, is_transposed):
 @njit
 def _replace_numbers(descriptor, work, index, operands):
     """Let the kernel read the numbers of an argument; returns 0 or an error code."""
-    first, elements = array_at(value_address(work, _OTHER_NUMBERS, index, 16), 2, word)
-    if not elements_are_valid(work, _OTHER_NUMBERS, first, elements):
-        report(work, _OTHER_NUMBERS + 1, elements)
-        return d.HOLDS_NULL
+    numbers, elements = array_of_row(work, _OTHER_NUMBERS, index, descriptor[d.RESULT_BYTES])
+    if elements < 0:
+        return elements
     if elements != operands[2 * _NUMBERS + 1]:
         report(work, operands[2 * _NUMBERS + 1], elements)
         return d.ENTRIES_DIFFER
-    operands[2 * _NUMBERS] = elements_address(work, _OTHER_NUMBERS) + first * descriptor[d.RESULT_BYTES]
+    operands[2 * _NUMBERS] = numbers
     return 0
 
 

@@ -119,6 +119,16 @@ def elements_are_valid(work, index, start, size):
 
 
 @njit
+def array_of_row(work, index, row, item_bytes):
+    """Return the address of argument `index`, an array, in a row, and its number of elements, or an error code."""
+    first, elements = array_at(value_address(work, index, row, 16), 2, word)
+    if not elements_are_valid(work, index, first, elements):
+        report(work, index + 1, elements)
+        return word(0), word(d.HOLDS_NULL)
+    return elements_address(work, index) + first * item_bytes, elements
+
+
+@njit
 def _all_valid(validity, start, size):
     if validity == 0:
         return True
