@@ -316,7 +316,8 @@ class Database(TensorDatabase):
             optimizer: As for `plan`, like parameters and all further options.
             resume: Whether to go on where an earlier loop over the same state ended, by its table of steps.
             commit_seconds: After so many seconds, the tensors get the state again when a step ends, so that a crash
-                loses no more; 0 for every step. They also get it when the loop ends, be it by an error.
+                loses no more; 0 for every step. Where writing takes more than a tenth of the time, it comes later.
+                They also get it when the loop ends, be it by an error.
             deterministic: As for `run`, for all steps, on one engine.
             progress: As for `run`.
 

@@ -151,7 +151,8 @@ def add_iterate(subparsers: Commands) -> None:
         type=float,
         default=1.0,
         metavar="SECONDS",
-        help="store the state so often during the steps, so that a crash loses no more (default 1; 0: after every one)",
+        help="store the state so often during the steps, so that a crash loses no more, but in at most a tenth of the "
+        "time (default 1; 0: after every one)",
     )
     _add_deterministic(parser)
     parser.add_argument("--rows", type=int, help="number of rows of the history to show (default 10)")

@@ -18,6 +18,7 @@ from sparseeinsum.pipeline.loops.loop_setup import LoopParts, set_up
 from sparseeinsum.plans.options import PlanOptions
 
 _SHOWN_EVERY = 0.1  # seconds between two signs of progress
+_KEEPING_PAUSE = 10  # times as long as it takes to write the state, until it is written again
 
 Progress = Callable[[int, int, str], None]  # (steps done, most steps, what the last one returned)
 
@@ -29,7 +30,8 @@ class LoopOptions:
     Attributes:
         steps: The most steps, with those of earlier runs that it goes on with.
         into: The tensors that keep the state, by the names of the state; by default those of the state.
-        commit_seconds: After how many seconds the tensors get the state again when a step ends.
+        commit_seconds: After how many seconds the tensors get the state again when a step ends; later where that
+            takes more than a tenth of the time, unless it is 0.
         resumes: Whether the loop goes on where an earlier one ended.
         deterministic: Whether steps aggregate in a fixed order, so that two loops give equal bits.
         progress: Called after steps.
@@ -137,6 +139,7 @@ class _Loop:
     _shown: float = 0.0
     _optimized_before: bool | None = None  # None while the database optimises as it did before the loop
     _kept_at: float = field(default_factory=time.monotonic)
+    _keeping_seconds: float = 0.0  # that it took last
 
     def __post_init__(self) -> None:
         self.records = list(self.parts.earlier)
@@ -187,7 +190,7 @@ class _Loop:
         parts.step.increase()
         # Before the transaction ends: a signal may come between its end and the next line that runs here.
         self.records[step:] = [recorded]
-        if time.monotonic() - self._kept_at >= self.options.commit_seconds:
+        if time.monotonic() - self._kept_at >= self._seconds_between_keeping:
             self._keep()
         return rows, mark
 
@@ -216,13 +219,20 @@ class _Loop:
 
         in_own_snapshot(self.engine, keep)
 
+    @property
+    def _seconds_between_keeping(self) -> float:
+        asked = self.options.commit_seconds
+        return max(asked, _KEEPING_PAUSE * self._keeping_seconds) if asked else 0.0
+
     def _keep(self) -> None:
+        start = time.monotonic()
         first, done, kept = self.parts.first, self.parts.step.get(), self.parts.records.count()
         if done > kept:
             for tables in self.parts.tables:
                 tables.keep(self.engine, (done - first) % 2, self._rows[tables.name])
             self.parts.records.add(list(enumerate(self.records))[kept:done])
         self._kept_at = time.monotonic()
+        self._keeping_seconds = self._kept_at - start
 
     def _show(self) -> None:
         done, now = len(self.records), time.monotonic()
