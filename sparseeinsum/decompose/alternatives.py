@@ -9,11 +9,18 @@ from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choic
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise, search_space
 from sparseeinsum.decompose.search_space import SearchSpace
+from sparseeinsum.decompose.sparse_matmul import is_sparse
 from sparseeinsum.errors import PlanError
-from sparseeinsum.language.tensors import Decomposition
+from sparseeinsum.language.eingraph import EinSum
+from sparseeinsum.language.tensors import DEMOTED, Decomposition
 
 # A plan with tiles must be expected to take at most this share of the time of one without (measured: bench/tiles.py).
 _TILING_THRESHOLD = 0.8
+
+# A plan whose statements pass arrays between rows and single arrays must be expected to take at most this share of the
+# time of one over single arrays: what they pass gets a table, which is priced for neighbours only (measured: training
+# a graph network with 256 hidden features).
+_ROWS_THRESHOLD = 0.85
 
 _MOST_PRICED = 64  # choices of one EinSum, each of which prices the whole plan
 
@@ -57,11 +64,11 @@ class Alternatives:
         return price_choices(self.model, choices, self.stored, self.layouts, self.machines)
 
     def preferred(self, k: int) -> list[DecomposedGraph]:
-        """The k cheapest plans, but first the best plan without new tiles, unless others are much cheaper.
+        """The k cheapest plans, but first the best one without new tiles or rows, unless others are much cheaper.
 
-        The reason is that the cost of cutting arrays into tiles is predicted less precisely.
+        The reason is that the cost of cutting arrays is predicted less precisely.
         """
-        plans = self.best(k)
+        plans = self._with_single_arrays(self.best(k))[:k]
         if not self.tiles:
             return plans
         try:
@@ -71,6 +78,29 @@ class Alternatives:
         if plans[0].cost <= _TILING_THRESHOLD * untiled.cost:
             return plans
         return [untiled, *(plan for plan in plans if choices_of(plan) != choices_of(untiled))][:k]
+
+    def _with_single_arrays(self, plans: list[DecomposedGraph]) -> list[DecomposedGraph]:
+        """Plans, before them the first one over single arrays where it reads some, unless it is much cheaper."""
+        first, model = plans[0], self.model
+        if not model.chains_arrays or all(any(step.choice) for step in first.steps):
+            return plans
+        allowed = self.search_space().allowed()
+        choices = choices_of(first)
+        for step in first.steps:
+            name, whole = step.einsum.output.tensor, (DEMOTED,) * len(step.choice)
+            if whole in allowed[name] and (DEMOTED in step.choice or not self._has_sparse(step.einsum)):
+                choices[name] = whole
+        if choices == choices_of(first):
+            return plans
+        single = self.priced(choices)
+        is_much_dearer = first.cost < _ROWS_THRESHOLD * single.cost
+        return plans if is_much_dearer or single.impossible is not None else [single, *plans]
+
+    def _has_sparse(self, einsum: EinSum) -> bool:
+        """Whether an EinSum reads or computes tensors that are sparse."""
+        tensors, statistics = self.model.graph.tensors, self.model.statistics
+        names = einsum.output.tensor, *(operand.tensor for operand in einsum.operands)
+        return any(is_sparse(statistics[name].entries, tensors[name].size) for name in names)
 
     def other_plans(self, plan: DecomposedGraph, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans other than `plan`, best first."""

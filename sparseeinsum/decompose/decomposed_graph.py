@@ -195,7 +195,7 @@ class _StepWork:
         join: To join tuples and run the kernel.
         aggregation: To aggregate joined pairs.
         filling: To add absent tuples, or to load operands into memory; to read operands again.
-        moving: To bring operands into their decompositions.
+        moving: To bring operands into their decompositions, and the result into a table that several read.
         fused: As in `Step`.
         computed_in: As in `Step`.
     """
@@ -287,6 +287,7 @@ def price_choices(
                 repartitions[operand.tensor, Decomposition(required)] = repartition
             repartitions.setdefault((operand.tensor, Decomposition(required)), repartition)
         tiles_of[einsum.output.tensor] = result_tiles(einsum, choice)
+        moving += cost.storing
         filling = cost.filling + cost.rereading
         priced = PricedEinSum(einsum, choice, cost)
         steps[einsum.output.tensor] = _StepWork(priced, cost.join, cost.aggregation, filling, moving)

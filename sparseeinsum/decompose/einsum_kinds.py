@@ -16,6 +16,24 @@ from sparseeinsum.semantics.exactness import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
+class Uses:
+    """Where a result goes.
+
+    Attributes:
+        readers: How often other EinSums read it: 0, 1, or 2 for more.
+        is_output: Whether the graph returns it.
+    """
+
+    readers: int
+    is_output: bool
+
+    @property
+    def total(self) -> int:
+        """How often it is read or returned."""
+        return self.readers + self.is_output
+
+
+@dataclass(frozen=True, slots=True)
 class EinSumKinds:
     """The costs of kinds of EinSums; EinSums are of one kind if all that their costs depend on is the same.
 
@@ -40,26 +58,26 @@ class EinSumKinds:
     _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[Hashable, VertexCost] = field(default_factory=dict, init=False, repr=False)
 
-    def known_cost(self, einsum: EinSum, choice: Choice, is_read_once: bool) -> VertexCost | None:
+    def known_cost(self, einsum: EinSum, choice: Choice, uses: Uses) -> VertexCost | None:
         """The cost that an EinSum of the same kind has under the same choice, if it was computed."""
-        kind = self._kind(einsum, is_read_once)
+        kind = self._kind(einsum, uses)
         return self._costs.get((kind, choice)) or self._costs.get((kind, choice, einsum.labels))
 
-    def remember(self, einsum: EinSum, choice: Choice, is_read_once: bool, cost: VertexCost) -> None:
+    def remember(self, einsum: EinSum, choice: Choice, uses: Uses, cost: VertexCost) -> None:
         """Keep the cost of an EinSum for others of its kind: for those with the same labels, if it names labels."""
         names_labels = bool(cost.orders) or cost.passes is not None or cost.copied is not None
-        kind = self._kind(einsum, is_read_once)
+        kind = self._kind(einsum, uses)
         self._costs[(kind, choice, einsum.labels) if names_labels else (kind, choice)] = cost
 
-    def _kind(self, einsum: EinSum, is_read_once: bool) -> Hashable:
+    def _kind(self, einsum: EinSum, uses: Uses) -> Hashable:
         name = einsum.output.tensor
         kind = self._kinds.get(name)
         if kind is None:
-            key = self._key(einsum, is_read_once)
+            key = self._key(einsum, uses)
             kind = self._kinds[name] = self._numbers.setdefault(key, len(self._numbers))
         return kind
 
-    def _key(self, einsum: EinSum, is_read_once: bool) -> Hashable:
+    def _key(self, einsum: EinSum, uses: Uses) -> Hashable:
         """All that the cost of an EinSum depends on, with positions in place of names."""
         name = einsum.output.tensor
         position = {label: number for number, label in enumerate(einsum.labels)}
@@ -74,7 +92,7 @@ class EinSumKinds:
             tuple([position.get(str(label)) for label in (einsum.along, einsum.state)]),
             frozenset((position.get(label), factor) for label, factor in skew.items()),
             self.evaluations[name].treatment,
-            is_read_once,
+            uses,
             name if not self.index_maps.keys().isdisjoint(read) else None,
         )
 

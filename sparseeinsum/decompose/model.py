@@ -24,7 +24,7 @@ from sparseeinsum.decompose.cost import (
     Work,
 )
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
-from sparseeinsum.decompose.einsum_kinds import EinSumKinds
+from sparseeinsum.decompose.einsum_kinds import EinSumKinds, Uses
 from sparseeinsum.decompose.footprints import Footprints
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.indexed_access import StoredOrder, indexable_operands, indexed
@@ -120,7 +120,9 @@ class CostModel:
     def __post_init__(self) -> None:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics)
-        repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory)
+        read_again = (einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1)
+        in_one_row = frozenset(read_again if self.chains_arrays else ())
+        repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row)
         footprints = Footprints(self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.only_gathers)
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
@@ -133,11 +135,11 @@ class CostModel:
         """The cost of an EinSum whose operands are already in the decompositions that the choice requires."""
         cost = self._known_costs.get((einsum.output.tensor, choice))
         if cost is None:
-            is_read_once = self._is_read_once(einsum)
-            cost = self.kinds.known_cost(einsum, choice, is_read_once)
+            uses = self._uses(einsum)
+            cost = self.kinds.known_cost(einsum, choice, uses)
             if cost is None:
-                cost = self._vertex_cost(einsum, choice)
-                self.kinds.remember(einsum, choice, is_read_once, cost)
+                cost = self._with_storing(einsum, choice, self._vertex_cost(einsum, choice))
+                self.kinds.remember(einsum, choice, uses, cost)
             self._known_costs[einsum.output.tensor, choice] = cost
         return cost
 
@@ -153,6 +155,16 @@ class CostModel:
         cost = self._within_memory(decomposed, self._with_expansions(einsum, costs))
         products = list(self._sparse_matmul_costs(decomposed, evaluation, cost))
         return min(products, key=lambda product: product.seconds) if products else cost
+
+    def _with_storing(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> VertexCost:
+        """The cost with that of a table of the result, which results get that are read more than once."""
+        decomposed = DecomposedEinSum.of(einsum, choice)
+        is_one_row = self.chains_arrays and not decomposed.promoted
+        if self._uses(einsum).total < 2 or is_one_row:
+            return cost
+        size_bytes = cost.tuples * self.sizes.tuple_bytes(decomposed.name, decomposed.result)
+        storing = self.accounting.storing(size_bytes)
+        return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))
 
     def decomposed(self, einsum: EinSum, choice: Choice) -> DecomposedEinSum:
         """An EinSum under a choice, with its operands in the tiles in which it reads them."""
@@ -184,6 +196,8 @@ class CostModel:
             cost = sparse_matmul_cost(product, evaluation, self.footprints, self.memory.threads, self.constants)
             before, after = (read.operands[product.index] for read in (product.decomposed, decomposed))
             made_dense = self.repartitions.seconds(name, before, after, 1)
+            if not is_stored_so:  # what computes it can make an array of it
+                made_dense -= self.constants.fixed_seconds_per_operator
             fits = self.footprints.memory_bytes(product.decomposed, cost) <= self.resident_bytes
             if fits and cost.seconds < dense.seconds + made_dense:
                 best = self._within_memory(product.decomposed, self._with_expansions(decomposed.einsum, [cost]))
@@ -327,16 +341,16 @@ class CostModel:
             is_matrix_product=kernel.is_matrix_product(decomposed),
             is_expression=not kernel.is_multilinear and not is_of_numbers(decomposed.choice),
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
-            is_streamed=decomposed.has_number_result and self._is_read_once(einsum),
+            is_streamed=decomposed.has_number_result and self._uses(einsum) == Uses(1, is_output=False),
             is_one_row=self.chains_arrays and not decomposed.promoted,
         )
 
-    def _is_read_once(self, einsum: EinSum) -> bool:
-        """Whether exactly one other EinSum reads the result, and no output is made of it."""
+    def _uses(self, einsum: EinSum) -> Uses:
+        """Where the result of an EinSum goes."""
         name = einsum.output.tensor
         if not self._reader_counts:
             self._reader_counts.update(operand.tensor for reader in self.graph.einsums for operand in reader.operands)
-        return self._reader_counts[name] == 1 and name not in self.graph.outputs
+        return Uses(min(self._reader_counts[name], 2), name in self.graph.outputs)
 
     def _within_memory(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> VertexCost:
         """The cheapest cost within the memory limit, in passes if necessary; if there is none, that of least memory."""

@@ -23,6 +23,8 @@ class RepartitionCosts:
         constants: Seconds of elementary work.
         accounting: Counts the work that the engine does.
         memory: The memory limit of a run; repartitions that would exceed it are priced in passes.
+        in_one_row: The names of results that several read, and that a statement computes in one row with others if they
+            have no keys.
     """
 
     graph: EinGraph
@@ -30,8 +32,11 @@ class RepartitionCosts:
     constants: CostConstants
     accounting: Accounting
     memory: RunMemory
+    in_one_row: frozenset[str] = frozenset()
     _known: dict[tuple[object, ...], Repartition] = field(default_factory=dict, init=False, repr=False)
-    _known_seconds: dict[tuple[int, Choice, Choice, int], float] = field(default_factory=dict, init=False, repr=False)
+    _known_seconds: dict[tuple[int, bool, Choice, Choice, int], float] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def work(self, tensor: str, before: Choice, after: Choice) -> Work:
         """Work of a repartition from the tiles `before` to the tiles `after`, without passes."""
@@ -47,7 +52,7 @@ class RepartitionCosts:
         if before == after:
             return _NO_REPARTITION
         names = tuple([axis.name for axis in self.graph.tensors[tensor].axes])
-        key = self.sizes.kind(tensor), names, before, after, reads
+        key = self.sizes.kind(tensor), tensor in self.in_one_row, names, before, after, reads
         repartition = self._known.get(key)
         if repartition is None:
             repartition = self._known[key] = self._cheapest(tensor, before, after, reads)
@@ -84,7 +89,13 @@ class RepartitionCosts:
             after_bytes=self.sizes.tuple_bytes(tensor, after),
             slices=between != before,
             stacks=between != after,
+            stored_bytes=self._row_bytes(tensor, before),
         )
+
+    def _row_bytes(self, tensor: str, tiles: Choice) -> float:
+        """Bytes of a result that a statement computes in one row with its other readers; 0 for all others."""
+        is_whole = tensor in self.in_one_row and all(tile == DEMOTED for tile in tiles)
+        return self.sizes.tuple_bytes(tensor, tiles) if is_whole else 0.0
 
     def price_key(self, tensor: str, tiles: Choice) -> tuple[float, ...]:
         """What the cost of a repartition depends on, of the tiles before, between or afterwards."""
@@ -92,11 +103,19 @@ class RepartitionCosts:
         keys = [count_keys(tile, bound) for tile, bound in zip(tiles, shape, strict=True) if tile != DEMOTED]
         is_number = all(tile == 1 for tile in tiles)
         sizes = self.sizes.of(tensor, tiles)
-        return sizes.tuples, sizes.tuple_bytes, self.sizes.mean_size(tensor, tiles), max(keys, default=0), is_number
+        row_bytes = self._row_bytes(tensor, tiles)
+        return (
+            sizes.tuples,
+            sizes.tuple_bytes,
+            self.sizes.mean_size(tensor, tiles),
+            max(keys, default=0),
+            is_number,
+            row_bytes,
+        )
 
     def seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         """Seconds of a repartition whose result is read `reads` times; infinite if the memory limit is not enough."""
-        key = self.sizes.kind(tensor), before, after, reads
+        key = self.sizes.kind(tensor), tensor in self.in_one_row, before, after, reads
         seconds = self._known_seconds.get(key)
         if seconds is None:
             seconds = self.cheapest(tensor, before, after, reads).seconds(self.constants)

@@ -20,6 +20,9 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 _LARGEST_SHARE = 1 / 16
 _TUPLES_PER_ROW = 0.05  # that take as long as to begin a row
 _OPERATIONS = 0.6  # relative to those that add to states in a hash table, as for groups that are computed at once
+# An array of so many bytes takes twice as long to write, on one thread, as its bytes, since it leaves the cache and its
+# pages are cleared; all others wait for that thread if it is much larger (measured: rows of 16 to 256 elements).
+_CACHED_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +112,8 @@ def sparse_matmul_cost(
     (sizes,) = footprints.compressed(product.decomposed, cost)
     graph = footprints.graph
     read, written = (graph.tensors[name].size for name in (einsum.operands[1 - index].tensor, einsum.output.tensor))
-    moved = (written + product.permuted_elements(read, written)) * ITEM_BYTES[evaluation.computed_in]
-    moved *= 1 + threads  # on one thread, and what reads a large array copies it again
+    moved: float = (written + product.permuted_elements(read, written)) * ITEM_BYTES[evaluation.computed_in]
+    moved *= min(1 + moved / _CACHED_BYTES, 1 + threads)
     products = sizes.entries * count_indices(product.inside, einsum, graph)
     work = Work(
         1 + sizes.rows * _TUPLES_PER_ROW,

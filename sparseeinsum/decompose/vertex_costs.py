@@ -32,6 +32,7 @@ class VertexCost:
         is_sparse_matmul: Whether the only ordered operand is multiplied by a dense array into one array.
         passes: The passes that keep the EinSum within the memory limit; None if one is enough, or if none are.
         rereading: Work to read operands again for every pass after the first, and to keep the result in a table.
+        storing: Work to write the result into a table that several read, and to read it again.
         is_within_memory: Whether the memory limit is enough.
         copied: The part of every array that is copied, and not computed; None if values are computed.
     """
@@ -46,6 +47,7 @@ class VertexCost:
     indexed: int | None
     passes: Passes | None = None
     rereading: Work = NO_WORK
+    storing: Work = NO_WORK
     is_within_memory: bool = True
     orders: Mapping[int, RowOrder] = field(default_factory=dict)
     is_matched: bool = False

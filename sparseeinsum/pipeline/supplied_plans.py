@@ -94,7 +94,8 @@ class SuppliedPlan:
         A relation of the user may be a view, whose rows say nothing of what it reads.
         """
         inputs = (measured.measurement.tuples for measured in self.plan.inputs.values())
-        results = (self.plan.statistics[step.einsum.output.tensor].entries for step in self.plan.decomposed.steps)
+        statistics, steps = self.plan.statistics, self.plan.decomposed.steps
+        results = (statistics[step.einsum.output.tensor].tuples(step.result.tiles) for step in steps)
         return self.reads_own_tables and max((*inputs, *results), default=0) <= _FEW_ROWS
 
     def adapts_to_stored(self) -> bool:

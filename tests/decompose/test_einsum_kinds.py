@@ -23,16 +23,17 @@ def compare(model: CostModel) -> int:
         bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
         choices = list(all_choices(einsum, bounds))[:64]
         for choice in choices:
-            known = model.kinds.known_cost(einsum, choice, model._is_read_once(einsum)) is not None
+            known = model.kinds.known_cost(einsum, choice, model._uses(einsum)) is not None
             shared += known and (einsum.output.tensor, choice) not in model._known_costs
-            assert model.vertex_cost(einsum, choice) == model._vertex_cost(einsum, choice)
+            alone = model._with_storing(einsum, choice, model._vertex_cost(einsum, choice))
+            assert model.vertex_cost(einsum, choice) == alone
         for name in {einsum.output.tensor, *(operand.tensor for operand in einsum.operands)}:
             rank = len(model.graph.tensors[name].axes)
             before, after = (0,) * rank, (1,) * rank
             for first, second in [(before, after), (after, before)] if rank else ():
-                alone = model.repartitions._cheapest(name, first, second, reads=1)
-                assert model.repartitions.seconds(name, first, second) == alone.seconds(model.constants)
-                assert model.repartitions.cheapest(name, first, second) == alone
+                computed = model.repartitions._cheapest(name, first, second, reads=1)
+                assert model.repartitions.seconds(name, first, second) == computed.seconds(model.constants)
+                assert model.repartitions.cheapest(name, first, second) == computed
     return shared
 
 

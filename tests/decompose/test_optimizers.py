@@ -63,10 +63,10 @@ class TestTrees:
 
     def test_delivery_of_a_result_that_is_also_read_counts(self) -> None:
         """R is delivered as one array: columns, the cheapest for its reader, would have to be stacked."""
-        inputs = {name: (Tensor(name, (Axis("i", 300),)), Statistics(30, (30,), (300,))) for name in ("A", "B", "C")}
+        inputs = {name: (Tensor(name, (Axis("i", 60),)), Statistics(30, (30,), (60,))) for name in ("A", "B", "C")}
         text = "R[i, j] = A[i] * B[j]\nS[j] = sum(R[i, j] * C[i])"
         stored = dict.fromkeys(inputs, Decomposition((DEMOTED,)))
-        layouts = {"R": Decomposition((DEMOTED, DEMOTED)), "S": Decomposition((1,))}
+        layouts = {"R": Decomposition((DEMOTED, DEMOTED)), "S": Decomposition((DEMOTED,))}
         delivered = problem_of(text, inputs, stored, layouts, outputs=("R",))
         not_delivered = problem_of(text, inputs, stored, layouts)
         assert not_delivered.optimise()[0].steps[0].promoted == {"j"}
@@ -134,7 +134,7 @@ class TestSharedResults:
         problems = list(drawn(is_tree=False, count=60))
         best = [problem.optimise()[0].seconds for problem in problems]
         one, sixteen = ([problem.optimise("cover", k=k)[0].seconds for problem in problems] for k in (1, 16))
-        assert max(np.divide(one, best)) > 1.2
+        assert max(np.divide(one, best)) > 1.1
         assert sixteen == pytest.approx(best, rel=1e-9)
 
     def test_all_plans_are_found_if_k_is_large(self) -> None:

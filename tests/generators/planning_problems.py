@@ -178,7 +178,7 @@ class RandomPrices:
 class RepartitionsPricedByHand(RepartitionCosts):
     """Random costs of every change of tiles, independent of sizes."""
 
-    prices: RandomPrices
+    prices: RandomPrices = field(default_factory=RandomPrices)
 
     def seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         return 0.0 if before == after else self.prices.draw(tensor, before, after)
@@ -196,7 +196,7 @@ class PricedByHand(CostModel):
     def __post_init__(self) -> None:
         super().__post_init__()
         costs = RepartitionsPricedByHand(
-            self.graph, self.sizes, self.constants, self.accounting, self.memory, self.prices
+            self.graph, self.sizes, self.constants, self.accounting, self.memory, prices=self.prices
         )
         object.__setattr__(self, "repartitions", costs)
 

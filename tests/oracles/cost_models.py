@@ -44,6 +44,11 @@ class DistributedAccounting:
         merged = sizes.joined - sizes.aggregated
         return Work(merged, merged * sizes.result_bytes, merged * sizes.result_size)
 
+    def storing(self, size_bytes: float) -> Work:
+        """Nothing: the paper does not count what storing results takes."""
+        del size_bytes
+        return Work()
+
     def repartition(self, sizes: RepartitionSizes) -> Work:
         """C_repart = (2 T(P_in u P) - T(P_in) - T(P)) (sizeof tuple C_xfer + C_fixed)."""
         tuples = 2 * sizes.between - sizes.before - sizes.after

@@ -8,7 +8,7 @@ from sparseeinsum.language.tensors import DEMOTED, MOST_ARRAY_AXES, Decompositio
 from sparseeinsum.plans.plan import ProgramPlan
 
 DRIFT = 4  # times more or fewer tuples than a plan was made for: another plan may be better
-_FEW_ELEMENTS = 256  # of which all operators take the time to start, so that one tuple needs the fewest
+_FEW_ELEMENTS = 4096  # of which all operators take about the time to start, so that one tuple needs the fewest
 
 
 @dataclass(frozen=True, slots=True)
