@@ -30,7 +30,7 @@ from sparseeinsum.algebra.operators import (
 from sparseeinsum.algebra.reading import Readable, compressed, in_decomposition, repartitioned, resident
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
-from sparseeinsum.decompose.memory_footprint import RunMemory
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import Distribution
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.eingraph import Reference
@@ -141,9 +141,10 @@ class MaterializationPolicy:
     fills_rows: bool
 
     @classmethod
-    def for_memory(cls, memory: RunMemory, has_workers: bool) -> "MaterializationPolicy":
-        """The policy of plans for a memory limit, on an engine that may have workers, which share no arrays."""
-        return cls(has_workers or memory.covers_process, memory.largest_relation_bytes, not has_workers)
+    def for_model(cls, model: CostModel, has_workers: bool) -> "MaterializationPolicy":
+        """The policy for plans of a cost model, on an engine that may have workers, which share no arrays."""
+        memory = model.memory
+        return cls(has_workers or memory.covers_process, memory.largest_relation_bytes, not model.only_gathers)
 
 
 def translate(

@@ -9,6 +9,7 @@ from sparseeinsum.api.iterations import IterationResult
 from sparseeinsum.api.plans import DetachedPlan, Plan
 from sparseeinsum.api.prepared_programs import PreparedProgram
 from sparseeinsum.api.program_requests import RunRequest, load_plan, read_request, run_request, stream_request
+from sparseeinsum.api.tensor_database import TensorDatabase
 from sparseeinsum.decompose.eindecomp.objectives import SECONDS
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import synchronized
@@ -31,7 +32,6 @@ from sparseeinsum.storage.program_inputs import shapes_in
 
 if TYPE_CHECKING:
     from sparseeinsum.pipeline.checking import Finding
-from sparseeinsum.api.tensor_database import TensorDatabase
 
 
 class Database(TensorDatabase):
@@ -137,7 +137,7 @@ class Database(TensorDatabase):
         objective: str = SECONDS,
         **options: Unpack[PlanningOptions],
     ) -> Plan | list[Plan]:
-        """Choose a decomposition for every EinSum of a program; where nothing has changed, the plan is that of before.
+        """Choose a decomposition for every EinSum of a program; if nothing has changed, return the same plan again.
 
         Args:
             program: A program from `se.program`, or program text.
@@ -146,9 +146,8 @@ class Database(TensorDatabase):
             indexes: Whether an operand may stay in memory and be read by index while a statement runs. DuckDB before
                 version 2 cannot do that: False makes SQL that runs there with the extension file.
             parameters: Values that replace those that program text declares, as in `param eta = 0.1`.
-            workers: Labels are cut into this number of pieces of work, so that one worker per piece transfers little.
-                Keys number the pieces or parts of them, and `plan.partitioned` describes the transfer. The cost
-                is that of all workers together, including transfer and waiting.
+            workers: The number of workers among which labels are cut, so that they send each other little.
+                `plan.partitioned` says what they send. The cost is that of all workers, with transfer and waiting.
             objective: What plans for several workers, or on a Citus cluster, minimise: `seconds`, or the `floats` that
                 workers or machines send each other.
             options: See `PlanningOptions`.
@@ -222,10 +221,9 @@ class Database(TensorDatabase):
 
         Args:
             program: A plan, also one that was pickled; a program; or program text.
-            into: A table or a Parquet file for a result, by the name of the result; the result is not returned. The
-                table or file is replaced completely or not at all. It can be one that the program reads, but not a
-                table that a tensor was loaded into. A name that ends in .parquet is a file; `se.Table(name,
-                mode="append")` adds rows to a table.
+            into: A table, or a Parquet file (a name that ends in .parquet), for a result, by its name. It is replaced
+                completely or not at all; `se.Table(name, mode="append")` adds rows. The result is not returned. The
+                program may read the table, unless a tensor was loaded into it.
             optimizer: As for `plan`, like all further options. They are for programs; a plan has its own.
             progress: Whether to show progress; by default if standard error is a terminal, or in a notebook.
             replan: Whether to compare the sizes of intermediates with the estimates during the run, and to plan the

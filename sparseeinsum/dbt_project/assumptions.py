@@ -128,7 +128,7 @@ class _Weakening:
         """The definitions of the plan for data that satisfy the assumptions, which have these evaluations."""
         values = MappingProxyType(dict(current.values))
         inputs = InputTensors(stored_of(self.plan.inputs), values, current.complete, identifying={})
-        policy = MaterializationPolicy.for_memory(self.plan.alternatives.model.memory, self.plan.dialect.has_workers)
+        policy = MaterializationPolicy.for_model(self.plan.alternatives.model, self.plan.dialect.has_workers)
         return translate(self.plan.decomposed, inputs, evaluations, policy)
 
 

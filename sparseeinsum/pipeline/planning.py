@@ -300,7 +300,7 @@ class _Planned:
     def plan(self, decomposed: DecomposedGraph) -> ProgramPlan:
         """The plan with the choices of `decomposed`."""
         engine, data = self.engine, self.data
-        policy = MaterializationPolicy.for_memory(data.memory, engine.dialect.has_workers)
+        policy = MaterializationPolicy.for_model(self.alternatives.model, engine.dialect.has_workers)
         inputs = InputTensors.of_measured(data.inputs)
         definitions = with_shared_orders(translate(decomposed, inputs, self.exact.evaluations, policy))
         transferred_bytes = 0.0

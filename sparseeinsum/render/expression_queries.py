@@ -15,6 +15,7 @@ from sparseeinsum.algebra.operators import Computed, Slice, Stack, Stored
 from sparseeinsum.algebra.relational.array_kernels import ArrayKernel
 from sparseeinsum.algebra.relational.folds import EXTREMES, AggregateFold, Fold, PositionFold
 from sparseeinsum.algebra.relational.kernels import IDENTITY, EinSumKernel, Elementwise, Kernel
+from sparseeinsum.algebra.relational.key_map_bounds import lower_bound
 from sparseeinsum.algebra.relational.keys import CopyNumber, Integer, KeyExpression, KeyPart, Operation, write_key
 from sparseeinsum.algebra.relational.relational_expressions import (
     Aggregation,
@@ -28,7 +29,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.traversal import topological_order
-from sparseeinsum.algebra.relational.types import RelationType, keeps_keys_unique, lower_bound
+from sparseeinsum.algebra.relational.types import RelationType, keeps_keys_unique
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.tensors import VALUE_COLUMN, Axis, Decomposition, StoredTensor

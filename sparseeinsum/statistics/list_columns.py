@@ -86,12 +86,12 @@ def check_lists(stored: StoredTensor, executor: Executor) -> None:
     axes, layout, dialect = stored.tensor.axes, stored.lists.layout, executor.dialect_name
     columns = layout.list_columns([axis.name for axis in axes])
     extents = [extent_of(layout.tiles[axis], axes[axis].bound) for axis in layout.compressed]
-    query = assets.read(f"stats/{dialect}/lists.sql").format(
-        **_placeholders(stored, layout, dialect),
-        **_PLACEHOLDERS[dialect](
-            [_quoted(column, dialect) for column in columns], extents, is_complex(stored.tensor.dtype)
-        ),
-    )
+    quoted = [_quoted(column, dialect) for column in columns]
+    if dialect in _COMPLEX_IN_TWO_COLUMNS:
+        placeholders = _postgresql_placeholders(quoted, extents, is_complex(stored.tensor.dtype))
+    else:
+        placeholders = _duckdb_placeholders(quoted, extents)
+    query = assets.read(f"stats/{dialect}/lists.sql").format(**_placeholders(stored, layout, dialect), **placeholders)
     for row, problem, lengths, key in executor.rows(query):
         assert isinstance(lengths, list) and isinstance(key, list)
         names = [axes[axis].name for axis in layout.keys]
@@ -115,8 +115,8 @@ def _placeholders(stored: StoredTensor, layout: ListLayout, dialect: str) -> dic
     }
 
 
-def _duckdb_placeholders(columns: Sequence[str], extents: Sequence[int], has_pairs: bool) -> dict[str, str]:
-    """The placeholders of lists; complex values are lists of two numbers, if there are pairs."""
+def _duckdb_placeholders(columns: Sequence[str], extents: Sequence[int]) -> dict[str, str]:
+    """The placeholders of the lists."""
     return {
         "lists": f"[{', '.join(columns)}]",
         "is_beyond": " OR ".join(f"list_max(lists[{at}]) >= {extent}" for at, extent in enumerate(extents, start=1)),
@@ -124,12 +124,12 @@ def _duckdb_placeholders(columns: Sequence[str], extents: Sequence[int], has_pai
     }
 
 
-def _postgresql_placeholders(columns: Sequence[str], extents: Sequence[int], has_pairs: bool) -> dict[str, str]:
-    """The placeholders of lists; complex values are an array of two columns, if there are pairs."""
+def _postgresql_placeholders(columns: Sequence[str], extents: Sequence[int], has_complex: bool) -> dict[str, str]:
+    """The placeholders of the lists; those of complex values are arrays of two columns."""
     positions = [f"position_{at}" for at in range(len(columns))]
     lengths = [f"COALESCE(ARRAY_LENGTH({column}, 1), 0)" for column in (*columns, VALUE_COLUMN)]
     shapes = [f"ARRAY_NDIMS({column}) > 1" for column in columns]
-    shapes.append("ARRAY_NDIMS(val) <> 2 OR ARRAY_LENGTH(val, 2) <> 2" if has_pairs else "ARRAY_NDIMS(val) > 1")
+    shapes.append("ARRAY_NDIMS(val) <> 2 OR ARRAY_LENGTH(val, 2) <> 2" if has_complex else "ARRAY_NDIMS(val) > 1")
     outside = [f"{position} < 0 OR {position} >= {extent}" for position, extent in zip(positions, extents, strict=True)]
     return {
         "lists": ", ".join(columns),
@@ -141,9 +141,6 @@ def _postgresql_placeholders(columns: Sequence[str], extents: Sequence[int], has
         "is_outside": " OR ".join(outside),
         "lengths": f"ARRAY[{', '.join(lengths)}]",
     }
-
-
-_PLACEHOLDERS = {"duckdb": _duckdb_placeholders, "postgresql": _postgresql_placeholders}
 
 
 def _quoted(name: str, dialect: str) -> str:

@@ -20,17 +20,13 @@ from sparseeinsum.algebra.relational.equal_parts import (
 )
 from sparseeinsum.algebra.relational.folds import Fold
 from sparseeinsum.algebra.relational.kernels import Bound, Kernel
+from sparseeinsum.algebra.relational.key_map_bounds import is_injective, upper_bound
 from sparseeinsum.algebra.relational.keys import (
     MAX_GRID_KEYS,
-    CopyNumber,
-    Integer,
     Key,
-    KeyExpression,
     KeyMap,
     KeyPart,
     KeyPredicate,
-    Operation,
-    evaluate_key,
     key_grid,
     pair_position,
 )
@@ -267,8 +263,8 @@ def mapped_type(relation: RelationType, mapping: KeyMap, bound: Bound) -> Relati
 
 
 def _mapped(relation: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
-    frontier = tuple(_upper_bound(part, relation.frontier, mapping.copies) + 1 for part in mapping.parts)
-    if relation.is_continuous and _is_injective(mapping, relation.frontier):
+    frontier = tuple(upper_bound(part, relation.frontier, mapping.copies) + 1 for part in mapping.parts)
+    if relation.is_continuous and is_injective(mapping, relation.frontier):
         frontier = frontier if relation.key_count else (0,) * len(frontier)
         return RelationType(
             frontier, bound, math.prod(frontier) == relation.key_count * mapping.copies, relation.is_ragged
@@ -283,7 +279,7 @@ def _mapped(relation: RelationType, mapping: KeyMap, bound: Bound) -> RelationTy
 
 def keeps_keys_unique(relation: RelationType, mapping: KeyMap) -> bool:
     """Whether it is known that a function makes no two keys of a relation the same."""
-    if mapping.is_identity or _is_injective(mapping, relation.frontier):
+    if mapping.is_identity or is_injective(mapping, relation.frontier):
         return True
     keys = relation.keys()  # if they are known, `mapped_type` has checked them
     return keys is not None and keys.shape[1] * mapping.copies <= MAX_GRID_KEYS
@@ -302,65 +298,6 @@ def check_keys(keys: Keys, mapping: KeyMap) -> None:
 
 def _first(keys: Keys, chosen: NDArray[np.bool_]) -> str:
     return f"<{', '.join(str(part) for part in keys[:, chosen][:, 0])}>"
-
-
-def _is_injective(mapping: KeyMap, frontier: Sequence[int]) -> bool:
-    """Whether all parts of a key, and the number of the copy, can be computed from the mapped key, and none is below 0.
-
-    That holds if each of them is a part of the mapped key, or a digit of one: k0 * 4 + k1 where k1 is less than 4.
-    """
-    recovered: set[KeyExpression] = set()
-    for part in mapping.parts:
-        match part:
-            case KeyPart() | CopyNumber():
-                recovered.add(part)
-            case Operation(
-                "+", Operation("*", KeyPart() as high, Integer(base)), (KeyPart() | CopyNumber()) as low
-            ) if _upper_bound(low, frontier, mapping.copies) < base:
-                recovered |= {high, low}
-            case _:
-                pass
-    required = {*map(KeyPart, range(mapping.arity))} | ({CopyNumber()} if mapping.copies > 1 else set())
-    negative = any(isinstance(part, Operation | Integer) and lower_bound(part) < 0 for part in mapping.parts)
-    return required <= recovered and not negative
-
-
-def _upper_bound(part: KeyExpression, frontier: Sequence[int], copies: int) -> int:
-    """An upper bound of an expression, for keys below a frontier; it is exact if nothing is subtracted."""
-    match part:
-        case KeyPart(index):
-            return frontier[index] - 1
-        case CopyNumber():
-            return copies - 1
-        case Integer(value):
-            return value
-        case Operation("-", left, right):
-            return _upper_bound(left, frontier, copies) - lower_bound(right)
-        case Operation("%", left, Integer(base)):
-            return min(base - 1, _upper_bound(left, frontier, copies)) if lower_bound(left) >= 0 else base - 1
-        case Operation("*", left, right) if lower_bound(left) < 0 or lower_bound(right) < 0:
-            raise AlgebraError("keys are multiplied by numbers of 0 or more")
-        case Operation(symbol, left, right):
-            values = (_upper_bound(left, frontier, copies), _upper_bound(right, frontier, copies))
-            return int(evaluate_key(Operation(symbol, Integer(values[0]), Integer(values[1])), ()))
-
-
-def lower_bound(part: KeyExpression) -> int:
-    """A lower bound of an expression of keys."""
-    match part:
-        case Integer(value):
-            return value
-        case Operation("+" | "*", left, right):
-            sides = (lower_bound(left), lower_bound(right))
-            return sides[0] + sides[1] if part.symbol == "+" else min(0, *sides)
-        case Operation("-", left, Integer(value)):
-            return lower_bound(left) - value
-        case Operation("-", _, _):
-            return -(1 << 62)
-        case Operation("//", left, Integer(base)):
-            return lower_bound(left) // base
-        case _:
-            return 0
 
 
 def transformed_type(relation: RelationType, kernel: Kernel) -> RelationType:

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.absent_features import OneMachine, ServerMemory
-from sparseeinsum.engines.engine import Column, Relation, RelationAccess
-from sparseeinsum.engines.postgresql import casts, copy_format, rights
+from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.engines.postgresql import casts, copy_format
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions, Variant
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
@@ -26,6 +26,7 @@ from sparseeinsum.engines.postgresql.postgresql_prepared import (
 )
 from sparseeinsum.engines.postgresql.read_consistency import ConflictError
 from sparseeinsum.engines.postgresql.recorded_changes import change_tokens, start_recording
+from sparseeinsum.engines.postgresql.server_roles import ServerRoles
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation, sqlstate
 from sparseeinsum.engines.postgresql.stage_names import shared_stages, temporary_stages
 from sparseeinsum.engines.postgresql.table_replacement import create_empty, old_and_new, replace
@@ -39,8 +40,7 @@ from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
 from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 
-_INSUFFICIENT_PRIVILEGE = "42501"  # SQLSTATEs
-_CONFLICTS = ("40001", "40P01")  # serialization failure, deadlock
+_CONFLICTS = ("40001", "40P01")  # SQLSTATEs: serialization failure, deadlock
 _OUT_OF_MEMORY_OR_DISK = ("53200", "53100")
 _MOST_KEY_COLUMNS = 32  # of an index
 # The predicted seconds of a plan that is worth workers: their stages are files that the server flushes to the disk.
@@ -48,7 +48,7 @@ _WORTH_WORKERS_SECONDS = 0.1
 _LEAST_ELEMENTS = 1 << 16  # of arrays of a result, from which on they are sent as bytes
 
 
-class PostgreSQLEngine(OneMachine, ServerMemory):
+class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
     """A connection to a PostgreSQL database that has the functions of this package."""
 
     title = "PostgreSQL"
@@ -337,45 +337,10 @@ class PostgreSQLEngine(OneMachine, ServerMemory):
         ((database,),) = self.rows("SELECT pg_catalog.current_database()")
         return str(database), schema
 
-    def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
-        """Return the columns of a table of the catalogue with their types; None if it does not exist.
-
-        Raises:
-            RightsError: It belongs to a role whose triggers and policies the user should not run.
-        """
-        return rights.catalogue_columns(self._session, schema, name)
-
-    def check_access(self, accesses: Sequence[RelationAccess]) -> None:
-        """Refuse relations that would run other roles' functions with the user's rights; keep the rest unchanged.
-
-        Raises:
-            RightsError: Names the first such relation and the reason.
-            EngineError: A relation cannot be kept unchanged, or was changed already.
-        """
-        with self.protected():
-            kinds = rights.check_access(self._session, accesses)
-            self._transactions.keep_unchanged(accesses, kinds)
-
-    def role_owns(self, role: str | None, table: exp.Table) -> bool:
-        """Return whether `table` belongs to the role that recorded it, so that it may be dropped with its tensor."""
-        return rights.role_owns(self._session, role, table)
-
     def is_conflict(self, error: EngineError) -> bool:
         """Return whether an own transaction failed only because of concurrent writes."""
         is_conflict = isinstance(error, ConflictError) or sqlstate(error) in _CONFLICTS
         return is_conflict and not self._session.is_in_transaction()
-
-    def grant(self, role: str) -> None:
-        """Let a role use the catalogue, which must exist, and the functions.
-
-        Raises:
-            EngineError: There is no such role, or the user may not grant this.
-        """
-        rights.grant(self._session, role, self._functions.schema)
-
-    def is_permission_error(self, error: EngineError) -> bool:
-        """Return whether a statement was refused because the user lacks a privilege."""
-        return sqlstate(error) == _INSUFFICIENT_PRIVILEGE
 
     def relations_named(self, name: str) -> Sequence[Relation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
