@@ -186,15 +186,15 @@ def contract_expression(
     text, listed = read_arguments(operands)
     if "out" in options:
         raise ArgumentError("out is given for an expression; give it when you call the expression")
-    known = {place: listed[place] for place in constants or () if _is_position(place, len(listed))}
+    constant_operands = {place: listed[place] for place in constants or () if _is_position(place, len(listed))}
     shapes = [
-        read_operand(number, operand).shape if number - 1 in known else _shape(number, operand)
+        read_operand(number, operand).shape if number - 1 in constant_operands else _shape(number, operand)
         for number, operand in enumerate(listed, 1)
     ]
     read_subscripts(text, [len(shape) for shape in shapes]).stretched_axes(shapes)  # checks the sizes
     search = read_path_search(optimize, len(shapes)).limited(memory_limit)
     info = search.contraction(text, shapes)
-    return ContractionExpression(text, info.eq, tuple(map(tuple, info.path)), known, options)
+    return ContractionExpression(text, info.eq, tuple(map(tuple, info.path)), constant_operands, options)
 
 
 def _is_position(place: int, count: int) -> bool:

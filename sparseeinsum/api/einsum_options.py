@@ -186,9 +186,9 @@ class ResultOptions:
         Raises:
             ArgumentError: `casting` does not allow the conversion.
         """
-        wanted = self.dtype if self.out is None else self.out.dtype
-        if wanted is not None and wanted != dtype:
-            self._check_cast("the result", dtype, wanted)
+        target = self.dtype if self.out is None else self.out.dtype
+        if target is not None and target != dtype:
+            self._check_cast("the result", dtype, target)
 
     def delivered(self, result: NDArray[Any], is_fortran: bool) -> Any:  # noqa: ANN401  # an array or a number of numpy
         """The result where and how the caller wants it; without axes it is a number, as in numpy.
@@ -229,14 +229,14 @@ def read_result_options(
     if out is None and dtype is None and (order, casting, sparse) == ("K", "safe", False):
         return PLAIN
     try:
-        wanted = None if dtype is None else np.dtype(dtype)
+        target = None if dtype is None else np.dtype(dtype)
     except TypeError as error:
         raise ArgumentError(f"dtype is {dtype!r}: {error}") from None
     layout = "K" if order is None else order.upper() if isinstance(order, str) else ""
     for name, value, choices in (("order", layout, _ORDERS), ("casting", casting, _CASTINGS)):
         if value not in choices:
             raise ArgumentError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
-    return ResultOptions(_checked_out(out, sparse), wanted, layout, casting, sparse)
+    return ResultOptions(_checked_out(out, sparse), target, layout, casting, sparse)
 
 
 def _checked_out(out: object, sparse: bool) -> NDArray[Any] | None:

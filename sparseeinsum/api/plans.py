@@ -182,12 +182,12 @@ class Plan:
             PlanError: The database has another dialect, or the plan is for a Citus cluster and the style `cte`; or
                 another engine cannot compute the plan exactly.
         """
-        asked = requested_dialect(self.data.dialect, dialect)
-        if asked.plain is None:
+        requested = requested_dialect(self.data.dialect, dialect)
+        if requested.plain is None:
             return write_sql(self.data.statements, style)
         if style != "cte":
             raise PlanError(f"SQL for {dialect} has one statement for every output; leave out style={style!r}")
-        return plain_sql(self.data, asked)
+        return plain_sql(self.data, requested)
 
     def to_json(self) -> str:
         """The plan as JSON text, which `Database.load_plan` reads: program, choices and expected costs, but no data."""

@@ -39,13 +39,13 @@ def _axes_of_labels(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, 
         tensor = tensors[operand.tensor]
         _check_rank(operand, tensor)
         for label, axis in zip(operand.labels, tensor.axes, strict=True):
-            earlier, where = axes.setdefault(label, (axis, tensor.name))
+            earlier, tensor_name = axes.setdefault(label, (axis, tensor.name))
             if earlier.dictionary != axis.dictionary:
-                keys = f"{_describe_keys(earlier, where)}, but {_describe_keys(axis, tensor.name)}"
+                keys = f"{_describe_keys(earlier, tensor_name)}, but {_describe_keys(axis, tensor.name)}"
                 raise ShapeError(f"label {label} of {einsum.output.tensor} has {keys}; {_ONE_DICTIONARY}")
             if earlier.bound != axis.bound:
                 raise ShapeError(
-                    f"label {label} of {einsum.output.tensor} has two bounds: {earlier.bound} in {where}, "
+                    f"label {label} of {einsum.output.tensor} has two bounds: {earlier.bound} in {tensor_name}, "
                     f"{axis.bound} in {tensor.name} (axis {axis.name})"
                 )
     return {label: Axis(label, axis.bound, axis.dictionary) for label, (axis, _) in axes.items()}
@@ -55,10 +55,10 @@ _ONE_DICTIONARY = "give both axes one dictionary with keys={axis: dictionary}, w
 
 
 def _describe_keys(axis: Axis, tensor: str) -> str:
-    where = f"in {tensor} (axis {axis.name})"
+    place = f"in {tensor} (axis {axis.name})"
     if axis.dictionary is None:
-        return f"plain indices {where}"
-    return f"keys of the dictionary {axis.dictionary.name}, of type {axis.dictionary.key_type}, {where}"
+        return f"plain indices {place}"
+    return f"keys of the dictionary {axis.dictionary.name}, of type {axis.dictionary.key_type}, {place}"
 
 
 def _check_rank(operand: Reference, tensor: Tensor) -> None:

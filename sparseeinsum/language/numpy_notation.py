@@ -60,9 +60,9 @@ class Subscripts:
         sizes: dict[str, tuple[int, int]] = {}  # label -> size, position of an operand that has it
         for number, shape in enumerate(shapes):
             for label, size in self._sizes_in_operand(number, shape).items():
-                earlier, where = sizes.get(label, (1, number))
+                earlier, earlier_number = sizes.get(label, (1, number))
                 if 1 not in (earlier, size) and earlier != size:
-                    raise self._two_sizes(label, (earlier, where), (size, number))
+                    raise self._two_sizes(label, (earlier, earlier_number), (size, number))
                 if earlier == 1:
                     sizes[label] = (size, number)
         return tuple(

@@ -38,8 +38,8 @@ class Position:
 
     def error(self, problem: str, source: SourceText) -> ParseError:
         """A parse error that points at this place, in its own source or else in `source`."""
-        where = self.source or source
-        return ParseError(problem, where.text, self.line, self.column, where.file)
+        text = self.source or source
+        return ParseError(problem, text.text, self.line, self.column, text.file)
 
 
 NOWHERE = Position(1, 1)

@@ -125,8 +125,8 @@ def _check_new_keys(engine: Engine, table: exp.Table, target: Table, added: exp.
     pairs = [exp.column(name.copy(), table="there").eq(exp.column(name.copy(), table="added")) for name in names]
     existing_rows = exp.alias_(table.copy(), "there", table=True)
     join = exp.and_(*pairs) if pairs else exp.true()
-    one = exp.Literal.number(1)
-    query = exp.select(*(shown if shown else [one])).from_(exp.alias_(added.copy(), "added", table=True))
+    number = exp.Literal.number(1)
+    query = exp.select(*(shown if shown else [number])).from_(exp.alias_(added.copy(), "added", table=True))
     query = query.join(existing_rows, on=join).limit(1)
     query = query.order_by(*shown) if shown else query
     for row in engine.rows(query):

@@ -77,9 +77,9 @@ def _with_late_recomputation(stages: Mapping[str, SqlStatement], recomputed: Set
             continue
         needed, waiting = {name}, [statement]
         while waiting:
-            found = (waiting.pop().tables_read & late) - needed - ordered.keys()
-            needed |= found
-            waiting += [stages[table] for table in found]
+            unordered = (waiting.pop().tables_read & late) - needed - ordered.keys()
+            needed |= unordered
+            waiting += [stages[table] for table in unordered]
         ordered |= {table: stages[table] for table in stages if table in needed}
     return {**ordered, **{name: stages[name] for name in stages if name not in ordered}}
 

@@ -137,8 +137,8 @@ def value_of(stored: StoredTensor, alias: str | None = None) -> exp.Expr:
     dtype = stored.tensor.dtype
     kind = type_named(computed_type(dtype, stored.decomposition.is_scalar))
     if stored.value is None:
-        one = exp.Literal.number(1)
-        return exp.cast(exp.array(one, exp.Literal.number(0)) if is_complex(dtype) else one, kind)
+        unit = exp.Literal.number(1)
+        return exp.cast(exp.array(unit, exp.Literal.number(0)) if is_complex(dtype) else unit, kind)
     column = exp.column(stored.value, table=alias)
     if not stored.casts:
         return column

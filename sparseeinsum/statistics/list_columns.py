@@ -95,8 +95,8 @@ def check_lists(stored: StoredTensor, executor: Executor) -> None:
     for row, problem, lengths, key in executor.rows(query):
         assert isinstance(lengths, list) and isinstance(key, list)
         names = [axes[axis].name for axis in layout.keys]
-        where = ", ".join(f"{name} = {number}" for name, number in zip(names, key, strict=True))
-        place = f"tensor {stored.tensor.name}, tuple {row} (counted from 0" + (f"; {where})" if where else ")")
+        key_text = ", ".join(f"{name} = {number}" for name, number in zip(names, key, strict=True))
+        place = f"tensor {stored.tensor.name}, tuple {row} (counted from 0" + (f"; {key_text})" if key_text else ")")
         raise DataError(f"{place}: {_problem(str(problem), columns, extents, lengths)}")
 
 

@@ -97,11 +97,11 @@ def _unknown_key(stored: StoredTensor, dialect: str) -> exp.Select:
 
 
 def _unknown_key_problem(stored: StoredTensor, row: object, column: str, key: object) -> str:
-    where = f"tensor {stored.tensor.name}, row {row} (counted from 0)"
+    place = f"tensor {stored.tensor.name}, row {row} (counted from 0)"
     if key is None:
-        return f"{where}: the key {column} is NULL; leave such rows out"
+        return f"{place}: the key {column} is NULL; leave such rows out"
     return (
-        f"{where}: the key {column} is {key}, which the dictionary {stored.column_dictionaries[column].name} lacks; "
+        f"{place}: the key {column} is {key}, which the dictionary {stored.column_dictionaries[column].name} lacks; "
         "declare the tensor again with tensor_from_table, which adds new keys"
     )
 
@@ -167,27 +167,27 @@ def _row_problem(stored: StoredTensor, row: tuple[object, ...]) -> str:
     """A message for a bad row; `row` has its number, array length, repetition, keys and value."""
     number, length, times, *keys, value = row
     axes = [stored.tensor.axes[position] for position in stored.decomposition.promoted]
-    where = f"tensor {stored.tensor.name}, row {number} (counted from 0)"
+    place = f"tensor {stored.tensor.name}, row {number} (counted from 0)"
     for axis, key, column in zip(axes, keys, stored.keys, strict=True):
         if key is None:
-            return f"{where}: the index {column} is NULL; leave such rows out"
+            return f"{place}: the index {column} is NULL; leave such rows out"
         tile = stored.decomposition.tiles[stored.tensor.axes.index(axis)]
         key_count = count_keys(tile, axis.bound)
         if not 0 <= int(str(key)) < key_count:
             in_tiles = f" in tiles of {tile}" if tile > 1 else ""
-            return f"{where}: {describe_index(column, int(str(key)), Axis(axis.name + in_tiles, key_count))}"
+            return f"{place}: {describe_index(column, int(str(key)), Axis(axis.name + in_tiles, key_count))}"
     is_array = not stored.decomposition.is_scalar or is_complex(stored.tensor.dtype)
     if value is None or (value is True and is_array):
-        return f"{where}: the value {stored.value} is NULL; give it a number, or leave such rows out"
+        return f"{place}: the value {stored.value} is NULL; give it a number, or leave such rows out"
     if times != 1:
         return (
-            f"{where}: the coordinate ({', '.join(map(str, keys))}) stands in an earlier row, too; keep one of them, "
+            f"{place}: the coordinate ({', '.join(map(str, keys))}) stands in an earlier row, too; keep one of them, "
             "or add them up (duplicates='sum' when loading, GROUP BY in SQL)"
         )
     expected = _length_at(stored, [int(str(key)) for key in keys])
     if length == expected:
-        return f"{where}: the array {stored.value} holds NULL; all its elements must be numbers"
-    return f"{where}: the array {stored.value} has {length} elements, but its axes inside multiply to {expected}"
+        return f"{place}: the array {stored.value} holds NULL; all its elements must be numbers"
+    return f"{place}: the array {stored.value} has {length} elements, but its axes inside multiply to {expected}"
 
 
 def _length_at(stored: StoredTensor, keys: Sequence[int]) -> int:

@@ -65,10 +65,10 @@ def search_for_cluster(
     Grids are searched in place of parts of the best plan without any, so that they never displace a better plan.
     """
     cluster_task = ClusterTask.from_task(task, machines.compared)
-    found = search(cluster_task, 1 if k == 1 else k * _CANDIDATES_PER_TILING)
-    on_grids = cluster_task.with_grids({name: [choice] for name, choice in found[0].choices})
+    without_grids = search(cluster_task, 1 if k == 1 else k * _CANDIDATES_PER_TILING)
+    on_grids = cluster_task.with_grids({name: [choice] for name, choice in without_grids[0].choices})
     candidates: dict[Choices, Candidate] = {}
-    for candidate in sorted([*search(on_grids, 1), *found]):
+    for candidate in sorted([*search(on_grids, 1), *without_grids]):
         tiles = cluster_task.tiles_of(candidate.choices)
         candidates.setdefault(tiles, Candidate(candidate.cost, tiles))
     return list(candidates.values())[:k]
