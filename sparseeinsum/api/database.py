@@ -1,9 +1,9 @@
 """API: a database, in which users load tensors, plan programs and run them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 from sparseeinsum.api.iterations import IterationResult
 from sparseeinsum.api.plans import DetachedPlan, Plan
@@ -97,17 +97,7 @@ class Database(TensorDatabase):
         """
         return lower_text(text, parameters, folder, shapes_in(self._engine))
 
-    def aggregate(
-        self,
-        name: str,
-        fold: Callable[..., Any],
-        identity: float | Sequence[float],
-        combine: Callable[..., Any],
-        repeat: Callable[..., Any] | None = None,
-        derivatives: str | Sequence[str] | None = None,
-    ) -> None:
-        """Register Python functions as an aggregate that programs can use, as `se.aggregate` does."""
-        aggregate(name, fold, identity, combine, repeat, derivatives)
+    aggregate = staticmethod(aggregate)
 
     @synchronized
     def read_program(self, path: str | Path, /, **parameters: Number) -> Program:

@@ -210,12 +210,12 @@ class _StepWork:
 
     @property
     def computing(self) -> Work:
-        """All of it but moving."""
+        """The work of the join, of the aggregation, and of filling in absent tuples."""
         return self.join + self.aggregation + self.filling
 
     @property
     def total(self) -> Work:
-        """What is computed and what is moved, added up."""
+        """All work, with that of moving operands."""
         return self.computing + self.moving
 
     def step(self, constants: CostConstants) -> Step:

@@ -1,6 +1,6 @@
 """Pipeline: plans a program on the tensors of a database, one or two lines per room of the package.
 
-This is the page to read first.
+This is the module to read first.
 """
 
 import logging
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sparseeinsum.decompose.eindecomp.workers_plan import WorkersPlan
 
 _LOGGER = logging.getLogger(__name__)
-_PLANNING = "sparseeinsum.decompose.eindecomp.workers_plan"
+_WORKERS_PLAN = "sparseeinsum.decompose.eindecomp.workers_plan"
 _REWRITINGS = "sparseeinsum.decompose.eindecomp.rewritings"
 
 # The share of the memory for one operand that is read by index: every thread may build its own copy.
@@ -110,17 +110,19 @@ def _plans(
         rewritings = _rewritings(engine, options)
         searches = [
             _search(program, bound, data, engine, options, rewritten)
-            for rewritten in _rewritten(program, bound, data, options, rewritings)
+            for rewritten in _rewritten_graphs(program, bound, data, options, rewritings)
         ]
         with timed(_LOGGER, "search"):
-            search, divided = _for_workers(searches, options)
+            search, workers_plan = _for_workers(searches, options)
             chosen = search.alternatives.preferred(options.top)
     summary = RewriteSummary.compare(
         bound, search.exact.graph, search.rewritten.derivations, search.rewritten.unsearched
     )
-    planned = _Planned(program, engine, options, data, summary, search.exact, search.alternatives, clock.seconds)
-    partitioned = None if divided is None else PartitionedProgram(divided.task, divided.partitioning)
-    return [replace(planned.plan(decomposed), partitioned=partitioned) for decomposed in chosen]
+    parts = _PlanParts(program, engine, options, data, summary, search.exact, search.alternatives, clock.seconds)
+    partitioned = None
+    if workers_plan is not None:
+        partitioned = PartitionedProgram(workers_plan.task, workers_plan.partitioning)
+    return [replace(parts.plan(decomposed), partitioned=partitioned) for decomposed in chosen]
 
 
 def _rewritings(engine: Engine, options: PlanOptions) -> list[Rewriting]:
@@ -150,9 +152,9 @@ def _search(
     options: PlanOptions,
     rewritten: RewrittenGraph,
 ) -> _Search:
-    """What may be chosen from if the graph is rewritten in this way."""
+    """What the search may choose from if the graph is rewritten in this way."""
     pins = _pins(bound, rewritten.graph, options)
-    exact = rewritten.merged(_apart(program, pins)).annotated.exact
+    exact = rewritten.merged(_with_recomputed(program, pins)).annotated.exact
     layouts = _layouts(program, exact.graph, options)
     return _Search(rewritten, exact, _alternatives(exact, data, engine, options, layouts, pins))
 
@@ -163,10 +165,10 @@ def _for_workers(searches: Sequence[_Search], options: PlanOptions) -> tuple[_Se
         (search,) = searches
         return search, None
     distinct = {search.exact.graph.einsums: search for search in searches}.values()
-    plan_for_workers = late(_PLANNING).plan_for_workers
+    plan_for_workers = late(_WORKERS_PLAN).plan_for_workers
     plans = [plan_for_workers(search.alternatives, options.workers, options.objective) for search in distinct]
-    divided, search = min(zip(plans, distinct, strict=True), key=lambda pair: pair[0].cost)
-    return replace(search, alternatives=divided.alternatives), divided
+    cheapest, search = min(zip(plans, distinct, strict=True), key=lambda pair: pair[0].cost)
+    return replace(search, alternatives=cheapest.alternatives), cheapest
 
 
 def load_plan(saved: SavedPlan, engine: Engine) -> ProgramPlan:
@@ -191,21 +193,21 @@ def _loaded(saved: SavedPlan, engine: Engine) -> ProgramPlan:
         alternatives = _alternatives(exact, data, engine, options, layouts, {})
         decomposed = decomposed_as(saved, alternatives)
     rewriting = RewriteSummary.compare(bound, exact.graph, {})
-    planned = _Planned(saved.program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
-    return planned.plan(decomposed)
+    parts = _PlanParts(saved.program, engine, options, data, rewriting, exact, alternatives, clock.seconds)
+    return parts.plan(decomposed)
 
 
-def _apart(program: Program, pins: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
-    """Pins by which rewriting leaves results that are computed again as they are, and merges them with no others."""
+def _with_recomputed(program: Program, pins: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """The pins, and empty ones for results that are computed again, which rewriting then leaves as they are."""
     return {**{name: {} for name in program.recomputed}, **pins}
 
 
-def _rewritten(
+def _rewritten_graphs(
     program: Program, bound: EinGraph, data: ProgramData, options: PlanOptions, rewritings: Iterable[Rewriting]
 ) -> Iterator[RewrittenGraph]:
-    """For each way to rewrite, EinSums of one or two operands in a cheap order."""
+    """The graph rewritten in each way: EinSums of one or two operands, in a cheap order."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    allowed = RewritingOptions(_apart(program, options.pin), data.successors, frozenset(data.index_maps))
+    allowed = RewritingOptions(_with_recomputed(program, options.pin), data.successors, frozenset(data.index_maps))
     for rewriting in rewritings:
         with timed(_LOGGER, "rewrite"):
             rewritten = rewrite_graph(bound, annotator, rewriting, allowed)
@@ -285,7 +287,7 @@ def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlanParts:
     """What all plans of one program share."""
 
     program: Program

@@ -11,7 +11,7 @@ from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.compressed_rows import computed_number, result_value
-from sparseeinsum.render.layouts import element_of, row_position
+from sparseeinsum.render.layouts import element_of, row_position, size_without_rows
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, unused
 from sparseeinsum.statistics.columns import computed_type, stored_type
 
@@ -24,8 +24,8 @@ def array_select(relation: Resident, source: SelectSource) -> exp.Select:
     position, rows = row_position(schema, lambda axis: source.key(axis, "t"))
     size = integer(schema.list_length)
     stacked = call("tensor_stack", source.value("t"), position, rows, size, element_of(schema))
-    count = exp.Add(this=exp.Mul(this=rows.copy(), expression=size.copy()), expression=exp.Count(this=exp.Star()))
-    filled = call("tensor_fill", count, element_of(schema))
+    count = exp.Mul(this=rows.copy(), expression=size.copy())
+    filled = call("tensor_fill", size_without_rows(count), element_of(schema))
     # A LIMIT keeps workers from making an array each, as large as the result.
     tuples = exp.select("*").from_(aliased(source.table, "u"), copy=False).limit(integer(_MOST_ROWS), copy=False)
     value = exp.alias_(exp.func("coalesce", stacked, filled), VALUE_COLUMN)

@@ -154,16 +154,20 @@ def stack_select(relation: Stack, source: SelectSource) -> exp.Select:
 
 
 def _value_without_rows(schema: Schema) -> exp.Expr:
-    """The value of a relation without keys whose group has no rows: the fill.
-
-    The size of a long array depends on COUNT(*), which is 0 then, so that the array is no constant: PostgreSQL would
-    compute it while it plans, and write it out in digits for every worker.
-    """
+    """The value of a relation without keys whose group has no rows: the fill."""
     fill = fill_value(schema, exp.column)
     if not schema.is_scalar and schema.array_size > _MAX_CONSTANT_SIZE:
         size, *_ = fill.expressions
-        size.replace(exp.Add(this=size.copy(), expression=exp.Count(this=exp.Star())))
+        size.replace(size_without_rows(size.copy()))
     return fill
+
+
+def size_without_rows(size: exp.Expr) -> exp.Expr:
+    """The size of an array that is made for a group without rows, where COUNT(*) is 0; no constant.
+
+    PostgreSQL would compute an array of constant size while it plans, and write it out in digits for every worker.
+    """
+    return exp.Add(this=size, expression=exp.Count(this=exp.Star()))
 
 
 def _group_key(relation: Stack, source: SelectSource, axis: str) -> exp.Expr:
