@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bench.peers.libraries import Library, Run, UnavailableError, of_arrays
 from bench.peers.unfolding import csr
 from bench.peers.workloads import Data
-from sparseeinsum.api.graphs import sigmoid
+from sparseeinsum.operators.reference_functions import sigmoid
 
 Inputs = Mapping[str, Data]
 MOST_ELEMENTS = 10**7  # of a dense array in place of a sparse one

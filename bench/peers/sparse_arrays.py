@@ -10,7 +10,7 @@ import sparse
 from bench.peers.libraries import Library, Run, of_arrays
 from bench.peers.unfolding import csr
 from bench.peers.workloads import Data, Workload
-from sparseeinsum.api.graphs import sigmoid
+from sparseeinsum.operators.reference_functions import sigmoid
 
 Inputs = Mapping[str, Data]
 

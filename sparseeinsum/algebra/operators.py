@@ -53,7 +53,37 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class _SameSchema:
+    """An operator whose result has the schema of its input."""
+
+    input: "Relation"
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherDecomposition:
+    """An operator that changes the decomposition of its input."""
+
+    input: "Relation"
+    decomposition: Decomposition
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The positions of the axes that are cut or put together."""
+        return self.decomposition.differing_axes(self.input.schema.decomposition)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input, with other keys or tiles."""
+        return Schema(self.input.schema.tensor, self.decomposition)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(_OtherDecomposition):
     """Arrays cut into smaller ones; tuples that hold only the fill are dropped, unless `keeps_fill`.
 
     Attributes:
@@ -62,42 +92,17 @@ class Slice:
         keeps_fill: Whether tuples that hold only the fill stay.
     """
 
-    input: "Relation"
-    decomposition: Decomposition
     keeps_fill: bool = False
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """The positions of the axes that are cut."""
-        return self.decomposition.differing_axes(self.input.schema.decomposition)
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input, with more keys or smaller tiles."""
-        return Schema(self.input.schema.tensor, self.decomposition)
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(_OtherDecomposition):
     """Arrays put together into larger ones, with the fill where tuples are absent.
 
     Attributes:
         input: The relation whose arrays are put together.
         decomposition: The decomposition of the result: every tile that of the input, or one that it divides.
     """
-
-    input: "Relation"
-    decomposition: Decomposition
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """The positions of the axes whose tiles grow."""
-        return self.decomposition.differing_axes(self.input.schema.decomposition)
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input, with fewer keys or larger tiles."""
-        return Schema(self.input.schema.tensor, self.decomposition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ class AllKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class Densify:
+class Densify(_SameSchema):
     """The input with all its tuples present: absent ones hold the fill.
 
     Attributes:
@@ -116,29 +121,16 @@ class Densify:
         all_keys: All keys in a table; None if they are enumerated when the relation is read.
     """
 
-    input: "Relation"
     all_keys: "Materialized | None" = None
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Resident:
+class Resident(_SameSchema):
     """All arrays in memory as one, which is read by their keys; the array of an absent tuple holds the fill."""
 
-    input: "Relation"
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Compress:
+class Compress(_SameSchema):
     """All numbers in memory, ordered by row, each with its position in the row.
 
     Attributes:
@@ -148,19 +140,13 @@ class Compress:
         dtype: The dtype in which the numbers are computed with.
     """
 
-    input: "Relation"
     row_axes: tuple[int, ...]
     position_axes: tuple[int, ...]
     dtype: str
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
-
 
 @dataclass(frozen=True, slots=True)
-class Restrict:
+class Restrict(_SameSchema):
     """The tuples in a range of the keys of one axis, for one pass over the input: a filter of the TRA.
 
     Attributes:
@@ -170,15 +156,9 @@ class Restrict:
         last: The highest key that stays.
     """
 
-    input: "Relation"
     axis: int
     first: int
     last: int
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +184,7 @@ class OnGrid:
 
 
 @dataclass(frozen=True, slots=True)
-class Materialized:
+class Materialized(_SameSchema):
     """A relation that statements may store in a temporary table of its own, in one pass or several.
 
     Attributes:
@@ -214,15 +194,9 @@ class Materialized:
         distribution: Where the tuples of the table are, if there are several machines.
     """
 
-    input: "Relation"
     axis: int
     count: int
     distribution: Distribution | None = None
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
 
     def passes(self) -> tuple["Relation", ...]:
         """The input in parts that have no key in common."""
@@ -342,15 +316,8 @@ class Contract:
 
 
 @dataclass(frozen=True, slots=True)
-class Convert:
+class Convert(_SameSchema):
     """Values as users see them, from what kernels compute with: booleans from 0 and 1."""
-
-    input: "Relation"
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the input."""
-        return self.input.schema
 
 
 Relation = (

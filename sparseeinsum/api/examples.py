@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from sparseeinsum.api import graphs
 from sparseeinsum.api.database import Database
-from sparseeinsum.api.graphs import CoordinateMatrix, FeaturedGraph, gcn_tensors, sigmoid
+from sparseeinsum.api.graphs import CoordinateMatrix, FeaturedGraph, gcn_tensors
+from sparseeinsum.operators.reference_functions import sigmoid
 
 Matrix = NDArray[np.float64] | sp.csr_array
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError
+from sparseeinsum.operators.reference_functions import sigmoid
 
 GCN = """
 # Two layers of a graph convolutional network (SparseEinSum, section 9.2): normalise the adjacency,
@@ -159,8 +160,3 @@ def gcn_by_numpy(tensors: Mapping[str, CoordinateMatrix | NDArray[np.float64]]) 
     normalised = scale[:, None] * dense["A"] * scale
     hidden = sigmoid(normalised @ (dense["X"] @ dense["W1"]))
     return sigmoid(normalised @ (hidden @ dense["W2"]))
-
-
-def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(-x))."""
-    return np.asarray(1 / (1 + np.exp(-x)))

@@ -40,37 +40,8 @@ class DuckDBSuppliedTable:
             self._connection.unregister(self.table.name)
 
 
-class DuckDBPreparedQuery:
+class _PreparedStatement:
     """A prepared statement of a DuckDB connection; DuckDB plans it again after changes of the schema."""
-
-    reads_filled_tables = False
-
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation, name: str, query: str
-    ) -> None:
-        self._connection = connection
-        self._translating_errors = translating_errors
-        self._name = name
-        self._query = query
-        with translating_errors(query):
-            connection.execute(f"PREPARE {name} AS {query}")
-
-    def arrow(self) -> pa.Table:
-        """Run the query and return its result as an Arrow table."""
-        with self._translating_errors(self._query):
-            result = self._connection.execute(f"EXECUTE {self._name}")
-            if any(str(sql_type).endswith("]") for _, sql_type, *_ in result.description):
-                return result.to_arrow_table()
-            return pa.table(result.fetchnumpy())  # for columns of numbers in two thirds of the time
-
-    def drop(self) -> None:
-        """Remove the prepared statement from the connection."""
-        with suppress(duckdb.Error):
-            self._connection.execute(f"DEALLOCATE {self._name}")
-
-
-class DuckDBPreparedWrite:
-    """A prepared INSERT, UPDATE or DELETE of a DuckDB connection."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation, name: str, statement: str
@@ -82,14 +53,32 @@ class DuckDBPreparedWrite:
         with translating_errors(statement):
             connection.execute(f"PREPARE {name} AS {statement}")
 
+    def drop(self) -> None:
+        """Remove the prepared statement from the connection."""
+        with suppress(duckdb.Error):
+            self._connection.execute(f"DEALLOCATE {self._name}")
+
+
+class DuckDBPreparedQuery(_PreparedStatement):
+    """A prepared query."""
+
+    reads_filled_tables = False
+
+    def arrow(self) -> pa.Table:
+        """Run the query and return its result as an Arrow table."""
+        with self._translating_errors(self._statement):
+            result = self._connection.execute(f"EXECUTE {self._name}")
+            if any(str(sql_type).endswith("]") for _, sql_type, *_ in result.description):
+                return result.to_arrow_table()
+            return pa.table(result.fetchnumpy())  # for columns of numbers in two thirds of the time
+
+
+class DuckDBPreparedWrite(_PreparedStatement):
+    """A prepared INSERT, UPDATE or DELETE."""
+
     def run(self) -> int:
         """Run the statement; return how many rows it wrote."""
         with self._translating_errors(self._statement):
             row = self._connection.execute(f"EXECUTE {self._name}").fetchone()
         assert row is not None
         return int(row[0])
-
-    def drop(self) -> None:
-        """Remove the prepared statement from the connection."""
-        with suppress(duckdb.Error):
-            self._connection.execute(f"DEALLOCATE {self._name}")

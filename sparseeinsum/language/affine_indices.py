@@ -1,6 +1,6 @@
 """Language: indices that are labels times whole numbers, such as 2*i + 1, and the limits below which they stay."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sparseeinsum.operators.expressions import AxisBound
@@ -161,3 +161,10 @@ def label_bounds(limits: tuple[Limit, ...], bounds: Mapping[Limit, int]) -> dict
             for limit in bounding
         )
     return known
+
+
+def with_labels(index: str | AffineIndex, label_for: Callable[[str], str]) -> str | AffineIndex:
+    """An index with other labels, which `label_for` gives for the present ones."""
+    if isinstance(index, str):
+        return label_for(index)
+    return replace(index, terms=tuple((label_for(label), times) for label, times in index.terms))

@@ -18,6 +18,7 @@ from sparseeinsum.language.syntax import (
     Position,
     RangeExpression,
     TensorReference,
+    call_of,
     free_labels,
     lowercase_labels,
 )
@@ -62,12 +63,7 @@ class MacroCall:
 
     def count(self) -> Expression:
         """The number of values that an aggregate over `labels` has: the product of their bounds."""
-        return reduce(partial(_call, "mul"), (_bound_of(label, self.body) for label in self.labels))
-
-
-def _call(name: str, *arguments: Expression | float) -> FunctionCall:
-    nodes = (NumberLiteral(argument) if isinstance(argument, int | float) else argument for argument in arguments)
-    return FunctionCall(name, None, tuple(nodes))
+        return reduce(partial(call_of, "mul"), (_bound_of(label, self.body) for label in self.labels))
 
 
 def _bound_of(label: str, body: Expression) -> Expression:
@@ -86,44 +82,44 @@ def _softmax(call: MacroCall) -> Expression:
     """exp(x) / sum(exp(x)), shifted by the maximum; -inf gives 0, even if all values are -inf."""
     call = call.named()
     x = call.body
-    shifted = _call("sub", x, call.aggregate("max", x))
-    powers = _call("where", _call("eq", x, -math.inf), 0, _call("exp", shifted))
+    shifted = call_of("sub", x, call.aggregate("max", x))
+    powers = call_of("where", call_of("eq", x, -math.inf), 0, call_of("exp", shifted))
     power = call.name_value("exp", call.all_labels, powers, None)
-    return _call("where", _call("eq", power, 0), 0, _call("div", power, call.aggregate("sum", power)))
+    return call_of("where", call_of("eq", power, 0), 0, call_of("div", power, call.aggregate("sum", power)))
 
 
 def _log_softmax(call: MacroCall) -> Expression:
     """The logarithm of the softmax; -inf gives -inf, even if all values are -inf."""
     call = call.named()
     x = call.body
-    return _call("where", _call("eq", x, -math.inf), -math.inf, _call("sub", x, call.aggregate("logsumexp", x)))
+    return call_of("where", call_of("eq", x, -math.inf), -math.inf, call_of("sub", x, call.aggregate("logsumexp", x)))
 
 
 def _mean(call: MacroCall) -> Expression:
-    return _call("div", call.aggregate("sum", call.body), call.count())
+    return call_of("div", call.aggregate("sum", call.body), call.count())
 
 
 def _var(call: MacroCall) -> Expression:
     """The mean of the squared distances from the mean, like numpy.var."""
     call = call.named()
-    distance = _call("sub", call.body, call.name_value("mean", call.remaining_labels, _mean(call), None))
-    return _call("div", call.aggregate("sum", _call("pow", _call("abs", distance), 2)), call.count())
+    distance = call_of("sub", call.body, call.name_value("mean", call.remaining_labels, _mean(call), None))
+    return call_of("div", call.aggregate("sum", call_of("pow", call_of("abs", distance), 2)), call.count())
 
 
 def _norm(call: MacroCall) -> Expression:
     """The Euclidean norm; values become float64 first, because squares of whole numbers could overflow."""
-    size = _call("mul", 1.0, _call("abs", call.body))
-    return _call("sqrt", call.aggregate("sum", _call("pow", size, 2)))
+    size = call_of("mul", 1.0, call_of("abs", call.body))
+    return call_of("sqrt", call.aggregate("sum", call_of("pow", size, 2)))
 
 
 def _count(call: MacroCall) -> Expression:
     """How many values are not 0, like numpy.count_nonzero."""
-    return call.aggregate("sum", _call("ne", call.body, 0))
+    return call.aggregate("sum", call_of("ne", call.body, 0))
 
 
 def _sumsq(call: MacroCall) -> Expression:
     """The sum of squared magnitudes."""
-    return call.aggregate("sum", _call("pow", _call("abs", call.body), 2))
+    return call.aggregate("sum", call_of("pow", call_of("abs", call.body), 2))
 
 
 def _layer_norm(call: MacroCall) -> Expression:
@@ -132,7 +128,7 @@ def _layer_norm(call: MacroCall) -> Expression:
     mean = call.name_value("mean", call.remaining_labels, _mean(call), None)
     var = call.name_value("var", call.remaining_labels, _var(call), None)
     (eps,) = call.options or (NumberLiteral(1e-5),)
-    return _call("div", _call("sub", call.body, mean), _call("sqrt", _call("add", var, eps)))
+    return call_of("div", call_of("sub", call.body, mean), call_of("sqrt", call_of("add", var, eps)))
 
 
 def _argmax(call: MacroCall) -> Expression:
@@ -151,8 +147,8 @@ def _first_index(call: MacroCall, aggregate: str) -> Expression:
     bound = _bound_of(label, x)
     assert isinstance(bound, NumberLiteral | BoundExpression)
     index = RangeExpression("index", label, bound.value if isinstance(bound, NumberLiteral) else bound)  # type: ignore[arg-type]  # bounds are whole numbers
-    is_extreme = _call("or", _call("eq", x, call.aggregate(aggregate, x)), _call("ne", x, x))
-    return _call("min", call.aggregate("min", _call("where", is_extreme, index, bound)), bound)
+    is_extreme = call_of("or", call_of("eq", x, call.aggregate(aggregate, x)), call_of("ne", x, x))
+    return call_of("min", call.aggregate("min", call_of("where", is_extreme, index, bound)), bound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from sparseeinsum.language.syntax import (
     MatrixName,
     NumberLiteral,
     RangeExpression,
+    call_of,
     free_labels,
     labels_of,
     references,
@@ -43,24 +44,19 @@ class RandomFunction:
     example: str
 
 
-def _call(name: str, *arguments: Expression | float) -> FunctionCall:
-    nodes = (NumberLiteral(argument) if isinstance(argument, int | float) else argument for argument in arguments)
-    return FunctionCall(name, None, tuple(nodes))
-
-
 def _uniform(bits: Expression) -> Expression:
     """A number of at least 0 and less than 1: a multiple of 2^-52."""
-    return _call("mul", bits, 2.0**-RANDOM_BITS)
+    return call_of("mul", bits, 2.0**-RANDOM_BITS)
 
 
 def _normal(bits: Expression) -> Expression:
     """The quantile of a number between 0 and 1, an odd multiple of 2^-53."""
-    return _call("normal_quantile", _call("mul", _call("add", bits, 0.5), 2.0**-RANDOM_BITS))
+    return call_of("normal_quantile", call_of("mul", call_of("add", bits, 0.5), 2.0**-RANDOM_BITS))
 
 
 def _bernoulli(bits: Expression, probability: Expression) -> Expression:
     """Whether a uniform number is less than the probability."""
-    return _call("lt", _uniform(bits), probability)
+    return call_of("lt", _uniform(bits), probability)
 
 
 RANDOM_FUNCTIONS = {
@@ -116,9 +112,9 @@ def expand_random(call: FunctionCall, name_value: _NameValue, error: ErrorAt) ->
 def _folded(bits: Expression, key: Expression, name: str, error: ErrorAt) -> Expression:
     """The bits that Threefry makes of bits and a further key."""
     if not isinstance(key, NumberLiteral):
-        return _call("threefry", bits, key)
+        return call_of("threefry", bits, key)
     if not isinstance(key.value, int) or not -(2**63) <= key.value < 2**63:
         raise error(f"{key.value} is a key of {name}, but keys are whole numbers from -2^63 below 2^63", key.at)
     if not isinstance(bits, NumberLiteral):
-        return _call("threefry", bits, key)
+        return call_of("threefry", bits, key)
     return NumberLiteral(threefry(np.asarray(bits.value, np.int64), np.asarray(key.value, np.int64)).item())

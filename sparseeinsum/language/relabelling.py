@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from sparseeinsum.language.affine_indices import AffineIndex
+from sparseeinsum.language.affine_indices import with_labels
 from sparseeinsum.language.syntax import (
     AppliedFunction,
     BoundExpression,
@@ -62,7 +62,7 @@ def _renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
         case TensorReference(_, labels):
             return replace(expression, labels=tuple(names[label] for label in labels))
         case IndexedReference(_, indices) | AppliedFunction(_, _, indices):
-            return replace(expression, indices=tuple(_renamed_index(index, names) for index in indices))
+            return replace(expression, indices=tuple(with_labels(index, names.__getitem__) for index in indices))
         case RangeExpression(_, label, bound):
             renamed = _renamed(bound, names) if isinstance(bound, BoundExpression) else bound
             return replace(expression, label=names[label], bound=renamed)  # type: ignore[arg-type]  # it stays a bound
@@ -73,9 +73,3 @@ def _renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
             return replace(expression, labels=named, arguments=tuple(_renamed(part, names) for part in arguments))
         case _:
             return expression
-
-
-def _renamed_index(index: str | AffineIndex, names: Mapping[str, str]) -> str | AffineIndex:
-    if isinstance(index, str):
-        return names[index]
-    return replace(index, terms=tuple((names[label], times) for label, times in index.terms))

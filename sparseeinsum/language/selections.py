@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.errors import ParseError
-from sparseeinsum.language.affine_indices import AffineIndex, Limit, bounding_limits, relevant_limits
+from sparseeinsum.language.affine_indices import AffineIndex, Limit, bounding_limits, relevant_limits, with_labels
 from sparseeinsum.language.eingraph import SELECT, EinSum, Promoted, Reference
 from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.label_bounds import STATEMENT, Scopes, declared_bounds, scopes_inside
@@ -268,7 +268,8 @@ class _Selecting:
             if scoped not in names:
                 names[scoped] = _new_label(scoped.split(_SCOPE)[0], names.values())
         return tuple(
-            Limit(_renamed(limit.index, names), indexed if limit == own else limit.bound) for limit in relevant
+            Limit(with_labels(limit.index, names.__getitem__), indexed if limit == own else limit.bound)
+            for limit in relevant
         )
 
     def _add(
@@ -326,15 +327,7 @@ def _scopes_in(expression: Expression, scopes: Scopes) -> Iterator[Scopes]:
 
 def _in_scopes(index: str | AffineIndex, scopes: Scopes) -> str | AffineIndex:
     """The index, with labels that differ between scopes."""
-    if isinstance(index, str):
-        return _scoped(index, scopes)
-    return replace(index, terms=tuple((_scoped(label, scopes), times) for label, times in index.terms))
-
-
-def _renamed(index: str | AffineIndex, names: Mapping[str, str]) -> str | AffineIndex:
-    if isinstance(index, str):
-        return names[index]
-    return replace(index, terms=tuple((names[label], times) for label, times in index.terms))
+    return with_labels(index, lambda label: _scoped(label, scopes))
 
 
 def _labels(indices: _Indices) -> Iterator[str]:

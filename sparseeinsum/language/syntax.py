@@ -337,6 +337,12 @@ def is_promoted(label: str) -> bool:
     return label[0].isupper()
 
 
+def call_of(name: str, *arguments: Expression | float) -> FunctionCall:
+    """A call of a function with expressions and numbers as arguments."""
+    nodes = (NumberLiteral(argument) if isinstance(argument, int | float) else argument for argument in arguments)
+    return FunctionCall(name, None, tuple(nodes))
+
+
 def free_labels(expression: Expression) -> Sequence[str]:
     """The labels of all references, in order, except those that an aggregate around them names."""
     labels: list[str] = []

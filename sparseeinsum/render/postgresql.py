@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 
+from sparseeinsum.render.calls import call, converted
 from sparseeinsum.statistics.columns import IS_TRUTH
 
 # Keywords of `pg_get_keywords()` that cannot name tables or columns; and `values`, which sqlglot does not read as one.
@@ -78,7 +79,7 @@ def _identifier(name: exp.Identifier) -> exp.Expr:
 def _literal(literal: exp.Literal) -> exp.Expr:
     """A number; with a decimal point it is cast to DOUBLE PRECISION, or PostgreSQL would compute with decimals."""
     is_plain = literal.is_string or literal.name.lstrip("-").isdigit()
-    return literal if is_plain or isinstance(literal.parent, exp.Cast) else _cast(literal.copy(), _DOUBLE.copy())
+    return literal if is_plain or isinstance(literal.parent, exp.Cast) else converted(literal.copy(), _DOUBLE.copy())
 
 
 def _array(array: exp.Array) -> exp.Expr:
@@ -101,12 +102,12 @@ def _bracket(bracket: exp.Bracket) -> exp.Expr:
 
 def _any_value(aggregate: exp.AnyValue) -> exp.Expr:
     """Any value of a group as MAX, because PostgreSQL has no ANY_VALUE before version 16."""
-    return _call("MAX", aggregate.this)
+    return call("MAX", aggregate.this)
 
 
 def _length(length: exp.Length) -> exp.Expr:
     """The number of elements of an array."""
-    return _call("CARDINALITY", length.this)
+    return call("CARDINALITY", length.this)
 
 
 def _is_nan(condition: exp.IsNan) -> exp.Expr:
@@ -114,10 +115,10 @@ def _is_nan(condition: exp.IsNan) -> exp.Expr:
     return exp.EQ(this=condition.this, expression=exp.Literal.string("nan"))
 
 
-def _anonymous(call: exp.Anonymous) -> exp.Expr:
+def _anonymous(function: exp.Anonymous) -> exp.Expr:
     """A function of DuckDB by an equivalent one of PostgreSQL, if it has another name there."""
-    arguments = call.expressions
-    match call.name.lower():
+    arguments = function.expressions
+    match function.name.lower():
         case "unnest" if isinstance(arguments[0], exp.Anonymous):
             inner: exp.Expr = arguments[0]
             if inner.name.lower() == _RANGE:
@@ -125,13 +126,13 @@ def _anonymous(call: exp.Anonymous) -> exp.Expr:
             if "_split" in inner.name.lower():  # it returns a row for every part: there are no arrays of arrays
                 return inner
         case "len":
-            return _call("CARDINALITY", *arguments)
+            return call("CARDINALITY", *arguments)
         case "list_count":
-            return _call("CARDINALITY", _call("ARRAY_REMOVE", *arguments, exp.null()))
+            return call("CARDINALITY", call("ARRAY_REMOVE", *arguments, exp.null()))
         case "product":
-            product = _call("tensor_prod", exp.array(arguments[0], copy=False))
+            product = call("tensor_prod", exp.array(arguments[0], copy=False))
             return _bracket(exp.Bracket(this=product, expressions=[_ONE.copy()], offset=1))
-    return call
+    return function
 
 
 def _series(first: exp.Expr, count: exp.Expr) -> exp.Expr:
@@ -142,7 +143,7 @@ def _series(first: exp.Expr, count: exp.Expr) -> exp.Expr:
         last = exp.Sub(
             this=exp.paren(count, copy=False) if isinstance(count, exp.Binary) else count, expression=_ONE.copy()
         )
-    return _call("GENERATE_SERIES", first, last)
+    return call("GENERATE_SERIES", first, last)
 
 
 def _table(table: exp.Table) -> exp.Expr:
@@ -166,7 +167,7 @@ def _by_integers(cast: exp.Cast) -> exp.Expr:
     integers = exp.DataType(this=exp.DType.INT)
     if element is not kind:
         integers = exp.DataType(this=exp.DType.ARRAY, expressions=[integers], nested=True)
-    cast.set("this", _cast(cast.this, integers))
+    cast.set("this", converted(cast.this, integers))
     return cast
 
 
@@ -176,7 +177,7 @@ def _checked_cast(cast: exp.TryCast) -> exp.Expr:
     PostgreSQL raises an error also for numbers that round to 0, which become 0 here.
     """
     value, kind = cast.this, cast.to
-    unchecked = _cast(value.copy(), kind.copy())
+    unchecked = converted(value.copy(), kind.copy())
     if kind.is_type(exp.DType.ARRAY):
         return unchecked
     if kind.this in _WHOLE_LIMITS:
@@ -190,14 +191,6 @@ def _checked_cast(cast: exp.TryCast) -> exp.Expr:
     is_finite = exp.LT(this=size, expression=exp.Literal.number(_GREATEST_REAL))
     is_in_range = exp.or_(is_finite, exp.In(this=value.copy(), expressions=special))
     return exp.case().when(is_tiny, exp.cast(exp.Literal.number(0), kind)).when(is_in_range, unchecked)
-
-
-def _cast(value: exp.Expr, kind: exp.DataType) -> exp.Cast:
-    return exp.Cast(this=value, to=kind)
-
-
-def _call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
-    return exp.Anonymous(this=name, expressions=list(arguments))
 
 
 _Spellings = Mapping[type[exp.Expr], Callable[[Any], exp.Expr]]

@@ -89,7 +89,7 @@ TEXT = "TEXT"  # has no fixed size: see `text_format`
 
 def sql_type(kind: pa.DataType) -> str:
     """Return the SQL type for a column of Arrow, in the spelling of `statistics.columns`."""
-    if _is_list(kind):
+    if is_list(kind):
         return f"{sql_type(kind.value_type).removesuffix('[]')}[]"  # arrays of arrays have the type of their elements
     return TEXT if pa.types.is_large_string(kind) else _TYPES[kind]
 
@@ -162,7 +162,7 @@ def encode(rows: pa.Table | pa.RecordBatchReader) -> Iterator[bytes]:
 def _parts_of_equal_lengths(table: pa.Table) -> Iterator[pa.Table]:
     """Split a table into parts whose rows have arrays of the same lengths."""
     for column in table.columns:
-        lengths = pc.list_value_length(column).to_numpy() if _is_list(column.type) else np.empty(0, np.int64)
+        lengths = pc.list_value_length(column).to_numpy() if is_list(column.type) else np.empty(0, np.int64)
         if len(lengths) and lengths.min() < lengths.max():
             order = np.argsort(-lengths, kind="stable")
             ordered, starts = table.take(pa.array(order)), np.flatnonzero(np.diff(lengths[order])) + 1
@@ -172,7 +172,7 @@ def _parts_of_equal_lengths(table: pa.Table) -> Iterator[pa.Table]:
     yield table
 
 
-def _is_list(kind: pa.DataType) -> bool:
+def is_list(kind: pa.DataType) -> bool:
     """Whether a column of Arrow has arrays."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
@@ -210,11 +210,11 @@ def _fill_field(chunk: NDArray[Any], name: str, field: _Field, numbers: NDArray[
 
 def _to_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     """Return a column as an array of numbers, with an axis for its rows, and one for each level of arrays."""
-    if not _is_list(column.type):
+    if not is_list(column.type):
         return _ELEMENTS[_TYPES[column.type]].numbers(column)
     elements, rows = column.combine_chunks().flatten(), len(column)
     length = len(elements) // rows if rows else 0
-    if _is_list(elements.type):
+    if is_list(elements.type):
         inner = _to_numbers(pa.chunked_array([elements]))
         return inner.reshape((rows, length, *inner.shape[1:]))
     return np.asarray(elements.to_numpy(zero_copy_only=False)).reshape((rows, length))

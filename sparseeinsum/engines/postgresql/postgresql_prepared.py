@@ -67,11 +67,11 @@ class PostgreSQLSuppliedTable:
     @property
     def is_passable(self) -> bool:
         """Whether parameters can be the rows: numbers alone, or one array without keys."""
-        return self._is_array or not any(_is_array_type(field.type) for field in self._rows.schema)
+        return self._is_array or not any(copy_format.is_list(field.type) for field in self._rows.schema)
 
     @property
     def _is_array(self) -> bool:
-        return len(self._rows.schema) == 1 and _is_array_type(self._rows.schema[0].type)
+        return len(self._rows.schema) == 1 and copy_format.is_list(self._rows.schema[0].type)
 
     def parameters(self) -> list[bytes | None]:
         """The rows as values of the parameters of `source`."""
@@ -91,10 +91,6 @@ class PostgreSQLSuppliedTable:
         else:
             text = f"SELECT * FROM UNNEST({', '.join(arrays)}) AS supplied({', '.join(names)})"
         return parse_one(text, dialect="postgres")
-
-
-def _is_array_type(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 class PostgreSQLQuery:
