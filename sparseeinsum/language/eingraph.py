@@ -33,6 +33,10 @@ class Reference:
     tensor: str
     labels: tuple[str, ...]
 
+    def relabelled(self, names: Mapping[str, str]) -> "Reference":
+        """The reference with other labels; `names` has them by the present ones."""
+        return Reference(self.tensor, tuple([names[label] for label in self.labels]))
+
 
 Promoted = frozenset[tuple[str, int]]  # labels and their tiles
 
@@ -82,6 +86,17 @@ class EinSum:
             assert self.aggregated == (() if self.aggregate in SCANS else (self.along,))
             assert self.aggregate in PICKS or self.along in self.output.labels
         assert len(set(self.output.labels)) == len(self.output.labels)
+
+    def relabelled(self, names: Mapping[str, str]) -> "EinSum":
+        """The EinSum with other labels; `names` has them by the present ones."""
+        return replace(
+            self,
+            output=self.output.relabelled(names),
+            operands=tuple([operand.relabelled(names) for operand in self.operands]),
+            promoted=frozenset((names[label], tile) for label, tile in self.promoted),
+            along=None if self.along is None else names[self.along],
+            state=None if self.state is None else names[self.state],
+        )
 
     def promoted_among(self, labels: Set[str]) -> Promoted:
         """The labels among `labels` that the user promoted, and their tiles."""

@@ -135,10 +135,7 @@ def _as_search(
     if condition.aggregate is not None or len(condition.operands) != 2 or bound.value != _bound(index, annotator):
         return None
     renamed = dict(zip(condition.output.labels, condition_result.labels, strict=True))
-    operands = [
-        Reference(reference.tensor, tuple(renamed[label] for label in reference.labels))
-        for reference in condition.operands
-    ]
+    operands = [reference.relabelled(renamed) for reference in condition.operands]
     (label,) = index.labels
     with_label = [position for position, reference in enumerate(operands) if label in reference.labels]
     if len(with_label) != 1 or any(

@@ -4,7 +4,6 @@ It inlines only factors that `binarise` may join with the others in any order.
 """
 
 from collections.abc import Collection, Mapping, Set
-from dataclasses import replace
 from types import MappingProxyType
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
@@ -105,13 +104,7 @@ def _relabelled(einsum: EinSum, labels: tuple[str, ...], used: Set[str]) -> EinS
     names = dict(zip(einsum.output.labels, labels, strict=True))
     for label in einsum.aggregated:
         names[label] = unused_label(label, {*used, *names.values(), *einsum.labels} if label in used else ())
-
-    def renamed(reference: Reference) -> Reference:
-        return Reference(reference.tensor, tuple(names[label] for label in reference.labels))
-
-    promoted = frozenset((names[label], tile) for label, tile in einsum.promoted)
-    operands = tuple(map(renamed, einsum.operands))
-    return replace(einsum, output=renamed(einsum.output), operands=operands, promoted=promoted)
+    return einsum.relabelled(names)
 
 
 def chain_in_graph(graph: EinGraph, einsum: EinSum, least_factors: int = 2) -> Chain | None:

@@ -127,8 +127,7 @@ class _MaskSearch:
             return None
         if not _ignores_absent(self._evaluation(reader), 1 - position):
             return None
-        labels = dict(zip(read.labels, self.einsum.output.labels, strict=True))
-        return Reference(other.tensor, tuple(labels[label] for label in other.labels))
+        return other.relabelled(dict(zip(read.labels, self.einsum.output.labels, strict=True)))
 
     def _evaluation(self, reader: EinSum) -> Evaluation:
         return self.annotated.annotated[reader.output.tensor].evaluation

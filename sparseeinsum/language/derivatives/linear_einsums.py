@@ -31,11 +31,10 @@ def same_of_tangent(einsum: EinSum, tangent: Change, einsums: ChangeEinSums) -> 
     """The tangent of the result of an EinSum that moves values."""
     *maps, operand = einsum.operands
     label_of = dict(zip(tangent.labels, operand.labels, strict=True))
-    held = einsums.tensor_of(tangent)
-    whole = Reference(held.tensor, tuple(label_of[label] for label in held.labels))
+    moved = einsums.tensor_of(tangent).relabelled(label_of)
     output = einsum.output
     read = einsums.add(
-        f"d_{output.tensor}", output.labels, (*maps, whole), einsum.join, einsum.aggregate, along=einsum.along
+        f"d_{output.tensor}", output.labels, (*maps, moved), einsum.join, einsum.aggregate, along=einsum.along
     )
     return Change(output.tensor, output.labels, Operand(0), (read,), (), tangent.is_masked)
 

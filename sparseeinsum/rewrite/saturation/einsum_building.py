@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.scalar import evaluate, operands_of
@@ -77,11 +77,7 @@ def _as_written(einsum: EinSum, root: Root | None) -> EinSum:
     for label in einsum.labels:
         if label not in names:
             names[label] = unused_label(label, names.values())
-
-    def renamed(reference: Reference) -> Reference:
-        return Reference(reference.tensor, tuple(names[label] for label in reference.labels))
-
-    return replace(einsum, output=renamed(einsum.output), operands=tuple(map(renamed, einsum.operands)))
+    return einsum.relabelled(names)
 
 
 def _without_constant_aggregates(term: Term, bounds: Mapping[str, int]) -> Term | None:
