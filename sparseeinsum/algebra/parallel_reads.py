@@ -58,7 +58,7 @@ def _saved_seconds(seconds: float, model: CostModel) -> float:
 
 def _single_tuple_operands(definition: ComputedResult) -> Iterator[str]:
     """The operands that are stacked into a single tuple, and joined with many tuples of the other operand."""
-    inputs, operands = definition.relation.inputs, definition.step.einsum.operands
+    inputs, operands = definition.relation.inputs, definition.relation.einsum.operands
     for relation, operand in zip(inputs, operands, strict=True):
         is_single = isinstance(relation, Stack) and not relation.schema.keys
         if is_single and any(other.schema.keys for other in inputs):

@@ -144,7 +144,7 @@ class MaterializationPolicy:
     def for_model(cls, model: CostModel, has_workers: bool) -> "MaterializationPolicy":
         """The policy for plans of a cost model, on an engine that may have workers, which share no arrays."""
         memory = model.memory
-        return cls(has_workers or memory.covers_process, memory.largest_relation_bytes, not model.only_gathers)
+        return cls(has_workers or memory.covers_process, memory.largest_relation_bytes, model.has_handles)
 
 
 def translate(

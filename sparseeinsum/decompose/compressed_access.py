@@ -6,7 +6,7 @@ operands are ordered by row, a kernel computes a row of the product of two spars
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import NO_WORK, Work
@@ -27,16 +27,11 @@ MOST_POSITIONS = (1 << 31) - 1  # and the most rows, LARGEST of kernels/compress
 # Kernel operations relative to those that add to states: a group stays in the processor's cache until it is complete
 # (measured: bench/indexed.py).
 _CACHED_OPERATIONS = 0.6
-# Tuples that take as long as a row and an entry to order, an entry of the product of two sparse matrices, and an entry
-# of a mask (measured, as `RowPrices`, by bench/list_prices.py: bench/measured/2026-11-26-peers-3.txt).
-_TUPLES_PER_ORDERED_ROW, _TUPLES_PER_ORDERED_ENTRY = 0.2, 2.5
-_TUPLES_PER_RESULT = 1.1
-_TUPLES_PER_MASK_ENTRY = 2.4
 
 
 @dataclass(frozen=True, slots=True)
 class RowPrices:
-    """Tuples that take as long to multiply matrices row by row.
+    """Tuples that take as long to multiply rows.
 
     Attributes:
         row: As to begin and to end a row.
@@ -66,10 +61,60 @@ class OrderingPrices:
     per_list: float
 
 
+@dataclass(frozen=True, slots=True)
+class ProductPrices:
+    """Tuples that take as long as the parts of a product of sparse matrices, row by row.
+
+    Attributes:
+        by_matrix: To multiply by a matrix.
+        by_vector: To multiply by a vector.
+        masked: To multiply by a matrix where a third one, the mask, has entries.
+        ordered_row: To order a row of an operand.
+        ordered_entry: To order an entry of an operand, times its `OrderingPrices`.
+        result: An entry of the product.
+        mask_entry: An entry of the mask.
+        ordering: What ordering takes, in the time of an entry with a tuple of its own.
+    """
+
+    by_matrix: RowPrices
+    by_vector: RowPrices
+    masked: RowPrices
+    ordered_row: float
+    ordered_entry: float
+    result: float
+    mask_entry: float
+    ordering: OrderingPrices
+
+    def orderings(self, sizes: "Iterable[CompressedSizes]") -> Work:
+        """The work to order operands."""
+        return sum([size.ordering(self.ordered_row, self.ordered_entry) for size in sizes], NO_WORK)
+
+
 IN_MEMORY = OrderingPrices(1.0, 0.55, 3.0)
 IN_ARRAYS = OrderingPrices(0.5, 0.0, 1.0)  # by ARRAY_AGG on PostgreSQL, whose lists are in such arrays as they are
 
-_BY_MATRIX, _BY_VECTOR, _MASKED = RowPrices(18.0, 0.5), RowPrices(3.3, 1.2), RowPrices(14.0, 0.5)
+# Of handles on DuckDB (measured by bench/list_prices.py: bench/measured/2026-11-26-peers-3.txt), and of values on
+# PostgreSQL, whose tuples take 70 times as long (bench/measured/2026-11-27-lists-7.txt).
+OF_HANDLES = ProductPrices(
+    by_matrix=RowPrices(18.0, 0.5),
+    by_vector=RowPrices(3.3, 1.2),
+    masked=RowPrices(14.0, 0.5),
+    ordered_row=0.2,
+    ordered_entry=2.5,
+    result=1.1,
+    mask_entry=2.4,
+    ordering=IN_MEMORY,
+)
+OF_VALUES = ProductPrices(
+    by_matrix=RowPrices(0.5, 0.015),
+    by_vector=RowPrices(0.5, 0.015),
+    masked=RowPrices(0.5, 0.02),
+    ordered_row=0.01,
+    ordered_entry=0.55,
+    result=0.5,
+    mask_entry=0.05,
+    ordering=OrderingPrices(1.0, 0.05, 2.4),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +245,9 @@ def expanding(entries: float) -> Work:
     return Work(entries * _TUPLES_PER_EXPANDED_ENTRY)
 
 
-def in_row_products(joined: float, tuples: float, sizes: Iterable[CompressedSizes], is_by_vector: bool) -> Work:
+def in_row_products(
+    joined: float, tuples: float, sizes: Sequence[CompressedSizes], is_by_vector: bool, prices: ProductPrices
+) -> Work:
     """The work to order two operands by row, and to multiply them row by row.
 
     Args:
@@ -208,17 +255,16 @@ def in_row_products(joined: float, tuples: float, sizes: Iterable[CompressedSize
         tuples: The tuples of the result.
         sizes: The sizes of the operands, first of the one whose rows are those of the result.
         is_by_vector: Whether rows of the other one have one position.
+        prices: What this takes.
     """
-    first, second = sizes
-    multiplied = (_BY_VECTOR if is_by_vector else _BY_MATRIX).work(first.rows, joined)
-    results = Work(0.0 if is_by_vector else tuples * _TUPLES_PER_RESULT)
-    return sum(
-        [size.ordering(_TUPLES_PER_ORDERED_ROW, _TUPLES_PER_ORDERED_ENTRY) for size in (first, second)],
-        multiplied + results,
-    )
+    multiplied = (prices.by_vector if is_by_vector else prices.by_matrix).work(sizes[0].rows, joined)
+    results = Work(0.0 if is_by_vector else tuples * prices.result)
+    return prices.orderings(sizes) + multiplied + results
 
 
-def in_masked_product(pairs: float, rows: int, entries: float, sizes: Iterable[CompressedSizes]) -> Work:
+def in_masked_product(
+    pairs: float, rows: int, entries: float, sizes: Iterable[CompressedSizes], prices: ProductPrices
+) -> Work:
     """The work to order operands by row, and to multiply two of them row by row where a third one has entries.
 
     Args:
@@ -226,9 +272,9 @@ def in_masked_product(pairs: float, rows: int, entries: float, sizes: Iterable[C
         rows: The rows of the third one.
         entries: Its entries.
         sizes: The sizes of the operands that are ordered.
+        prices: What this takes.
     """
-    multiplied = _MASKED.work(rows, pairs) + Work(entries * _TUPLES_PER_MASK_ENTRY)
-    return sum([size.ordering(_TUPLES_PER_ORDERED_ROW, _TUPLES_PER_ORDERED_ENTRY) for size in sizes], multiplied)
+    return prices.orderings(sizes) + prices.masked.work(rows, pairs) + Work(entries * prices.mask_entry)
 
 
 def count_indices(labels: tuple[str, ...], einsum: EinSum, graph: EinGraph) -> int:

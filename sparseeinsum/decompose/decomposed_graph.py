@@ -291,7 +291,7 @@ def price_choices(
         filling = cost.filling + cost.rereading
         priced = PricedEinSum(einsum, choice, cost)
         steps[einsum.output.tensor] = _StepWork(priced, cost.join, cost.aggregation, filling, moving)
-    if model.resident_bytes > 0 and not model.only_gathers:
+    if model.resident_bytes > 0:
         _fuse(steps, model)
     total = sum([work.total for work in steps.values()], Work())
     delivered = {name: layouts.get(name, Decomposition(tiles_of[name])) for name in model.graph.outputs}

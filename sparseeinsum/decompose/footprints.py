@@ -5,7 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.compressed_access import IN_ARRAYS, IN_MEMORY, CompressedSizes, count_indices
+from sparseeinsum.decompose.compressed_access import (
+    IN_ARRAYS,
+    OF_HANDLES,
+    OF_VALUES,
+    CompressedSizes,
+    ProductPrices,
+    count_indices,
+)
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, KernelFacts
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.indexed_access import ResidentSizes
@@ -28,7 +35,8 @@ class Footprints:
         evaluations: The exact evaluations of every EinSum.
         in_lists: The names of tensors that are stored in lists.
         staying: The names of tensors of which operands in memory stay there from run to run.
-        only_gathers: Whether rows of entries are read one after the other, and never are in memory together.
+        has_handles: Whether functions read operands in memory by handles. If not, these are values, and sums over rows
+            read the entries of one row after the other.
     """
 
     graph: EinGraph
@@ -36,7 +44,7 @@ class Footprints:
     evaluations: Mapping[str, Evaluation]
     in_lists: frozenset[str] = frozenset()
     staying: frozenset[str] = frozenset()
-    only_gathers: bool = False
+    has_handles: bool = True
     _known_kernels: dict[str, KernelFacts] = field(default_factory=dict, init=False, repr=False)
 
     def compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
@@ -47,13 +55,22 @@ class Footprints:
             sizes = self.sizes.operand(operand, decomposed.operands[index], dense)
             rows, is_in_lists = count_indices(order.rows, einsum, self.graph), operand.tensor in self.in_lists
             stays = operand.tensor in self.staying
-            prices = IN_ARRAYS if self.only_gathers else IN_MEMORY
+            prices = IN_ARRAYS if self._is_streamed(cost) else self.product_prices.ordering
             yield CompressedSizes(rows, sizes.tuples, is_in_lists and not dense, stays, prices)
+
+    @property
+    def product_prices(self) -> ProductPrices:
+        """What products row by row take."""
+        return OF_HANDLES if self.has_handles else OF_VALUES
+
+    def _is_streamed(self, cost: VertexCost) -> bool:
+        """Whether ordered rows are read one after the other, and never are in memory together."""
+        return not self.has_handles and cost.indexed is not None
 
     def memory_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> int:
         """Bytes of the operands of an EinSum that a statement keeps in memory."""
         compressed = 0.0
-        if not self.only_gathers:
+        if not self._is_streamed(cost):
             compressed = sum([sizes.size_bytes for sizes in self.compressed(decomposed, cost)])
         resident = 0 if cost.indexed is None else self.resident(decomposed, cost.indexed).size_bytes
         return resident + math.ceil(compressed)

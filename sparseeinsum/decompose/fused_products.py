@@ -164,6 +164,8 @@ class _Pair:
         if all(is_of_numbers(self._tiles(operand)) for operand in operands):
             yield from self._masked()
             return
+        if not self.model.has_handles:  # of arrays in memory
+            return
         numbers = [index for index, operand in enumerate(operands) if is_of_numbers(self._tiles(operand))]
         if self.semiring.text != "sum(u * v)" or len(numbers) != 1:
             return
@@ -232,7 +234,9 @@ class _Pair:
             for index, operand in enumerate(einsum.operands)
         }
         rows = self._count(mask, orders[0].rows)
-        return in_masked_product(pairs, rows, self._tuples(mask), distinct.values())
+        return in_masked_product(
+            pairs, rows, self._tuples(mask), distinct.values(), self.model.footprints.product_prices
+        )
 
     def _product(
         self, kernel: FusedKernel, operands: Sequence[Reference], orders: Mapping[int, RowOrder], work: Work
@@ -276,8 +280,9 @@ class _Pair:
         return tuple(map(axis_of, order.rows)), tuple(map(axis_of, order.positions))
 
     def _sizes(self, operand: Reference, order: RowOrder) -> CompressedSizes:
-        stays = operand.tensor in self.model.staying
-        return CompressedSizes(self._count(operand, order.rows), self._tuples(operand), stays=stays)
+        model, name = self.model, operand.tensor
+        rows, prices = self._count(operand, order.rows), model.footprints.product_prices.ordering
+        return CompressedSizes(rows, self._tuples(operand), name in model.in_lists, name in model.staying, prices)
 
     def _size(self, array: Reference) -> int:
         """The number of elements in a row of an array."""

@@ -73,7 +73,7 @@ class CostModel:
         accounting: Counts the work that the engine does.
         memory: The memory limit of a run; EinSums that would exceed it are priced in passes.
         resident_bytes: The largest size of an operand that may be kept in memory and read by index.
-        only_gathers: Whether operands in memory serve sums of rows alone, since no handle of them can be passed on.
+        has_handles: Whether functions read operands in memory by handles; if not, a few kernels read them as values.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
@@ -93,7 +93,7 @@ class CostModel:
     accounting: Accounting = _EMBEDDED
     memory: RunMemory = UNLIMITED
     resident_bytes: float = 0.0
-    only_gathers: bool = False
+    has_handles: bool = True
     chains_arrays: bool = False
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class CostModel:
         read_again = (einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1)
         in_one_row = frozenset(read_again if self.chains_arrays else ())
         repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row)
-        footprints = Footprints(self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.only_gathers)
+        footprints = Footprints(self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.has_handles)
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
@@ -149,8 +149,8 @@ class CostModel:
         evaluation = self.evaluations[decomposed.name]
         costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
         if self.resident_bytes > 0:
-            if not self.only_gathers:
-                costs += [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
+            matched = self._matched_costs(decomposed, costs) if self.has_handles else ()
+            costs += [*self._row_product_costs(decomposed, costs), *matched]
             costs += self._indexed_costs(decomposed, evaluation)
         cost = self._within_memory(decomposed, self._with_expansions(einsum, costs))
         products = list(self._sparse_matmul_costs(decomposed, evaluation, cost))
@@ -210,7 +210,7 @@ class CostModel:
             if self.footprints.resident(decomposed, index).size_bytes <= self.resident_bytes:
                 dense = tuple([matters and other != index for other, matters in enumerate(evaluation.matters)])
                 cost = self._price(decomposed, Absence(JoinKind.INNER, dense), index)
-                if not self.only_gathers:
+                if self.has_handles:
                     yield cost
                 order = order_of_other(decomposed, index, self.graph, evaluation)
                 if order is not None:
@@ -228,8 +228,8 @@ class CostModel:
             for cost in (replace(cost, orders=orders) for cost in costs if cost.absence.join == JoinKind.INNER):
                 if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
                     _, of_other = orders.values()
-                    sizes = self.footprints.compressed(decomposed, cost)
-                    work = in_row_products(cost.joined, cost.tuples, sizes, is_by_vector=not of_other.positions)
+                    sizes, prices = list(self.footprints.compressed(decomposed, cost)), self.footprints.product_prices
+                    work = in_row_products(cost.joined, cost.tuples, sizes, not of_other.positions, prices)
                     yield self._in_rows(decomposed, cost, work)
 
     def _matched_costs(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> Iterator[VertexCost]:

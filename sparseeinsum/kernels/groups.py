@@ -42,7 +42,10 @@ GROUPS = {
                 *("duckdb.entry_arrays", "duckdb.registration"),
             ),
         ),
-        CompilationGroup("postgresql", ("postgresql.scalars", "postgresql.aggregates")),
+        CompilationGroup(
+            "postgresql",
+            ("postgresql.scalars", "postgresql.aggregates", "postgresql.compression", "postgresql.row_products"),
+        ),
     )
 }
 HOSTS = ("duckdb", "postgresql")

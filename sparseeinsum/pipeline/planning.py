@@ -243,7 +243,7 @@ def _alternatives(
         cost_constants(engine),
         memory=memory,
         resident_bytes=resident_bytes,
-        only_gathers=not engine.dialect.keeps_residents,
+        has_handles=engine.dialect.keeps_residents,
         chains_arrays=engine.dialect.chains_arrays and options.workers is None,
         orders=data.orders,
         index_maps={} if engine.dialect.distributes else data.index_maps,

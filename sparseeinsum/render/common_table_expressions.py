@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.blocks import Block
 from sparseeinsum.render.calls import integer
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.relations import Block
 from sparseeinsum.render.sources import fenced
 
 

@@ -10,10 +10,11 @@ from sparseeinsum.algebra.operators import Compress, Contract
 from sparseeinsum.decompose.compressed_access import semiring_of
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.aggregates import AGGREGATES
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.operators.semirings import Semiring
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, constant, converted, function_named, integer, text
-from sparseeinsum.render.dialects import DUCKDB
+from sparseeinsum.render.dialects import DUCKDB, Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, with_join
 from sparseeinsum.render.values import with_finite_check
@@ -23,7 +24,8 @@ _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
 _MOST_RANGES = 4  # of the numbers of rows; each takes some time to start
 _VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
 ROW_COLUMN = "row_number"
-_ENTRY_COLUMN = "entry"
+_ENTRY_COLUMN, _POSITION_COLUMN = "entry", "position"
+_POSITION_BYTES = 8  # of a position in entries that come as bytes
 HANDLE_ALIASES = ("u", "v", "w")  # of the tables that have handles
 
 
@@ -109,14 +111,14 @@ def gathered_rows_select(
         handles: Where the handles u, v, ... of operands are read; that of the compressed one is the first.
         size: The elements of an array.
     """
-    return _values_of_rows_select(relation, gathered, handles, _rows_together(size))
+    return _values_of_rows_select(relation, gathered, handles, _rows_together(size), DUCKDB)
 
 
 def _values_of_rows_select(
-    relation: Contract, computed: exp.Expr, handles: Sequence[SelectSource], together: int
+    relation: Contract, computed: exp.Expr, handles: Sequence[SelectSource], together: int, dialect: Dialect
 ) -> exp.Select:
     """The SELECT of values that a kernel computes for every row r, `together` of them in a vector; NULL is none."""
-    rows = _rows_select(relation, [_row_number(), exp.alias_(computed, VALUE_COLUMN)], handles, together)
+    rows = _rows_select(relation, [_row_number(), exp.alias_(computed, VALUE_COLUMN)], handles, together, dialect)
     keys = positions_at(exp.column(ROW_COLUMN, table="s"), relation.output.key_counts)
     value = exp.column(VALUE_COLUMN, table="s")
     if not relation.fills_rows:
@@ -126,7 +128,7 @@ def _values_of_rows_select(
     return result_select(relation, keys, exp.func("coalesce", value, filled), rows)
 
 
-def row_product_select(relation: Contract, first: SelectSource, second: SelectSource) -> exp.Select:
+def row_product_select(relation: Contract, first: SelectSource, second: SelectSource, dialect: Dialect) -> exp.Select:
     """The SELECT of an EinSum whose operands are both compressed: a kernel computes the entries of every row.
 
     If the other operand is a vector, every row has a number.
@@ -135,6 +137,7 @@ def row_product_select(relation: Contract, first: SelectSource, second: SelectSo
         relation: The EinSum.
         first: Where the handle of the operand is read whose rows are those of the result.
         second: Where the handle of the other operand is read.
+        dialect: The dialect of the engine.
     """
     semiring = semiring_of(relation.einsum)
     assert semiring is not None
@@ -149,8 +152,8 @@ def row_product_select(relation: Contract, first: SelectSource, second: SelectSo
         identity_of(semiring, relation),
     )
     if is_vector:
-        return _values_of_rows_select(relation, computed, (first, second), _rows_shared(relation))
-    return entries_of_rows_select(relation, computed, (first, second), row_labels)
+        return _values_of_rows_select(relation, computed, (first, second), _rows_shared(relation), dialect)
+    return entries_of_rows_select(relation, computed, (first, second), row_labels, dialect)
 
 
 def identity_of(semiring: Semiring, relation: Contract) -> exp.Expr:
@@ -159,7 +162,11 @@ def identity_of(semiring: Semiring, relation: Contract) -> exp.Expr:
 
 
 def entries_of_rows_select(
-    relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource], row_labels: Collection[str]
+    relation: Contract,
+    entries: exp.Expr,
+    handles: Sequence[SelectSource],
+    row_labels: Collection[str],
+    dialect: Dialect,
 ) -> exp.Select:
     """The SELECT of entries that a kernel computes for every row of the result.
 
@@ -168,26 +175,53 @@ def entries_of_rows_select(
         entries: The call of the kernel for row r, which returns a list of entries.
         handles: Where the handles u, v, ... of operands are read.
         row_labels: Labels of the result that number its rows, and others; the rest number the positions.
+        dialect: The dialect of the engine.
     """
     counts = relation.output.key_counts
     axes = zip(relation.output.tensor.axes, relation.einsum.output.labels, strict=True)
     row_counts = {axis.name: counts[axis.name] for axis, label in axes if label in row_labels}
     position_counts = {name: count for name, count in counts.items() if name not in row_counts}
-    keys = keys_of_entries(row_counts, position_counts, "s")
-    rows = rows_of_entries_select(relation, entries, handles)
-    return result_select(relation, {name: keys[name] for name in counts}, field_of_entry("val", "s"), rows)
+    if dialect.keeps_residents:
+        position, value = field_of_entry("position", "s"), field_of_entry("val", "s")
+        entry_rows = rows_of_entries_select(relation, entries, handles)
+    else:
+        position, value = exp.column(_POSITION_COLUMN, table="s"), exp.column(VALUE_COLUMN, table="s")
+        entry_rows = _unpacked_entries_select(relation, entries, handles, dialect)
+    keys = keys_of_entries(row_counts, position_counts, position, "s")
+    return result_select(relation, {name: keys[name] for name in counts}, value, entry_rows)
 
 
 def rows_of_entries_select(relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource]) -> exp.Select:
     """The SELECT of the number of a row, and of an entry, for all entries; arguments as of `entries_of_rows_select`."""
     columns = [_row_number(), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
-    return _rows_select(relation, columns, handles, _rows_shared(relation))
+    return _rows_select(relation, columns, handles, _rows_shared(relation), DUCKDB)
 
 
-def keys_of_entries(rows: Mapping[str, int], positions: Mapping[str, int], alias: str) -> dict[str, exp.Expr]:
+def _unpacked_entries_select(
+    relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource], dialect: Dialect
+) -> exp.Select:
+    """The SELECT of the number of a row, a position and a number, for entries that come as bytes."""
+    columns = [_row_number(), exp.alias_(entries, _ENTRY_COLUMN)]
+    rows = _rows_select(relation, columns, handles, _rows_shared(relation), dialect)
+    entry, dtype = exp.column(_ENTRY_COLUMN, table="e"), relation.computed_in
+    count = exp.IntDiv(this=call("OCTET_LENGTH", entry), expression=integer(_POSITION_BYTES + ITEM_BYTES[dtype]))
+    end = exp.Mul(this=count, expression=integer(_POSITION_BYTES))
+    parts = {
+        _POSITION_COLUMN: (call("SUBSTR", entry.copy(), integer(1), end), "int64"),
+        VALUE_COLUMN: (call("SUBSTR", entry.copy(), exp.Add(this=end.copy(), expression=integer(1))), dtype),
+    }
+    unpacked = [
+        exp.alias_(call("unnest", call("tensor_of_bytes", part, constant(0, of))), name)
+        for name, (part, of) in parts.items()
+    ]
+    return exp.select(exp.column(ROW_COLUMN, table="e"), *unpacked).from_(rows.subquery("e"), copy=False)
+
+
+def keys_of_entries(
+    rows: Mapping[str, int], positions: Mapping[str, int], position: exp.Expr, alias: str
+) -> dict[str, exp.Expr]:
     """The keys by name, of which a row and a position in it consist in C order, with how many keys there are."""
-    row, position = exp.column(ROW_COLUMN, table=alias), field_of_entry("position", alias)
-    return positions_at(row, rows) | positions_at(position, positions)
+    return positions_at(exp.column(ROW_COLUMN, table=alias), rows) | positions_at(position, positions)
 
 
 def field_of_entry(name: str, alias: str) -> exp.Expr:
@@ -196,25 +230,42 @@ def field_of_entry(name: str, alias: str) -> exp.Expr:
 
 
 def _rows_select(
-    relation: Contract, columns: Sequence[exp.Expr], handles: Sequence[SelectSource], together: int
+    relation: Contract, columns: Sequence[exp.Expr], handles: Sequence[SelectSource], together: int, dialect: Dialect
 ) -> exp.Select:
     """The SELECT of columns for every row r of the result; handles are u, v, and so on.
 
     `together` rows are in a vector, unless one thread computes all of them.
     """
     rows = _count_rows(relation)
+    if not dialect.keeps_residents:
+        return _rows_with_values_select(columns, handles, rows).offset(0, copy=False)
     numbers = _numbers_in_range(0, rows).subquery("r") if relation.is_brief else _row_numbers(rows, together)
     select = exp.select(*columns).from_(numbers, copy=False)
     for alias, source in zip(HANDLE_ALIASES, handles, strict=False):
         is_unordered = alias == HANDLE_ALIASES[0] and not relation.is_brief
         if source.handle is not None and not is_unordered:
-            for column in list(select.find_all(exp.Column)):
-                if column.table == alias and column.name == HANDLE_COLUMN:
-                    column.replace(source.handle.copy())
+            _put_in_place(select, alias, source.handle)
         else:
             table = _without_order(source) if is_unordered else source.table
             select = with_join(select, aliased(table, alias), kind="CROSS")
     return select
+
+
+def _rows_with_values_select(columns: Sequence[exp.Expr], handles: Sequence[SelectSource], rows: int) -> exp.Select:
+    """The SELECT of columns for every row r; each of u, v, and so on is a value that is computed once."""
+    numbers = exp.select(exp.column("range").as_(ROW_COLUMN)).from_(exp.Table(this=call("RANGE", integer(rows))))
+    select = exp.select(*columns).from_(numbers.subquery("r"), copy=False)
+    for alias, source in zip(HANDLE_ALIASES, handles, strict=False):
+        value = exp.select(exp.column(HANDLE_COLUMN)).from_(source.table.copy(), copy=False).subquery()
+        _put_in_place(select, alias, value)
+    return select
+
+
+def _put_in_place(select: exp.Select, alias: str, handle: exp.Expr) -> None:
+    """Replace the column of a handle; `select` is changed."""
+    for column in list(select.find_all(exp.Column)):
+        if column.table == alias and column.name == HANDLE_COLUMN:
+            column.replace(handle.copy())
 
 
 def _without_order(source: SelectSource) -> exp.Select:

@@ -19,15 +19,16 @@ from sparseeinsum.render.compressed_rows import (
     identity_of,
     result_value,
 )
+from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of, row_position
 from sparseeinsum.render.sources import SelectSource, aliased, named
 
 
-def fused_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:
+def fused_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
     """The SELECT of a product of three operands, which are read from `sources`."""
     match [isinstance(operand, Compress) for operand in relation.inputs]:
         case [True, True, True]:
-            return _masked_select(relation, sources)
+            return _masked_select(relation, sources, dialect)
         case [True, False, False]:
             return _rows_select(relation, sources)
         case _:
@@ -39,7 +40,7 @@ def _handles() -> list[exp.Expr]:
     return [exp.column(HANDLE_COLUMN, table=alias) for alias in HANDLE_ALIASES]
 
 
-def _masked_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:
+def _masked_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
     """The product of two factors at the entries of a mask, all of them compressed; the mask is the first operand."""
     join, aggregate = relation.einsum.join, relation.einsum.aggregate
     assert isinstance(join, Call)
@@ -48,7 +49,7 @@ def _masked_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.S
     mask, left, right = _handles()
     row, start = exp.column(ROW_COLUMN, table="r"), identity_of(semiring, relation)
     entries = call("tensor_masked_product_row", text(semiring.text), left, row, right, start, mask)
-    return entries_of_rows_select(relation, entries, sources, relation.einsum.operands[1].labels)
+    return entries_of_rows_select(relation, entries, sources, relation.einsum.operands[1].labels, dialect)
 
 
 def _rows_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:

@@ -50,7 +50,7 @@ class MatchedRows:
         row_counts, position_counts = (
             {labels[axis]: shape[axis] for axis in axes} for axes in (compressed.row_axes, compressed.position_axes)
         )
-        keys = keys_of_entries(row_counts, position_counts, _ALIAS)
+        keys = keys_of_entries(row_counts, position_counts, field_of_entry("position", _ALIAS), _ALIAS)
         return cls(rows.subquery(_ALIAS), keys, (field_of_entry("u", _ALIAS), field_of_entry("v", _ALIAS)))
 
 

@@ -29,20 +29,19 @@ from sparseeinsum.algebra.row_chains import RowChain
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.array_chain_queries import ArrayChainWriter, range_of, value_columns
+from sparseeinsum.render.blocks import Block
 from sparseeinsum.render.calls import integer
 from sparseeinsum.render.compressed_rows import (
     compress_lists_select,
     compress_select,
-    gather_select,
-    row_product_select,
 )
-from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped, matched_select
+from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.entry_chain_queries import EntryChainWriter
-from sparseeinsum.render.fused_product_queries import fused_select
-from sparseeinsum.render.gathered_rows import array_select, gathered_select, grouped_rows_select, listed_rows_select
+from sparseeinsum.render.gathered_rows import array_select, grouped_rows_select, listed_rows_select
 from sparseeinsum.render.grid_cells import on_grid_select
+from sparseeinsum.render.kernel_selects import kernel_select_of
 from sparseeinsum.render.layouts import (
     HANDLE_COLUMN,
     all_keys_select,
@@ -56,6 +55,7 @@ from sparseeinsum.render.layouts import (
 from sparseeinsum.render.relation_names import block_comment, block_name, write_schema
 from sparseeinsum.render.row_chain_queries import ChainWriter
 from sparseeinsum.render.sources import (
+    ListSource,
     SelectSource,
     indices_select,
     list_source,
@@ -65,31 +65,6 @@ from sparseeinsum.render.sources import (
     stored_source,
     value_source,
 )
-from sparseeinsum.render.sparse_matmul import sparse_matmul_select
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A named SELECT.
-
-    Attributes:
-        name: The name of the CTE.
-        select: The body of the CTE.
-        comment: A line that says what it computes.
-        is_aggregated: Whether its values are those of groups, not of single rows.
-        is_materialized: Whether it must be computed on its own, whoever reads it.
-        detects_nonfinite: Whether a NaN or infinite value that it computes must end the statement, even in a row that
-            no join reads.
-        is_fenced: Whether its rows must be computed before they are joined.
-    """
-
-    name: str
-    select: exp.Select
-    comment: str
-    is_aggregated: bool
-    is_materialized: bool = False
-    detects_nonfinite: bool = False
-    is_fenced: bool = False
 
 
 @dataclass
@@ -114,6 +89,7 @@ class Renderer:
     value_columns: Mapping[str, str] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     _sources: dict[Relation, SelectSource] = field(default_factory=dict)
+    _row_sources: dict[Compress, SelectSource] = field(default_factory=dict)
     _names: set[str] = field(default_factory=lambda: {"recursive"})  # WITH recursive has another meaning
 
     def source(self, relation: Relation) -> SelectSource:
@@ -141,29 +117,13 @@ class Renderer:
         sources = [
             window_source(copied, self.dialect)
             if number == 0 and copied is not None and copied.label is not None
-            else self.source(operand)
+            else self._operand_source(relation, operand)
             for number, operand in enumerate(relation.inputs)
         ]
-        if relation.is_fused:
-            block = Block(name, fused_select(relation, sources), comment, is_aggregated=bool(relation.compressed))
-            return self._add_block(block, relation.schema, is_joined=False)
-        if relation.is_matched:
-            select = matched_select(relation, sources, self.dialect)
-            block = Block(name, select, comment, is_grouped(relation), detects_nonfinite=relation.detects_nonfinite)
-            return self._add_block(block, relation.schema, is_joined=False)
-        if relation.is_sparse_matmul:
-            index = relation.compressed[0]
-            select = sparse_matmul_select(relation, sources[index], sources[1 - index])
-            block = Block(name, select, comment, is_aggregated=True)
-            return self._add_block(block, relation.schema, is_joined=False)
-        if relation.compressed:
-            first, second = sources if relation.compressed[0] == 0 else reversed(sources)
-            if not self.dialect.keeps_residents:
-                select, detects = gathered_select(relation, first, second), relation.detects_nonfinite
-                block = Block(name, select, comment, is_aggregated=False, detects_nonfinite=detects)
-                return self._add_block(block, relation.schema, is_joined=False)
-            write = gather_select if relation.indexed is not None else row_product_select
-            block = Block(name, write(relation, first, second), comment, is_aggregated=True)
+        computed = kernel_select_of(relation, sources, self.dialect)
+        if computed is not None:
+            detects = computed.detects_nonfinite
+            block = Block(name, computed.select, comment, computed.is_aggregated, detects_nonfinite=detects)
             return self._add_block(block, relation.schema, is_joined=False)
         if is_cross_join(relation):
             sources = [self._separated_from_joins(source) for source in sources]
@@ -176,6 +136,23 @@ class Renderer:
         is_joined = not is_aggregated and (joins or any(source.is_joined for source in sources))
         block = Block(name, select, comment, is_aggregated, detects_nonfinite=relation.detects_nonfinite)
         return self._add_block(block, relation.schema, is_joined)
+
+    def _operand_source(self, relation: Contract, operand: Relation) -> SelectSource:
+        """What to select from to read an operand of an EinSum."""
+        if isinstance(operand, Compress) and relation.indexed is not None and not self.dialect.keeps_residents:
+            return self._rows_source(operand)
+        return self.source(operand)
+
+    def _rows_source(self, relation: Compress) -> SelectSource:
+        """Where the entries of every row are read, one row after the other."""
+        if relation not in self._row_sources:
+            stored = relation.input.source if isinstance(relation.input, Stored) else None
+            select = None if stored is None else self._from_lists(listed_rows_select, relation, stored)
+            if select is None:
+                select = grouped_rows_select(relation, self.source(relation.input))
+            block = Block(block_name(relation), select, block_comment(relation), is_aggregated=False)
+            self._row_sources[relation] = self._add_block(block, relation.schema, is_joined=False)
+        return self._row_sources[relation]
 
     def define_chain(self, chain: RowChain, comments: Sequence[str]) -> None:
         """Make the blocks of a chain.
@@ -278,7 +255,9 @@ class Renderer:
                 return self._contracted(relation.schema.tensor.name, relation, block_comment(relation))
             case Restrict():
                 return restricted_source(relation, self._separated_from_joins(self.source(relation.input)))
-            case Compress(input=Stored(stored)) if (lists := self._compressed_lists(relation, stored)) is not None:
+            case Compress(input=Stored(stored)) if (
+                lists := self._from_lists(compress_lists_select, relation, stored)
+            ) is not None:
                 block = Block(block_name(relation), lists, block_comment(relation), is_aggregated=False)
                 return self._add_block(block, relation.schema, is_joined=False)
             case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert() | OnGrid():
@@ -295,13 +274,15 @@ class Renderer:
             return value_source(self.tables[name], schema, self.value_columns[name])
         return materialized_source(self.tables[name], schema, self.dialect)
 
-    def _compressed_lists(self, relation: Compress, stored: StoredTensor) -> exp.Select | None:
-        """The SELECT that compresses a tensor from its lists; None if its entries must be read one by one."""
+    def _from_lists(
+        self,
+        write: Callable[[Compress, ListSource], exp.Select | None],
+        relation: Compress,
+        stored: StoredTensor,
+    ) -> exp.Select | None:
+        """The SELECT that orders a tensor straight from its lists; None if its entries must be read one by one."""
         source = list_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
-        if source is None:
-            return None
-        select = compress_lists_select if self.dialect.keeps_residents else listed_rows_select
-        return select(relation, source)
+        return None if source is None else write(relation, source)
 
     def _kept(self, relation: Relation) -> SelectSource:
         """The query of the handle of an operand that is in memory already."""
@@ -323,12 +304,8 @@ class Renderer:
         if isinstance(relation, Slice):
             source = self._separated_from_joins(source)
             self._compute_once(source)
-        if isinstance(relation, Resident | Compress) and not self.dialect.keeps_residents:
-            return (
-                array_select(relation, source)
-                if isinstance(relation, Resident)
-                else grouped_rows_select(relation, source)
-            )
+        if isinstance(relation, Resident) and not self.dialect.keeps_residents:
+            return array_select(relation, source)
         return _SELECTS[type(relation)](relation, source)
 
     def _separated_from_joins(self, source: SelectSource) -> SelectSource:

@@ -28,10 +28,11 @@ from sparseeinsum.algebra.translate import ComputedResult, materialized_relation
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_chain_queries import value_columns
+from sparseeinsum.render.blocks import Block
 from sparseeinsum.render.common_table_expressions import with_blocks
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.packing import materialized_type
-from sparseeinsum.render.relations import Block, Renderer
+from sparseeinsum.render.relations import Renderer
 from sparseeinsum.render.sources import SelectSource, aliased, key_column, materialized_select, named
 from sparseeinsum.render.table_distribution import TableDistribution, output_distribution, stage_distribution
 

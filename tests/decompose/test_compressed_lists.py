@@ -15,8 +15,6 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.semantics.dense import evaluate_program
 
-ONLY_DUCKDB = pytest.mark.engines("duckdb", reason="PostgreSQL reads lists only as rows of a product")
-
 Array = NDArray[Any]
 PROGRAMS = (
     "T[i, m] = sum(A[i, j] * H[j, m])",
@@ -107,7 +105,6 @@ def test_products_with_arrays_read_lists(
     assert reads_entries(db.plan(program, optimizer="relational"))
 
 
-@ONLY_DUCKDB
 def test_both_operands_of_a_sparse_product(db: se.Database) -> None:
     matrix, _ = matrices()
     db.tensor("A", matrix, layout="A[I, ~j]")

@@ -17,8 +17,6 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.semantics.dense import evaluate_program
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
-
 Array = NDArray[Any]
 BOUNDS = {"b": 3, "i": 6, "j": 5, "k": 7, "l": 3, "m": 2, "n": 4}
 DTYPES = ("float64", "float32", "int64", "bool")
@@ -215,6 +213,7 @@ def test_chains_of_products(graph: se.Database) -> None:
     np.testing.assert_allclose(result.toarray(), (left @ right @ left).toarray(), rtol=1e-12)
 
 
+@pytest.mark.engines("duckdb", reason="its threads")
 def test_results_are_computed_by_all_threads(graph: se.Database) -> None:
     """DuckDB keeps the order of rows if they have one, and uses one thread for that."""
     plan = graph.plan(SPARSE)
@@ -225,6 +224,7 @@ def test_results_are_computed_by_all_threads(graph: se.Database) -> None:
     assert any(np.any(np.diff(rows) < 0) for rows in results)  # a thread may be so early that it computes all rows
 
 
+@pytest.mark.engines("duckdb", reason="its memory limit")
 def test_products_beyond_memory_are_joined(graph: se.Database) -> None:
     graph.connection.execute("SET memory_limit = '40MB'")
     for threads, compressed in ((1, {"Y": (0, 1)}), (100, {})):
@@ -249,6 +249,7 @@ def test_empty_axes(db: se.Database, shape: tuple[int, int], everywhere: None) -
     np.testing.assert_array_equal(result, np.zeros((3, shape[1])))
 
 
+@pytest.mark.engines("duckdb", reason="its types")
 def test_users_keys_of_other_types(db: se.Database, everywhere: None) -> None:
     db.connection.execute(
         "CREATE TABLE edges AS SELECT (i % 5)::UTINYINT AS a, (i % 7)::BIGINT AS b, i::FLOAT AS val "

@@ -79,6 +79,9 @@ def _argument(chance: random.Random, of: ValueType, kind: str, is_duckdb: bool) 
         case ValueType.TEXT:
             text = chance.choice(TEXTS).replace("'", "''")
             return f"'{text}'"
+        case ValueType.COMPRESSED if not is_duckdb:
+            words = [str(chance.choice((0, 0, 1, 2, 20, 701, 2**40))) for _ in range(chance.choice((0, 7, 9, 12)))]
+            return _array("BIGINT", ["701", "1", "1", "2", "1", "0", "1", *words], is_duckdb)
         case ValueType.INTEGER | ValueType.RESIDENT | ValueType.COMPRESSED:
             return f"CAST({chance.choice(INTEGERS)} AS BIGINT)"
         case ValueType.INTEGERS:

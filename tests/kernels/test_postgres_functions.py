@@ -13,7 +13,7 @@ import test_sql_aggregates
 import test_sql_functions
 from postgres_sql import in_postgres, numbers
 from sql_rows import Array, Oracle, Rows, arguments_of
-from test_sql_vocabulary import EXAMPLE_ROWS
+from test_sql_vocabulary import EXAMPLE_ROWS, ROWS_OF_HANDLES
 
 from sparseeinsum.kernels.array_functions import ArrayFunction
 from sparseeinsum.kernels.postgresql.declared_functions import supported_functions
@@ -170,6 +170,10 @@ def test_aggregate_of_no_rows(connection: psycopg.Connection, call: str) -> None
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.example)
 def test_examples_run(connection: psycopg.Connection, function: ArrayFunction) -> None:
+    if function.example in ROWS_OF_HANDLES:
+        query = f"SELECT len({function.example}) > 0 FROM {ROWS_OF_HANDLES[function.example]}"
+        assert connection.execute(in_postgres(query)).fetchall() == [(True,)]
+        return
     if function.is_aggregate:
         relation, expected = EXAMPLE_ROWS[function.example]
         query = in_postgres(f"SELECT {function.example} FROM {relation}")

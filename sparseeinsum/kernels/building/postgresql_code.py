@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.array_functions import ValueType
 from sparseeinsum.kernels.building.data_code import bytes_code
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
 from sparseeinsum.kernels.building.postgresql_functions import GLUE
@@ -143,6 +144,9 @@ def _descriptor(function: CFunction) -> StaticWords:
     words = descriptor_words(function.function, function.dtype, pd.DESCRIPTOR_WORDS)
     words[d.LIMIT_BYTES] = pd.LARGEST_RESULT
     words[pd.RESULT_TYPE], words[pd.SQLSTATES] = function.result_type, "sqlstates"
+    for index, argument in enumerate(function.function.arguments):
+        if argument.type == ValueType.COMPRESSED:  # the entries themselves, no handle
+            words[d.HEADER + 2 * index] = d.EXTENTS
     words[pd.DECLARED_TYPES : pd.DECLARED_TYPES + len(function.declared_types)] = function.declared_types
     words[pd.KERNEL_TYPES : pd.KERNEL_TYPES + len(function.kernel_types)] = function.kernel_types
     return StaticWords(_descriptor_symbol(function), tuple(words))

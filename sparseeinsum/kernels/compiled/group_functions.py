@@ -31,6 +31,8 @@ from sparseeinsum.kernels.compiled.duckdb import (
 )
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
 from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
+from sparseeinsum.kernels.compiled.postgresql import compression as postgresql_compression
+from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.groups import kernels_of, measures_in_use
@@ -103,6 +105,12 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_aggregates.postgres_transition_with_background,
     postgresql_aggregates.postgres_combine_with_background,
     postgresql_aggregates.postgres_result_with_background,
+    postgresql_compression.postgres_compress_entry,
+    postgresql_compression.postgres_compress_lists,
+    postgresql_compression.postgres_compress_combine,
+    postgresql_compression.postgres_compressed,
+    postgresql_row_products.postgres_product_row,
+    postgresql_row_products.postgres_product_number,
 )
 
 

@@ -33,7 +33,12 @@ _TYPES = {
     ValueType.INTEGER: pd.INT8,
     ValueType.INTEGERS: pd.INT8,
     ValueType.POSITIONS: pd.INT4,
+    ValueType.COMPRESSED: pd.INT8,  # the entries themselves, as the words of an array
+    ValueType.ENTRIES: pd.BYTEA,  # positions, then numbers
 }
+_MISSING_KINDS = (FunctionKind.GATHER, FunctionKind.ENTRIES)
+_MISSING_TYPES = frozenset((ValueType.RESIDENT, ValueType.COLLECTED, ValueType.MATCHES))
+_DEPTHS = {**DEPTHS, ValueType.COMPRESSED: 1, ValueType.ENTRIES: 0}
 _NAMES_OF_DTYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "c128": "complex128", "c64": "complex64"}
 _RESULTS = ("value", "array", "set")  # results by their depth (see DEPTHS), in the names of callbacks
 _STATE_WITH_BACKGROUND = "bytea"
@@ -94,8 +99,16 @@ def supported_functions() -> Iterator[ArrayFunction]:
     """Yield the array functions that PostgreSQL has.
 
     It lacks those of resident arrays, because its processes share no memory, and those that need Python in the process.
+    Compressed entries are values there.
     """
-    return (function for function in array_functions() if not (function.uses_resident_arrays or function.is_embedded))
+    return filter(is_in_postgresql, array_functions())
+
+
+def is_in_postgresql(function: ArrayFunction) -> bool:
+    """Whether PostgreSQL has an array function."""
+    types = (function.returns, *(argument.type for argument in function.arguments))
+    is_missing = function.is_embedded or function.kind in _MISSING_KINDS
+    return not (is_missing or not _MISSING_TYPES.isdisjoint(types))
 
 
 @cache
@@ -171,6 +184,8 @@ def _c_function(function: ArrayFunction, dtype: str, number: int) -> CFunction:
 def _kind(function: ArrayFunction) -> str:
     if function.kind == FunctionKind.CHECK:
         return "checked"
+    if function.kind == FunctionKind.ROW_PRODUCT:
+        return "product_row" if function.returns == ValueType.ENTRIES else "product_number"
     if function.returns == ValueType.BYTES:
         return "bytes"
     result = _RESULTS[DEPTHS[function.returns]]
@@ -180,16 +195,16 @@ def _kind(function: ArrayFunction) -> str:
 
 def _aggregate(function: ArrayFunction, dtype: str, number: int) -> PostgresAggregate:
     function_of_row = _c_function(function, dtype, number)
-    suffix = "_with_background" if function.has_background else ""
+    callbacks = _callbacks(function)
     state = _STATE_WITH_BACKGROUND if function.has_background else function_of_row.returns
-    part = f"sparseeinsum_{function.kernel}_{_NAMES_OF_DTYPES[dtype]}"
+    part = f"sparseeinsum_{function.kernel or function.name.removeprefix('tensor_')}_{_NAMES_OF_DTYPES[dtype]}"
     transition = replace(
         function_of_row,
         name=f"{part}_transition",
         parameters=(PostgresParameter("state", state), *function_of_row.parameters),
         returns=state,
         is_strict=False,
-        callback=f"postgres_transition{suffix}",
+        callback=callbacks.transition,
         role="transition",
     )
     combine = replace(
@@ -198,7 +213,7 @@ def _aggregate(function: ArrayFunction, dtype: str, number: int) -> PostgresAggr
         symbol=f"{part}_combine",
         parameters=(PostgresParameter("state", state), PostgresParameter("other", state)),
         is_strict=True,
-        callback=f"postgres_combine{suffix}",
+        callback=callbacks.combine,
         declared_types=function_of_row.kernel_types,
         role="combine",
     )
@@ -208,12 +223,30 @@ def _aggregate(function: ArrayFunction, dtype: str, number: int) -> PostgresAggr
         symbol=f"{part}_finish",
         parameters=(PostgresParameter("state", state),),
         returns=function_of_row.returns,
-        callback="postgres_result_with_background",
+        callback=callbacks.finish,
         role="finish",
     )
     return PostgresAggregate(
-        function, function_of_row.parameters, state, transition, combine, finish if function.has_background else None
+        function, function_of_row.parameters, state, transition, combine, finish if callbacks.finish else None
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _AggregateCallbacks:
+    """The callbacks of the functions of an aggregate; `finish` is empty if the state is the result."""
+
+    transition: str
+    combine: str
+    finish: str
+
+
+def _callbacks(function: ArrayFunction) -> _AggregateCallbacks:
+    if function.returns == ValueType.COMPRESSED:
+        added = "lists" if function.arguments[0].type == ValueType.TENSOR else "entry"
+        return _AggregateCallbacks(f"postgres_compress_{added}", "postgres_compress_combine", "postgres_compressed")
+    suffix = "_with_background" if function.has_background else ""
+    finish = f"postgres_result{suffix}" if function.has_background else ""
+    return _AggregateCallbacks(f"postgres_transition{suffix}", f"postgres_combine{suffix}", finish)
 
 
 def _parameters(function: ArrayFunction, number: int) -> tuple[PostgresParameter, ...]:
@@ -231,4 +264,4 @@ def _element_type(value_type: ValueType, number: int) -> int:
 def _sql_type(value_type: ValueType, element: int) -> str:
     """Return a type in SQL. An array of arrays is a set of arrays, because PostgreSQL's arrays cannot be ragged."""
     name = _NAMES_OF_TYPES[element]
-    return (name, f"{name}[]", f"SETOF {name}[]")[DEPTHS[value_type]]
+    return (name, f"{name}[]", f"SETOF {name}[]")[_DEPTHS[value_type]]

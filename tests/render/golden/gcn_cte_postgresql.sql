@@ -22,44 +22,93 @@ WITH "T0" AS (
   GROUP BY
     u.i,
     v.dim_1
-), "X_by_dim_0" AS (
-  /* X[DIM_0, dim_1] */
+), "T1_compressed" AS (
+  /* T1[I, L], ordered by l in memory while the statement runs */
   SELECT
-    t.dim_0,
-    tensor_stack(t.val, t.dim_1, 1433, CAST(0 AS DOUBLE PRECISION)) AS val
+    tensor_compressed(t.val, t.l, t.i, 2708) AS handle
+  FROM "T1" AS t
+), "X_compressed" AS (
+  /* X[DIM_0, DIM_1], ordered by dim_1 in memory while the statement runs */
+  SELECT
+    tensor_compressed(t.val, t.dim_1, t.dim_0, 1433) AS handle
   FROM main.x AS t
-  GROUP BY
-    t.dim_0
 ), "T2" AS (
-  /* T2[I, m] = sum(T1[I, L] * X[L, m]) */
+  /* T2[I, M] = sum(T1[I, L] * X[L, M]) */
   SELECT
-    u.i,
-    tensor_sum_scaled(u.val, v.val) AS val
-  FROM "T1" AS u
-  JOIN "X_by_dim_0" AS v
-    ON u.l = v.dim_0
+    s.position AS i,
+    s.row_number AS m,
+    s.val AS val
+  FROM (
+    SELECT
+      e.row_number,
+      unnest(tensor_of_bytes(SUBSTR(e.entry, 1, OCTET_LENGTH(e.entry) / 16 * 8), CAST(0 AS BIGINT))) AS position,
+      unnest(tensor_of_bytes(SUBSTR(e.entry, OCTET_LENGTH(e.entry) / 16 * 8 + 1), CAST(0 AS DOUBLE PRECISION))) AS val
+    FROM (
+      SELECT
+        CAST(r.row_number AS INT) AS row_number,
+        tensor_product_row(
+          'sum(u * v)',
+          (
+            SELECT
+              handle
+            FROM "X_compressed"
+          ),
+          r.row_number,
+          (
+            SELECT
+              handle
+            FROM "T1_compressed"
+          ),
+          CAST(0 AS DOUBLE PRECISION)
+        ) AS entry
+      FROM (
+        SELECT
+          range AS row_number
+        FROM GENERATE_SERIES(CAST(0 AS BIGINT), 1432) AS range(range)
+      ) AS r
+      OFFSET 0
+    ) AS e
+  ) AS s
+), "T2_compressed" AS (
+  /* T2[I, M], ordered by i in memory while the statement runs */
+  SELECT
+    s.i,
+    ARRAY_AGG(s.positions) AS positions,
+    ARRAY_AGG(s.val) AS val
+  FROM (
+    SELECT
+      t.i AS i,
+      CAST(t.m AS INT) AS positions,
+      t.val AS val
+    FROM "T2" AS t
+    ORDER BY
+      t.i
+  ) AS s
   GROUP BY
-    u.i
-), "W1_whole" AS (
-  /* W1[dim_0, dim_1] */
+    s.i
+), "W1_resident" AS (
+  /* W1[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
   SELECT
     COALESCE(
       tensor_stack(t.val, t.dim_0, 1433, 256, CAST(0 AS DOUBLE PRECISION)),
-      tensor_fill(366848 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
+      tensor_fill(1433 * 256 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
     ) AS val
-  FROM main.w1 AS t
+  FROM (
+    SELECT
+      *
+    FROM main.w1 AS u
+    LIMIT 9223372036854775807
+  ) AS t
 ), "T3" AS (
-  /* T3[I, n] = sum(T2[I, m] * W1[m, n]) */
+  /* T3[I, n] = sum(T2[I, M] * W1[M, n]) */
   SELECT
     u.i,
-    tensor_matmul(u.val, v.val, ARRAY[1, 1433, 256]) AS val
-  FROM "T2" AS u
-  JOIN "W1_whole" AS v
-    ON (
-      u.i IS NULL
-    ) = (
-      v.val IS NULL
-    )
+    tensor_gather_sum(u.val, u.positions, (
+      SELECT
+        val
+      FROM "W1_resident"
+    ), 256) AS val
+  FROM "T2_compressed" AS u
 ), "H" AS (
   /* H[I, n] = sigmoid(T3[I, n]) */
   SELECT

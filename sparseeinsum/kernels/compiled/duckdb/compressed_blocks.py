@@ -14,18 +14,6 @@ from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 
 
 @njit
-def offset_of_positions(rows):
-    """Return the bytes from the start of a block to its positions."""
-    return 8 * (c.BLOCK_WORDS + rows + 1)
-
-
-@njit
-def offset_of_numbers(rows, entries):
-    """Return the bytes from the start of a block to its numbers."""
-    return offset_of_positions(rows) + (4 * entries + 7) // 8 * 8
-
-
-@njit
 def pin_block(descriptor, work, place, argument, row):
     """Pin the block whose handle is an argument of a row, at an address; returns 0 or an error code."""
     return _pin_block(work, place, integer_at(work, argument, row), c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE])
@@ -61,21 +49,3 @@ def range_of_row(work, block, number):
         return d.OUTSIDE_ROWS, 0
     starts = array_at(block + 8 * (c.BLOCK_WORDS + number), 2, word)
     return starts[0], starts[1]
-
-
-@njit
-def write_entries(operands, at, block, item_bytes, first, last):
-    """Write two operands of a kernel from word `at` on: all positions from `first` on, and the numbers up to `last`."""
-    head = array_at(block, c.BLOCK_WORDS, word)
-    operands[at] = block + offset_of_positions(head[c.BLOCK_ROWS]) + 4 * first
-    operands[at + 1] = head[c.BLOCK_ENTRIES] - first
-    operands[at + 2] = block + offset_of_numbers(head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]) + item_bytes * first
-    operands[at + 3] = last - first
-
-
-@njit
-def write_block(operands, at, block, item_bytes):
-    """Write three operands of a kernel from word `at` on: where rows begin, all positions, and all numbers."""
-    head = array_at(block, c.BLOCK_WORDS, word)
-    operands[at], operands[at + 1] = block + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
-    write_entries(operands, at + 2, block, item_bytes, 0, head[c.BLOCK_ENTRIES])

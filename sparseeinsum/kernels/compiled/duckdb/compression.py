@@ -9,9 +9,9 @@ from numba import njit, types
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset_of_positions
 from sparseeinsum.kernels.compiled.duckdb.aggregates import fail
 from sparseeinsum.kernels.compiled.duckdb.callbacks import update_callback
-from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import offset_of_numbers, offset_of_positions
 from sparseeinsum.kernels.compiled.duckdb.entry_chunks import (
     add_chunk,
     append_entry,

@@ -8,13 +8,9 @@ from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset_of_positions
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
-from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import (
-    offset_of_numbers,
-    offset_of_positions,
-    pin_block,
-    pin_block_of_any_type,
-)
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, pin_block_of_any_type
 from sparseeinsum.kernels.compiled.duckdb.pins import pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,

@@ -10,7 +10,8 @@ from numba import njit, types
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row, write_entries
+from sparseeinsum.kernels.compiled.block_layout import write_entries
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row
 from sparseeinsum.kernels.compiled.duckdb.entry_lists import (
     SLOT_WORDS,
     entries_callback,

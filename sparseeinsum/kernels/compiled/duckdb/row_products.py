@@ -13,7 +13,9 @@ from numba import njit, types
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row, write_block, write_entries
+from sparseeinsum.kernels.compiled.block_layout import write_block, write_entries
+from sparseeinsum.kernels.compiled.column_slots import COLUMNS_OF_MASKS, FEW_COLUMNS, choose_slots
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, range_of_row
 from sparseeinsum.kernels.compiled.duckdb.entry_lists import (
     SLOT_WORDS,
     entries_callback,
@@ -43,12 +45,6 @@ _SLOTS = _PRODUCT + c.PRODUCT_WORDS
 
 assert _SLOTS + SLOT_WORDS <= FIRST_ROW + d.ROW_WORDS + d.MAX_ARGUMENTS
 
-# Up to so many columns there is a slot for every one; the table stays in the processor's cache.
-_FEW_COLUMNS = 1 << 16
-_COLUMNS_OF_MASKS = 1 << 18  # of a mask, most slots are empty, and stay so
-_DENSE_SHARE = 4  # also if a row has at least a fourth as many products as there are columns
-_HASH_FACTOR, _HASH_SHIFT = -7046029254386353131, 32  # 2^64 divided by the golden ratio, odd
-
 
 @njit
 def _is_null(descriptor, work, row):
@@ -62,7 +58,7 @@ def _multiply_row(descriptor, work, row, result, end):
     products = _read_operands(descriptor, work, row)
     if products <= 0:
         return products if products < 0 else end
-    few = _COLUMNS_OF_MASKS if _has_mask(descriptor) else _FEW_COLUMNS
+    few = COLUMNS_OF_MASKS if _has_mask(descriptor) else FEW_COLUMNS
     columns, results = array_at(pinned_address(work + 8 * _PIN_OF_RIGHT), c.BLOCK_WORDS, word)[c.BLOCK_BOUND], products
     if _has_mask(descriptor):
         results = _read_mask(descriptor, work, row)
@@ -134,14 +130,9 @@ def _read_mask(descriptor, work, row):
 
 @njit
 def _prepare_slots(work, results, columns, few):
-    """Make room for the slots of a row, and choose the hash function; returns 0 or an error code.
-
-    Up to `few` columns, and for rows with many results, there is a slot for every column.
-    """
+    """Make room for the slots of a row, and choose the hash function; returns 0 or an error code."""
     product = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word)
-    is_dense = columns <= max(few, _DENSE_SHARE * results)
-    product[c.FACTOR], product[c.SHIFT] = (1, 0) if is_dense else (_HASH_FACTOR, _HASH_SHIFT)
-    least = columns if is_dense else 2 * results
+    least = choose_slots(product, results, columns, few)
     product[c.SLOT_COUNT] = reserve_slots(work + 8 * _SLOTS, least)
     product[c.SLOTS] = array_at(work + 8 * _SLOTS, SLOT_WORDS, word)[0]
     if product[c.SLOTS] == 0:

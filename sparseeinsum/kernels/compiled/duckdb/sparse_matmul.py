@@ -9,8 +9,9 @@ from numba import njit
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.block_layout import write_block
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
-from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, pin_block_of_any_type, write_block
+from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, pin_block_of_any_type
 from sparseeinsum.kernels.compiled.duckdb.pins import pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,

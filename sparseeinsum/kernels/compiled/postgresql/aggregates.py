@@ -58,7 +58,7 @@ _NO_ROW = -1  # returned instead of a number of elements if an argument is NULL
 @njit
 def postgres_transition(call_info, description):
     """Fold a row into a state that is an array; returns the state."""
-    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     size = _size_of_row(call_info, descriptor, work)
     if size == _NO_ROW:
         return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
@@ -83,7 +83,7 @@ def _size_of_row(call_info, descriptor, work):
 @njit
 def postgres_combine(call_info, description):
     """Merge the second state, an array, into the first; returns the first."""
-    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     if is_null(call_info, 0) or is_null(call_info, 1):
         return null_result(call_info)
     state, other = _state_of(call_info, 0, descriptor, work), _state_of(call_info, 1, descriptor, work)
@@ -97,7 +97,7 @@ def postgres_combine(call_info, description):
 @njit
 def postgres_transition_with_background(call_info, description):
     """Fold a row into a state with a background; returns the state."""
-    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     size = _size_of_row(call_info, descriptor, work)
     if size == _NO_ROW:
         return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
@@ -114,7 +114,7 @@ def postgres_transition_with_background(call_info, description):
 @njit
 def postgres_combine_with_background(call_info, description):
     """Merge the second state with a background into the first; returns the first."""
-    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     if is_null(call_info, 0) or is_null(call_info, 1):
         return null_result(call_info)
     state, other = (
@@ -132,7 +132,7 @@ def postgres_combine_with_background(call_info, description):
 @njit
 def postgres_result_with_background(call_info, description):
     """Return the result of a state with a background: a copy of its array, which the kernel finishes if it needs to."""
-    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
+    descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     if is_null(call_info, 0):
         return null_result(call_info)
     state = _state_with_background(call_info, 0, descriptor, work)
@@ -147,7 +147,7 @@ def postgres_result_with_background(call_info, description):
 
 
 @njit
-def _work_inside_aggregate(call_info, description):
+def work_inside_aggregate(call_info, description):
     work = work_of(call_info)
     if _aggregate_context(call_info, 0) == 0:
         raise_error(descriptor_at(description), work, d.NOT_AN_AGGREGATE)

@@ -26,6 +26,7 @@ from sparseeinsum.kernels.postgresql.descriptors import (
     FLOAT4,
     FLOAT8,
     INT4,
+    INT8,
     KERNEL_TYPES,
     NUMERIC,
     RESULT_TYPE,
@@ -38,6 +39,7 @@ _half = types.int32
 _detoast = types.ExternalFunction("pg_detoast_datum", word(word))
 allocate = types.ExternalFunction("palloc", word(word))
 _allocate_with = types.ExternalFunction("palloc_extended", word(word, word))
+allocate_huge_in = types.ExternalFunction("MemoryContextAllocHuge", word(word, word))
 allocate_zeros_in = types.ExternalFunction("MemoryContextAllocZero", word(word, word))
 _count_items = types.ExternalFunction("ArrayGetNItems", _half(word, word))
 _contains_nulls = types.ExternalFunction("array_contains_nulls", types.uint8(word))
@@ -47,7 +49,7 @@ _raise_error = types.ExternalFunction("sparseeinsum_raise", types.void(word, wor
 
 # Offsets of fmgr.h: FunctionCallInfoBaseData, whose arguments are pairs of a datum and a null flag; and FmgrInfo.
 _NULL_FLAG, _COUNT, _ARGUMENTS = 28, 30, 32
-FN_EXTRA, _FN_CONTEXT = 24, 32
+FN_EXTRA, FN_CONTEXT = 24, 32
 
 # Offsets of array.h: the header of an array. Dimensions, lower bounds, the NULL bitmap and elements follow.
 _DIMENSIONS, _DATA_OFFSET, _ELEMENT_TYPE, _ARRAY_HEADER = 4, 8, 12, 16
@@ -62,7 +64,9 @@ _ALIGNED_AS_INT = 105  # the letter i
 _CONVERTED = HOST_WORDS
 _NUMBER_RESULT = _CONVERTED + d.MAX_ARGUMENTS
 _PARTS = _NUMBER_RESULT + 1
-WORK_BYTES = 8 * (_PARTS + 3)
+KEPT = _PARTS + 3  # words that a callback keeps from row to row
+KEPT_WORDS = 24
+WORK_BYTES = 8 * (KEPT + KEPT_WORDS)
 
 
 @njit
@@ -102,7 +106,7 @@ def work_of(call_info):
     info = word_at(call_info)
     work = array_at(info + FN_EXTRA, 1, word)
     if work[0] == 0:
-        work[0] = allocate_zeros_in(word_at(info + _FN_CONTEXT), WORK_BYTES)
+        work[0] = allocate_zeros_in(word_at(info + FN_CONTEXT), WORK_BYTES)
     return work[0]
 
 
@@ -267,6 +271,19 @@ def new_array(descriptor, work, size):
     header[3] = descriptor[RESULT_TYPE]
     header[4] = numbers
     header[5] = 1
+    return array
+
+
+@njit
+def new_words(descriptor, work, size):
+    """Allocate a bigint[] of `size` words, at least one; returns its address, or an error code."""
+    if size > descriptor[d.LIMIT_BYTES] // 8:
+        report(work, 8 * size, descriptor[d.LIMIT_BYTES])
+        return d.RESULT_TOO_LARGE
+    array = allocate(FLAT_HEADER + 8 * size)
+    header = array_at(array, FLAT_HEADER // 4, _half)
+    header[0], header[1], header[2] = FLAT_HEADER + 8 * size << 2, 1, 0
+    header[3], header[4], header[5] = INT8, size, 1
     return array
 
 

@@ -21,6 +21,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     FLAT_HEADER,
     FN_EXTRA,
     WORK_BYTES,
+    allocate_huge_in,
     allocate_zeros_in,
     check_count,
     datum_of,
@@ -40,7 +41,6 @@ from sparseeinsum.kernels.postgresql.descriptors import DECLARED_TYPES, KERNEL_T
 _start_set = types.ExternalFunction("init_MultiFuncCall", word(word))
 _continue_set = types.ExternalFunction("per_MultiFuncCall", word(word))
 _end_set = types.ExternalFunction("end_MultiFuncCall", types.void(word, word))
-_allocate_in = types.ExternalFunction("MemoryContextAllocHuge", word(word, word))
 
 # Offsets in FuncCallContext of funcapi.h and ReturnSetInfo of execnodes.h, and the values of its isDone.
 _CALLS, _MOST_CALLS, _OWN_DATA, _SET_CONTEXT = 0, 8, 16, 32
@@ -183,7 +183,7 @@ def _split(call_info, descriptor, context):
         report(work, 8 * part_count, LARGEST_RESULT)
         return d.RESULT_TOO_LARGE
     elements, item_bytes = word_at(row + 8), descriptor[d.RESULT_BYTES]
-    parts_memory = _allocate_in(memory, 8 * (_SIZES + part_count) + elements * item_bytes)
+    parts_memory = allocate_huge_in(memory, 8 * (_SIZES + part_count) + elements * item_bytes)
     words = array_at(parts_memory, _SIZES + part_count, word)
     words[_WORK], words[_NEXT_ELEMENT] = work, 0
     words[_ELEMENTS] = parts_memory + 8 * (_SIZES + part_count)

@@ -83,7 +83,12 @@ def portable_script(version: str, schema: str) -> str:
 
 def is_portable(function: ArrayFunction) -> bool:
     """Whether there is SQL for the kernel of a function of real numbers or integers."""
-    return function.is_aggregate or not _kernels().keys().isdisjoint((function.kernel, f"{function.kernel}_number"))
+    return not _kernels().keys().isdisjoint((function.kernel, f"{function.kernel}_number"))
+
+
+def _has_sql(function: CFunction) -> bool:
+    """Whether there is SQL for a function, or for the aggregate that it is a part of."""
+    return function.dtype in _NUMBERS and is_portable(function.function)
 
 
 def psql_script(version: str, schema: str) -> str:
@@ -104,13 +109,11 @@ def _statements() -> Iterator[str]:
         if function.function.kind == FunctionKind.CONVERSION:
             continue  # for clusters, which have the extension
         yield (
-            _scalar(function)
-            if function.dtype in _NUMBERS and is_portable(function.function)
-            else _unavailable(function, function.returns, function.parameters)
+            _scalar(function) if _has_sql(function) else _unavailable(function, function.returns, function.parameters)
         )
     definitions: dict[str, str] = {}
     for aggregate in aggregates():
-        if aggregate.transition.dtype not in _NUMBERS:
+        if not _has_sql(aggregate.transition):
             definitions[aggregate.transition.symbol] = _unavailable_transition(aggregate)
             continue
         definitions[aggregate.transition.symbol] = _transition(aggregate)
@@ -119,7 +122,7 @@ def _statements() -> Iterator[str]:
             definitions[_finish_name(aggregate)] = _finish(aggregate)
     yield from definitions.values()
     for aggregate in aggregates():
-        yield _aggregate(aggregate) if aggregate.transition.dtype in _NUMBERS else _unavailable_aggregate(aggregate)
+        yield _aggregate(aggregate) if _has_sql(aggregate.transition) else _unavailable_aggregate(aggregate)
     yield _read("footer.sql")
 
 

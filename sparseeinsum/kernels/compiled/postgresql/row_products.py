@@ -1,0 +1,309 @@
+"""Kernels: the callbacks of PostgreSQL's functions that compute rows of a product of two sparse matrices.
+
+The arguments are those of DuckDB's functions, with the entries themselves in place of handles: each is a bigint[], as
+postgresql/compression.py returns it. Users may pass others, so everything that an address is computed from is checked.
+The entries of a row are returned as bytes: the positions, as int64, then the numbers.
+
+What is kept from row to row are the slots of the hash table, and how many entries all rows together have had, since
+slots of earlier rows count as empty.
+"""
+
+from numba import njit, types
+
+from sparseeinsum.kernels import compression as c
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.block_layout import (
+    offset_of_positions,
+    words_of_block,
+    write_block,
+    write_entries,
+)
+from sparseeinsum.kernels.compiled.column_slots import COLUMNS_OF_MASKS, FEW_COLUMNS, choose_slots
+from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, copy_bytes, report, word
+from sparseeinsum.kernels.compiled.postgresql.compression import BLOCK
+from sparseeinsum.kernels.compiled.postgresql.datums import (
+    BYTES_HEADER,
+    FN_CONTEXT,
+    KEPT,
+    KEPT_WORDS,
+    allocate_huge_in,
+    check_count,
+    descriptor_at,
+    new_bytes,
+    null_result,
+    number_result,
+    raise_error,
+    read_row,
+    word_at,
+    work_of,
+)
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.postgresql.descriptors import KERNEL_TYPES
+
+_LEFT, _ROW, _RIGHT, _START, _MASK = range(1, 6)  # the arguments after the semiring
+# The operands of the kernels after the semiring: the positions and numbers of a row, or for kernels of numbers the row,
+# and where it begins; the other matrix; the entries of the mask.
+_OF_ROW, _OTHER, _OF_MASK = 1, 3, 6
+_OF_MATRIX, _OF_VECTOR, _FIRST = 2, 5, 7  # those of the kernel of numbers, after the row
+
+half_word = types.int32
+
+# The words that are kept: what a kernel needs to write a row or a number; the slots, for how many there is room, and
+# how many entries there have been; memory for the result, and its bytes; a row, where it begins and ends, and whether
+# it has a number.
+_PRODUCT = KEPT
+_SLOTS, _ROOM, _SO_FAR, _MEMORY, _MEMORY_BYTES, _ONE_ROW, _BEGIN, _END, _VALID = range(
+    KEPT + c.PRODUCT_WORDS, KEPT + c.PRODUCT_WORDS + 9
+)
+assert c.PRODUCT_WORDS + 9 <= KEPT_WORDS
+
+
+@njit
+def postgres_product_row(call_info, description):
+    """Return the entries of a row of a product."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    most = _read_operands(descriptor, work) if code == 0 else code
+    entries = _multiply_row(call_info, descriptor, work, most) if most > 0 else most
+    value = _bytes_of_entries(descriptor, work, entries, most) if entries >= 0 else entries
+    return raise_error(descriptor, work, value) if value < 0 else value
+
+
+@njit
+def postgres_product_number(call_info, description):
+    """Return the number of a row of a product with a vector; NULL if the row has no products."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    products = _read_vector(descriptor, work) if code == 0 else code
+    if products == 0:
+        return null_result(call_info)
+    product, out = array_at(work + 8 * _PRODUCT, c.NUMBERS_WORDS, word), number_result(work)
+    product[c.NUMBERS], product[c.VALIDITY] = out, work + 8 * _VALID
+    array_at(work + 8 * _VALID, 1, word)[0] = -1
+    code = compute(descriptor, work, work + 8 * ROW, work + 8 * _PRODUCT, 1) if products > 0 else products
+    return raise_error(descriptor, work, code) if code < 0 else word_at(out)
+
+
+@njit
+def _operands(work):
+    return array_at(work + 8 * ROW, d.ROW_WORDS, word)
+
+
+@njit
+def _item_bytes(descriptor):
+    return descriptor[d.HEADER + 2 * _START + 1]
+
+
+@njit
+def _block(descriptor, work, argument):
+    """Return the address of the block of an argument, which is as long as its head says; or an error code."""
+    operands = _operands(work)
+    address, size = operands[2 * argument], operands[2 * argument + 1]
+    report(work, argument + 1, 0)
+    if size < BLOCK + c.BLOCK_WORDS + 1:
+        return word(d.DAMAGED_ARRAY)
+    if word_at(address) != descriptor[KERNEL_TYPES + _START]:
+        report(work, argument + 1, word_at(address), descriptor[KERNEL_TYPES + _START])
+        return word(d.WRONG_ELEMENTS)
+    head = array_at(address + 8 * BLOCK, c.BLOCK_WORDS, word)
+    rows, entries, bound = head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES], head[c.BLOCK_BOUND]
+    is_valid = 0 <= rows <= size and 0 <= entries <= 2 * size and 0 <= bound <= c.LARGEST
+    if not is_valid or BLOCK + words_of_block(rows, entries, _item_bytes(descriptor)) != size:
+        return word(d.DAMAGED_ARRAY)
+    return address + 8 * BLOCK
+
+
+@njit
+def _range_of_row(work, argument, block, number):
+    """Return where the entries of a row of a block begin and end; the begin is an error code if there are none."""
+    head = array_at(block, c.BLOCK_WORDS, word)
+    if number < 0 or number >= head[c.BLOCK_ROWS]:
+        report(work, number, 0, head[c.BLOCK_ROWS] - 1)
+        return word(d.OUTSIDE_ROWS), word(0)
+    starts = array_at(block + 8 * (c.BLOCK_WORDS + number), 2, word)
+    first, last = starts[0], starts[1]
+    if 0 <= first <= last <= head[c.BLOCK_ENTRIES]:
+        return first, last
+    report(work, argument + 1, 0)
+    return word(d.DAMAGED_ARRAY), word(0)
+
+
+@njit
+def _are_positions(block, first, last):
+    """Whether the positions of entries are from 0 on, and less than the bound in the head of their block."""
+    head = array_at(block, c.BLOCK_WORDS, word)
+    positions = array_at(block + offset_of_positions(head[c.BLOCK_ROWS]) + 4 * first, last - first, half_word)
+    is_outside = False
+    for entry in range(positions.size):
+        is_outside |= (positions[entry] < 0) | (positions[entry] >= head[c.BLOCK_BOUND])
+    return not is_outside
+
+
+@njit
+def _read_row_of(descriptor, work, argument, number, at):
+    """Write the positions and numbers of a row of an argument to operands; returns how many there are, or a code."""
+    block = _block(descriptor, work, argument)
+    if block < 0:
+        return block
+    first, last = _range_of_row(work, argument, block, number)
+    if first < 0:
+        return first
+    operands = _operands(work)
+    write_entries(operands, 2 * at, block, _item_bytes(descriptor), first, last)
+    operands[2 * at + 1] = last - first  # those of later rows are not checked, and not read
+    return last - first
+
+
+@njit
+def _count_products(work, positions, block):
+    """Return how many products a row with these positions has, all of which can be read; or an error code."""
+    count = 0
+    for entry in range(positions.size):
+        first, last = _range_of_row(work, _RIGHT, block, word(positions[entry]))
+        if first < 0:
+            return first
+        if not _are_positions(block, first, last):
+            report(work, _RIGHT + 1, 0)
+            return word(d.DAMAGED_ARRAY)
+        count += last - first
+    return count
+
+
+@njit
+def _read_operands(descriptor, work):
+    """Write the operands of a kernel, and choose slots; returns the most entries of the row, or an error code.
+
+    Arguments are read before operands take their place.
+    """
+    operands, has_mask = _operands(work), descriptor[d.ARGUMENTS] > _MASK
+    number, start = word_at(operands[2 * _ROW]), operands[2 * _START]
+    right = _block(descriptor, work, _RIGHT)
+    if right < 0:
+        return right
+    columns, in_mask = array_at(right, c.BLOCK_WORDS, word)[c.BLOCK_BOUND], word(0)
+    if has_mask:
+        mask = _block(descriptor, work, _MASK)
+        if mask < 0:
+            return mask
+        columns = max(columns, array_at(mask, c.BLOCK_WORDS, word)[c.BLOCK_BOUND])
+        first, last = _range_of_row(work, _MASK, mask, number)
+        if first < 0:
+            return first
+        if not _are_positions(mask, first, last):
+            report(work, _MASK + 1, 0)
+            return word(d.DAMAGED_ARRAY)
+        in_mask = last - first
+    count = _read_row_of(descriptor, work, _LEFT, number, _OF_ROW)
+    if count < 0:
+        return count
+    if has_mask:  # its operands take the place of its argument
+        first, last = _range_of_row(work, _MASK, mask, number)
+        write_entries(operands, 2 * _OF_MASK, mask, _item_bytes(descriptor), first, last)
+        operands[2 * _OF_MASK + 1] = last - first
+    write_block(operands, 2 * _OTHER, right, _item_bytes(descriptor))
+    products = _count_products(work, array_at(operands[2 * _OF_ROW], count, half_word), right)
+    if products <= 0:
+        return products
+    product, results = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), in_mask if has_mask else products
+    product[c.START] = start
+    product[c.SLOT_COUNT] = choose_slots(product, results, columns, COLUMNS_OF_MASKS if has_mask else FEW_COLUMNS)
+    return results if has_mask else min(results, columns)
+
+
+@njit
+def _multiply_row(call_info, descriptor, work, most):
+    """Compute a row, with at most so many entries, into the memory that is kept; returns how many it has, or a code."""
+    if most > descriptor[d.LIMIT_BYTES] // 16:
+        report(work, 16 * most, descriptor[d.LIMIT_BYTES])
+        return word(d.RESULT_TOO_LARGE)
+    product, so_far = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), array_at(work + 8 * _SO_FAR, 1, word)
+    _keep_slots(call_info, work, most)
+    memory = _keep_memory(call_info, work, 24 * most + 8)
+    product[c.SLOTS] = word_at(work + 8 * _SLOTS)
+    product[c.ROW_BEGIN] = so_far[0]
+    product[c.OUT_POSITIONS] = memory - 4 * so_far[0]
+    product[c.OUT_NUMBERS] = memory + (4 * most + 7) // 8 * 8 - _item_bytes(descriptor) * so_far[0]
+    end = compute(descriptor, work, work + 8 * ROW, work + 8 * _PRODUCT, so_far[0] + most)
+    if end < 0:
+        return end
+    entries, so_far[0] = end - so_far[0], end
+    return entries
+
+
+@njit
+def _keep_slots(call_info, work, most):
+    """Make room for the slots of a row; they are 0 at first, and again before places exceed their range."""
+    product, kept = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), array_at(work + 8 * _SLOTS, 3, word)
+    count = 1
+    while count < product[c.SLOT_COUNT]:
+        count *= 2
+    product[c.SLOT_COUNT] = count
+    is_new = count > kept[1]
+    if is_new:
+        kept[0], kept[1] = allocate_huge_in(word_at(word_at(call_info) + FN_CONTEXT), 4 * count), count
+    if is_new or kept[2] > c.LARGEST - most:
+        slots = array_at(kept[0], kept[1], half_word)
+        for slot in range(slots.size):
+            slots[slot] = 0
+        kept[2] = 0
+
+
+@njit
+def _keep_memory(call_info, work, size):
+    """Return memory of at least so many bytes."""
+    kept = array_at(work + 8 * _MEMORY, 2, word)
+    if size > kept[1]:
+        kept[1] = max(size, 2 * kept[1])
+        kept[0] = allocate_huge_in(word_at(word_at(call_info) + FN_CONTEXT), kept[1])
+    return kept[0]
+
+
+@njit
+def _bytes_of_entries(descriptor, work, entries, most):
+    """Return a bytea of the entries that `_multiply_row` left in memory, or an error code."""
+    item_bytes = _item_bytes(descriptor)
+    value = new_bytes(descriptor, work, entries * (8 + item_bytes))
+    if value < 0 or entries == 0:
+        return value
+    memory = word_at(work + 8 * _MEMORY)
+    numbers = memory + (4 * most + 7) // 8 * 8
+    words = numbers + (item_bytes * most + 7) // 8 * 8
+    positions, wide = array_at(memory, entries, half_word), array_at(words, entries, word)
+    for entry in range(entries):
+        wide[entry] = positions[entry]
+    copy_bytes(value + BYTES_HEADER, words, 8 * entries)
+    copy_bytes(value + BYTES_HEADER + 8 * entries, numbers, item_bytes * entries)
+    return value
+
+
+@njit
+def _read_vector(descriptor, work):
+    """Write the operands of the kernel of numbers; returns how many products there are, or an error code."""
+    operands, item_bytes = _operands(work), _item_bytes(descriptor)
+    number, start = word_at(operands[2 * _ROW]), operands[2 * _START]
+    vector = _block(descriptor, work, _RIGHT)
+    if vector < 0:
+        return vector
+    head = array_at(vector, c.BLOCK_WORDS, word)
+    if head[c.BLOCK_BOUND] > 1:
+        report(work, head[c.BLOCK_BOUND] - 1, 0)
+        return word(d.NOT_A_VECTOR)
+    count = _read_row_of(descriptor, work, _LEFT, number, _OF_MATRIX + 1)
+    if count < 0:
+        return count
+    products = _count_products(work, array_at(operands[2 * _OF_MATRIX + 2], count, half_word), vector)
+    row = array_at(work + 8 * _ONE_ROW, 3, word)
+    row[0], row[1], row[2] = 0, 0, count
+    operands[2], operands[3] = work + 8 * _ONE_ROW, 1
+    operands[2 * _OF_MATRIX], operands[2 * _OF_MATRIX + 1] = work + 8 * _BEGIN, 2
+    write_block(operands, 2 * _OF_VECTOR, vector, item_bytes)
+    for index in range(2 * _FIRST - 2, 2 * _FIRST):  # the positions of the vector are all 0
+        operands[index] = operands[index + 2]
+    operands[2 * _FIRST], operands[2 * _FIRST + 1] = start, 1
+    return products
