@@ -42,6 +42,7 @@ from sparseeinsum.plans.saved.rebuilding import check_exact, decomposed_as, rebu
 from sparseeinsum.plans.units import write_seconds
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.einsum_parts import parts_of
+from sparseeinsum.rewrite.equal_formulas import EqualFormulas
 from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.rewrite.stages import Rewriting, RewritingOptions, RewrittenGraph, rewrite_graph
@@ -67,8 +68,14 @@ def make_plans(
     options: PlanOptions,
     supplied: Mapping[str, StoredTensor] = NOTHING_SUPPLIED,
     assumed: Mapping[str, ValueFacts] = NOTHING_ASSUMED,
+    equal: EqualFormulas | None = None,
 ) -> list[ProgramPlan]:
-    """Plans of a program on the tensors of a database, the best one first; arguments are as for `read_data`.
+    """Plans of a program on the tensors of a database, the best one first.
+
+    Other arguments are as for `read_data`.
+
+    Args:
+        equal: The equal formulas that earlier plans of the program have found; they grow.
 
     Raises:
         CatalogueError: A tensor does not exist.
@@ -76,7 +83,7 @@ def make_plans(
         PlanError: No plan satisfies the options.
     """
     with engine.reading():
-        plans = _plans(program, engine, options, supplied, assumed)
+        plans = _plans(program, engine, options, supplied, assumed, EqualFormulas() if equal is None else equal)
     _log_plan(plans[0])
     return plans
 
@@ -97,6 +104,7 @@ def _plans(
     options: PlanOptions,
     supplied: Mapping[str, StoredTensor],
     assumed: Mapping[str, ValueFacts],
+    equal: EqualFormulas,
 ) -> list[ProgramPlan]:
     if options.objective == FLOATS and options.workers is None and not engine.dialect.distributes:
         raise PlanError(
@@ -110,7 +118,7 @@ def _plans(
         rewritings = _rewritings(engine, options)
         searches = [
             _search(program, bound, data, engine, options, rewritten)
-            for rewritten in _rewritten_graphs(program, bound, data, options, rewritings)
+            for rewritten in _rewritten_graphs(program, bound, data, options, rewritings, equal)
         ]
         with timed(_LOGGER, "search"):
             search, workers_plan = _for_workers(searches, options)
@@ -203,11 +211,18 @@ def _with_recomputed(program: Program, pins: Mapping[str, Mapping[str, int]]) ->
 
 
 def _rewritten_graphs(
-    program: Program, bound: EinGraph, data: ProgramData, options: PlanOptions, rewritings: Iterable[Rewriting]
+    program: Program,
+    bound: EinGraph,
+    data: ProgramData,
+    options: PlanOptions,
+    rewritings: Iterable[Rewriting],
+    equal: EqualFormulas,
 ) -> Iterator[RewrittenGraph]:
     """The graph rewritten in each way: EinSums of one or two operands, in a cheap order."""
     annotator = GraphAnnotator.for_inputs(bound.tensors, data.statistics, data.values, options.allows_nonfinite)
-    allowed = RewritingOptions(_with_recomputed(program, options.pin), data.successors, frozenset(data.index_maps))
+    allowed = RewritingOptions(
+        _with_recomputed(program, options.pin), data.successors, frozenset(data.index_maps), equal
+    )
     for rewriting in rewritings:
         with timed(_LOGGER, "rewrite"):
             rewritten = rewrite_graph(bound, annotator, rewriting, allowed)

@@ -16,6 +16,7 @@ from sparseeinsum.pipeline.running import check_exactness, current_inputs
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.validity import with_valid_grouping
+from sparseeinsum.rewrite.equal_formulas import EqualFormulas
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 
@@ -49,12 +50,27 @@ class SuppliedPlan:
     plan: ProgramPlan
 
     def __init__(
-        self, program: Program, engine: Engine, options: PlanOptions, supplied: Mapping[str, StoredTensor]
+        self,
+        program: Program,
+        engine: Engine,
+        options: PlanOptions,
+        supplied: Mapping[str, StoredTensor],
+        equal: EqualFormulas | None = None,
     ) -> None:
+        """Make no plan yet.
+
+        Args:
+            program: The program.
+            engine: The database.
+            options: The options of the plan.
+            supplied: The relations that the caller fills, by the names of the inputs.
+            equal: The equal formulas that other plans of the program have found; they grow.
+        """
         self.supplied = supplied
         self._program = program
         self._engine = engine
         self._options = options
+        self._equal = EqualFormulas() if equal is None else equal
         self._facts: dict[str, ValueFacts] = {}  # of the supplied values that the plan is known to be exact for
 
     def plan_again(self, assumed: Mapping[str, ValueFacts] = NOTHING_ASSUMED) -> None:
@@ -66,7 +82,8 @@ class SuppliedPlan:
         Raises:
             PlanError: No plan satisfies the options.
         """
-        self.plan = make_plans(self._program, self._engine, self._options, self.supplied, assumed)[0]
+        plans = make_plans(self._program, self._engine, self._options, self.supplied, assumed, self._equal)
+        self.plan = plans[0]
         self._facts = {name: self.plan.inputs[name].values for name in self.supplied}
 
     def adopt(self, plan: ProgramPlan) -> None:

@@ -45,7 +45,7 @@ class RewritingOptions:
         pinned: For some results, labels to promote and their tiles; these stay as they are written.
         successors: For a vector of indices, the name of the generated tensor that maps every index to the next one.
         index_maps: The names of the index maps.
-        equal: The equal formulas that were found so far, for all rewritings of one graph.
+        equal: The equal formulas that were found so far, for all rewritings of a program.
     """
 
     pinned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -12,6 +12,8 @@ from sparseeinsum.engines import retries
 from sparseeinsum.pipeline.loops import loop, loop_setup
 from sparseeinsum.pipeline.loops.loop_setup import _PlannedStep
 from sparseeinsum.plans.plan_statements import PlanStatements
+from sparseeinsum.rewrite import algebraic, equal_formulas, formula_search
+from sparseeinsum.rewrite.saturation import egraph
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
@@ -137,6 +139,40 @@ def test_a_state_that_begins_with_zeros_is_planned_for_later_steps(
     expected, means, _ = descend(weights, target, np.zeros(weights.shape), 6)
     np.testing.assert_allclose(db.run("C[i, j] = W[i, j]")["C"].to_numpy(), expected)
     np.testing.assert_allclose(db.run("C[i, j] = M[i, j]")["C"].to_numpy(), means)
+
+
+FACTORS = """
+state U
+loss[] = sum((X[i, j] - sum(U[i, k] * V[j, k])) ^ 2)
+next_U[i, k] = 0.5 * U[i, k]
+"""
+
+
+@pytest.mark.engines("duckdb", reason="the same on PostgreSQL")
+def test_plans_of_a_loop_share_the_search_for_equal_formulas(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Plans for several layouts of the state compare the same formulas."""
+    for module in (algebraic, formula_search):
+        monkeypatch.setattr(module, "LEAST_SECONDS", 0.0)
+    searched: list[object] = []
+
+    def saturate(*arguments: Any) -> object:  # noqa: ANN401  # those of the original
+        searched.append(arguments)
+        return egraph.saturate(*arguments)
+
+    monkeypatch.setattr(equal_formulas, "saturate", saturate)
+    rng = np.random.default_rng(4)
+    observed, left, right = rng.normal(size=(30, 20)), rng.normal(size=(30, 2)), rng.normal(size=(20, 2))
+    db.tensor("X", observed)
+    db.tensor("U", left, promoted=["dim_0", "dim_1"])
+    db.tensor("V", right)
+    with caplog.at_level("INFO", logger="sparseeinsum"):
+        result = db.iterate(FACTORS, steps=2, history=["loss"])
+    assert sum(record.getMessage().startswith("planned loss") for record in caplog.records) == 2
+    assert len(searched) == 1
+    expected = [float(((observed - scale * left @ right.T) ** 2).sum()) for scale in (1, 0.5)]
+    np.testing.assert_allclose(result.df()["loss"], expected)
 
 
 def test_a_state_that_is_read_only_as_its_next_value(db: se.Database) -> None:

@@ -1,7 +1,7 @@
 """Loops: the tables and plans of a loop, before its first step."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from sqlglot import exp
@@ -27,6 +27,7 @@ from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.plans.options import PlanOptions
+from sparseeinsum.rewrite.equal_formulas import EqualFormulas
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.storage.catalogue import require_tensors
 from sparseeinsum.storage.program_inputs import stored_inputs
@@ -175,6 +176,7 @@ class _Setup:
         step: The table of the number of steps.
         present: The state before the loop, by name.
         keeping: The tensors that keep it, by the same names.
+        equal: The equal formulas that the plans so far have found.
     """
 
     steps: LoopProgram
@@ -186,6 +188,7 @@ class _Setup:
     keeping: Mapping[str, StoredTensor]
     most_steps: int
     options: PlanOptions
+    equal: EqualFormulas = field(default_factory=EqualFormulas, init=False)
 
     def cheapest(self) -> _PlannedStep:
         """The state in the layouts in which it is stored, or in those in which steps compute it."""
@@ -257,7 +260,7 @@ class _Setup:
         step_values = ValueFacts(Range(0, self.most_steps), has_fill=True)
         inputs[STEP] = AlternatingInput((self.step.stored, self.step.stored), values=step_values)
         inserted = self._inserted(tables, rows)
-        plan = StepPlan(self.engine, self.prepared, steps.program, self.options, inputs, inserted)
+        plan = StepPlan(self.engine, self.prepared, steps.program, self.options, inputs, inserted, self.equal)
         plan.plan_for(0, later)
         complete = frozenset(
             steps.state[state.name]
@@ -266,7 +269,7 @@ class _Setup:
         )
         if complete:
             options = replace(self.options, complete=complete)
-            plan = StepPlan(self.engine, self.prepared, steps.program, options, inputs, inserted)
+            plan = StepPlan(self.engine, self.prepared, steps.program, options, inputs, inserted, self.equal)
             plan.plan_for(0, later)
         return plan
 

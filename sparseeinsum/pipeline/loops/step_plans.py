@@ -21,6 +21,7 @@ from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.plan_statements import PlanStatements
 from sparseeinsum.results.kept_operands import kept_operands
+from sparseeinsum.rewrite.equal_formulas import EqualFormulas
 from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.measure import measured_values
@@ -70,6 +71,7 @@ class StepPlan:
         options: PlanOptions,
         inputs: Mapping[str, AlternatingInput],
         inserted: Mapping[str, InsertedOutput],
+        equal: EqualFormulas | None = None,
     ) -> None:
         """Make no plan yet.
 
@@ -80,12 +82,13 @@ class StepPlan:
             options: The options of the plan.
             inputs: The inputs that are in tables in turn.
             inserted: The outputs that go into tables.
+            equal: The equal formulas that other plans of the program have found; they grow.
         """
         self._engine = engine
         self._prepared = prepared
         self._inputs = {name: alternating for name, alternating in inputs.items() if name in program.inputs}
         self._inserted = inserted
-        self._planned = SuppliedPlan(program, engine, options, {})
+        self._planned = SuppliedPlan(program, engine, options, {}, equal)
         self._unmeasured: frozenset[str] = frozenset()  # inputs for all of whose later values the plan is exact
         self._rendered: ProgramPlan | None = None  # the plan whose statements there are
         self._turn = 0  # whose tables the plan itself reads
