@@ -5,11 +5,13 @@ Every e-node of a class gives an upper bound; the tightest one is kept (SPORES, 
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode
+
+_NO_LABELS: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,13 @@ class EClassSize:
     labels: frozenset[str]
     density: float
 
+    def with_bound(self, other: "EClassSize") -> "EClassSize":
+        """The tightest size of a class for which two e-nodes give these sizes."""
+        labels = self.labels if self.labels == other.labels else self.labels & other.labels
+        density = min(self.density, other.density)
+        is_same = labels == self.labels and density == self.density
+        return self if is_same else EClassSize(labels, density)
+
 
 @dataclass(frozen=True, slots=True)
 class EClassSizes:
@@ -26,6 +35,7 @@ class EClassSizes:
 
     by_class: Mapping[str, EClassSize]
     bounds: Mapping[str, int]
+    _indices: dict[frozenset[str], float] = field(default_factory=dict, init=False, repr=False)  # known so far
 
     def entries(self, name: str) -> float:
         """The expected number of entries of a class that are not 0."""
@@ -34,7 +44,10 @@ class EClassSizes:
 
     def indices(self, labels: frozenset[str]) -> float:
         """The number of index tuples of `labels`."""
-        return math.prod(self.bounds[label] for label in labels)
+        indices = self._indices.get(labels)
+        if indices is None:
+            indices = self._indices[labels] = math.prod([self.bounds[label] for label in labels])
+        return indices
 
 
 def sizes_of(classes: EClasses, bounds: Mapping[str, int], densities: Mapping[Reference, float]) -> EClassSizes:
@@ -46,24 +59,29 @@ def sizes_of(classes: EClasses, bounds: Mapping[str, int], densities: Mapping[Re
         densities: The share of entries that are not 0, for every leaf.
     """
     sizes: dict[str, EClassSize] = {}
-    waiting = dict.fromkeys(classes.nodes)  # a queue without duplicates
-    readers: dict[str, set[str]] = {}
+    waiting: dict[str, None] = {}  # a queue of classes whose readers are to be sized, without duplicates
+    readers: dict[str, list[tuple[str, ENode]]] = {}
+
+    def size(name: str, node: ENode) -> None:
+        bound = _size_of_node(node, sizes, classes, bounds, densities)
+        if bound is not None:
+            known = sizes.get(name)
+            tightest = bound if known is None else known.with_bound(bound)
+            if tightest != known:
+                sizes[name] = tightest
+                waiting[name] = None
+
     for name, nodes in classes.nodes.items():
         for node in nodes:
-            for child in node.children:
-                readers.setdefault(child, set()).add(name)
+            for child in dict.fromkeys(node.children):
+                readers.setdefault(child, []).append((name, node))
+            if not node.children:
+                size(name, node)
     while waiting:
         name = next(iter(waiting))
         del waiting[name]
-        bounds_by_node = [_size_of_node(node, sizes, classes, bounds, densities) for node in classes.nodes[name]]
-        estimates = [size for size in (*bounds_by_node, sizes.get(name)) if size is not None]
-        if not estimates:
-            continue
-        labels = frozenset.intersection(*(size.labels for size in estimates))
-        tightest = EClassSize(labels, min(size.density for size in estimates))
-        if sizes.get(name) != tightest:
-            sizes[name] = tightest
-            waiting |= dict.fromkeys(readers.get(name, ()))
+        for reader, node in readers.get(name, ()):
+            size(reader, node)
     return EClassSizes(sizes, bounds)
 
 
@@ -88,10 +106,10 @@ def _size_of_node(
         return EClassSize(frozenset(reference.labels), densities[reference])
     if node.operator == "Number":
         return EClassSize(frozenset(), float(float(node.names[0]) != 0))
-    if any(child not in sizes for child in node.children):
+    children = [sizes[child] for child in node.children if child in sizes]
+    if len(children) < len(node.children):
         return None
-    children = [sizes[child] for child in node.children]
-    labels = frozenset[str]().union(*(child.labels for child in children))
+    labels = _NO_LABELS.union(*[child.labels for child in children])
     densities_of_children = [child.density for child in children]
     match node.operator:
         case "Mul":

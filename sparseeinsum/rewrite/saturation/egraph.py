@@ -251,19 +251,19 @@ def _classes(graph: Any, root_count: int, leaves: Sequence[Reference], is_satura
     nodes: dict[str, list[ENode]] = {}
     roots = [""] * root_count
     for node in by_id.values():
-        names = tuple(_primitive(by_id[child]) for child in node["children"] if _is_primitive(by_id[child]))
-        classes = tuple(by_id[child]["eclass"] for child in node["children"] if not _is_primitive(by_id[child]))
-        if node["op"] == "RootOf":
+        operator, eclass = node["op"], node["eclass"]
+        is_root = operator == "RootOf"
+        if not is_root and not eclass.startswith("Term"):
+            continue
+        names, classes = [], []
+        for child in node["children"]:
+            read = by_id[child]
+            if read["eclass"].startswith("Term"):
+                classes.append(read["eclass"])
+            else:
+                names.append(read["op"].strip('"'))
+        if is_root:
             roots[int(names[0])] = classes[0]
-        elif node["eclass"].startswith("Term"):
-            nodes.setdefault(node["eclass"], []).append(ENode(node["op"].rstrip("123"), names, classes))
+        else:
+            nodes.setdefault(eclass, []).append(ENode(operator.rstrip("123"), tuple(names), tuple(classes)))
     return EClasses(nodes, tuple(roots), leaves, is_saturated)
-
-
-def _is_primitive(node: Mapping[str, Any]) -> bool:
-    return not node["eclass"].startswith(("Term", "Root"))
-
-
-def _primitive(node: Mapping[str, Any]) -> str:
-    text: str = node["op"]
-    return text.strip('"')

@@ -34,10 +34,10 @@ def node_cost(node: ENode, name: str, sizes: EClassSizes) -> float:
         case "Leaf" | "Number":
             return 0.0
         case "Mul":
-            is_scaled = any(not sizes.by_class[child].labels for child in node.children)
-            joined = frozenset[str]().union(*(sizes.by_class[child].labels for child in node.children))
-            pairs = min(sizes.by_class[child].density for child in node.children) * sizes.indices(joined)
-            return LEAST_COST + (_SCALE_COST * max(child_entries) if is_scaled else pairs)
+            first, second = [sizes.by_class[child] for child in node.children]
+            if not (first.labels and second.labels):
+                return LEAST_COST + _SCALE_COST * max(child_entries)
+            return LEAST_COST + min(first.density, second.density) * sizes.indices(first.labels | second.labels)
         case "Sum":
             return LEAST_COST + _SUM_COST * child_entries[0]
         case "Add":

@@ -1,10 +1,9 @@
 """Saturation: extracts cheap terms from e-classes, greedily or by integer programming."""
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from sparseeinsum.rewrite.saturation.eclass_sizes import EClassSizes
 from sparseeinsum.rewrite.saturation.egraph import EClasses, ENode
@@ -81,10 +80,11 @@ def _tree_costs(classes: EClasses, sizes: EClassSizes) -> dict[str, float]:
     waiting: list[tuple[float, str]] = []
     for name, nodes in classes.nodes.items():
         for position, node in enumerate(nodes):
-            missing_children[name, position] = len(set(node.children))
-            for child in set(node.children):
+            children = dict.fromkeys(node.children)
+            missing_children[name, position] = len(children)
+            for child in children:
                 readers.setdefault(child, []).append((name, position))
-            if not node.children:
+            if not children:
                 waiting.append((node_cost(node, name, sizes), name))
     heapq.heapify(waiting)
     while waiting:
@@ -101,4 +101,4 @@ def _tree_costs(classes: EClasses, sizes: EClassSizes) -> dict[str, float]:
 
 
 def _tree_cost(node: ENode, name: str, sizes: EClassSizes, costs: Mapping[str, float]) -> float:
-    return node_cost(node, name, sizes) + sum(costs.get(child, np.inf) for child in node.children)
+    return node_cost(node, name, sizes) + sum([costs.get(child, math.inf) for child in node.children])
