@@ -52,15 +52,15 @@ def _diagonal(sketch: Sketch, label: str, counts: AxisCounts) -> Sketch:
 
 def joined(u: Sketch, v: Sketch, kind: JoinKind) -> Sketch:
     """The sketch of a join of two operands, including the unmatched entries that its kind keeps."""
-    matches = _matches(u, v)
     match kind:
         case JoinKind.INNER:
-            return matches
+            return _matches(u, v)
         case JoinKind.LEFT:
             return u
         case JoinKind.RIGHT:
             return v
         case JoinKind.FULL:
+            matches = _matches(u, v)
             counts = {
                 label: AxisCounts(
                     u.counts[label].entries + v.counts[label].entries - matches.counts[label].entries,
@@ -71,14 +71,33 @@ def joined(u: Sketch, v: Sketch, kind: JoinKind) -> Sketch:
             return Sketch(u.entries + v.entries - matches.entries, counts)
 
 
-def _matches(u: Sketch, v: Sketch) -> Sketch:
-    """The pairs of entries that agree in all shared labels, assuming that labels are independent."""
+def joined_entries(u: Sketch, v: Sketch, kind: JoinKind) -> float:
+    """The entries of `joined`, without their counts at every index."""
+    match kind:
+        case JoinKind.INNER:
+            return _pairs(u, v)[0]
+        case JoinKind.LEFT:
+            return u.entries
+        case JoinKind.RIGHT:
+            return v.entries
+        case JoinKind.FULL:
+            return u.entries + v.entries - _pairs(u, v)[0]
+
+
+def _pairs(u: Sketch, v: Sketch) -> tuple[float, dict[str, Vector]]:
+    """The number of pairs of entries that agree in all shared labels, and about how many at every index of each."""
     shared = [label for label in u.counts if label in v.counts]
     pairs = u.entries * v.entries
     for label in shared:
         pairs *= float(u.counts[label].weights @ v.counts[label].weights)
     pairs_by_index = {label: _pairs_by_index(u, v, label, pairs) for label in shared}
-    pairs = min([pairs, *(float(entries.sum()) for entries in pairs_by_index.values())])
+    return min([pairs, *(float(entries.sum()) for entries in pairs_by_index.values())]), pairs_by_index
+
+
+def _matches(u: Sketch, v: Sketch) -> Sketch:
+    """The pairs of entries that agree in all shared labels, assuming that labels are independent."""
+    pairs, pairs_by_index = _pairs(u, v)
+    shared = list(pairs_by_index)
     counts = _counts_of_own_labels(u, v, shared, pairs) | _counts_of_own_labels(v, u, shared, pairs)
     for label, entries in pairs_by_index.items():
         is_only = len(shared) == 1

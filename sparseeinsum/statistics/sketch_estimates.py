@@ -26,7 +26,7 @@ from sparseeinsum.statistics.estimate import (
     dense_statistics,
     estimate_result,
 )
-from sparseeinsum.statistics.sketch import Sketch, aggregated, joined, skew, under_labels
+from sparseeinsum.statistics.sketch import Sketch, aggregated, joined, joined_entries, skew, under_labels
 
 _MOST_AXES = 5  # the most axes of a tensor for which every set of axes gets a bound
 
@@ -146,14 +146,15 @@ class _JoinSketch:
     def result(self, einsum: EinSum, shape: tuple[int, ...]) -> tuple[Statistics, tuple[AxisCounts, ...]]:
         """Statistics and counts of the result; it has at least one entry if the join has any expected pairs."""
         labels = einsum.output.labels
-        pairs = self._projected(frozenset(einsum.labels))
+        pairs = self._joined()
         if pairs.entries <= 0:
             nothing = tuple(pairs.counts[label].scaled(0.0) for label in labels)
             return Statistics(0.0, (0.0,) * len(shape), shape), nothing
         sketches = [operand.sketch for operand in self.operands]
         sketch = aggregated(pairs, sketches, labels) if einsum.aggregated else pairs
         places = math.prod(max(counts.distinct, 1.0) for counts in sketch.counts.values())
-        entries = max(min(sketch.entries, places, self._projected(frozenset(labels)).entries), 1.0)
+        most = self._projected_entries(frozenset(labels)) if einsum.aggregated else pairs.entries
+        entries = max(min(sketch.entries, places, most), 1.0)
         if entries != sketch.entries:
             # If all possible cells have entries, these are distributed as in the join.
             sketch = Sketch(entries, {label: pairs.counts[label].scaled(entries) for label in labels})
@@ -163,15 +164,19 @@ class _JoinSketch:
         statistics = Statistics(min(entries, math.prod(distinct)), distinct, shape, skew=skews)
         return _with_bounds(statistics, counts, self._tuple_bounds(labels)), counts
 
-    def _projected(self, labels: Set[str]) -> Sketch:
-        """The join of the operands' projections to these labels."""
-        first, *others = (operand.projected(labels) for operand in self.operands)
+    def _joined(self) -> Sketch:
+        first, *others = (operand.sketch for operand in self.operands)
         return joined(first, others[0], self.kind) if others else first
+
+    def _projected_entries(self, labels: Set[str]) -> float:
+        """The entries of the join of the operands' projections to these labels."""
+        first, *others = (operand.projected(labels) for operand in self.operands)
+        return joined_entries(first, others[0], self.kind) if others else first.entries
 
     def _tuple_bounds(self, labels: Sequence[str]) -> dict[frozenset[int], float]:
         """Upper bounds on the tuples of every set of the result's axes: the pairs of the operands' projections."""
         return {
-            positions: self._projected(frozenset(labels[position] for position in positions)).entries
+            positions: self._projected_entries(frozenset(labels[position] for position in positions))
             for positions in _sets_of_axes(len(labels))
         }
 
