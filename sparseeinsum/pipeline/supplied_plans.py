@@ -86,6 +86,19 @@ class SuppliedPlan:
         self.plan = plans[0]
         self._facts = {name: self.plan.inputs[name].values for name in self.supplied}
 
+    def plan_within(self, most_seconds: float, assumed: Mapping[str, ValueFacts]) -> bool:
+        """Make a plan as `plan_again` does, but keep the present one if the other is expected to take longer than that.
+
+        Returns:
+            Whether the other one was taken.
+        """
+        plan, facts = self.plan, self._facts
+        self.plan_again(assumed)
+        is_taken = self.plan.decomposed.seconds <= most_seconds
+        if not is_taken:
+            self.plan, self._facts = plan, facts
+        return is_taken
+
     def adopt(self, plan: ProgramPlan) -> None:
         """Take another plan of the same program.
 

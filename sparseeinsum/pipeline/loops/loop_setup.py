@@ -21,9 +21,9 @@ from sparseeinsum.pipeline.loops.kept_state import kept_tensor
 from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, check_next_values
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.shared_rows import SharedRow, share_row
-from sparseeinsum.pipeline.loops.state_layouts import StateLayout, computed_layouts
+from sparseeinsum.pipeline.loops.state_layouts import StateLayout, array_layouts, computed_layouts, computes_arrays
 from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables
-from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan
+from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan, later_values
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
 from sparseeinsum.plans.options import PlanOptions
@@ -191,6 +191,31 @@ class _Setup:
     equal: EqualFormulas = field(default_factory=EqualFormulas, init=False)
 
     def cheapest(self) -> _PlannedStep:
+        """The state in the layouts of the cheapest plan of those that are made."""
+        planned = self._in_arrays() or self._as_stored_or_computed()
+        planned.plan.plan_for_later_values()
+        return self._sharing_rows(planned)
+
+    def _in_arrays(self) -> _PlannedStep | None:
+        """A dense state in one array each, if steps compute it so; other layouts save at most their repartitions."""
+        if not self.engine.dialect.chains_arrays or self.options.allows_nonfinite:
+            return None
+        rows = {name: count_rows(self.engine, source) for name, source in self.present.items()}
+        layouts = array_layouts(self.present, rows)
+        if not layouts:
+            return None
+        values = {name: later_values(source.tensor.dtype) for name, source in self.present.items()}
+        planned = self._planned(layouts, "array", {**values, STEP: self._step_values})
+        if computes_arrays(planned.plan.plan, self.steps.state, self.present):
+            return planned
+        planned.drop(self.engine)
+        return None
+
+    @property
+    def _step_values(self) -> ValueFacts:
+        return ValueFacts(Range(0, self.most_steps), has_fill=True)
+
+    def _as_stored_or_computed(self) -> _PlannedStep:
         """The state in the layouts in which it is stored, or in those in which steps compute it."""
         stored = {name: source.decomposition for name, source in self.present.items()}
         as_stored = {name: StateLayout(decomposition) for name, decomposition in stored.items()}
@@ -203,8 +228,7 @@ class _Setup:
             is_cheaper = grows or other.seconds < planned.seconds
             planned, dearer = (other, planned) if is_cheaper else (planned, other)
             dearer.drop(self.engine)
-        planned.plan.plan_for_later_values()
-        return self._sharing_rows(planned)
+        return planned
 
     def _sharing_rows(self, planned: _PlannedStep) -> _PlannedStep:
         """The same with one table in each turn for the states whose next values one statement returns in one row."""
@@ -257,8 +281,7 @@ class _Setup:
     ) -> StepPlan:
         """The plan of a step; a dense state stays dense, whatever the fill of its next value is."""
         inputs = {state.name: AlternatingInput(state.stored, steps.state[state.name]) for state in tables}
-        step_values = ValueFacts(Range(0, self.most_steps), has_fill=True)
-        inputs[STEP] = AlternatingInput((self.step.stored, self.step.stored), values=step_values)
+        inputs[STEP] = AlternatingInput((self.step.stored, self.step.stored), values=self._step_values)
         inserted = self._inserted(tables, rows)
         plan = StepPlan(self.engine, self.prepared, steps.program, self.options, inputs, inserted, self.equal)
         plan.plan_for(0, later)

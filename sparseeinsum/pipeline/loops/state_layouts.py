@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparseeinsum.language.tensors import DEMOTED, MOST_ARRAY_AXES, Decomposition
+from sparseeinsum.language.tensors import DEMOTED, MOST_ARRAY_AXES, Decomposition, StoredTensor
 from sparseeinsum.plans.plan import ProgramPlan
 
 DRIFT = 4  # times more or fewer tuples than a plan was made for: another plan may be better
+_MOST_ELEMENTS = 1 << 20  # of a state that may be one tuple, however many tuples it is stored in
 _FEW_ELEMENTS = 4096  # of which all operators take about the time to start, so that one tuple needs the fewest
 
 
@@ -22,6 +23,47 @@ class StateLayout:
 
     decomposition: Decomposition
     is_complete: bool = False
+
+
+def array_layouts(present: Mapping[str, StoredTensor], rows: Mapping[str, int]) -> dict[str, StateLayout]:
+    """The layouts of a state in one tuple each.
+
+    Args:
+        present: The state, by name.
+        rows: The numbers of its rows.
+
+    Returns:
+        By the names of the tensors, their layouts; nothing if the state has these already, if a tensor of it has some
+        of its rows alone, or is too large for one tuple.
+    """
+    arrays = {name: Decomposition((DEMOTED,) * len(source.tensor.axes)) for name, source in present.items()}
+    if all(arrays[name] == source.decomposition for name, source in present.items()):
+        return {}
+    for name, source in present.items():
+        shape = source.tensor.shape
+        is_large = math.prod(shape) > _MOST_ELEMENTS or len(shape) > MOST_ARRAY_AXES
+        if is_large or rows[name] not in (0, source.decomposition.max_tuples(shape)):
+            return {}
+    return {name: StateLayout(layout, is_complete=rows[name] == 0) for name, layout in arrays.items()}
+
+
+def computes_arrays(plan: ProgramPlan, state: Mapping[str, str], present: Mapping[str, StoredTensor]) -> bool:
+    """Whether a step computes the next values of a state as one array each, of which most elements are entries.
+
+    Args:
+        plan: The plan of a step.
+        state: The names of the tensors of the state, each with that of its next value.
+        present: The state, by name; next values must have the same fills.
+    """
+    results = {step.einsum.output.tensor: step.result for step in plan.decomposed.steps}
+    tensors = plan.decomposed.graph.tensors
+    return all(
+        following in results
+        and not results[following].promoted
+        and 2 * plan.statistics[following].entries >= tensors[following].size
+        and tensors[following].fill == present[name].tensor.fill
+        for name, following in state.items()
+    )
 
 
 def computed_layouts(

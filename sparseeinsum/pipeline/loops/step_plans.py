@@ -60,6 +60,12 @@ class AlternatingInput:
         return self.stored[0].decomposition.max_tuples(self.stored[0].tensor.shape)
 
 
+def later_values(dtype: str, stays_finite: bool = True) -> ValueFacts:
+    """What may hold for the values of a state of a dtype in all turns, if they are finite in all turns or not."""
+    is_finite = dtype in _ALWAYS_FINITE or (stays_finite and dtype in _COMPUTED_AS_STORED)
+    return ValueFacts(finite_range(dtype) if is_finite else ANY_VALUE, has_fill=True)
+
+
 class StepPlan:
     """A plan that reads tables in turn; another one is made where it is not exact for what they hold."""
 
@@ -124,12 +130,8 @@ class StepPlan:
         """
         later = self.later_values()
         if not self._accepts(later):
-            seconds = self.plan.decomposed.seconds
-            self._planned.plan_again(later)
-            if self.plan.decomposed.seconds > _MOST_SLOWDOWN * seconds + _SCAN_SECONDS:
-                self._planned.plan_again()
-                self._accepts(later)
-            else:
+            most_seconds = _MOST_SLOWDOWN * self.plan.decomposed.seconds + _SCAN_SECONDS
+            if self._planned.plan_within(most_seconds, later):
                 self._unmeasured = frozenset(later)
         repeated = [name for name, alternating in self._inputs.items() if not alternating.has_unique_axis]
         self._planned.assume_no_unique_keys(repeated)
@@ -149,13 +151,12 @@ class StepPlan:
         if alternating.values is not None:
             return alternating.values
         evaluation = self.plan.evaluations.get(alternating.following)
-        stays_finite = tensor.dtype in _ALWAYS_FINITE or (
-            tensor.dtype in _COMPUTED_AS_STORED
-            and evaluation is not None
+        stays_finite = (
+            evaluation is not None
             and (evaluation.detects_nonfinite or evaluation.values.entries.is_finite)
             and self._planned.known_facts(name).entries.is_finite
         )
-        return ValueFacts(finite_range(tensor.dtype) if stays_finite else ANY_VALUE, has_fill=True)
+        return later_values(tensor.dtype, stays_finite)
 
     def make_exact(self, turn: int, rows: Mapping[str, int], may_differ: bool) -> None:
         """Make another plan if the present one is not exact for the present data, or is for far fewer or more rows.
