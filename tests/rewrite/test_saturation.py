@@ -2,16 +2,20 @@
 
 import functools
 import operator
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sparseeinsum as se
+from sparseeinsum.errors import PackageError
+from sparseeinsum.extras import imported_alone
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of
@@ -296,3 +300,16 @@ def test_expressions_that_explode_are_saturated_in_part() -> None:
         sizes = sizes_of(classes, terms_read.bounds, dict.fromkeys(classes.leaves, 1.0))
         extractor = Extractor.with_tree_costs(classes, sizes)
         assert extractor.with_sharing(classes.roots).cost <= extractor.greedy(classes.roots).cost
+
+
+def test_a_module_of_a_package_is_imported_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the package itself imports takes longer than many searches; a package that is missing is named."""
+    package = tmp_path / "slow_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise AssertionError")
+    (package / "part.py").write_text("VALUE = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert imported_alone("slow_package", "part", "rewriting", "this").VALUE == 1
+    monkeypatch.delitem(sys.modules, "slow_package.part")
+    with pytest.raises(PackageError, match=r"needs the package missing_package, .*sparseeinsum\[rewriting\]"):
+        imported_alone("missing_package", "part", "rewriting", "this")

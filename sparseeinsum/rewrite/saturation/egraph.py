@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sparseeinsum.extras import imported
+from sparseeinsum.extras import imported_alone
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.rewrite.saturation.terms import (
     Add,
@@ -199,8 +199,8 @@ def _holds(graph: Any, question: str) -> bool:  # noqa: ANN401
     return True
 
 
-def _egglog() -> Any:  # noqa: ANN401  # imported late, because it takes a while and most programs do not need it
-    return imported("egglog.bindings", EXTRA, PURPOSE)
+def _egglog() -> Any:  # noqa: ANN401  # the rest of the package takes a while, and is for programs in Python
+    return imported_alone("egglog", "bindings", EXTRA, PURPOSE)
 
 
 def _size(graph: Any) -> int:  # noqa: ANN401
