@@ -23,6 +23,7 @@ from sparseeinsum.decompose.cost import (
     EmbeddedAccounting,
     Work,
 )
+from sparseeinsum.decompose.costs_within_memory import CostsWithinMemory
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.decompose.einsum_kinds import EinSumKinds, Uses
 from sparseeinsum.decompose.footprints import Footprints
@@ -37,13 +38,7 @@ from sparseeinsum.decompose.joining import (
     skew_factor,
 )
 from sparseeinsum.decompose.matched_access import in_matched_rows, matched_order
-from sparseeinsum.decompose.memory_footprint import (
-    REREAD_BYTES,
-    UNLIMITED,
-    Footprint,
-    Passes,
-    RunMemory,
-)
+from sparseeinsum.decompose.memory_footprint import UNLIMITED, Footprint, RunMemory
 from sparseeinsum.decompose.repartition_costs import RepartitionCosts
 from sparseeinsum.decompose.sparse_matmul import is_sparse, sparse_matmul_cost, sparse_matmuls
 from sparseeinsum.decompose.vertex_costs import VertexCost
@@ -104,6 +99,7 @@ class CostModel:
     repartitions: RepartitionCosts = field(init=False, repr=False, compare=False)
     footprints: Footprints = field(init=False, repr=False, compare=False)
     kinds: EinSumKinds = field(init=False, repr=False, compare=False)
+    _within_memory: CostsWithinMemory = field(init=False, repr=False, compare=False)
     _known_costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
     _reader_counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
 
@@ -127,6 +123,8 @@ class CostModel:
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
+        within_memory = CostsWithinMemory(sizes, footprints, self.memory, self.constants)
+        object.__setattr__(self, "_within_memory", within_memory)
         stored = self.in_lists, self.of_numbers, self.staying
         kinds = EinSumKinds(sizes, self.evaluations, self.orders, self.index_maps, *stored)
         object.__setattr__(self, "kinds", kinds)
@@ -152,7 +150,7 @@ class CostModel:
             matched = self._matched_costs(decomposed, costs) if self.has_handles else ()
             costs += [*self._row_product_costs(decomposed, costs), *matched]
             costs += self._indexed_costs(decomposed, evaluation)
-        cost = self._within_memory(decomposed, self._with_expansions(einsum, costs))
+        cost = self._within_memory.cheapest(decomposed, self._with_expansions(einsum, costs))
         products = list(self._sparse_matmul_costs(decomposed, evaluation, cost))
         return min(products, key=lambda product: product.seconds) if products else cost
 
@@ -200,7 +198,9 @@ class CostModel:
                 made_dense -= self.constants.fixed_seconds_per_operator
             fits = self.footprints.memory_bytes(product.decomposed, cost) <= self.resident_bytes
             if fits and cost.seconds < dense.seconds + made_dense:
-                best = self._within_memory(product.decomposed, self._with_expansions(decomposed.einsum, [cost]))
+                best = self._within_memory.cheapest(
+                    product.decomposed, self._with_expansions(decomposed.einsum, [cost])
+                )
                 if best.is_within_memory or not dense.is_within_memory:
                     yield best
 
@@ -351,47 +351,6 @@ class CostModel:
         if not self._reader_counts:
             self._reader_counts.update(operand.tensor for reader in self.graph.einsums for operand in reader.operands)
         return Uses(min(self._reader_counts[name], 2), name in self.graph.outputs)
-
-    def _within_memory(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> VertexCost:
-        """The cheapest cost within the memory limit, in passes if necessary; if there is none, that of least memory."""
-        cheapest = min(costs, key=lambda cost: cost.seconds)
-        if self._shortage(decomposed, cheapest) == 0:
-            return cheapest
-        options = [option for cost in costs for option in (cost, *self._costs_in_passes(decomposed, cost))]
-        shortages = [self._shortage(decomposed, option) for option in options]
-        least, best = min(zip(shortages, options, strict=True), key=lambda pair: (pair[0], pair[1].seconds))
-        return replace(best, is_within_memory=least == 0)
-
-    def _shortage(self, decomposed: DecomposedEinSum, cost: VertexCost) -> float:
-        """Bytes that are needed in excess of the memory limit."""
-        if self.memory.limit_bytes == math.inf:
-            return 0.0
-        needed = self.footprints.footprint(decomposed, cost).needed_bytes(self.memory, cost.passes)
-        return max(needed - self.memory.limit_bytes, 0.0)
-
-    def _costs_in_passes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[VertexCost]:
-        for passes in self.footprints.footprint(decomposed, cost).possible_passes(self.memory):
-            yield self._in_passes(decomposed, cost, passes)
-
-    def _in_passes(self, decomposed: DecomposedEinSum, cost: VertexCost, passes: Passes) -> VertexCost:
-        """The cost in passes: each scans operands that have the label of the passes, and joins or keeps the others."""
-        repeated = Work()
-        triples = zip(decomposed.einsum.operands, decomposed.operands, cost.absence.dense, strict=True)
-        for index, (operand, tiles, dense) in enumerate(triples):
-            if index == cost.indexed:
-                repeated += self.footprints.resident(decomposed, index).keeping()
-                continue
-            sizes = self.sizes.operand(operand, tiles, dense)
-            if sizes.tuples > sizes.present:  # made dense again
-                repeated += Work(
-                    sizes.tuples, sizes.tuples * sizes.tuple_bytes, hashed_tuples=sizes.tuples, operators=1
-                )
-            size = 0 if passes.label in operand.labels else sizes.tuple_bytes
-            repeated += Work(sizes.tuples, sizes.tuples * size * REREAD_BYTES)
-        written = Work(cost.tuples, cost.tuples * self.sizes.tuple_bytes(decomposed.name, decomposed.result))
-        rereading = repeated.times(passes.count - 1) + written
-        seconds = cost.seconds + rereading.seconds(self.constants)
-        return replace(cost, passes=passes, rereading=rereading, seconds=seconds)
 
     def single_pass_seconds(self, einsum: EinSum, choice: Choice) -> float:
         """Seconds of an EinSum without the cost of passes, as if memory were unlimited."""
