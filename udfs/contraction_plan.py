@@ -189,6 +189,18 @@ def add_label(plan, extent, stride_u, stride_v, stride_w):
 
 
 @njit
+def is_elementwise(plan, size):
+    """Whether each of the `size` elements of the result is of one combination of indices."""
+    combinations = 1
+    for label in range(plan[0]):
+        record = PLAN_HEADER + 4 * label
+        combinations *= plan[record]
+        if plan[record + 3] == 0 and plan[record] != 1:
+            return False
+    return combinations == size
+
+
+@njit
 def simplify_plan(plan):
     """Drop labels of extent 1, and merge two labels that every array walks as one longer label, in place."""
     count = 0

@@ -41,7 +41,7 @@ def _lower(number):
 @njit
 def _encrypted(key_0, key_1, a, b):
     """Encrypt the words a and b: after every four rounds, two of three words of the key are added."""
-    key_2 = key_0 ^ key_1 ^ np.uint32(PARITY)
+    key_2 = np.uint32(key_0 ^ key_1 ^ np.uint32(PARITY))
     a, b = np.uint32(a + key_0), np.uint32(b + key_1)
     a, b = _four_rounds(a, b, 13, 15, 26, 6)
     a, b = np.uint32(a + key_1), np.uint32(b + key_2 + np.uint32(1))
@@ -65,7 +65,10 @@ def _four_rounds(a, b, r0, r1, r2, r3):
 
 @njit
 def _round(a, b, rotation):
-    """Add b to a, rotate b to the left and mix it with a."""
+    """Add b to a, rotate b to the left and mix it with a.
+
+    Words stay uint32, which numba widens in expressions: loops over wider numbers are not vectorised.
+    """
     a = np.uint32(a + b)
     rotated = np.uint32((b << np.uint32(rotation)) | (b >> np.uint32(32 - rotation)))
-    return a, rotated ^ a
+    return a, np.uint32(rotated ^ a)

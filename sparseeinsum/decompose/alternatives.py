@@ -93,8 +93,13 @@ class Alternatives:
         if choices == choices_of(first):
             return plans
         single = self.priced(choices)
-        is_much_dearer = first.cost < _ROWS_THRESHOLD * single.cost
-        return plans if is_much_dearer or single.impossible is not None else [single, *plans]
+        row_bytes = sum(
+            model.sizes.tuple_bytes(step.einsum.output.tensor, step.result.tiles)
+            for step in single.steps
+            if not any(step.choice)
+        )
+        is_possible = row_bytes <= model.memory.largest_row_bytes and single.impossible is None
+        return [single, *plans] if is_possible and _ROWS_THRESHOLD * single.cost <= first.cost else plans
 
     def _has_sparse(self, einsum: EinSum) -> bool:
         """Whether an EinSum reads or computes tensors that are sparse."""

@@ -96,6 +96,11 @@ class RunMemory:
         """The largest relation that a statement may hold, which the engine cannot spill; larger ones get tables."""
         return self.limit_bytes / self.margins.together if self.covers_process else math.inf
 
+    @property
+    def largest_row_bytes(self) -> float:
+        """The most bytes of arrays that a statement computes in one row, all of which are in memory together."""
+        return self.limit_bytes / 16
+
     def least_buffer_bytes(self, kept_bytes: float) -> float:
         """Bytes of buffers that the engine needs, if it keeps so much in tables and hash tables."""
         return min(kept_bytes, LEAST_BUFFER_BYTES) * self.planned_share if self.covers_process else 0.0

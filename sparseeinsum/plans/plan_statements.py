@@ -27,8 +27,6 @@ from sparseeinsum.render.statements import SqlStatement, result_query, result_st
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 
-_SHARE_OF_ARRAYS = 1 / 16  # of the memory of a run, for arrays that are computed in one row
-
 
 @dataclass(frozen=True)  # no slots: statements are rendered once and cached
 class PlanStatements:
@@ -186,7 +184,7 @@ class PlanStatements:
     @cached_property
     def _chained(self) -> ArrayChains:
         """The chains over single arrays, none of which computes results that a run stores apart from others."""
-        largest = self.model.memory.limit_bytes * _SHARE_OF_ARRAYS
+        largest = self.model.memory.largest_row_bytes
         apart = self.also_staged
         if not self.dialect.chains_arrays or self._bytes_of_arrays > largest:
             return ArrayChains((), self.definitions)

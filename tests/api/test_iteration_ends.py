@@ -9,6 +9,7 @@ import sparseeinsum as se
 from sparseeinsum.engines import retries
 from sparseeinsum.errors import CatalogueError, ParseError, PlanError, SemanticsError, ShapeError, StepError
 from sparseeinsum.pipeline.loops import loop
+from sparseeinsum.pipeline.loops.state_tables import StateTables
 
 Patch = pytest.MonkeyPatch
 
@@ -54,6 +55,24 @@ def test_the_state_is_kept_elsewhere(db: se.Database) -> None:
     assert dict(result.kept) == {"x": "halved"}
     db.iterate(HALVING, steps=3, into={"x": "halved"}, resume=True)
     assert value(db, "halved") == [1, 2]
+
+
+@pytest.mark.parametrize(("commit", "expected"), [(0, 6), (1e-9, 2), (np.inf, 1)])
+def test_writing_the_state_takes_little_of_the_time(
+    db: se.Database, monkeypatch: Patch, commit: float, expected: int
+) -> None:
+    """With a pause that is much longer than a loop, the state is written after the first step, and when it ends."""
+    load(db, ["i"])
+    written, keep = [], StateTables.keep
+
+    def count(self: StateTables, *arguments: Any) -> None:  # noqa: ANN401
+        written.append(self.name)
+        keep(self, *arguments)
+
+    monkeypatch.setattr(StateTables, "keep", count)
+    monkeypatch.setattr(loop, "_KEEPING_PAUSE", 1e9)
+    db.iterate(HALVING, steps=6, commit_seconds=commit)
+    assert (len(written), value(db, "x")) == (expected, [0.125, 0.25])
 
 
 def test_no_steps_change_nothing(db: se.Database) -> None:

@@ -14,7 +14,7 @@ from random_runs import random_runs
 from test_compressed_access import DTYPES, RandomProduct, checked_plan, inputs, random_products
 
 import sparseeinsum as se
-from sparseeinsum.decompose import model, sparse_matmul
+from sparseeinsum.decompose import alternatives, model, sparse_matmul
 from sparseeinsum.decompose.cost import NO_WORK
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.semantics.dense import evaluate_program
@@ -154,6 +154,33 @@ def test_chosen_where_it_pays(db: se.Database) -> None:
         result = db.run(plan, progress=False)["Z"].to_numpy()
         np.testing.assert_allclose(result, a @ np.maximum(np.asarray(a @ x), 0), rtol=1e-12)
     assert multiplied(db.plan(text, indexes=False)) == {}
+
+
+@pytest.mark.parametrize(("threshold", "is_one_row"), [(0.0, True), (math.inf, False)])
+def test_single_arrays_unless_rows_are_much_cheaper(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch, threshold: float, is_one_row: bool
+) -> None:
+    """R has few rows, so that Z is cheaper by rows; but then what Y and R pass gets a table."""
+    monkeypatch.setattr(alternatives, "_ROWS_THRESHOLD", threshold)
+    rng, nodes = np.random.default_rng(1), 3_000
+    a, x, m = (
+        scipy.sparse.random_array((nodes, nodes), density=5 / nodes, rng=rng),
+        rng.random((nodes, 64)),
+        np.eye(nodes),
+    )
+    tensors = {"A": a, "X": x, "M": m[3] + m[5]}
+    for name, tensor in tensors.items():
+        db.tensor(name, tensor, promoted=["dim_0"] if name == "M" else None)
+    text = """
+        Y[i, k] = sum(A[i, j] * X[j, k])
+        R[i, k] = M[i] * Y[i, k]
+        Z[j, k] = sum(A[i, j] * R[i, k])
+        G[k, l] = sum(X[i, k] * X[i, l])
+        s[] = sum(Z[i, k] * Y[i, l] * G[k, l])"""
+    plan = db.plan(text, layout="any", rewrite=False)
+    assert all(not any(step.choice) for step in plan.data.decomposed.steps) == is_one_row
+    expected = evaluate_program(se.program(text), {**tensors, "A": a.toarray()})
+    np.testing.assert_allclose(db.run(plan, progress=False)["s"].to_numpy(), expected["s"], rtol=1e-12)
 
 
 def test_the_dense_optimizer_makes_operands_dense(db: se.Database, everywhere: None) -> None:

@@ -201,18 +201,31 @@ def _expression_line(plan):
 
 @njit
 def _elements_of_block(operand, offset, stride, out):
-    """Return the elements of an operand for one block, written to `out`; one element if all are the same."""
+    """Return the elements of an operand for one block, in `out` unless they are neighbours; one if all are the same."""
+    if stride == 1:
+        return operand[offset : offset + out.size]
     count = 1 if stride == 0 else out.size
     contraction.gather(operand, offset, stride, out[:count])
     return out[:count]
 
 
-def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
-    dtype, block, check = arithmetic.dtype, arithmetic.block, arithmetic.check
-    evaluate_block, fold_line, identities = arithmetic.evaluate_block, arithmetic.fold_line, arithmetic.identities
+@njit
+def _store_block(block, out, offset, stride):
+    """Write block[i] to out[offset + i * stride]."""
+    if stride == 1:
+        copy_elements(out[offset : offset + block.size], block)
+    else:
+        for i in range(block.size):
+            out[offset + i * stride] = block[i]
+
+
+def _make_reduce_lines(arithmetic: DtypeArithmetic) -> Callable[..., int]:
+    """Make the function that evaluates an expression line by line, and folds or stores it."""
+    dtype, block = arithmetic.dtype, arithmetic.block
+    evaluate_block, fold_line = arithmetic.evaluate_block, arithmetic.fold_line
 
     @njit
-    def reduce_lines(plan, u, v, w, aggregate, scratch):
+    def reduce_lines(plan, u, v, w, aggregate, is_elementwise, scratch):
         line, code = _expression_line(plan), 0
         extent, stride_u, stride_v, stride_w = contraction.strides_of(plan, line)
         blocks = evaluation_stack(scratch, block, dtype)
@@ -225,20 +238,33 @@ def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[
                 some_u = _elements_of_block(u, offset_u + start * stride_u, stride_u, parts_u[:n])
                 some_v = _elements_of_block(v, offset_v + start * stride_v, stride_v, parts_v[:n])
                 code = min(code, evaluate_block(program, constants, some_u, some_v, n, blocks))
-                code = min(code, fold_line(aggregate, w, offset_w + start * stride_w, stride_w, blocks, n))
+                if is_elementwise:
+                    _store_block(blocks[:n], w, offset_w + start * stride_w, stride_w)
+                else:
+                    code = min(code, fold_line(aggregate, w, offset_w + start * stride_w, stride_w, blocks, n))
                 if (step + start // block) % _BLOCKS_BETWEEN_PAUSES == _LAST and contraction.is_interrupted():
                     return contraction.INTERRUPTED
         return code
+
+    return reduce_lines
+
+
+def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
+    dtype, check, identities = arithmetic.dtype, arithmetic.check, arithmetic.identities
+    reduce_lines = _make_reduce_lines(arithmetic)
 
     @njit
     def reduce_plan(row, plan, u, v, w, scratch):
         aggregate = aggregate_code(row)
         if aggregate < 0:
             return aggregate
-        elementwise.fill(identities[aggregate], w)
+        # The sum of one number is that number.
+        is_elementwise = aggregate == SUM and contraction_plan.is_elementwise(plan, w.size)
+        if not is_elementwise:
+            elementwise.fill(identities[aggregate], w)
         code = check(program_of(scratch), constants_of(scratch), aggregate)
         if code == 0 and not contraction.is_empty(plan):
-            code = reduce_lines(plan, u, v, w, aggregate, scratch)
+            code = reduce_lines(plan, u, v, w, aggregate, is_elementwise, scratch)
         return code
 
     @njit
