@@ -164,8 +164,6 @@ class _Pair:
         if all(is_of_numbers(self._tiles(operand)) for operand in operands):
             yield from self._masked()
             return
-        if not self.model.has_handles:  # of arrays in memory
-            return
         numbers = [index for index, operand in enumerate(operands) if is_of_numbers(self._tiles(operand))]
         if self.semiring.text != "sum(u * v)" or len(numbers) != 1:
             return

@@ -44,7 +44,10 @@ GROUPS = {
         ),
         CompilationGroup(
             "postgresql",
-            ("postgresql.scalars", "postgresql.aggregates", "postgresql.compression", "postgresql.row_products"),
+            (
+                *("postgresql.scalars", "postgresql.aggregates", "postgresql.compression", "postgresql.row_products"),
+                "postgresql.gathers",
+            ),
         ),
     )
 }

@@ -97,11 +97,11 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
         integer(size),
         element_of(array.schema),
     )
-    return gathered_rows_select(relation, gathered, (entries, array), size)
+    return gathered_rows_select(relation, gathered, (entries, array), size, DUCKDB)
 
 
 def gathered_rows_select(
-    relation: Contract, gathered: exp.Expr, handles: Sequence[SelectSource], size: int
+    relation: Contract, gathered: exp.Expr, handles: Sequence[SelectSource], size: int, dialect: Dialect
 ) -> exp.Select:
     """The SELECT of arrays of `size` elements that a kernel computes for every row that has entries.
 
@@ -110,8 +110,9 @@ def gathered_rows_select(
         gathered: The call of the kernel for row r, which returns NULL for other rows.
         handles: Where the handles u, v, ... of operands are read; that of the compressed one is the first.
         size: The elements of an array.
+        dialect: The dialect of the engine.
     """
-    return _values_of_rows_select(relation, gathered, handles, _rows_together(size), DUCKDB)
+    return _values_of_rows_select(relation, gathered, handles, _rows_together(size), dialect)
 
 
 def _values_of_rows_select(
@@ -255,10 +256,15 @@ def _rows_with_values_select(columns: Sequence[exp.Expr], handles: Sequence[Sele
     """The SELECT of columns for every row r; each of u, v, and so on is a value that is computed once."""
     numbers = exp.select(exp.column("range").as_(ROW_COLUMN)).from_(exp.Table(this=call("RANGE", integer(rows))))
     select = exp.select(*columns).from_(numbers.subquery("r"), copy=False)
-    for alias, source in zip(HANDLE_ALIASES, handles, strict=False):
+    put_values_in_place(select, dict(zip(HANDLE_ALIASES, handles, strict=False)))
+    return select
+
+
+def put_values_in_place(select: exp.Select, handles: Mapping[str, SelectSource]) -> None:
+    """Replace handles by values that are computed once, read from sources by alias; `select` is changed."""
+    for alias, source in handles.items():
         value = exp.select(exp.column(HANDLE_COLUMN)).from_(source.table.copy(), copy=False).subquery()
         _put_in_place(select, alias, value)
-    return select
 
 
 def _put_in_place(select: exp.Select, alias: str, handle: exp.Expr) -> None:

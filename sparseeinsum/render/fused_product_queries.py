@@ -17,6 +17,7 @@ from sparseeinsum.render.compressed_rows import (
     entries_of_rows_select,
     gathered_rows_select,
     identity_of,
+    put_values_in_place,
     result_value,
 )
 from sparseeinsum.render.dialects import Dialect
@@ -30,9 +31,9 @@ def fused_select(relation: Contract, sources: Sequence[SelectSource], dialect: D
         case [True, True, True]:
             return _masked_select(relation, sources, dialect)
         case [True, False, False]:
-            return _rows_select(relation, sources)
+            return _rows_select(relation, sources, dialect)
         case _:
-            return _sampled_select(relation, sources)
+            return _sampled_select(relation, sources, dialect)
 
 
 def _handles() -> list[exp.Expr]:
@@ -52,16 +53,16 @@ def _masked_select(relation: Contract, sources: Sequence[SelectSource], dialect:
     return entries_of_rows_select(relation, entries, sources, relation.einsum.operands[1].labels, dialect)
 
 
-def _rows_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:
+def _rows_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
     """The sums over the entries of a row, each times rows of two resident arrays."""
     size, start = sources[1].schema.list_length, element_of(sources[1].schema)
     entries, first, second = _handles()
     row = exp.column(ROW_COLUMN, table="r")
     gathered = call("tensor_gather_product_sum", entries, row, first, second, integer(size), start)
-    return gathered_rows_select(relation, gathered, sources, size)
+    return gathered_rows_select(relation, gathered, sources, size, dialect)
 
 
-def _sampled_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.Select:
+def _sampled_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
     """The inner products of rows of two resident arrays at the keys of numbers, times the numbers."""
     (numbers, *arrays), einsum = sources, relation.einsum
     alias = HANDLE_ALIASES[0]
@@ -79,6 +80,9 @@ def _sampled_select(relation: Contract, sources: Sequence[SelectSource]) -> exp.
     selected = [named(keys[label].copy(), axis) for label, axis in axes]
     select = exp.select(*selected, exp.alias_(result_value(relation, value), VALUE_COLUMN))
     select = select.from_(aliased(numbers.table, alias))
+    if not dialect.keeps_residents:
+        put_values_in_place(select, dict(zip(HANDLE_ALIASES[1:], arrays, strict=True)))
+        return select
     for array, other in zip(arrays, HANDLE_ALIASES[1:], strict=True):
         select = select.join(aliased(array.table, other), join_type="CROSS")
     return select

@@ -11,7 +11,7 @@ from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.compressed_rows import computed_number, result_value
-from sparseeinsum.render.layouts import element_of, row_position, size_without_rows
+from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of, row_position, size_without_rows
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, unused
 from sparseeinsum.statistics.columns import computed_type, stored_type
 
@@ -28,7 +28,7 @@ def array_select(relation: Resident, source: SelectSource) -> exp.Select:
     filled = call("tensor_fill", size_without_rows(count), element_of(schema))
     # A LIMIT keeps workers from making an array each, as large as the result.
     tuples = exp.select("*").from_(aliased(source.table, "u"), copy=False).limit(integer(_MOST_ROWS), copy=False)
-    value = exp.alias_(exp.func("coalesce", stacked, filled), VALUE_COLUMN)
+    value = exp.alias_(exp.func("coalesce", stacked, filled), HANDLE_COLUMN)
     return exp.select(value).from_(tuples.subquery("t"), copy=False)
 
 
@@ -84,7 +84,7 @@ def gathered_select(relation: Contract, entries: SelectSource, array: SelectSour
     """
     compressed = relation.inputs[relation.compressed[0]]
     assert isinstance(compressed, Compress)
-    rows = exp.select(exp.column(VALUE_COLUMN)).from_(array.table.copy(), copy=False).subquery()
+    rows = exp.select(exp.column(HANDLE_COLUMN)).from_(array.table.copy(), copy=False).subquery()
     gathered = call(
         "tensor_gather_sum",
         exp.column(VALUE_COLUMN, table="u"),

@@ -139,7 +139,8 @@ class Renderer:
 
     def _operand_source(self, relation: Contract, operand: Relation) -> SelectSource:
         """What to select from to read an operand of an EinSum."""
-        if isinstance(operand, Compress) and relation.indexed is not None and not self.dialect.keeps_residents:
+        is_gathered = isinstance(operand, Compress) and relation.indexed is not None and not relation.is_fused
+        if isinstance(operand, Compress) and is_gathered and not self.dialect.keeps_residents:
             return self._rows_source(operand)
         return self.source(operand)
 

@@ -39,6 +39,9 @@ TEXTS = (
 _TYPES = {"f64": ("DOUBLE", "FLOAT8"), "f32": ("FLOAT", "FLOAT4"), "i64": ("BIGINT", "BIGINT")}
 
 
+_OF_HANDLES = {ValueType.RESIDENT: ValueType.TENSOR}  # what PostgreSQL's functions take in place of handles
+
+
 def attack(number: int, target: Target) -> int:
     """Make some calls, the same for the same number; returns how many.
 
@@ -75,7 +78,7 @@ def _call(chance: random.Random, function: ArrayFunction, is_duckdb: bool) -> st
 def _argument(chance: random.Random, of: ValueType, kind: str, is_duckdb: bool) -> str:
     if chance.random() < 0.03:
         return "NULL"
-    match of:
+    match of if is_duckdb else _OF_HANDLES.get(of, of):
         case ValueType.TEXT:
             text = chance.choice(TEXTS).replace("'", "''")
             return f"'{text}'"

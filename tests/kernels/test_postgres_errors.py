@@ -240,6 +240,7 @@ _WORDS[ValueType.COMPRESSED] = [
     "ARRAY[701, 9223372036854775807, 1, 1, 1, 0, 1, 0, 0]",
     "NULL::bigint[]",
 ]
+_WORDS[ValueType.RESIDENT] = _WORDS[ValueType.TENSOR]
 _WORDS[ValueType.COMPLEX] = _WORDS[ValueType.COMPLEX_TENSOR] = _WORDS[ValueType.TENSOR]
 _TYPES = {"f64": "float8", "f32": "float4", "i64": "int8", "c128": "float8", "c64": "float4"}
 

@@ -46,6 +46,7 @@ IN_PARTS = ("float32",)  # dtypes of aggregates that are also computed in parall
 WITHOUT_SQL = (
     *("tensor_sort", "tensor_largest", "tensor_inverse", "tensor_compressed"),
     *("tensor_product_row", "tensor_product_number", "tensor_masked_product_row"),
+    *("tensor_gather_product_sum", "tensor_scaled_dot"),
 )
 REFUSED = [
     function for function in FUNCTIONS if function.name.startswith("tensor_complex_") or function.name in WITHOUT_SQL

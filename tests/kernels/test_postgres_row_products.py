@@ -1,4 +1,4 @@
-"""Rows of products of sparse matrices on PostgreSQL are those of numpy; other arrays of words give errors."""
+"""Products of sparse matrices and arrays on PostgreSQL are those of numpy; other arrays of words give errors."""
 
 import random
 import struct
@@ -105,6 +105,23 @@ def test_products_with_a_vector(connection: psycopg.Connection, kind: str) -> No
         assert dict(found) == {row: expected.get((row, 0)) for row in range(ROWS)}
 
 
+@pytest.mark.parametrize("kind", TYPES)
+def test_sums_of_rows_of_two_arrays(connection: psycopg.Connection, kind: str) -> None:
+    """Positions are those of pairs of rows; an array has a row that no entry reads."""
+    entries, rng = random_entries(5, ROWS, 11 * 7, 2000), np.random.default_rng(6)
+    create(connection, "a", entries)
+    first, second = rng.integers(-4, 5, (12, 5)), rng.integers(-4, 5, (7, 5))
+    arrays = [f"ARRAY{array.ravel().tolist()}::{kind}[]" for array in (first, second)]
+    call = f"tensor_gather_product_sum({compressed('a', ROWS, kind)}, r, {', '.join(arrays)}, 5, 1::{kind})"
+    expected = np.ones((ROWS, 5))
+    np.add.at(expected, entries[0], entries[2][:, None] * first[entries[1] // 7] * second[entries[1] % 7])
+    for row, value in connection.execute(f"SELECT r, {call} FROM generate_series(0, {ROWS - 1}) AS r"):
+        assert value == (expected[row].tolist() if row in entries[0] else None)
+    query = f"SELECT i, j, tensor_scaled_dot(2::{kind}, {arrays[0]}, i, {arrays[1]}, j, 5) FROM generate_series(0, 11) "
+    for i, j, value in connection.execute(f"{query} AS i, generate_series(0, 6) AS j"):
+        assert value == 2 * first[i] @ second[j]
+
+
 def test_rows_of_different_lengths(connection: psycopg.Connection) -> None:
     """A row that is hashed follows one with a slot for every column, in the same memory."""
     columns = 70_000
@@ -164,6 +181,13 @@ def test_rows_with_null_have_no_entry(connection: psycopg.Connection) -> None:
         ("tensor_product_row('sum(u * v)', max(a), 0, max(b), 0::float8)", ("row 1", "0 to 0")),
         ("tensor_product_number('sum(u * v)', max(a), 0, max(a), 0::float8)", ("position 1", "vector")),
         ("tensor_masked_product_row('sum(u * v)', max(a), 0, max(a), 0::float8, max(c))", ("mask", "twice")),
+        ("tensor_gather_product_sum(max(a), 0, ARRAY[1.0, 2], ARRAY[3.0, 4], 2, 0::float8)", ("row 1 of 2",)),
+        ("tensor_gather_product_sum(max(a), 0, ARRAY[1.0, 2], '{}', 2, 0::float8)", ("row 1 of 2",)),
+        ("tensor_gather_product_sum(max(a), 0, ARRAY[1.0, 2], ARRAY[3.0], -1, 0::float8)", ("size -1",)),
+        ("tensor_gather_product_sum(max(a), 2, ARRAY[1.0], ARRAY[3.0], 1, 0::float8)", ("row 2", "0 to 1")),
+        ("tensor_scaled_dot(2::float8, ARRAY[1.0, 2], 1, ARRAY[1.0, 2], 0, 2)", ("row 1 of 2",)),
+        ("tensor_scaled_dot(2::float8, ARRAY[1.0, 2], 0, ARRAY[1.0, 2], -1, 2)", ("row -1",)),
+        ("tensor_scaled_dot(2::float8, ARRAY[1.0, NULL], 0, ARRAY[1.0, 2], 0, 2)", ("NULL",)),
         ("sparseeinsum_compressed_float64_transition(max(a), 1::float8, 0, 0, 1)", ("inside its aggregate",)),
     ],
 )
@@ -181,15 +205,18 @@ def test_other_arrays_give_errors_or_entries(connection: psycopg.Connection) -> 
     create(connection, "a", random_entries(0, 6, 6, 20))
     ((words,),) = connection.execute(f"SELECT {compressed('a', 6, 'float8')}").fetchall()
     chance, states = random.Random(0), set[str | None]()
-    functions = ("product_row({})", "product_number({})", "masked_product_row({}, %s::bigint[])")
-    for turn in range(1500):
+    functions = (
+        *("product_row({})", "product_number({})", "masked_product_row({}, %s::bigint[])"),
+        "gather_product_sum(%s::bigint[], %s, ARRAY[1.0, 2, 3, 4, 5, 6], ARRAY[5.0, 6], 2, 0)",
+    )
+    for turn in range(2000):
         arrays = [list(words) for _ in range(3)]
         for array in arrays:
             for _ in range(chance.choice((0, 0, 1, 1, 2))):
                 values = (-1, 0, 1, 5, 7, 2**31, 2**32 + 3, 7 * 2**32 + 6, -(2**63), 2**63 - 1)
                 array[chance.randrange(len(array) if chance.random() < 0.5 else 13)] = chance.choice(values)
         left, right, mask = (array[: chance.choice((None, None, None, None, -1, 3))] for array in arrays)
-        call = functions[turn % 3].format("'sum(u * v)', %s::bigint[], %s, %s::bigint[], 0::float8")
+        call = functions[turn % 4].format("'sum(u * v)', %s::bigint[], %s, %s::bigint[], 0::float8")
         arguments = [left, chance.randrange(-1, 7), right, mask][: call.count("%s")]
         try:
             connection.execute(f"SELECT tensor_{call}", arguments).fetchall()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.array_functions import ValueType
+from sparseeinsum.kernels.array_functions import HANDLES
 from sparseeinsum.kernels.building.data_code import bytes_code
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
 from sparseeinsum.kernels.building.postgresql_functions import GLUE
@@ -13,7 +13,7 @@ from sparseeinsum.kernels.building.postgresql_type import type_code
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.kernel_descriptions import descriptor_words, texts_of
 from sparseeinsum.kernels.postgresql import descriptors as pd
-from sparseeinsum.kernels.postgresql.declared_functions import CFunction, c_functions, supported_functions
+from sparseeinsum.kernels.postgresql.declared_functions import NUMBERS, CFunction, c_functions, supported_functions
 from sparseeinsum.kernels.postgresql.linking_names import TYPE_SYMBOLS, WITH_COLUMNS, link_symbol
 from sparseeinsum.kernels.postgresql.sqlstates import sqlstate_word, sqlstate_words
 from sparseeinsum.kernels.static_data import StaticText, StaticWords
@@ -145,8 +145,9 @@ def _descriptor(function: CFunction) -> StaticWords:
     words[d.LIMIT_BYTES] = pd.LARGEST_RESULT
     words[pd.RESULT_TYPE], words[pd.SQLSTATES] = function.result_type, "sqlstates"
     for index, argument in enumerate(function.function.arguments):
-        if argument.type == ValueType.COMPRESSED:  # the entries themselves, no handle
-            words[d.HEADER + 2 * index] = d.EXTENTS
+        if argument.type in HANDLES:  # what they stand for elsewhere
+            words[d.HEADER + 2 * index] = d.LIST
+    words[d.ELEMENT_TYPE] = NUMBERS[function.dtype]
     words[pd.DECLARED_TYPES : pd.DECLARED_TYPES + len(function.declared_types)] = function.declared_types
     words[pd.KERNEL_TYPES : pd.KERNEL_TYPES + len(function.kernel_types)] = function.kernel_types
     return StaticWords(_descriptor_symbol(function), tuple(words))

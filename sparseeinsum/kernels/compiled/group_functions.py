@@ -32,6 +32,7 @@ from sparseeinsum.kernels.compiled.duckdb import (
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
 from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
 from sparseeinsum.kernels.compiled.postgresql import compression as postgresql_compression
+from sparseeinsum.kernels.compiled.postgresql import gathers as postgresql_gathers
 from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
@@ -111,6 +112,8 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_compression.postgres_compressed,
     postgresql_row_products.postgres_product_row,
     postgresql_row_products.postgres_product_number,
+    postgresql_gathers.postgres_product_sum,
+    postgresql_gathers.postgres_scaled_dot,
 )
 
 

@@ -26,7 +26,7 @@ _NAMES_OF_TYPES = {
     pd.FLOAT8: "double precision",
     pd.NUMERIC: "numeric",
 }
-_NUMBERS = {"f64": pd.FLOAT8, "f32": pd.FLOAT4, "i64": pd.INT8, "c128": pd.FLOAT8, "c64": pd.FLOAT4}
+NUMBERS = {"f64": pd.FLOAT8, "f32": pd.FLOAT4, "i64": pd.INT8, "c128": pd.FLOAT8, "c64": pd.FLOAT4}
 _TYPES = {
     ValueType.TEXT: pd.TEXT,
     ValueType.BYTES: pd.BYTEA,
@@ -36,9 +36,11 @@ _TYPES = {
     ValueType.COMPRESSED: pd.INT8,  # the entries themselves, as the words of an array
     ValueType.ENTRIES: pd.BYTEA,  # positions, then numbers
 }
-_MISSING_KINDS = (FunctionKind.GATHER, FunctionKind.ENTRIES)
-_MISSING_TYPES = frozenset((ValueType.RESIDENT, ValueType.COLLECTED, ValueType.MATCHES))
-_DEPTHS = {**DEPTHS, ValueType.COMPRESSED: 1, ValueType.ENTRIES: 0}
+_GATHERS = {"gather_product_sum": "product_sum", "scaled_dot": "scaled_dot"}  # callbacks, by kernel
+_TAKE_NULL = ("scaled_dot",)  # kernels of functions for which a NULL array stands for zeros
+_MISSING_KINDS = (FunctionKind.VIEW, FunctionKind.KEEPER, FunctionKind.ENTRIES)
+_MISSING_RESULTS = (ValueType.RESIDENT, ValueType.COLLECTED, ValueType.MATCHES)
+_DEPTHS = {**DEPTHS, ValueType.COMPRESSED: 1, ValueType.RESIDENT: 1, ValueType.ENTRIES: 0}
 _NAMES_OF_DTYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "c128": "complex128", "c64": "complex64"}
 _RESULTS = ("value", "array", "set")  # results by their depth (see DEPTHS), in the names of callbacks
 _STATE_WITH_BACKGROUND = "bytea"
@@ -99,16 +101,15 @@ def supported_functions() -> Iterator[ArrayFunction]:
     """Yield the array functions that PostgreSQL has.
 
     It lacks those of resident arrays, because its processes share no memory, and those that need Python in the process.
-    Compressed entries are values there.
+    Compressed entries are values there, and so are the arrays that functions gather from.
     """
     return filter(is_in_postgresql, array_functions())
 
 
 def is_in_postgresql(function: ArrayFunction) -> bool:
     """Whether PostgreSQL has an array function."""
-    types = (function.returns, *(argument.type for argument in function.arguments))
-    is_missing = function.is_embedded or function.kind in _MISSING_KINDS
-    return not (is_missing or not _MISSING_TYPES.isdisjoint(types))
+    is_missing = function.is_embedded or function.kind in _MISSING_KINDS or function.returns in _MISSING_RESULTS
+    return not is_missing and (function.kind != FunctionKind.GATHER or function.kernel in _GATHERS)
 
 
 @cache
@@ -158,19 +159,19 @@ def _declared_numbers(function: ArrayFunction, dtype: str) -> tuple[int, ...]:
             return pd.FLOAT8, pd.NUMERIC
         case "f64" | "c128":
             return pd.FLOAT8, pd.NUMERIC, pd.INT8, pd.INT4
-    return (_NUMBERS[dtype],)
+    return (NUMBERS[dtype],)
 
 
 def _c_function(function: ArrayFunction, dtype: str, number: int) -> CFunction:
-    kernel_types = tuple(_element_type(argument.type, _NUMBERS[dtype]) for argument in function.arguments)
-    result_type = _element_type(function.returns, _NUMBERS[dtype])
+    kernel_types = tuple(_element_type(argument.type, NUMBERS[dtype]) for argument in function.arguments)
+    result_type = _element_type(function.returns, NUMBERS[dtype])
     types = "_".join(argument.type.lower() for argument in function.arguments)
     return CFunction(
         name=function.name,
         symbol=f"{function.name}_{types}_{dtype}_{_NAMES_OF_TYPES[number].replace(' ', '_')}",
         parameters=_parameters(function, number),
         returns=_sql_type(function.returns, result_type),
-        is_strict=True,
+        is_strict=function.kernel not in _TAKE_NULL,
         cost=_COST_OF_CONTRACTIONS if function.kernel in _CONTRACTIONS else _COST,
         callback=f"postgres_{_kind(function)}",
         function=function,
@@ -184,6 +185,8 @@ def _c_function(function: ArrayFunction, dtype: str, number: int) -> CFunction:
 def _kind(function: ArrayFunction) -> str:
     if function.kind == FunctionKind.CHECK:
         return "checked"
+    if function.kind == FunctionKind.GATHER:
+        return _GATHERS[function.kernel]
     if function.kind == FunctionKind.ROW_PRODUCT:
         return "product_row" if function.returns == ValueType.ENTRIES else "product_number"
     if function.returns == ValueType.BYTES:

@@ -92,7 +92,7 @@ WITH "T0" AS (
     COALESCE(
       tensor_stack(t.val, t.dim_0, 1433, 256, CAST(0 AS DOUBLE PRECISION)),
       tensor_fill(1433 * 256 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
-    ) AS val
+    ) AS handle
   FROM (
     SELECT
       *
@@ -105,7 +105,7 @@ WITH "T0" AS (
     u.i,
     tensor_gather_sum(u.val, u.positions, (
       SELECT
-        val
+        handle
       FROM "W1_resident"
     ), 256) AS val
   FROM "T2_compressed" AS u

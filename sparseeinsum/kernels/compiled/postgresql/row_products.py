@@ -1,8 +1,7 @@
 """Kernels: the callbacks of PostgreSQL's functions that compute rows of a product of two sparse matrices.
 
-The arguments are those of DuckDB's functions, with the entries themselves in place of handles: each is a bigint[], as
-postgresql/compression.py returns it. Users may pass others, so everything that an address is computed from is checked.
-The entries of a row are returned as bytes: the positions, as int64, then the numbers.
+The arguments are those of DuckDB's functions, with the entries themselves in place of handles. The entries of a row are
+returned as bytes: the positions, as int64, then the numbers.
 
 What is kept from row to row are the slots of the hash table, and how many entries all rows together have had, since
 slots of earlier rows count as empty.
@@ -12,15 +11,17 @@ from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.block_layout import (
-    offset_of_positions,
-    words_of_block,
-    write_block,
-    write_entries,
-)
+from sparseeinsum.kernels.compiled.block_layout import write_block, write_entries
 from sparseeinsum.kernels.compiled.column_slots import COLUMNS_OF_MASKS, FEW_COLUMNS, choose_slots
 from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, copy_bytes, report, word
-from sparseeinsum.kernels.compiled.postgresql.compression import BLOCK
+from sparseeinsum.kernels.compiled.postgresql.compressed_values import (
+    are_positions,
+    block_of,
+    item_bytes_of,
+    operands_of,
+    range_of_row,
+    read_row_of,
+)
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     BYTES_HEADER,
     FN_CONTEXT,
@@ -38,7 +39,6 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     work_of,
 )
 from sparseeinsum.kernels.compiled.raw_memory import array_at
-from sparseeinsum.kernels.postgresql.descriptors import KERNEL_TYPES
 
 _LEFT, _ROW, _RIGHT, _START, _MASK = range(1, 6)  # the arguments after the semiring
 # The operands of the kernels after the semiring: the positions and numbers of a row, or for kernels of numbers the row,
@@ -91,84 +91,14 @@ def postgres_product_number(call_info, description):
 
 
 @njit
-def _operands(work):
-    return array_at(work + 8 * ROW, d.ROW_WORDS, word)
-
-
-@njit
-def _item_bytes(descriptor):
-    return descriptor[d.HEADER + 2 * _START + 1]
-
-
-@njit
-def _block(descriptor, work, argument):
-    """Return the address of the block of an argument, which is as long as its head says; or an error code."""
-    operands = _operands(work)
-    address, size = operands[2 * argument], operands[2 * argument + 1]
-    report(work, argument + 1, 0)
-    if size < BLOCK + c.BLOCK_WORDS + 1:
-        return word(d.DAMAGED_ARRAY)
-    if word_at(address) != descriptor[KERNEL_TYPES + _START]:
-        report(work, argument + 1, word_at(address), descriptor[KERNEL_TYPES + _START])
-        return word(d.WRONG_ELEMENTS)
-    head = array_at(address + 8 * BLOCK, c.BLOCK_WORDS, word)
-    rows, entries, bound = head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES], head[c.BLOCK_BOUND]
-    is_valid = 0 <= rows <= size and 0 <= entries <= 2 * size and 0 <= bound <= c.LARGEST
-    if not is_valid or BLOCK + words_of_block(rows, entries, _item_bytes(descriptor)) != size:
-        return word(d.DAMAGED_ARRAY)
-    return address + 8 * BLOCK
-
-
-@njit
-def _range_of_row(work, argument, block, number):
-    """Return where the entries of a row of a block begin and end; the begin is an error code if there are none."""
-    head = array_at(block, c.BLOCK_WORDS, word)
-    if number < 0 or number >= head[c.BLOCK_ROWS]:
-        report(work, number, 0, head[c.BLOCK_ROWS] - 1)
-        return word(d.OUTSIDE_ROWS), word(0)
-    starts = array_at(block + 8 * (c.BLOCK_WORDS + number), 2, word)
-    first, last = starts[0], starts[1]
-    if 0 <= first <= last <= head[c.BLOCK_ENTRIES]:
-        return first, last
-    report(work, argument + 1, 0)
-    return word(d.DAMAGED_ARRAY), word(0)
-
-
-@njit
-def _are_positions(block, first, last):
-    """Whether the positions of entries are from 0 on, and less than the bound in the head of their block."""
-    head = array_at(block, c.BLOCK_WORDS, word)
-    positions = array_at(block + offset_of_positions(head[c.BLOCK_ROWS]) + 4 * first, last - first, half_word)
-    is_outside = False
-    for entry in range(positions.size):
-        is_outside |= (positions[entry] < 0) | (positions[entry] >= head[c.BLOCK_BOUND])
-    return not is_outside
-
-
-@njit
-def _read_row_of(descriptor, work, argument, number, at):
-    """Write the positions and numbers of a row of an argument to operands; returns how many there are, or a code."""
-    block = _block(descriptor, work, argument)
-    if block < 0:
-        return block
-    first, last = _range_of_row(work, argument, block, number)
-    if first < 0:
-        return first
-    operands = _operands(work)
-    write_entries(operands, 2 * at, block, _item_bytes(descriptor), first, last)
-    operands[2 * at + 1] = last - first  # those of later rows are not checked, and not read
-    return last - first
-
-
-@njit
 def _count_products(work, positions, block):
     """Return how many products a row with these positions has, all of which can be read; or an error code."""
     count = 0
     for entry in range(positions.size):
-        first, last = _range_of_row(work, _RIGHT, block, word(positions[entry]))
+        first, last = range_of_row(work, _RIGHT, block, word(positions[entry]))
         if first < 0:
             return first
-        if not _are_positions(block, first, last):
+        if not are_positions(block, first, last):
             report(work, _RIGHT + 1, 0)
             return word(d.DAMAGED_ARRAY)
         count += last - first
@@ -181,32 +111,32 @@ def _read_operands(descriptor, work):
 
     Arguments are read before operands take their place.
     """
-    operands, has_mask = _operands(work), descriptor[d.ARGUMENTS] > _MASK
+    operands, has_mask = operands_of(work), descriptor[d.ARGUMENTS] > _MASK
     number, start = word_at(operands[2 * _ROW]), operands[2 * _START]
-    right = _block(descriptor, work, _RIGHT)
+    right = block_of(descriptor, work, _RIGHT)
     if right < 0:
         return right
     columns, in_mask = array_at(right, c.BLOCK_WORDS, word)[c.BLOCK_BOUND], word(0)
     if has_mask:
-        mask = _block(descriptor, work, _MASK)
+        mask = block_of(descriptor, work, _MASK)
         if mask < 0:
             return mask
         columns = max(columns, array_at(mask, c.BLOCK_WORDS, word)[c.BLOCK_BOUND])
-        first, last = _range_of_row(work, _MASK, mask, number)
+        first, last = range_of_row(work, _MASK, mask, number)
         if first < 0:
             return first
-        if not _are_positions(mask, first, last):
+        if not are_positions(mask, first, last):
             report(work, _MASK + 1, 0)
             return word(d.DAMAGED_ARRAY)
         in_mask = last - first
-    count = _read_row_of(descriptor, work, _LEFT, number, _OF_ROW)
+    count = read_row_of(descriptor, work, _LEFT, number, _OF_ROW)
     if count < 0:
         return count
     if has_mask:  # its operands take the place of its argument
-        first, last = _range_of_row(work, _MASK, mask, number)
-        write_entries(operands, 2 * _OF_MASK, mask, _item_bytes(descriptor), first, last)
+        first, last = range_of_row(work, _MASK, mask, number)
+        write_entries(operands, 2 * _OF_MASK, mask, item_bytes_of(descriptor), first, last)
         operands[2 * _OF_MASK + 1] = last - first
-    write_block(operands, 2 * _OTHER, right, _item_bytes(descriptor))
+    write_block(operands, 2 * _OTHER, right, item_bytes_of(descriptor))
     products = _count_products(work, array_at(operands[2 * _OF_ROW], count, half_word), right)
     if products <= 0:
         return products
@@ -228,7 +158,7 @@ def _multiply_row(call_info, descriptor, work, most):
     product[c.SLOTS] = word_at(work + 8 * _SLOTS)
     product[c.ROW_BEGIN] = so_far[0]
     product[c.OUT_POSITIONS] = memory - 4 * so_far[0]
-    product[c.OUT_NUMBERS] = memory + (4 * most + 7) // 8 * 8 - _item_bytes(descriptor) * so_far[0]
+    product[c.OUT_NUMBERS] = memory + (4 * most + 7) // 8 * 8 - item_bytes_of(descriptor) * so_far[0]
     end = compute(descriptor, work, work + 8 * ROW, work + 8 * _PRODUCT, so_far[0] + most)
     if end < 0:
         return end
@@ -267,7 +197,7 @@ def _keep_memory(call_info, work, size):
 @njit
 def _bytes_of_entries(descriptor, work, entries, most):
     """Return a bytea of the entries that `_multiply_row` left in memory, or an error code."""
-    item_bytes = _item_bytes(descriptor)
+    item_bytes = item_bytes_of(descriptor)
     value = new_bytes(descriptor, work, entries * (8 + item_bytes))
     if value < 0 or entries == 0:
         return value
@@ -285,16 +215,16 @@ def _bytes_of_entries(descriptor, work, entries, most):
 @njit
 def _read_vector(descriptor, work):
     """Write the operands of the kernel of numbers; returns how many products there are, or an error code."""
-    operands, item_bytes = _operands(work), _item_bytes(descriptor)
+    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
     number, start = word_at(operands[2 * _ROW]), operands[2 * _START]
-    vector = _block(descriptor, work, _RIGHT)
+    vector = block_of(descriptor, work, _RIGHT)
     if vector < 0:
         return vector
     head = array_at(vector, c.BLOCK_WORDS, word)
     if head[c.BLOCK_BOUND] > 1:
         report(work, head[c.BLOCK_BOUND] - 1, 0)
         return word(d.NOT_A_VECTOR)
-    count = _read_row_of(descriptor, work, _LEFT, number, _OF_MATRIX + 1)
+    count = read_row_of(descriptor, work, _LEFT, number, _OF_MATRIX + 1)
     if count < 0:
         return count
     products = _count_products(work, array_at(operands[2 * _OF_MATRIX + 2], count, half_word), vector)
