@@ -60,9 +60,9 @@ def ratios(workload: Workload, url: str, repeat: int, show: bool) -> list[Figure
             if show:
                 CONSOLE.print(name, planned, planned.sql(), sep="\n", markup=False)
             runs[name] = partial(run, database, workload, planned)
-            found = plain(runs[name](), workload)
-            expected = entries(found) if expected is None else expected
-            assert same(found, expected), f"{workload.name}: {name} differs"
+            result = plain(runs[name](), workload)
+            expected = entries(result) if expected is None else expected
+            assert same(result, expected), f"{workload.name}: {name} differs"
         return race(workload.name, runs, dict.fromkeys(runs, repeat), "DuckDB", 0)
 
 

@@ -43,8 +43,8 @@ def imported_alone(package: str, module: str, extra: str, purpose: str) -> Modul
     """
     name = f"{package}.{module}"
     if name not in sys.modules:
-        found = importlib.util.find_spec(package)
-        spec = None if found is None else PathFinder.find_spec(name, found.submodule_search_locations)
+        package_spec = importlib.util.find_spec(package)
+        spec = None if package_spec is None else PathFinder.find_spec(name, package_spec.submodule_search_locations)
         if spec is None or spec.loader is None:
             raise _not_installed(package, extra, purpose)
         loaded = importlib.util.module_from_spec(spec)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.choice import Choice, reference_tiles
+from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.compressed_access import (
     expanding,
     in_row_products,
@@ -136,7 +136,7 @@ class CostModel:
             uses = self._uses(einsum)
             cost = self.kinds.known_cost(einsum, choice, uses)
             if cost is None:
-                cost = self._with_storing(einsum, choice, self._vertex_cost(einsum, choice))
+                cost = self._with_storing(einsum, choice, uses, self._vertex_cost(einsum, choice))
                 self.kinds.remember(einsum, choice, uses, cost)
             self._known_costs[einsum.output.tensor, choice] = cost
         return cost
@@ -154,13 +154,12 @@ class CostModel:
         products = list(self._sparse_matmul_costs(decomposed, evaluation, cost))
         return min(products, key=lambda product: product.seconds) if products else cost
 
-    def _with_storing(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> VertexCost:
+    def _with_storing(self, einsum: EinSum, choice: Choice, uses: Uses, cost: VertexCost) -> VertexCost:
         """The cost with that of a table of the result, which results get that are read more than once."""
-        decomposed = DecomposedEinSum.of(einsum, choice)
-        is_one_row = self.chains_arrays and not decomposed.promoted
-        if self._uses(einsum).total < 2 or is_one_row:
+        is_one_row = self.chains_arrays and all(tile == DEMOTED for tile in choice)
+        if uses.total < 2 or is_one_row:
             return cost
-        size_bytes = cost.tuples * self.sizes.tuple_bytes(decomposed.name, decomposed.result)
+        size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
         storing = self.accounting.storing(size_bytes)
         return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))
 

@@ -60,7 +60,7 @@ class _PreparedStatement:
 
 
 class DuckDBPreparedQuery(_PreparedStatement):
-    """A prepared query."""
+    """A query that is prepared once, and returns an Arrow table whenever it runs."""
 
     reads_filled_tables = False
 

@@ -23,9 +23,10 @@ def compare(model: CostModel) -> int:
         bounds = {label: model.graph.bound_of(einsum, label) for label in einsum.labels}
         choices = list(all_choices(einsum, bounds))[:64]
         for choice in choices:
-            known = model.kinds.known_cost(einsum, choice, model._uses(einsum)) is not None
+            uses = model._uses(einsum)
+            known = model.kinds.known_cost(einsum, choice, uses) is not None
             shared += known and (einsum.output.tensor, choice) not in model._known_costs
-            alone = model._with_storing(einsum, choice, model._vertex_cost(einsum, choice))
+            alone = model._with_storing(einsum, choice, uses, model._vertex_cost(einsum, choice))
             assert model.vertex_cost(einsum, choice) == alone
         for name in {einsum.output.tensor, *(operand.tensor for operand in einsum.operands)}:
             rank = len(model.graph.tensors[name].axes)

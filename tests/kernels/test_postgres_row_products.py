@@ -86,10 +86,10 @@ def test_masked_products_are_numpys(connection: psycopg.Connection) -> None:
     for name, entries in zip("abm", (left, right, mask), strict=True):
         create(connection, name, entries)
     call = product(SUM, "float8").replace("tensor_product_row", "tensor_masked_product_row")
-    found = rows_of(connection, f"{call[:-1]}, {compressed('m', ROWS, 'float8')})", "float8")
+    masked_product = rows_of(connection, f"{call[:-1]}, {compressed('m', ROWS, 'float8')})", "float8")
     factors = {(i, k): value for i, k, value in mask.T.tolist()}
     products = expected_product(SUM, left, right, "float64")
-    assert found == {key: products[key] * factors[key] for key in products.keys() & factors.keys()}
+    assert masked_product == {key: products[key] * factors[key] for key in products.keys() & factors.keys()}
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -100,9 +100,9 @@ def test_products_with_a_vector(connection: psycopg.Connection, kind: str) -> No
     create(connection, "b", right)
     for semiring in SEMIRINGS:
         call = product(semiring, kind).replace("tensor_product_row", "tensor_product_number")
-        found = connection.execute(f"SELECT r, {call} FROM generate_series(0, {ROWS - 1}) AS r").fetchall()
+        numbers = connection.execute(f"SELECT r, {call} FROM generate_series(0, {ROWS - 1}) AS r").fetchall()
         expected = expected_product(semiring, left, right, TYPES[kind][0])
-        assert dict(found) == {row: expected.get((row, 0)) for row in range(ROWS)}
+        assert dict(numbers) == {row: expected.get((row, 0)) for row in range(ROWS)}
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -157,11 +157,11 @@ def test_lists_and_workers_and_groups(connection: psycopg.Connection) -> None:
 
 def test_rows_with_null_have_no_entry(connection: psycopg.Connection) -> None:
     rows = "(VALUES (NULL, 0, 0), (1, NULL, 0), (1, 0, NULL), (5.0, 1, 1)) AS t(val, i, j)"
-    one = "tensor_compressed(val::float8, i, j, 2)"
+    compression = "tensor_compressed(val::float8, i, j, 2)"
     expected = connection.execute("SELECT tensor_compressed(5::float8, 1, 1, 2)").fetchall()
-    assert connection.execute(f"SELECT {one} FROM {rows}").fetchall() == expected
-    assert connection.execute(f"SELECT {one} FROM {rows} WHERE val = 1").fetchall() == [(None,)]
-    assert connection.execute(f"SELECT {one} FROM {rows} WHERE false").fetchall() == [(None,)]
+    assert connection.execute(f"SELECT {compression} FROM {rows}").fetchall() == expected
+    assert connection.execute(f"SELECT {compression} FROM {rows} WHERE val = 1").fetchall() == [(None,)]
+    assert connection.execute(f"SELECT {compression} FROM {rows} WHERE false").fetchall() == [(None,)]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     allocate,
     bytes_of,
     check_array,
-    check_count,
     datum_of,
     descriptor_at,
     detoast,
@@ -72,7 +71,6 @@ def postgres_transition(call_info, description):
 @njit
 def _size_of_row(call_info, descriptor, work):
     """Read and measure the row to fold; returns the number of elements of its result, or _NO_ROW; raises errors."""
-    check_count(call_info, descriptor, work, 1 + descriptor[d.ARGUMENTS])
     code = read_row(call_info, 1, descriptor, work)
     if code == NULL_ROW:
         return _NO_ROW

@@ -16,7 +16,6 @@ from sparseeinsum.kernels.compiled.postgresql.aggregates import work_inside_aggr
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     FLAT_HEADER,
     check_array,
-    check_count,
     datum_of,
     descriptor_at,
     detoast,
@@ -50,7 +49,6 @@ BLOCK = 1  # the word of a result in which its block begins
 def postgres_compress_entry(call_info, description):
     """Add an entry to a state; returns the state. A row with a NULL has none."""
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
-    check_count(call_info, descriptor, work, 1 + descriptor[d.ARGUMENTS])
     code = read_row(call_info, 1, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
@@ -66,7 +64,6 @@ def postgres_compress_entry(call_info, description):
 def postgres_compress_lists(call_info, description):
     """Add the entries in lists to a state; returns the state. A row with a NULL has none."""
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
-    check_count(call_info, descriptor, work, 1 + descriptor[d.ARGUMENTS])
     code = read_row(call_info, 1, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)

@@ -118,15 +118,6 @@ def raise_error(descriptor, work, code):
 
 
 @njit
-def check_count(call_info, descriptor, work, count):
-    """Raise an error if SQL declares a function with another number of arguments than the library."""
-    declared_type = word(array_at(call_info + _COUNT, 1, types.int16)[0])
-    if declared_type != count:
-        report(work, declared_type, count)
-        raise_error(descriptor, work, d.WRONG_ARGUMENTS)
-
-
-@njit
 def detoast(datum):
     """Return a datum uncompressed, with a long header, at an address that is a multiple of 8."""
     plain = _detoast(datum)
@@ -144,7 +135,11 @@ def bytes_of(datum):
 
 @njit
 def read_row(call_info, first, descriptor, work):
-    """Write the addresses and sizes of a call's arguments from number `first` on to the row; 0, NULL_ROW or a code."""
+    """Write the addresses and sizes of a call's arguments from number `first` on to the row; 0, NULL_ROW or a code.
+
+    Raises an error if SQL declares the function with another number of arguments than the library.
+    """
+    _check_count(call_info, descriptor, work, first + descriptor[d.ARGUMENTS])
     for index in range(descriptor[d.ARGUMENTS]):
         if is_null(call_info, first + index):
             return NULL_ROW
@@ -165,6 +160,14 @@ def read_row(call_info, first, descriptor, work):
             if code < 0:
                 return code
     return 0
+
+
+@njit
+def _check_count(call_info, descriptor, work, count):
+    declared_type = word(array_at(call_info + _COUNT, 1, types.int16)[0])
+    if declared_type != count:
+        report(work, declared_type, count)
+        raise_error(descriptor, work, d.WRONG_ARGUMENTS)
 
 
 @njit

@@ -11,7 +11,6 @@ from sparseeinsum.kernels.compiled.postgresql.compressed_values import operands_
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     FLAT_HEADER,
     KEPT,
-    check_count,
     descriptor_at,
     is_null,
     new_array,
@@ -40,7 +39,6 @@ _LEFT, _LEFT_ROW, _RIGHT, _RIGHT_ROW, _LENGTH = range(1, 6)  # the arguments of 
 def postgres_product_sum(call_info, description):
     """Return the sum over the entries of a row, each times a row of either array; NULL if the row has no entries."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
@@ -57,7 +55,6 @@ def postgres_product_sum(call_info, description):
 def postgres_scaled_dot(call_info, description):
     """Return a number times the inner product of rows of two arrays; an array that is NULL stands for zeros."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         for argument in range(descriptor[d.ARGUMENTS]):

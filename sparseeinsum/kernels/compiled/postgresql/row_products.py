@@ -28,7 +28,6 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     KEPT,
     KEPT_WORDS,
     allocate_huge_in,
-    check_count,
     descriptor_at,
     new_bytes,
     null_result,
@@ -62,7 +61,6 @@ assert c.PRODUCT_WORDS + 9 <= KEPT_WORDS
 def postgres_product_row(call_info, description):
     """Return the entries of a row of a product."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
@@ -76,7 +74,6 @@ def postgres_product_row(call_info, description):
 def postgres_product_number(call_info, description):
     """Return the number of a row of a product with a vector; NULL if the row has no products."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)

@@ -23,7 +23,6 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     WORK_BYTES,
     allocate_huge_in,
     allocate_zeros_in,
-    check_count,
     datum_of,
     descriptor_at,
     new_array,
@@ -58,7 +57,6 @@ _SIZES = 3
 def postgres_value(call_info, description):
     """Compute a scalar function that returns a number."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
@@ -74,7 +72,6 @@ def postgres_value(call_info, description):
 def postgres_array(call_info, description):
     """Compute a scalar function that returns an array."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
@@ -88,7 +85,6 @@ def postgres_array(call_info, description):
 def postgres_bytes(call_info, description):
     """Return the elements of the argument, an array, as the bytes that they have in memory."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
@@ -105,7 +101,6 @@ def postgres_bytes(call_info, description):
 def postgres_array_of_bytes(call_info, description):
     """Return the array whose elements have the bytes of the first argument, the inverse of `postgres_bytes`."""
     descriptor, work = descriptor_at(description), work_of(call_info)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
@@ -126,7 +121,6 @@ def postgres_checked(call_info, description):
     descriptor, work = descriptor_at(description), work_of(call_info)
     if descriptor[DECLARED_TYPES + 1] != descriptor[KERNEL_TYPES + 1]:
         return _checked_copy(call_info, description)
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
@@ -172,7 +166,6 @@ def _split(call_info, descriptor, context):
     set_words[_WORK] = work
     own, most = array_at(context + _OWN_DATA, 1, word), array_at(context + _MOST_CALLS, 1, word)
     own[0] = set_words.ctypes.data
-    check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
     code = read_row(call_info, 0, descriptor, work)
     if code != 0:
         return min(code, 0)  # NULL has no parts
