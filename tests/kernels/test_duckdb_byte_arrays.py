@@ -6,6 +6,8 @@ import pytest
 
 import sparseeinsum as se
 
+pytestmark = pytest.mark.engines("duckdb", reason="the functions and their SQL are DuckDB's")
+
 TYPES = {"DOUBLE": np.float64, "FLOAT": np.float32, "BIGINT": np.int64}
 
 
