@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_relations import Problem, problems, scale_of
+from random_runs import examples
 
 from sparseeinsum.algebra.implementation.compile import table1_plan
 from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
@@ -64,7 +65,7 @@ def _dims(plan: SitePlan) -> Iterable[int]:
     return plan.distribution.axes if isinstance(plan.distribution, Hashed) else range(plan.type.arity)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(problems(), st.sampled_from([1, 2, 3, 5]))
 def test_table_1(problem: Problem, sites: int) -> None:
     plan = table1_plan(problem.expression, problem.distributions)
@@ -72,7 +73,7 @@ def test_table_1(problem: Problem, sites: int) -> None:
     expect_placed(plan, problem.inputs, sites)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(problems(), st.sampled_from([2, 3, 4]), st.data())
 def test_rules_keep_relations(problem: Problem, sites: int, data: st.DataObject) -> None:
     """Any rule, applied anywhere in any plan, keeps the relation."""
@@ -266,7 +267,7 @@ def test_transferred_floats_are_counted() -> None:
     assert [traffic.received.tolist() for traffic in simulate(moved, STORED, 4).traffic] == [[12, 12, 12, 12]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(problems(), st.sampled_from([2, 3, 4]))
 def test_replay_without_arrays(problem: Problem, sites: int) -> None:
     plan = table1_plan(problem.expression, problem.distributions)

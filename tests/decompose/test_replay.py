@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from partitioned_execution import Cluster
 from partitioned_programs import all_vectors, small_tasks, task_of, tiles_of
+from random_runs import examples
 
 import sparseeinsum as se
 from sparseeinsum.api.examples import FEED_FORWARD, MATRIX_CHAIN, MULTI_HEAD_ATTENTION
@@ -194,7 +195,8 @@ def test_costs_of_choices_are_what_their_replay_counts() -> None:
 def test_fewest_moves_by_brute_force(workers: int) -> None:
     """Every vector, numbering and place of results of small graphs, trees or not."""
     count = 0
-    for task in itertools.chain(small_tasks(True, 60, workers, 100), small_tasks(False, 60, workers, 100)):
+    number = examples(120)
+    for task in itertools.chain(small_tasks(True, number, workers, 100), small_tasks(False, number, workers, 100)):
         moves = Moves.of_vectors(task.model, task.choices, workers)
         if math.prod(map(len, moves.choices.values())) > 250:
             continue

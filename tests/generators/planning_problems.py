@@ -148,18 +148,25 @@ class Drawing:
 
 
 def drawn(is_tree: bool, count: int) -> Iterator[Problem]:
-    """Random problems, each with few enough plans to price all."""
-    accepted = 0
+    """The first random problems, each with few enough plans to price all; the same ones for every test."""
+    known, endless = _DRAWN[is_tree]
+    known.extend(itertools.islice(endless, max(0, count - len(known))))
+    return iter(known[:count])
+
+
+def _endless(is_tree: bool) -> Iterator[Problem]:
     for seed in itertools.count():
         problem = Drawing(seed, is_tree).problem()
         graph = problem.model.graph
         is_shared = any(graph.count_readers()[einsum.output.tensor] > 1 for einsum in graph.einsums)
         plans = 2 ** sum(len(einsum.labels) for einsum in graph.einsums)
         if plans <= MOST_PLANS and is_shared != is_tree:
-            accepted += 1
             yield problem
-        if accepted == count:
-            return
+
+
+_DRAWN: dict[bool, tuple[list[Problem], Iterator[Problem]]] = {
+    is_tree: ([], _endless(is_tree)) for is_tree in (True, False)
+}
 
 
 @dataclass(frozen=True)

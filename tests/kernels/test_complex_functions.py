@@ -9,6 +9,7 @@ import pytest
 import sql_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_runs import examples
 from sql_errors import expect_error
 from sql_rows import ROWS, Array, Connection, Oracle, Rows, create_table, flat_tiles, stack
 
@@ -369,7 +370,7 @@ SMOOTH: dict[str, Callable[..., Array]] = {"conj": np.conj, "abs": np.abs, "exp"
 JUMPS: dict[str, Callable[..., Array]] = {"sqrt": np.sqrt, "sign": np.sign, "not": np.logical_not, "log": np.log}
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_random_expressions(connection: Connection, data: st.DataObject) -> None:
     """Expressions as trees of text and numpy's values, over numbers that stay in range."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_runs import examples
 
 import sparseeinsum as se
 from sparseeinsum.language.scalar import write
@@ -81,7 +82,7 @@ def expressions() -> st.SearchStrategy[Scalar]:
     return st.recursive(leaves, extend, max_leaves=8)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(expression=expressions(), u=NUMBERS, v=NUMBERS)
 def test_random_expressions(shared_db: se.Database, expression: Scalar, u: int, v: int) -> None:
     call = "SELECT tensor_reduce('max', $1, 'i,i->i', $2::BIGINT[], $3::BIGINT[], [1])"
@@ -95,7 +96,7 @@ def test_random_expressions(shared_db: se.Database, expression: Scalar, u: int, 
         assert shared_db.connection.execute(call, parameters).fetchall() == [([expected],)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_random_contractions(shared_db: se.Database, data: st.DataObject) -> None:
     bounds = [data.draw(st.integers(0, 5)) for _ in "ijk"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_runs import examples
 from sql_errors import expect_error
 from sql_rows import SQL_TYPES, Array, Connection
 
@@ -147,7 +148,7 @@ def curves(depth: int) -> st.SearchStrategy[Scalar]:
     return curve | calls("mul", curve, curve) | calls("neg abs sqrt", curve)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(numbers(3) | conditions(3))
 def test_random_expressions_of_the_language(connection: Connection, expression: Scalar) -> None:
     u, v = (grid.ravel() for grid in np.meshgrid(NUMBERS, NUMBERS))
@@ -155,7 +156,7 @@ def test_random_expressions_of_the_language(connection: Connection, expression: 
     np.testing.assert_array_equal(result, np.broadcast_to(evaluate(expression, (u, v)), u.shape))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(curves(2))
 def test_random_curves_of_the_language(connection: Connection, expression: Scalar) -> None:
     u, v = (grid.ravel() for grid in np.meshgrid(NUMBERS, NUMBERS))
@@ -263,7 +264,7 @@ PYTHON = {
 }
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(st.lists(st.sampled_from(TOKENS), max_size=9).map("".join))
 def test_random_text(connection: Connection, text: str) -> None:
     """Text that is accepted as an expression has the value that Python gives it."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from random_runs import examples
 from sql_rows import flat_tiles
 
 import sparseeinsum as se
@@ -112,7 +113,7 @@ def contract(spec: str, values: list[list[float | None]], extents: Integers) -> 
     return np.asarray(np.einsum(spec.replace(" ", ""), *inputs))
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(contractions())
 def test_random_contractions(connection: Connection, case: tuple[str, list[list[float | None]], Integers]) -> None:
     spec, values, extents = case
@@ -128,7 +129,7 @@ def test_random_contractions(connection: Connection, case: tuple[str, list[list[
         check(connection, f"tensor_einsum_sum($1, {tail}", arguments, tripled, copies=3)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_random_layouts(connection: Connection, data: st.DataObject) -> None:
     extents: Integers = data.draw(st.lists(SMALL, max_size=3))
@@ -145,7 +146,7 @@ def test_random_layouts(connection: Connection, data: st.DataObject) -> None:
     check(connection, f"tensor_stack({u}, $2, $3, $4, 0.5)", [values, position, size, inner], stacked)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_random_tiles(connection: Connection, data: st.DataObject) -> None:
     extents: Integers = data.draw(st.lists(SMALL, max_size=3))
@@ -208,7 +209,7 @@ def stack(values: list[float | None], position: int, size: int, inner: int) -> E
     return result
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_random_matrix_products(connection: Connection, data: st.DataObject) -> None:
     m, k, n = (data.draw(SMALL) for _ in range(3))

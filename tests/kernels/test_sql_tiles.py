@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_runs import examples
 from sql_rows import Array, Connection, tiles_of
 
 import sparseeinsum as se
@@ -61,7 +62,7 @@ def cuts(draw: st.DrawFn) -> Cut:
     return Cut((values[0] + 1j * values[1]).astype(dtype) if "complex" in dtype else values[0].astype(dtype), tiles)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(cuts())
 def test_blocks_are_those_of_numpy(connection: Connection, cut: Cut) -> None:
     call = f"{cut.function('split_tiles')}(unnest($1::{cut.element}[][]), $2::BIGINT[], $3::BIGINT[])"
@@ -69,7 +70,7 @@ def test_blocks_are_those_of_numpy(connection: Connection, cut: Cut) -> None:
     assert records == [([in_sql(block) for _, block in tiles_of(array, cut.tiles)],) for array in cut.arrays]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(cuts(), st.data())
 def test_blocks_are_joined(connection: Connection, cut: Cut, data: st.DataObject) -> None:
     """Arrays are cut and joined again without some blocks; a surrounding array holds the fill."""

@@ -4,6 +4,7 @@ import math
 import random
 import re
 from collections.abc import Callable
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -78,11 +79,18 @@ FUNCTIONS: dict[str, tuple[Function, Callable[..., Array]]] = {
 
 @pytest.fixture(scope="module")
 def connection() -> duckdb.DuckDBPyConnection:
-    """A database that was open before the functions were compiled."""
-    connection = se.connect().connection
-    for name, (function, _) in FUNCTIONS.items():
-        compile_function(name, function)
-    return connection
+    """A database that was open before any function was compiled."""
+    return se.connect().connection
+
+
+def compile_named(*names: str) -> None:
+    for name in names:
+        _compile_once(name)
+
+
+@cache
+def _compile_once(name: str) -> None:
+    compile_function(name, FUNCTIONS[name][0])
 
 
 def compute(connection: duckdb.DuckDBPyConnection, text: str, u: Array, v: Array) -> Array:
@@ -100,6 +108,7 @@ def arguments_of(name: str) -> int:
 @pytest.mark.parametrize("dtype", SQL_TYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values(connection: duckdb.DuckDBPyConnection, name: str, dtype: str) -> None:
+    compile_named(name)
     u, v = (grid.ravel().astype(dtype) for grid in np.meshgrid(NUMBERS, NUMBERS))
     operands = (u, v, np.full(u.size, 2.0))[: arguments_of(name)]
     call = f"{name}({', '.join(('u', 'v', '2')[: len(operands)])})"
@@ -112,6 +121,7 @@ def test_values(connection: duckdb.DuckDBPyConnection, name: str, dtype: str) ->
 
 @pytest.mark.parametrize("size", [0, 1, 256, 257, 5000])
 def test_inside_expressions_of_any_length(connection: duckdb.DuckDBPyConnection, size: int) -> None:
+    compile_named("fused", "gelu", "hypotenuse")
     u, v = np.random.default_rng(size).normal(size=(2, size))
     result = compute(
         connection, "1 + fused(gelu(u - v), 2 * v, where(u < v, fused(u, u, u), v)) * hypotenuse(u, v)", u, v
@@ -122,12 +132,14 @@ def test_inside_expressions_of_any_length(connection: duckdb.DuckDBPyConnection,
 
 
 def test_arrays_and_numbers_on_many_threads(on_four_threads: duckdb.DuckDBPyConnection) -> None:
+    compile_named("inverse")
     query = "SELECT sum(tensor_map('inverse', x)), sum(list_sum(tensor_map('inverse(2 * u)', [x, x])))"
     (row,) = on_four_threads.execute(f"{query} FROM (SELECT i::DOUBLE AS x FROM range(1, 300001) AS t(i))").fetchall()
     assert row == (pytest.approx(np.sum(1 / np.arange(1, 300_001))),) * 2
 
 
 def test_a_name_alone_is_applied_to_u(connection: duckdb.DuckDBPyConnection) -> None:
+    compile_named("compiled", "fused", "gelu")
     assert connection.execute("SELECT tensor_map('compiled', [1.5, 2])").fetchall() == [([3.0, 4.0],)]
     for call in ("tensor_map('fused', 1.0)", "tensor_map('gelu(u, u)', 1.0)", "tensor_map('fused(u, u)', 1.0)"):
         with pytest.raises(duckdb.Error, match="the expression cannot be read"):
@@ -135,6 +147,7 @@ def test_a_name_alone_is_applied_to_u(connection: duckdb.DuckDBPyConnection) -> 
 
 
 def test_every_database_knows_them(connection: duckdb.DuckDBPyConnection) -> None:
+    compile_named("compiled")
     query = "SELECT tensor_map('compiled', 4.0)"
     assert se.connect().connection.execute(query).fetchall() == [(8.0,)]
     assert duckdb.connect().execute(query).fetchall() == connection.cursor().execute(query).fetchall() == [(8.0,)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from numpy_einsum import FORMS, Array, assert_same, calls, filled, planned
+from random_runs import examples
 
 import sparseeinsum as se
 from sparseeinsum.api.einsum_operands import as_dense
@@ -86,7 +87,7 @@ def test_whole_numbers_wrap_as_numpys() -> None:
     check_meaning("i,j->", np.array([2**31 - 1], dtype="int32"), np.array([2, 3], dtype="int32"))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(calls("aBé", DTYPES))
 def test_meaning_of_any_call(call: tuple[str, list[Array]]) -> None:
     """Numpy allows only ASCII letters, so that it gets another letter with the same order."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from random_runs import examples
 from reading import engine_of
 from sqlglot import exp
 
@@ -293,7 +294,7 @@ def draw_condition(draw: st.DrawFn, words: Words, depth: int) -> Scalar:
     return Call(kind, tuple(parts))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given((expressions(OF_WHOLES) | conditions(OF_WHOLES)).filter(operands_of))
 def test_random_comparisons_in_int64(shared_db: se.Database, expression: Scalar) -> None:
     numbers = [-(1 << 63), (1 << 63) - 1, -(1 << 53) - 1, 1 << 53, *range(-4, 4)]
@@ -302,7 +303,7 @@ def test_random_comparisons_in_int64(shared_db: se.Database, expression: Scalar)
     expect_equal(compute(shared_db, expression, operands), expected, is_exact=True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(conditions(WITH_LITERALS).filter(operands_of))
 def test_random_conditions_in_float64(shared_db: se.Database, expression: Scalar) -> None:
     operands = pairs("float64")
@@ -310,7 +311,7 @@ def test_random_conditions_in_float64(shared_db: se.Database, expression: Scalar
     expect_equal(compute(shared_db, expression, operands), expected.astype("float64"), is_exact=True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(conditions(OF_FLOATS))
 def test_random_conditions_in_float32(shared_db: se.Database, expression: Scalar) -> None:
     operands = pairs("float32")
@@ -318,7 +319,7 @@ def test_random_conditions_in_float32(shared_db: se.Database, expression: Scalar
     expect_equal(compute(shared_db, expression, operands), expected, is_exact=True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(expressions(WITH_LITERALS).filter(operands_of))
 def test_random_expressions_in_float64(shared_db: se.Database, expression: Scalar) -> None:
     operands = pairs("float64")
@@ -326,14 +327,14 @@ def test_random_expressions_in_float64(shared_db: se.Database, expression: Scala
     expect_equal(compute(shared_db, expression, operands), expected, is_exact=True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(expressions(OF_FLOATS))
 def test_random_expressions_in_float32(shared_db: se.Database, expression: Scalar) -> None:
     operands = pairs("float32")
     expect_equal(compute(shared_db, expression, operands), evaluate(expression, operands), is_exact=True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(expressions(WITH_LITERALS).filter(operands_of))
 def test_random_expressions_in_arrays(shared_db: se.Database, expression: Scalar) -> None:
     """The same expressions, evaluated by tensor_reduce."""

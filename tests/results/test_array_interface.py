@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
+from random_runs import examples
 
 import sparseeinsum as se
 from sparseeinsum.results import array_interface
@@ -67,7 +68,7 @@ def items(bound: int) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_index_is_as_in_numpy(cube: se.TensorResult, data: st.DataObject) -> None:
     """Arrays together, apart, of several shapes, among slices and new axes."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_algebra import SHAPES, expressions, total_of
+from random_runs import examples
 
 import sparseeinsum as se
 from sparseeinsum.semantics.dense import evaluate_program
@@ -131,14 +132,14 @@ def rewritten(tree: Any, choose: Callable[[], bool]) -> Any:  # noqa: ANN401
     return operator, right, left
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_rewritten_expressions_are_proven_equal(data: st.DataObject) -> None:
     tree = data.draw(expressions())
     assert se.equivalent(total_of(tree), total_of(rewritten(tree, lambda: data.draw(st.booleans()))))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(expressions(), expressions(), st.integers(0, 2**32 - 1))
 def test_verdicts_agree_with_numbers(first: Any, second: Any, seed: int) -> None:  # noqa: ANN401
     texts = [total_of(tree) for tree in (first, second)]

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_statistics import PAPER_U, PAPER_V, counted, estimated, subsets, tiles_of
+from random_runs import examples
 from random_statements import draw_statements
 
 import sparseeinsum as se
@@ -150,7 +151,7 @@ class TestEstimated:
         assert results["E"].entries == 5000
         assert results["S"].entries == 100
 
-    @settings(max_examples=200)
+    @settings(max_examples=examples(200))
     @given(st.data())
     def test_sizes_are_possible(self, data: st.DataObject) -> None:
         """In any graph, promoting more axes never gives fewer tuples, nor more than possible."""

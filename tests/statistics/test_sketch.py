@@ -11,6 +11,7 @@ from evaluated_programs import evaluated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from random_runs import examples
 from random_statements import draw_statements
 
 import sparseeinsum as se
@@ -267,7 +268,7 @@ class TestOthers:
             estimated(TestProducts.TEXT, UniformEstimator(), statistics)["C"].entries, rel=0.01
         )
 
-    @settings(max_examples=100)
+    @settings(max_examples=examples(100))
     @given(st.data())
     def test_sizes_are_possible(self, data: st.DataObject) -> None:
         """In any graph, promoting more axes never gives fewer tuples, nor more than possible."""

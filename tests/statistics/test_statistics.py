@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_statistics import PAPER_U, PAPER_V, counted, subsets, tiles_of
 from numpy.typing import NDArray
+from random_runs import examples
 
 import sparseeinsum as se
 from sparseeinsum.statistics.estimate import (
@@ -189,7 +190,7 @@ class TestTiled:
             true = float(blocks.any(axis=(1, 3)).sum())
             assert counted(array).tuples((rows, columns)) == pytest.approx(true, rel=0.1), (rows, columns)
 
-    @settings(max_examples=200)
+    @settings(max_examples=examples(200))
     @given(st.data())
     def test_larger_tiles_never_mean_more_tuples(self, data: st.DataObject) -> None:
         shape = tuple(data.draw(st.integers(1, 300)) for _ in range(2))
