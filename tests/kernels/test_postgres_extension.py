@@ -24,11 +24,11 @@ from sparseeinsum.kernels.postgresql.declared_functions import (
     scalar_functions,
     supported_functions,
 )
-from sparseeinsum.kernels.postgresql.installation import find_server, install_extension
+from sparseeinsum.kernels.postgresql.installation import InstalledServer, find_server, install_extension
 from sparseeinsum.kernels.postgresql.linking_names import MAJORS
-from sparseeinsum.kernels.shipping import postgresql_library
 
 OLDER = "0.0.9"
+LIBRARY = "sparseeinsum.so"
 
 
 @pytest.fixture
@@ -44,20 +44,43 @@ def database(postgres: PostgresServer) -> Iterator[psycopg.Connection]:
             maintenance.execute("DROP DATABASE of_one_test (FORCE)")
 
 
-@pytest.fixture
-def older(postgres: PostgresServer) -> Iterator[None]:
-    """An older version of the extension is installed instead of this one."""
+def extension_files(server: InstalledServer) -> dict[Path, bytes]:
+    """The files of the extension that are installed for a server."""
+    paths = (server.library_folder / LIBRARY, *server.extension_folder.glob("sparseeinsum[-.]*"))
+    return {path: path.read_bytes() for path in paths}
+
+
+def replace_files(server: InstalledServer, files: dict[Path, bytes]) -> None:
+    """Install these files instead of those that are there; none is overwritten: processes may have it in memory."""
+    for path in extension_files(server):
+        path.unlink()
+    for path, content in files.items():
+        path.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def older_files(postgres: PostgresServer) -> dict[Path, bytes]:
+    """The files of an older version of the extension."""
     server = find_server(postgres.pg_config)
-    present = set(server.extension_folder.iterdir())
-    for file in server.extension_folder.glob("sparseeinsum--*.sql"):
-        file.unlink()
+    present = extension_files(server)
+    for script in server.extension_folder.glob("sparseeinsum--*.sql"):
+        script.unlink()
     install_extension(server, OLDER)
+    older = extension_files(server)
+    replace_files(server, present)
+    return older
+
+
+@pytest.fixture
+def older(postgres: PostgresServer, older_files: dict[Path, bytes]) -> Iterator[bytes]:
+    """An older version of the extension is installed instead of this one, whose library is returned."""
+    server = find_server(postgres.pg_config)
+    present = extension_files(server)
+    replace_files(server, older_files)
     try:
-        yield
+        yield present[server.library_folder / LIBRARY]
     finally:
-        for file in set(server.extension_folder.glob("sparseeinsum--*.sql")) - present:
-            file.unlink()
-        install_extension(server, se.__version__)
+        replace_files(server, present)
 
 
 def test_every_function_exists_and_has_a_comment(database: psycopg.Connection) -> None:
@@ -104,7 +127,7 @@ def test_any_schema_and_dropped_again(database: psycopg.Connection) -> None:
     assert database.execute("SELECT count(*) FROM pg_type WHERE typname ~ 'tensor'").fetchall() == [(0,)]
 
 
-def test_update(postgres: PostgresServer, older: None, database: psycopg.Connection) -> None:
+def test_update(postgres: PostgresServer, older: bytes, database: psycopg.Connection) -> None:
     """Views stay valid, dropped functions disappear, and before the update the library refuses them."""
     database.execute("CREATE EXTENSION sparseeinsum")
     assert database.execute("SELECT sparseeinsum_version()").fetchall() == [(OLDER,)]
@@ -135,12 +158,11 @@ def test_update(postgres: PostgresServer, older: None, database: psycopg.Connect
 
 
 def test_a_script_of_another_version_is_refused(
-    postgres: PostgresServer, older: None, database: psycopg.Connection
+    postgres: PostgresServer, older: bytes, database: psycopg.Connection
 ) -> None:
-    server = find_server(postgres.pg_config)
-    library = postgresql_library(None, server.major, se.__version__, is_for_here=True)
-    (server.library_folder / "sparseeinsum.so").unlink()  # not overwritten: processes may have it in memory
-    (server.library_folder / "sparseeinsum.so").write_bytes(library)
+    library = find_server(postgres.pg_config).library_folder / LIBRARY
+    library.unlink()  # not overwritten: processes may have it in memory
+    library.write_bytes(older)
     with pytest.raises(errors.UndefinedFunction, match="sparseeinsum_0_0_9_version"):
         database.execute("CREATE EXTENSION sparseeinsum")
     assert database.execute("SELECT extname FROM pg_extension WHERE extname = 'sparseeinsum'").fetchall() == []
