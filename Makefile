@@ -31,7 +31,7 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 
 # The documentation as a site, in build/site; every warning is an error. Its examples are run by the tests.
-docs: $(VENV)/docs
+docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # Wheels that bring compiled kernels, for all platforms, in dist; PLATFORMS=linux_amd64 makes one.
@@ -108,15 +108,11 @@ $(VENV)/demo-ready: $(VENV)/compiler
 	touch $@
 
 $(VENV)/ready: $(VENV)/compiler
-	$(BIN)/sparseeinsum compile-kernels & compiling=$$!; $(PIP) --editable '.[dev]' && wait $$compiling
+	$(BIN)/sparseeinsum compile-kernels & compiling=$$!; $(PIP) --editable '.[dev,docs]' && wait $$compiling
 	touch $@
 
 $(VENV)/wheels: $(VENV)/ready
 	$(PIP) --editable '.[wheels]'
-	touch $@
-
-$(VENV)/docs: $(VENV)/ready
-	$(PIP) --editable '.[docs]'
 	touch $@
 
 clean:
