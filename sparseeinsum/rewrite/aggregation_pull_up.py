@@ -115,7 +115,7 @@ class _PullUp:
         if not all(tensor.is_all_finite for tensor in read):
             return None
         before = annotated_subgraph([part, reader], self.annotator)
-        if not self.cost.is_worth_replacing(before):
+        if self.cost.least_seconds_of(2) >= _MOST_SHARE * self.cost.seconds(before):
             return None
         name = self.names.invent(reader.output.tensor)
         candidates = [annotated_subgraph(pair, self.annotator) for pair in self._pulled_up(part, reader, name)]
