@@ -167,11 +167,14 @@ def _orders(inputs: Mapping[str, MeasuredTensor], engine: Engine) -> dict[str, S
     if not engine.dialect.keeps_residents:
         return {}
     candidates = {
-        name: tensor.row_version
+        name: tensor
         for name, tensor in inputs.items()
         if tensor.stored.is_owned and not tensor.stored.holds_keys and len(tensor.stored.keys) > 1
     }
-    axes = engine.scans.scan("order", candidates, lambda changed: ascending_axes(stored_in(changed), engine))
+    known = {name: tensor.measurement.ascending for name, tensor in candidates.items()}
+    unknown = {name: tensor.row_version for name, tensor in candidates.items() if known[name] is None}
+    scanned = engine.scans.scan("order", unknown, lambda changed: ascending_axes(stored_in(changed), engine))
+    axes = {name: scanned[name] if ascending is None else ascending for name, ascending in known.items()}
     return {name: StoredOrder(inputs[name].decomposition.tiles, ascending) for name, ascending in axes.items()}
 
 

@@ -1,7 +1,7 @@
 """Statistics: measures a tensor from the values that are loaded, in place of scans of the table that holds them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sparseeinsum.semantics.exactness import ValueFacts
 from sparseeinsum.statistics.axis_counts import LARGEST_BOUND, AxisCounts, is_countable
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.measure import Measurement, value_range, values_of_entries
+from sparseeinsum.statistics.order import ascending_indices
 
 Values = NDArray[Any]
 
@@ -72,7 +73,10 @@ def measure_entries(stored: StoredTensor, coordinates: Sequence[Values], values:
     kept = slice(None) if is_entry.all() else is_entry
     pairs = zip(coordinates, stored.tensor.shape, strict=True)
     entries = [_counts(indices[kept].astype(np.int64, copy=False), bound) for indices, bound in pairs]
-    return _measurement(stored, entries, values[kept], len(values))
+    loaded = _measurement(stored, entries, values[kept], len(values))
+    if stored.lists is not None:
+        return loaded
+    return replace(loaded, measurement=replace(loaded.measurement, ascending=ascending_indices(coordinates)))
 
 
 def _counts(indices: Values, bound: int) -> Values:

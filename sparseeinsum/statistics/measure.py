@@ -5,7 +5,7 @@ The templates of the statements are `stats/entries.sql`, `arrays.sql` and `compl
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from sqlglot import exp
@@ -34,12 +34,14 @@ class Measurement:
         tuples: The number of rows of the relation, including those that store the fill.
         values: The range of the values that are not the fill, and whether some index holds the fill.
         version: A value that changes with the rows; None if it is not known.
+        ascending: As in `ascending_axes`; None if it is not known.
     """
 
     statistics: Statistics
     tuples: int
     values: ValueFacts
     version: object
+    ascending: frozenset[int] | None = field(default=None, compare=False)
 
 
 def measure(stored: StoredTensor, executor: Executor, version: object = None) -> Measurement:

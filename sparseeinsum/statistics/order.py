@@ -1,7 +1,10 @@
 """Statistics: the order of the rows of a stored tensor, guessed from the first rows or checked in all of them."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
@@ -27,6 +30,12 @@ def ascending_axes(stored: Mapping[str, StoredTensor], executor: Executor) -> di
     return {
         name: _axes_without_descents(source, counts[number]) for number, (name, source) in enumerate(stored.items())
     }
+
+
+def ascending_indices(coordinates: Sequence[NDArray[Any]]) -> frozenset[int]:
+    """What `ascending_axes` finds for a table of entries whose rows have these indices, an array for every axis."""
+    first = [indices[:_ROWS] for indices in coordinates]
+    return frozenset(axis for axis, indices in enumerate(first) if np.all(indices[:-1] <= indices[1:]))
 
 
 def _axes_without_descents(stored: StoredTensor, counts: object) -> frozenset[int]:

@@ -46,7 +46,9 @@ def tensor_columns(engine: Engine) -> Mapping[str, str] | None:
     Raises:
         CatalogueError: The table of that name is another one.
     """
-    columns = engine.catalogue_columns(SCHEMA, TABLE)
+    columns = engine.scans.of_state(
+        "columns of the catalogue", engine.state_token(), lambda: engine.catalogue_columns(SCHEMA, TABLE)
+    )
     if columns is not None and not set(COLUMNS) - set(_LATER) <= columns.keys():
         raise CatalogueError(
             f"the table {SCHEMA}.{TABLE} of this database is not the one in which tensors are recorded; rename it"

@@ -13,9 +13,9 @@ from dataclasses import astuple
 from typing import TypeVar
 
 import numpy as np
-from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.quoting import literal
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import ValueFacts
@@ -65,8 +65,8 @@ def _kept(
     columns = tensor_columns(engine) if recorded else None
     if columns is None or not is_present(columns):
         return {}
-    named = exp.column("name").isin(*map(exp.Literal.string, recorded))
-    rows = engine.rows(exp.select("name", column).from_(f"{SCHEMA}.{TABLE}").where(named))
+    names = ", ".join(map(literal, recorded))
+    rows = engine.rows(f"SELECT name, {column} FROM {SCHEMA}.{TABLE} WHERE name IN ({names})")
     results = {}
     for name, kept in rows:
         tensor = recorded[str(name)]
@@ -92,6 +92,7 @@ def _written_measurement(measurement: Measurement) -> str:
         "tuples": measurement.tuples,
         "values": [values.entries.low, values.entries.high, values.entries.may_be_nan],
         "has_fill": values.has_fill,
+        "ascending": None if measurement.ascending is None else sorted(measurement.ascending),
     }
     return json.dumps(content)
 
@@ -102,7 +103,9 @@ def _read_measurement(text: str, tensor: RowVersion) -> Measurement:
     shape = tensor.stored.tensor.shape
     statistics = Statistics(content["entries"], tuple(content["distinct"]), shape, counted_tuples=counted)
     values = ValueFacts(Range(*content["values"]), content["has_fill"], has_entries=content["entries"] > 0)
-    return Measurement(statistics, content["tuples"], values, tensor.version)
+    ascending = content.get("ascending")  # which earlier versions do not keep
+    ascending = None if ascending is None else frozenset(ascending)
+    return Measurement(statistics, content["tuples"], values, tensor.version, ascending)
 
 
 def _written_counts(counts: tuple[AxisCounts, ...]) -> str:

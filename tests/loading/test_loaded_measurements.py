@@ -16,6 +16,7 @@ import sparseeinsum as se
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.axis_counts import count_entries
 from sparseeinsum.statistics.measure import measure
+from sparseeinsum.statistics.order import ascending_axes
 from sparseeinsum.storage.measuring import count_changed, measure_all
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL does not record changes yet")
@@ -50,6 +51,8 @@ def check(db: se.Database, stored: StoredTensor) -> None:
     assert (measured.statistics, measured.values) == (scanned.statistics, scanned.values)
     assert measured.statistics.counted_tuples == scanned.statistics.counted_tuples
     assert type(measured.values.entries.low) is type(scanned.values.entries.low)
+    if measured.measurement.ascending is not None:
+        assert measured.measurement.ascending == ascending_axes({"A": stored}, db._engine)["A"]
     if not measured.statistics.entries:
         return  # nothing counts the entries of an empty tensor
     counts = count_changed({"A": measured.row_version}, db._engine)["A"]
