@@ -57,7 +57,10 @@ class Alternatives:
         Raises:
             PlanError: There is no such optimizer, or no plan.
         """
-        return optimise(self.optimizer, self.search_space(), self.stored, self.layouts, k, self.machines)
+        return self._best_of(self.search_space(), k)
+
+    def _best_of(self, space: SearchSpace, k: int) -> list[DecomposedGraph]:
+        return optimise(self.optimizer, space, self.stored, self.layouts, k, self.machines)
 
     def priced(self, choices: Mapping[str, Choice]) -> DecomposedGraph:
         """The plan that follows from a choice for every result."""
@@ -68,7 +71,8 @@ class Alternatives:
 
         The reason is that the cost of cutting arrays is predicted less precisely.
         """
-        plans = self._with_single_arrays(self.best(k))[:k]
+        space = self.search_space()
+        plans = self._with_single_arrays(self._best_of(space, k), space)[:k]
         if not self.tiles:
             return plans
         try:
@@ -79,13 +83,12 @@ class Alternatives:
             return plans
         return [untiled, *(plan for plan in plans if choices_of(plan) != choices_of(untiled))][:k]
 
-    def _with_single_arrays(self, plans: list[DecomposedGraph]) -> list[DecomposedGraph]:
+    def _with_single_arrays(self, plans: list[DecomposedGraph], space: SearchSpace) -> list[DecomposedGraph]:
         """Plans, before them the first one over single arrays where it reads some, unless it is much cheaper."""
         first, model = plans[0], self.model
         if not model.chains_arrays or all(any(step.choice) for step in first.steps):
             return plans
-        allowed = self.search_space().allowed()
-        choices = choices_of(first)
+        allowed, choices = space.allowed(), choices_of(first)
         for step in first.steps:
             name, whole = step.einsum.output.tensor, (DEMOTED,) * len(step.choice)
             if whole in allowed[name] and (DEMOTED in step.choice or not self._has_sparse(step.einsum)):

@@ -307,10 +307,10 @@ class _Pair:
 
 def _common_semiring(producer: EinSum, reader: EinSum) -> Semiring | None:
     """The semiring in which two EinSums together are an aggregate of products of three operands."""
+    aggregates = {producer.aggregate, reader.aggregate} - {None}
     for semiring in SEMIRINGS:
-        multiplies = semiring.multiplies(producer.join) and semiring.multiplies(reader.join)
-        aggregates = {producer.aggregate, reader.aggregate} - {None}
-        if multiplies and aggregates == {semiring.aggregate}:
+        is_aggregate = aggregates == {semiring.aggregate}
+        if is_aggregate and semiring.multiplies(producer.join) and semiring.multiplies(reader.join):
             return semiring if producer.aggregate is None or semiring.is_distributive else None
     return None
 

@@ -73,12 +73,12 @@ class GraphSizes:
         sizes = self._known_operands.get((operand, tiles, dense))
         if sizes is None:
             tiles_by_label = dict(zip(operand.labels, tiles, strict=True))
-            joined = stored = by_label(operand.labels, self.statistics[operand.tensor])
-            present = stored.tuples(tiles_by_label)
+            statistics, size = self.statistics[operand.tensor], self.of(operand.tensor, tiles)
+            joined = stored = by_label(operand.labels, statistics)
+            present = size.tuples if stored.statistics is statistics else stored.tuples(tiles_by_label)
             if dense:
                 joined = by_label(operand.labels, dense_statistics(self.graph.tensors[operand.tensor].shape))
             tuples = joined.tuples(tiles_by_label) if dense else present
-            size = self.tuple_bytes(operand.tensor, tiles)
-            sizes = OperandSizes(tuples, present, joined.distinct(tiles_by_label), size)
+            sizes = OperandSizes(tuples, present, joined.distinct(tiles_by_label), size.tuple_bytes)
             self._known_operands[operand, tiles, dense] = sizes
         return sizes

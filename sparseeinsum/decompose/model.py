@@ -294,13 +294,7 @@ class CostModel:
             operations = 0 if copied.label is None else sizes.result_size
             sizes = replace(sizes, operations=operations, is_expression=False, is_grouped=False)
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
-        added = [
-            0.0 if position == index else operand.tuples - operand.present for position, operand in enumerate(operands)
-        ]
-        bytes_moved = sum([tuples * operand.tuple_bytes for tuples, operand in zip(added, operands, strict=True)])
-        bytes_moved += sizes.joined * sum([operands[index].tuple_bytes for index in _FILLED_IN[absence.join]])
-        operators = sum([tuples > 0 for tuples in added])
-        filling = Work(sum(added), bytes_moved, operators=operators) if operators or bytes_moved else NO_WORK
+        filling = _filling(operands, absence, index, sizes.joined)
         if index is not None:
             is_scattered = sizes.is_grouped and not self._is_in_order(decomposed, 1 - index)
             join = indexed(join, sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0)
@@ -367,3 +361,23 @@ class CostModel:
     def is_matrix_product(self, einsum: EinSum, choice: Choice) -> bool:
         """Whether the kernel of an EinSum is a matrix product, in a dtype that BLAS supports."""
         return self.footprints.kernel(einsum).is_matrix_product(DecomposedEinSum.of(einsum, choice))
+
+
+def _filling(operands: list[OperandSizes], absence: Absence, index: int | None, joined: float) -> Work:
+    """The work to add absent tuples to operands, but for operand `index`, and to fill in what a join finds no match of.
+
+    Args:
+        operands: The sizes of the operands.
+        absence: How absent tuples are treated.
+        index: The number of the operand that is read by index, as if it had all tuples; None if there is none.
+        joined: The tuples of the join.
+    """
+    if absence.join == JoinKind.INNER and not any(absence.dense):
+        return NO_WORK
+    added = [
+        0.0 if position == index else operand.tuples - operand.present for position, operand in enumerate(operands)
+    ]
+    bytes_moved = sum([tuples * operand.tuple_bytes for tuples, operand in zip(added, operands, strict=True)])
+    bytes_moved += joined * sum([operands[filled].tuple_bytes for filled in _FILLED_IN[absence.join]])
+    operators = sum([tuples > 0 for tuples in added])
+    return Work(sum(added), bytes_moved, operators=operators) if operators or bytes_moved else NO_WORK

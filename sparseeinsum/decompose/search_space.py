@@ -10,6 +10,7 @@ all machines, since that is what other choices may save.
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sparseeinsum.decompose.choice import Choice, promoted_tiles, result_tiles
 from sparseeinsum.decompose.choices import MOST_LABELS, LabelConstraints, fixed_tiles
@@ -37,7 +38,7 @@ def no_sending(_: EinSum, __: Choice) -> float:
     return 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what is allowed is found once
 class SearchSpace:
     """The choices of all EinSums of a graph.
 
@@ -65,6 +66,10 @@ class SearchSpace:
         Raises:
             PlanError: An EinSum has no such choice.
         """
+        return self._allowed
+
+    @cached_property
+    def _allowed(self) -> dict[str, tuple[Choice, ...]]:
         considered = self.considered()
         return {space.name: space.within_memory(considered[space.name]) for space in self._spaces()}
 

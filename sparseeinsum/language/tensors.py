@@ -107,7 +107,7 @@ class Decomposition:
     @property
     def promoted(self) -> tuple[int, ...]:
         """The positions of the axes that have a key column."""
-        return tuple(position for position, tile in enumerate(self.tiles) if tile != DEMOTED)
+        return tuple([position for position, tile in enumerate(self.tiles) if tile != DEMOTED])
 
     @property
     def array_axes(self) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ class Decomposition:
 
     def array_size(self, shape: tuple[int, ...]) -> int:
         """The number of elements of the largest array, for a tensor of shape `shape`."""
-        return math.prod(extent_of(tile, bound) for tile, bound in zip(self.tiles, shape, strict=True))
+        return math.prod(map(extent_of, self.tiles, shape))
 
     def max_tuples(self, shape: tuple[int, ...]) -> int:
         """The number of tuples of a dense tensor of shape `shape`."""

@@ -64,7 +64,7 @@ class Statistics:
         """
         if self.entries <= 0:
             return 0.0
-        if tuple(tiles) in self.counted_tuples:
+        if self.counted_tuples and tuple(tiles) in self.counted_tuples:
             return self.counted_tuples[tuple(tiles)]
         positions = [position for position, tile in enumerate(tiles) if tile != DEMOTED]
         if not positions:
@@ -74,7 +74,7 @@ class Statistics:
         if self.is_dense:
             return places
         most = min(places, self.entries, self.tuple_bounds.get(frozenset(positions), math.inf))
-        expected = self.entries if all(tile == 1 for tile in tiles) else occupied(places, self.entries)
+        expected = self.entries if tiles.count(1) == len(tiles) else occupied(places, self.entries)
         return min(max(expected, *values), most)
 
     def blocks(self, position: int, tile: int) -> float:
