@@ -12,14 +12,15 @@ PARITY = 0x1BD11BDA
 LARGEST = 9007199254740992.0  # 2^53: floats are whole numbers up to here
 
 
-@njit
+# Loops over elements are vectorised only if the whole body is in them, which is longer than what compilers inline.
+@njit(forceinline=True)
 def threefry(key, counter):
     """Return the upper 52 bits of the two words that Threefry makes of two int64, whose upper halves come first."""
     first, second = _encrypted(_upper(key), _lower(key), _upper(counter), _lower(counter))
     return (np.int64(first) << 20) | np.int64(second >> np.uint32(12))
 
 
-@njit
+@njit(forceinline=True)
 def threefry_of_floats(key, counter):
     """Return the same of whole numbers up to 2^53; NaN for other numbers."""
     u, v = np.float64(key), np.float64(counter)

@@ -6,11 +6,12 @@ such EinSums read, and each of them is one more column: nothing is joined, and n
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sparseeinsum.algebra.operators import Compress, Computed, Relation
+from sparseeinsum.algebra.operators import Compress, Computed, Contract, Relation
 from sparseeinsum.algebra.row_chains import computed_in, is_index_map
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult
 
 _MOST_NESTED = 64  # SELECTs; engines limit how deep they are nested
@@ -49,6 +50,44 @@ class ArrayChain:
         """What the EinSums read besides results of the chain, each once."""
         read = (operand for definition in self.definitions for operand in definition.relation.inputs)
         return tuple(dict.fromkeys(operand for operand in read if not self.computes(operand)))
+
+    @cached_property
+    def contracts(self) -> Mapping[str, Contract]:
+        """How the results are computed, by name; those of dtype bool in the dtype in which the chain reads them.
+
+        Columns hold truths as float32, which every reader would have to convert.
+        """
+        contracts = {definition.name: definition.relation for definition in self.definitions}
+        dtypes = self._dtypes_of_truths()
+
+        def with_dtype(schema: Schema) -> Schema:
+            tensor = schema.tensor
+            if tensor.name not in dtypes:
+                return schema
+            return replace(schema, tensor=replace(tensor, dtype=dtypes[tensor.name], fill=int(tensor.fill == 1)))
+
+        def with_dtypes(contract: Contract) -> Contract:
+            inputs = [Computed(with_dtype(read.schema)) if self.computes(read) else read for read in contract.inputs]
+            return replace(contract, inputs=tuple(inputs), output=with_dtype(contract.output))
+
+        return {name: with_dtypes(contract) for name, contract in contracts.items()} if dtypes else contracts
+
+    def _dtypes_of_truths(self) -> dict[str, str]:
+        """The dtypes that arrays of truths are computed and read in, if only the chain reads them and in one dtype."""
+        readers: dict[str, set[str]] = defaultdict(set)
+        for definition in self.definitions:
+            for operand in definition.relation.inputs:
+                for name in computed_in(operand):
+                    is_direct = self.computes(operand)
+                    readers[name].add(definition.relation.computed_in if is_direct else operand.schema.tensor.dtype)
+        return {
+            definition.name: definition.relation.computed_in
+            for definition in self.definitions
+            if definition.name in self.inner
+            and definition.relation.schema.tensor.dtype == "bool"
+            and definition.relation.schema.tensor.axes
+            and readers[definition.name] == {definition.relation.computed_in}
+        }
 
     def computes(self, operand: Relation) -> bool:
         """Whether an operand is a result of the chain."""

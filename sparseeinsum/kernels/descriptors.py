@@ -19,7 +19,8 @@ RESULT_LANES = 10  # elements of the host's array that one element of the result
 PART_SIZE = 11  # arrays of arrays: address of the function that returns the elements of one part; else 0
 ELEMENT_TYPE = 12  # resident arrays: the host's type of the elements; else 0
 FINISH = 13  # aggregates: address of the function that turns a state into a result, or 0 if it is the result
-HEADER = 14
+COMPUTE_SLICE = 14  # address of the kernel's function for one slice of the result of a row, or 0
+HEADER = 15
 MAX_ARGUMENTS = 8
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 

@@ -12,6 +12,7 @@ _MESSAGES = "messages"
 
 _PART_FIELDS = {
     "compute": d.COMPUTE,
+    "compute_slice": d.COMPUTE_SLICE,
     "batch": d.BATCH,
     "initialise": d.INITIALISE,
     "combine": d.COMBINE,

@@ -1,6 +1,7 @@
 """Kernels: defines the names of functions and data in object files and libraries."""
 
-PARTS = ("compute", "batch", "initialise", "combine", "finish", "part_size")  # of kernels, see calling_convention.py
+# Of kernels, see calling_convention.py.
+PARTS = ("compute", "compute_slice", "batch", "initialise", "combine", "finish", "part_size")
 
 # Ends of the names of elementwise kernels that take an array and a number, in this order.
 ARRAY_AND_NUMBER = "array_and_number"

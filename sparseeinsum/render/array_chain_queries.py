@@ -57,14 +57,13 @@ class ArrayChainWriter:
         """The SELECT of the results that others read, in their `value_columns`."""
         row = self._leaves_select()
         available: list[Relation | str] = list(self.chain.leaves)
-        contracts = {definition.name: definition.relation for definition in self.chain.definitions}
         levels = nested_levels(self._reads)
         for number, level in enumerate(levels):
             later = {read for following in levels[number + 1 :] for name in following for read in self._reads[name]}
             later.update(self.chain.returned)
             kept = [read for read in available if read in later]
             columns = [exp.column(column, table=_ROW) for read in kept for column in self._columns_of(read)]
-            values = [exp.alias_(self._value(name, contracts[name]), self._columns[name]) for name in level]
+            values = [exp.alias_(self._value(name, self.chain.contracts[name]), self._columns[name]) for name in level]
             row = exp.select(*columns, *values).from_(row.subquery(_ROW, copy=False), copy=False)
             available = [*kept, *level]
         return self._returned(row)

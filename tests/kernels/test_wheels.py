@@ -20,13 +20,15 @@ C = set(
     """atan2 calloc cos exp free getenv hypot log log1p logf malloc memcmp memcpy memmove memset pow powf sin sinh
     strcmp strtod tan tanh tanhf""".split()  # noqa: SIM905
 )
-POSIX = {"getentropy", "pthread_mutex_lock", "pthread_mutex_unlock", "sysconf"}
+POSIX = {
+    *("getentropy", "sysconf", "pthread_create", "pthread_join", "pthread_mutex_lock", "pthread_mutex_unlock"),
+}
 OWN = {
     "linux": POSIX | {"madvise", "sincos"},
     "darwin": POSIX | {"__bzero", "__sincos_stret", "bzero", "dyld_stub_binder", "memset_pattern16"},
     "win32": {
         *("AcquireSRWLockExclusive", "GetPhysicallyInstalledSystemMemory", "ReleaseSRWLockExclusive"),
-        "SystemFunction036",
+        *("CloseHandle", "CreateThread", "SystemFunction036", "WaitForSingleObject"),
     },
 }
 SYSTEMS = {

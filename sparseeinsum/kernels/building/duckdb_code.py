@@ -7,7 +7,7 @@ from 1.5.6 on loads, and the library that this package opens in a Python process
 from collections.abc import Collection, Iterator, Sequence
 
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
-from sparseeinsum.kernels.building.system_code import system_code
+from sparseeinsum.kernels.building.system_code import system_code, thread_code
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.duckdb.api_table import C_API_VERSION, COPIED_SLOTS, SLOTS
 from sparseeinsum.kernels.duckdb.registry import REGISTRY, registry
@@ -179,6 +179,15 @@ define hidden i64 @sparseeinsum_pause() {
   ret i64 %stops
 }
 """
+# How many threads compute large arrays now, over all statements: a call takes more threads only if they are idle.
+_BUSY_THREADS = """
+@busy_threads = internal global i64 0
+
+define hidden i64 @sparseeinsum_add_busy_threads(i64 %threads) {
+  %before = atomicrmw add ptr @busy_threads, i64 %threads seq_cst
+  ret i64 %before
+}
+"""
 
 
 def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterator[str]:
@@ -194,6 +203,8 @@ def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterato
         word for block in registry() if isinstance(block, StaticWords) for word in block.words if isinstance(word, str)
     }
     yield system_code(targets[0].platform)
+    yield thread_code(targets[0].platform)
+    yield _BUSY_THREADS
     yield tables_code()
     yield from declarations({_LOAD, _RELEASE, *referenced}.intersection(exported), processors)
     yield from data_code((*registry(), StaticText("c_api_version", C_API_VERSION), code), processors, exported)

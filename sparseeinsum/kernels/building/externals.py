@@ -31,6 +31,7 @@ C_MATHEMATICS = (  # of float64, then of float32
 _LIBRARY = (
     *("sparseeinsum_lock", "sparseeinsum_unlock", "sparseeinsum_memory_bytes", "sparseeinsum_pause"),
     "sparseeinsum_use_large_pages",
+    *("sparseeinsum_start_task", "sparseeinsum_join_task", "sparseeinsum_add_busy_threads"),
     *("sparseeinsum_take_panels", "sparseeinsum_give_panels"),
 )
 

@@ -23,11 +23,17 @@ _ELF = ("-shared", "--eh-frame-hdr", "-z", "now", "-z", "relro", "-z", "noexecst
 _MEMORY_AND_TEXT = ("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strtod")
 _OF_LINUX = {
     "libm.so.6": (*C_MATHEMATICS, "sincos"),  # a compiler merges a sine and a cosine into it
-    "libc.so.6": (*_MEMORY_AND_TEXT, "getentropy", "madvise", "pthread_mutex_lock", "pthread_mutex_unlock", "sysconf"),
+    "libc.so.6": (
+        *(*_MEMORY_AND_TEXT, "getentropy", "madvise", "sysconf"),
+        *("pthread_create", "pthread_join", "pthread_mutex_lock", "pthread_mutex_unlock"),
+    ),
 }
 _OF_WINDOWS = {
     "ucrtbase.dll": (*C_MATHEMATICS, *_MEMORY_AND_TEXT),
-    "kernel32.dll": ("AcquireSRWLockExclusive", "GetPhysicallyInstalledSystemMemory", "ReleaseSRWLockExclusive"),
+    "kernel32.dll": (
+        *("AcquireSRWLockExclusive", "GetPhysicallyInstalledSystemMemory", "ReleaseSRWLockExclusive"),
+        *("CloseHandle", "CreateThread", "WaitForSingleObject"),
+    ),
     "advapi32.dll": ("SystemFunction036",),
 }
 

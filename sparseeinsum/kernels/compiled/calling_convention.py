@@ -3,6 +3,8 @@
 A kernel consists of functions of addresses (int64): of a *row* (see descriptors.py), the result and scratch memory:
 
     compute(row, out, size, scratch) -> 0 or a negative error code; an aggregate folds the row into the state `out`
+    compute_slice(row, out, size, slice, slices, scratch) -> the same for one of so many slices of the result; in place
+        of `compute` in kernels whose slices threads may compute at the same time, each with scratch memory of its own
     batch(row, steps, rows, out, size, scratch) -> 1 if it computed `rows` rows, 0 to be called row by row, or a code
     initialise(row, out, size), combine(out, other, size, background, shape) -> 0 or a code; aggregates only
     finish(out, size, rows) -> 0; turns a copy of the state of an aggregate of `rows` rows into the result
@@ -27,9 +29,10 @@ ArgumentAccess = Callable[[int, int], NDArray[Any]]  # (row, index of an argumen
 class RowKernel:
     """The functions of one kernel for one dtype, in Python for numba; None for those that the kernel does not have."""
 
-    compute: Callable[..., int]
+    compute: Callable[..., int] | None = None
     batch: Callable[..., int] | None = None
     initialise: Callable[..., int] | None = None
     combine: Callable[..., int] | None = None
     finish: Callable[..., int] | None = None
     part_size: Callable[..., int] | None = None
+    compute_slice: Callable[..., int] | None = None

@@ -27,6 +27,7 @@ from sparseeinsum.kernels.compiled.duckdb import (
     row_products,
     sparse_matmul,
     table_data,
+    threads,
     views,
 )
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
@@ -76,6 +77,7 @@ _DUCKDB: tuple[Compiled, ...] = (
     entry_arrays.elements_at_positions,
     sparse_matmul.multiply_by_array,
     sparse_matmul.multiply_transposed,
+    threads.read_threads,
     dots.dot_rows,
     keeping.keep_rows,
     keeping.release_kept,

@@ -46,7 +46,7 @@ def pair_elements(kind, work, index, argument, address):
 @njit
 def message_of(descriptor, code, work):
     """Format an error: the function's name, then the template of its code with the reported numbers; its address."""
-    numbers = array_at(work + 8 * _SCRATCH, d.MESSAGE_WORDS, word)
+    numbers = array_at(scratch_of(work), d.MESSAGE_WORDS, word)
     arguments = (descriptor[d.NAME], numbers[0], numbers[1], numbers[2], numbers[3])
     format_message(work + 8 * _MESSAGE, _MESSAGE_BYTES, template_of(descriptor, code), arguments)
     return work + 8 * _MESSAGE
@@ -59,8 +59,14 @@ def template_of(descriptor, code):
 
 @njit
 def report(work, first, second, third=0, fourth=0):
-    words = array_at(work + 8 * _SCRATCH, d.MESSAGE_WORDS, word)
+    words = array_at(scratch_of(work), d.MESSAGE_WORDS, word)
     words[0], words[1], words[2], words[3] = first, second, third, fourth
+
+
+@njit
+def scratch_of(work):
+    """Return the address of the scratch memory of a call."""
+    return work + 8 * _SCRATCH
 
 
 @njit
@@ -90,23 +96,25 @@ def check_fit(size, shape, state_size, state_shape):
 
 @njit
 def measure(descriptor, work, row):
-    return call(descriptor[d.MEASURE], (row, work + 8 * _SCRATCH))
+    return call(descriptor[d.MEASURE], (row, scratch_of(work)))
 
 
 @njit
 def compute(descriptor, work, row, out, size):
-    return call(descriptor[d.COMPUTE], (row, out, size, work + 8 * _SCRATCH))
+    if descriptor[d.COMPUTE_SLICE] != 0:
+        return call(descriptor[d.COMPUTE_SLICE], (row, out, size, 0, 1, scratch_of(work)))
+    return call(descriptor[d.COMPUTE], (row, out, size, scratch_of(work)))
 
 
 @njit
 def part_size(descriptor, work, row, part, part_count):
-    return call(descriptor[d.PART_SIZE], (row, part, part_count, work + 8 * _SCRATCH))
+    return call(descriptor[d.PART_SIZE], (row, part, part_count, scratch_of(work)))
 
 
 @njit
 def compute_batch(descriptor, work, row, steps, rows, out, size):
     """Compute many rows at once: returns 1, 0 if the kernel needs one row at a time, or an error code."""
-    return call(descriptor[d.BATCH], (row, steps, rows, out, size, work + 8 * _SCRATCH))
+    return call(descriptor[d.BATCH], (row, steps, rows, out, size, scratch_of(work)))
 
 
 @njit

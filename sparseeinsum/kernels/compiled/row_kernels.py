@@ -27,6 +27,7 @@ from sparseeinsum.kernels.compiled.scratch import (
     report,
     word,
 )
+from sparseeinsum.kernels.compiled.slices import elements_of_slice, slice_bounds
 from sparseeinsum.kernels.compiled.sparse_matmul_kernels import sparse_matmul_kernels
 from sparseeinsum.kernels.compiled.state_kernels import state_kernels
 
@@ -69,13 +70,17 @@ def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
     multiply_outer, multiply_inner, multiply_scaled = arithmetic.outer, arithmetic.dot, arithmetic.scaled_dot
 
     def binary_kernel(function: Callable[..., int]) -> RowKernel:
-        def compute(row, out, size, scratch):
-            return function(array(row, 0), array(row, 1), array_at(out, size, dtype))
+        def compute_slice(row, out, size, index, slices, scratch):
+            first, end = slice_bounds(size, index, slices)
+            u = elements_of_slice(array(row, 0), first, end)
+            v = elements_of_slice(array(row, 1), first, end)
+            return function(u, v, array_at(out, size, dtype)[first:end])
 
-        return RowKernel(compute)
+        return RowKernel(compute_slice=compute_slice)
 
-    def scale(row, out, size, scratch):
-        return scale_array(array(row, 0)[0], array(row, 1), array_at(out, size, dtype))
+    def scale(row, out, size, index, slices, scratch):
+        first, end = slice_bounds(size, index, slices)
+        return scale_array(array(row, 0)[0], array(row, 1)[first:end], array_at(out, size, dtype)[first:end])
 
     def outer(row, out, size, scratch):
         return multiply_outer(array(row, 0), array(row, 1), array_at(out, size, dtype))
@@ -92,7 +97,7 @@ def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
 
     return {
         **{name: binary_kernel(function) for name, function in arithmetic.functions.items()},
-        "scale": RowKernel(scale),
+        "scale": RowKernel(compute_slice=scale),
         "outer": RowKernel(outer),
         "dot": RowKernel(dot),
         "scaled_dot": RowKernel(scaled_dot),
@@ -125,14 +130,15 @@ def _measuring_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> di
         array_at(out, 1, dtype)[0] = elementwise.greatest(array(row, 0), array(row, 1)[0], dtype(identity_of_max))
         return 0
 
-    def check_finite(row, out, size, scratch):
+    def check_finite(row, out, size, index, slices, scratch):
         """Check the second argument, and copy it to `out` unless that is 0."""
-        u = array(row, 1)
+        first, end = slice_bounds(argument(row, 1)[1], index, slices)
+        u = array(row, 1)[first:end]
         if count_not_finite(u, array(row, 2)[0]) > 0:
             address, length = argument(row, 0)
             return report(scratch, elementwise.NOT_FINITE, length, address, 0)
         if out != 0:
-            copy_elements(array_at(out, size, dtype), u)
+            copy_elements(array_at(out, size, dtype)[first:end], u)
         return 0
 
     def is_finite(row, out, size, scratch):
@@ -150,7 +156,7 @@ def _measuring_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> di
         "nnz_with_fill": RowKernel(nnz_with_fill),
         "least": RowKernel(least),
         "greatest": RowKernel(greatest),
-        "check_finite": RowKernel(check_finite),
+        "check_finite": RowKernel(compute_slice=check_finite),
         "is_finite": RowKernel(is_finite),
         "hash": RowKernel(hash_row),
     }
@@ -173,8 +179,9 @@ def _map_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str
                 return contraction.INTERRUPTED
         return code
 
-    def map_row(row, out, size, scratch):
-        return evaluate(array(row, 1), array_at(out, size, dtype), scratch)
+    def map_slice(row, out, size, index, slices, scratch):
+        first, end = slice_bounds(size, index, slices)
+        return evaluate(array(row, 1)[first:end], array_at(out, size, dtype)[first:end], scratch)
 
     def map_batch(row, steps, rows, out, size, scratch):
         if array_at(steps, 2, word)[1] != size:
@@ -182,7 +189,8 @@ def _map_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str
         code = evaluate(array_at(argument(row, 1)[0], rows * size, dtype), array_at(out, rows * size, dtype), scratch)
         return code if code < 0 else 1
 
-    return {"map_array": RowKernel(map_row, map_batch), "map_number": RowKernel(map_row, map_batch)}
+    kernel = RowKernel(batch=map_batch, compute_slice=map_slice)
+    return {"map_array": kernel, "map_number": kernel}
 
 
 @njit
@@ -225,16 +233,20 @@ def _make_reduce_lines(arithmetic: DtypeArithmetic) -> Callable[..., int]:
     evaluate_block, fold_line = arithmetic.evaluate_block, arithmetic.fold_line
 
     @njit
-    def reduce_lines(plan, u, v, w, aggregate, is_elementwise, scratch):
+    def reduce_lines(plan, u, v, w, aggregate, is_elementwise, index, slices, scratch):
         line, code = _expression_line(plan), 0
         extent, stride_u, stride_v, stride_w = contraction.strides_of(plan, line)
         blocks = evaluation_stack(scratch, block, dtype)
         parts_u, parts_v = operand_block(scratch, 0, block, dtype), operand_block(scratch, 1, block, dtype)
         program, constants = program_of(scratch), constants_of(scratch)
-        for step in range(contraction.steps(plan, contraction.bit(line))):
+        steps = contraction.steps(plan, contraction.bit(line))
+        # A slice is some of many lines, or a part of every one of few lines.
+        first_step, last_step = slice_bounds(steps, index, slices) if steps >= slices else (0, steps)
+        first, end = (0, extent) if steps >= slices else slice_bounds(extent, index, slices)
+        for step in range(first_step, last_step):
             offset_u, offset_v, offset_w = contraction.offsets(plan, contraction.bit(line), step)
-            for start in range(0, extent, block):
-                n = min(block, extent - start)
+            for start in range(first, end, block):
+                n = min(block, end - start)
                 some_u = _elements_of_block(u, offset_u + start * stride_u, stride_u, parts_u[:n])
                 some_v = _elements_of_block(v, offset_v + start * stride_v, stride_v, parts_v[:n])
                 code = min(code, evaluate_block(program, constants, some_u, some_v, n, blocks))
@@ -254,17 +266,20 @@ def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[
     reduce_lines = _make_reduce_lines(arithmetic)
 
     @njit
-    def reduce_plan(row, plan, u, v, w, scratch):
+    def reduce_plan(row, plan, u, v, w, index, slices, scratch):
         aggregate = aggregate_code(row)
         if aggregate < 0:
             return aggregate
         # The sum of one number is that number.
         is_elementwise = aggregate == SUM and contraction_plan.is_elementwise(plan, w.size)
         if not is_elementwise:
+            if index > 0:
+                return 0
+            slices = 1  # the first slice is all: terms of different slices would belong to the same sum
             elementwise.fill(identities[aggregate], w)
         code = check(program_of(scratch), constants_of(scratch), aggregate)
         if code == 0 and not contraction.is_empty(plan):
-            code = reduce_lines(plan, u, v, w, aggregate, is_elementwise, scratch)
+            code = reduce_lines(plan, u, v, w, aggregate, is_elementwise, index, slices, scratch)
         return code
 
     @njit
@@ -280,26 +295,32 @@ def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[
             array_at(argument(row, 3)[0], plan[1] + last * step_u, dtype),
             array_at(v, plan[2] + last * step_v, dtype),
             array_at(out, rows * size, dtype),
+            0,
+            1,
             scratch,
         )
         return code if code < 0 else 1
 
-    def reduce(row, out, size, scratch):
-        return reduce_plan(row, plan_of(scratch), array(row, 3), array(row, 4), array_at(out, size, dtype), scratch)
+    def reduce(row, out, size, index, slices, scratch):
+        u, v, w = array(row, 3), array(row, 4), array_at(out, size, dtype)
+        return reduce_plan(row, plan_of(scratch), u, v, w, index, slices, scratch)
 
     def reduce_batch(row, steps, rows, out, size, scratch):
         step = array_at(steps, 5, word)
         return reduce_rows(row, step[3], argument(row, 4)[0], step[4], rows, out, size, scratch)
 
-    def reduce_one(row, out, size, scratch):
-        one = array_of_one(scratch, dtype)
-        return reduce_plan(row, plan_of(scratch), array(row, 3), one, array_at(out, size, dtype), scratch)
+    def reduce_one(row, out, size, index, slices, scratch):
+        u, one, w = array(row, 3), array_of_one(scratch, dtype), array_at(out, size, dtype)
+        return reduce_plan(row, plan_of(scratch), u, one, w, index, slices, scratch)
 
     def reduce_one_batch(row, steps, rows, out, size, scratch):
         step_u, one = array_at(steps, 4, word)[3], array_of_one(scratch, dtype)
         return reduce_rows(row, step_u, one.ctypes.data, 0, rows, out, size, scratch)
 
-    return {"reduce": RowKernel(reduce, reduce_batch), "reduce_one": RowKernel(reduce_one, reduce_one_batch)}
+    return {
+        "reduce": RowKernel(batch=reduce_batch, compute_slice=reduce),
+        "reduce_one": RowKernel(batch=reduce_one_batch, compute_slice=reduce_one),
+    }
 
 
 def _contraction_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:

@@ -16,6 +16,7 @@ from sparseeinsum.kernels.static_data import StaticText, StaticWords
 REGISTRY = "registry"  # the symbol of its words
 HINT_FUNCTION = "tensor_no_tuples"
 ROW_NUMBERS_FUNCTION = "tensor_row_numbers"
+_INIT = "read_threads"  # the callback before a statement of functions that compute slices of a result
 ENTRY_FIELDS = ("position", "val")  # of an element of ENTRIES
 MATCH_FIELDS = ("position", "u", "v")  # of an element of MATCHES
 _OF_ROW_PRODUCTS = {
@@ -140,7 +141,7 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.kind == FunctionKind.VIEW:
         return ("view_rows",)
     if function.kind == FunctionKind.GATHER:
-        return (_gather_callback(function),)
+        return (_gather_callback(function), _INIT)
     if function.kind == FunctionKind.ENTRIES:
         return (_ENTRY_ARRAYS[function.name],)
     if function.kind == FunctionKind.KEEPER:
@@ -150,7 +151,7 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.kind == FunctionKind.ROW_PRODUCT:
         return (_OF_ROW_PRODUCTS[function.returns],)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
-    return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}",)
+    return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}", _INIT)
 
 
 def _gather_callback(function: ArrayFunction) -> str:

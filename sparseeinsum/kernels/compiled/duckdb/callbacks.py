@@ -9,11 +9,26 @@ from collections.abc import Callable
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.vectors import free, get_rows, start_work, word
+from sparseeinsum.kernels.compiled.duckdb.vectors import THREADS, free, get_rows, start_work, word
 from sparseeinsum.kernels.compiled.kernel_calls import message_of, template_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 Compiled = Callable[..., int]
+
+_get_state = types.ExternalFunction("duckdb_scalar_function_get_state", word(word))
+
+
+@njit
+def keep_threads(info, descriptor, work):
+    """Write to the work memory how many threads a call may use, if the function can use several; see threads.py."""
+    if descriptor[d.COMPUTE_SLICE] != 0:
+        array_at(work + 8 * THREADS, 1, word)[0] = _get_state(info)
+    return 0
+
+
+@njit
+def _keep_nothing(info, descriptor, work):
+    return 0
 
 
 def scalar_callback(name: str, compute: Compiled, release: Compiled | None = None) -> Compiled:
@@ -24,7 +39,7 @@ def scalar_callback(name: str, compute: Compiled, release: Compiled | None = Non
         compute: (descriptor, work, rows, result) computes them; returns 0 or an error code.
         release: (work) releases what `compute` left in the work memory; None if it leaves nothing.
     """
-    return _callback("scalar", name, compute, release or _release_nothing)
+    return _callback("scalar", name, keep_threads, compute, release or _release_nothing)
 
 
 def update_callback(name: str, compute: Compiled) -> Compiled:
@@ -35,7 +50,7 @@ def update_callback(name: str, compute: Compiled) -> Compiled:
         compute: (descriptor, work, rows, states) folds them, where `states` is the address of the addresses of the
             rows' states; returns 0 or an error code.
     """
-    return _callback("aggregate", name, compute, _release_nothing)
+    return _callback("aggregate", name, _keep_nothing, compute, _release_nothing)
 
 
 @njit
@@ -43,7 +58,7 @@ def _release_nothing(work):
     return 0
 
 
-def _callback(kind: str, name: str, compute: Compiled, release: Compiled) -> Compiled:
+def _callback(kind: str, name: str, keep: Compiled, compute: Compiled, release: Compiled) -> Compiled:
     extra_info = types.ExternalFunction(f"duckdb_{kind}_function_get_extra_info", word(word))
     set_error = types.ExternalFunction(f"duckdb_{kind}_function_set_error", types.void(word, word))
 
@@ -53,6 +68,7 @@ def _callback(kind: str, name: str, compute: Compiled, release: Compiled) -> Com
         if work == 0:
             set_error(info, template_of(descriptor, d.OUT_OF_MEMORY))
             return 0
+        keep(info, descriptor, work)
         code = compute(descriptor, work, get_rows(chunk), target)
         if code < 0:
             set_error(info, message_of(descriptor, code, work))

@@ -3,14 +3,10 @@
 from numba import njit, types
 
 from sparseeinsum.kernels import collection as c
-from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc, word
+from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, free, malloc, use_large_pages, word
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 half_word = types.int32
-
-_LARGE_PAGE = 1 << 21  # bytes
-
-_use_large_pages = types.ExternalFunction("sparseeinsum_use_large_pages", types.void(word, word))
 
 
 @njit
@@ -42,8 +38,8 @@ def chunk_with_room(state, tuples, elements, item_bytes):
     chunk = malloc(size)
     if chunk == 0:
         return 0
-    if size >= _LARGE_PAGE:
-        _use_large_pages(chunk, size)  # the system clears one of them in a fraction of the time of many small ones
+    if size >= LARGE_PAGE:
+        use_large_pages(chunk, size)
     head = array_at(chunk, c.CHUNK_WORDS, word)
     head[c.NEXT], head[c.USED], head[c.ELEMENTS] = 0, 0, 0
     head[c.CAPACITY], head[c.ELEMENT_CAPACITY] = capacity, element_capacity

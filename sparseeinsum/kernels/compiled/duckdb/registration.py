@@ -26,6 +26,7 @@ nothing = types.void
 _connect = types.ExternalFunction("duckdb_connect", state(word, word))
 _disconnect = types.ExternalFunction("duckdb_disconnect", nothing(word))
 _set_callback = types.ExternalFunction("duckdb_scalar_function_set_function", nothing(word, word))
+_set_scalar_init = types.ExternalFunction("duckdb_scalar_function_set_init", nothing(word, word))
 _set_volatile = types.ExternalFunction("duckdb_scalar_function_set_volatile", nothing(word))
 _set_takes_null = types.ExternalFunction("duckdb_scalar_function_set_special_handling", nothing(word))
 _set_callbacks = types.ExternalFunction("duckdb_aggregate_function_set_functions", nothing(*[word] * 6))
@@ -131,6 +132,8 @@ def _slot(memory, index):
 @njit
 def _set_scalar_code(function, entry):
     _set_callback(function, entry[r.CALLBACKS])
+    if array_at(entry[r.DESCRIPTOR], d.DESCRIPTOR_WORDS, word)[d.COMPUTE_SLICE] != 0:
+        _set_scalar_init(function, entry[r.CALLBACKS + 1])
     if entry[r.IS_VOLATILE] != 0:
         _set_volatile(function)
     if entry[r.TAKES_NULL] != 0:

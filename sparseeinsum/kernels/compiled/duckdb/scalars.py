@@ -6,7 +6,8 @@ The callbacks follow duckdb_scalar_function_t of `duckdb.h`: (info, chunk, resul
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
+from sparseeinsum.kernels.compiled.duckdb.callbacks import keep_threads, scalar_callback
+from sparseeinsum.kernels.compiled.duckdb.threads import compute_on_threads
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     compute_batch_rows,
@@ -129,10 +130,11 @@ def _refer_to_checked(info, chunk, result):
     if work == 0:
         return False
     row, can_refer = work + 8 * ROW, True
+    keep_threads(info, descriptor, work)
     for index in range(get_rows(chunk)):
         code = read_row(descriptor, work, index, row)
         if code == 0:
-            code = compute(descriptor, work, row, 0, 0)
+            code = compute_on_threads(descriptor, work, row, 0, 0, array_at(row, 4, word)[3])
         can_refer = can_refer and code == 0
     if can_refer:
         _reference(result, get_vector(chunk, 1))
@@ -176,7 +178,8 @@ def _compute_lists(descriptor, work, rows, result):
         if read_row(descriptor, work, index, row) == 0:
             measure(descriptor, work, row)  # restores the plan and the program of this row in scratch memory
             at = out + entries[2 * index] // lanes * descriptor[d.RESULT_BYTES]
-            code = compute(descriptor, work, row, at, entries[2 * index + 1] // lanes)
+            size = entries[2 * index + 1] // lanes
+            code = compute_on_threads(descriptor, work, row, at, size, size)
             if code < 0:
                 return code
     return 0

@@ -13,6 +13,7 @@ from sparseeinsum.kernels.compiled.block_layout import write_block
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block, pin_block_of_any_type
 from sparseeinsum.kernels.compiled.duckdb.pins import pinned_address, unpin
+from sparseeinsum.kernels.compiled.duckdb.threads import compute_on_threads
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
@@ -26,7 +27,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     word,
     write_entry,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, report
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 _ENTRIES, _ROWS, _ARRAY, _SIZE, _OTHER_NUMBERS = range(5)  # the arguments
@@ -73,7 +74,8 @@ def _multiply(descriptor, work, index, result, is_transposed):
         return start
     write_entry(descriptor, array_at(get_data(result), 2 * (index + 1), word), index, start, rows * size)
     out = get_data(get_child(result)) + start * descriptor[d.RESULT_BYTES]
-    return compute(descriptor, work, work + 8 * ROW, out, rows * size)
+    products = array_at(work + 8 * ROW, d.ROW_WORDS, word)[2 * _NUMBERS + 1] * size
+    return compute_on_threads(descriptor, work, work + 8 * ROW, out, rows * size, max(products, rows * size))
 
 
 @njit
