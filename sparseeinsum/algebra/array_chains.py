@@ -15,7 +15,7 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult
 
 _MOST_NESTED = 64  # SELECTs; engines limit how deep they are nested
-_LARGEST_ARRAY = 1 << 21  # elements; larger ones would take much memory while the others are computed
+_LARGEST_ARRAY = 1 << 24  # elements; larger ones would take much memory while the others are computed
 
 
 @dataclass(frozen=True)  # no slots: names and leaves are collected once

@@ -22,6 +22,7 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, tuple_bytes
 from sparseeinsum.render.array_chain_queries import value_columns
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.output_natural_keys import with_natural_keys
+from sparseeinsum.render.relation_names import layout_name
 from sparseeinsum.render.sources import scan_boundaries
 from sparseeinsum.render.statements import SqlStatement, result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.unique_names import UniqueNames
@@ -237,10 +238,7 @@ class PlanStatements:
             for relation in materialized_relations(delivered_relation(self.decomposed, name))
         ]
         names = UniqueNames({*self.decomposed.graph.tensors, *self.reserved_names})
-        return {
-            relation: names.invent(f"{relation.schema.tensor.name}_by_{'_'.join(relation.schema.keys)}")
-            for relation in dict.fromkeys(read)
-        }
+        return {relation: names.invent(layout_name(relation.schema)) for relation in dict.fromkeys(read)}
 
     @property
     def split_bytes(self) -> int:

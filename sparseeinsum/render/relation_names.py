@@ -9,8 +9,7 @@ from sparseeinsum.statistics.columns import NUMBER_TYPES
 
 def block_name(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid) -> str:
     """The name of the CTE of a relation, before others have it."""
-    schema = relation.schema
-    name = f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
+    schema, name = relation.schema, layout_name(relation.schema)
     if isinstance(relation, Convert):
         return f"{schema.tensor.name}_{schema.tensor.dtype}"
     if isinstance(relation, Resident):
@@ -20,6 +19,11 @@ def block_name(relation: Slice | Stack | AllKeys | Densify | Resident | Compress
     if isinstance(relation, AllKeys):
         return f"{name}_indices"
     return f"{name}_dense" if isinstance(relation, Densify) else name
+
+
+def layout_name(schema: Schema) -> str:
+    """A name for a tensor in the layout of a schema."""
+    return f"{schema.tensor.name}_by_{'_'.join(schema.keys)}" if schema.keys else f"{schema.tensor.name}_whole"
 
 
 def block_comment(

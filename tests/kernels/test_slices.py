@@ -47,7 +47,7 @@ def connection() -> Iterator[Connection]:
 
 def operands(connection: Connection, sql_type: str) -> tuple[NDArray[Any], NDArray[Any]]:
     u, v = connection.execute("SELECT u, v FROM numbers").fetchnumpy().values()
-    return u[0].astype(DTYPES[sql_type]), v[0].astype(DTYPES[sql_type])
+    return np.asarray(u[0]).astype(DTYPES[sql_type]), np.asarray(v[0]).astype(DTYPES[sql_type])
 
 
 def result(connection: Connection, call: str, sql_type: str) -> NDArray[Any]:

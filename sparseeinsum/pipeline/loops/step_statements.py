@@ -11,7 +11,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.pipeline.loops.inserted_outputs import InsertedOutput, outputs_by_row, with_whole_rows
-from sparseeinsum.pipeline.loops.invariants import invariant_aggregates, invariant_stages
+from sparseeinsum.pipeline.loops.invariants import invariant_aggregates, invariant_stages, with_invariant_arrays
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_into
 from sparseeinsum.plans.plan import ProgramPlan
@@ -111,7 +111,13 @@ def statements_of(
         optimizes: Whether the database optimises the statements.
     """
     dialect = plan.dialect if optimizes else as_written(plan.dialect)
-    statements = replace(plan.statements, dialect=dialect, kept=kept, also_staged=invariant_aggregates(plan, changed))
+    statements = replace(
+        plan.statements,
+        definitions=with_invariant_arrays(plan, changed),
+        dialect=dialect,
+        kept=kept,
+        also_staged=invariant_aggregates(plan, changed),
+    )
     absent = frozenset(name for name in in_rows if name not in statements.places_in_chains)
     return replace(statements, complete=statements.complete | absent) if absent else statements
 
