@@ -40,6 +40,8 @@ def compensate(annotated: AnnotatedGraph, cost: CostPredictor) -> AnnotatedGraph
         annotated: The EinSums; a run detects values that turn NaN or infinite.
         cost: Predicts the seconds of EinSums.
     """
+    if not any(any(evaluation.matters) for evaluation in annotated.evaluations.values()):
+        return annotated
     annotator = annotated.annotator()
     einsums: list[EinSum] = []
     for einsum in annotated.graph.einsums:

@@ -80,8 +80,8 @@ class RewrittenGraph:
 
         See `merge_common_subexpressions` and `merge_elementwise`.
         """
-        merged = merge_common_subexpressions(self.graph, pinned)
-        annotated = self.annotated.with_einsums(merged.einsums)
+        einsums = merge_common_subexpressions(self.graph, pinned).einsums
+        annotated = self.annotated if einsums == self.graph.einsums else self.annotated.with_einsums(einsums)
         return replace(self, annotated=merge_elementwise(annotated, pinned) if self.merges else annotated)
 
 

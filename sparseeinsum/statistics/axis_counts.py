@@ -228,15 +228,26 @@ def occupied_cells(entries: float, axes: Sequence[Bins]) -> tuple[float, list[Ve
     Returns:
         The expected number of cells with an entry, and for every axis this number at each index.
     """
+    cells = _cells(entries, axes)
+    by_index = []
+    for axis, bins in enumerate(axes):
+        others = tuple(other for other in range(len(axes)) if other != axis)
+        by_index.append(bins.spread(cells.sum(axis=others) / bins.sizes))
+    return float(cells.sum()), by_index
+
+
+def count_occupied_cells(entries: float, axes: Sequence[Bins]) -> float:
+    """The expected number of cells with an entry alone; see `occupied_cells`."""
+    return float(_cells(entries, axes).sum())
+
+
+def _cells(entries: float, axes: Sequence[Bins]) -> Vector:
+    """The expected number of cells with an entry, for every combination of bins, an axis of the array for each axis."""
     expected = np.full((1,) * len(axes), float(entries))
     sizes = np.ones((1,) * len(axes))
     for axis, bins in enumerate(axes):
         shape = [-1 if other == axis else 1 for other in range(len(axes))]
         expected = expected * bins.weights.reshape(shape)
         sizes = sizes * bins.sizes.reshape(shape)
-    cells = -np.expm1(-expected) * sizes
-    by_index = []
-    for axis, bins in enumerate(axes):
-        others = tuple(other for other in range(len(axes)) if other != axis)
-        by_index.append(bins.spread(cells.sum(axis=others) / bins.sizes))
-    return float(cells.sum()), by_index
+    cells: Vector = -np.expm1(-expected) * sizes
+    return cells

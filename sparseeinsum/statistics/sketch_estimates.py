@@ -13,10 +13,10 @@ from sparseeinsum.statistics.axis_counts import (
     AxisCounts,
     CountEntries,
     binned,
+    count_occupied_cells,
     even_tensor,
     is_countable,
     measure_counts,
-    occupied_cells,
 )
 from sparseeinsum.statistics.estimate import (
     LabelStatistics,
@@ -192,18 +192,18 @@ def _with_bounds(
 ) -> Statistics:
     """Statistics with bounds on the tuples of every set of axes: entries that concentrate at few indices have fewer.
 
-    A set has at least as many tuples as each of its subsets.
+    A set has at least as many tuples as each of its subsets. Those of a dense tensor follow from its shape.
 
     Args:
         statistics: The statistics.
         counts: The counts of the axes.
         most: Further upper bounds, by sets of axes.
     """
-    sets = list(_sets_of_axes(len(statistics.shape)))
+    sets = [] if statistics.is_dense else list(_sets_of_axes(len(statistics.shape)))
     axes = binned(counts) if sets else []
     bounds: dict[frozenset[int], float] = {}
     for positions in sets:
-        cells, _ = occupied_cells(statistics.entries, [axes[position] for position in positions])
+        cells = count_occupied_cells(statistics.entries, [axes[position] for position in positions])
         smaller_bounds = [bounds.get(positions - {position}, 0.0) for position in positions]
         values = [statistics.distinct[position] for position in positions]
         bounds[positions] = max(min(further.get(positions, math.inf), cells), *smaller_bounds, *values)
