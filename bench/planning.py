@@ -83,10 +83,11 @@ def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
 def run(
     name: str, text: str, inputs: Mapping[str, Matrix], optimizer: str, tiles: str | tuple[()], repeat: int
 ) -> list[Figure]:
-    """Plan one program so many times, after once to warm up."""
-    database = load(se.connect(), inputs)
-    program = se.program(text)
-    plans = [database.plan(program, optimizer=optimizer, tiles=tiles) for _ in range(1 + repeat)]
+    """Plan one program so many times, after once to warm up, each time on a new database, which has no plan of it."""
+    program, plans = se.program(text), []
+    for _ in range(1 + repeat):
+        with load(se.connect(), inputs) as database:
+            plans.append(database.plan(program, optimizer=optimizer, tiles=tiles))
     CONSOLE.print(f"{name}: expected to run in {plans[0].cost * 1e3:.3f} ms")
     runs = {
         stage: tuple(plan.data.planning_seconds[stage] for plan in plans[1:])

@@ -101,6 +101,7 @@ class CostModel:
     kinds: EinSumKinds = field(init=False, repr=False, compare=False)
     _within_memory: CostsWithinMemory = field(init=False, repr=False, compare=False)
     _known_costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
+    _known_footprints: dict[tuple[str, Choice], Footprint] = field(default_factory=dict, init=False, repr=False)
     _reader_counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
 
     @property
@@ -351,8 +352,12 @@ class CostModel:
         return cost.seconds - cost.rereading.seconds(self.constants)
 
     def footprint(self, einsum: EinSum, choice: Choice) -> Footprint:
-        """The memory that an EinSum takes under a choice, in one pass."""
-        return self.footprints.footprint(self.decomposed(einsum, choice), self.vertex_cost(einsum, choice))
+        """The memory that an EinSum takes under a choice, in one pass; cached."""
+        footprint = self._known_footprints.get((einsum.output.tensor, choice))
+        if footprint is None:
+            footprint = self.footprints.footprint(self.decomposed(einsum, choice), self.vertex_cost(einsum, choice))
+            self._known_footprints[einsum.output.tensor, choice] = footprint
+        return footprint
 
     def needed_bytes(self, einsum: EinSum, choice: Choice) -> float:
         """The memory limit that is enough for an EinSum under a choice, in the passes of its `vertex_cost`."""

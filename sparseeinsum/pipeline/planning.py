@@ -32,6 +32,7 @@ from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
 from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.logs import timed
+from sparseeinsum.pipeline.garbage_collection import without_garbage_collection
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED, ProgramData, read_data
 from sparseeinsum.pipeline.stage_clock import StageClock
 from sparseeinsum.plans.options import PlanOptions
@@ -82,7 +83,7 @@ def make_plans(
         ShapeError: Labels and bounds do not fit.
         PlanError: No plan satisfies the options.
     """
-    with engine.reading():
+    with engine.reading(), without_garbage_collection():
         plans = _plans(program, engine, options, supplied, assumed, EqualFormulas() if equal is None else equal)
     _log_plan(plans[0])
     return plans
