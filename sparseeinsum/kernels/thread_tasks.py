@@ -1,10 +1,10 @@
-"""Kernels: defines the layout of a task: a call of a kernel for one slice of a result, on a thread of its own.
-
-See calling_convention.py for the arguments of the call.
-"""
+"""Kernels: defines the layout of a task: a call of a function of a kernel, on a thread of its own."""
 
 # The words of a task.
-FUNCTION, ROW, OUT, SIZE, INDEX, SLICES, SCRATCH = range(7)  # the address of the kernel's function, and its arguments
-RESULT = 7  # what the function returned
+FUNCTION = 0  # the address of the function, which takes six words
+ARGUMENTS = 1
+RESULT = 7  # what it returned
 THREAD = 8  # the system's name for the thread
-TASK_WORDS = 9
+IS_STARTED = 9  # whether it has one
+TASK_WORDS = 10
+ARGUMENT_COUNT = RESULT - ARGUMENTS

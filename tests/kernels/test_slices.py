@@ -80,6 +80,21 @@ def test_sparse_products_are_numpys(connection: Connection, function: str, width
     np.testing.assert_array_equal(result(connection, call, "DOUBLE"), expected.ravel())
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["tensor_map('abs(u) * u', val)", f"tensor_reduce('sum', 'u * v', 'i,->i', val, [number], [{WIDTH}])"],
+)
+def test_rows_of_a_batch_are_shared(connection: Connection, call: str) -> None:
+    """Threads take parts of the rows of a chunk, whose arrays follow each other."""
+    u, v = operands(connection, "DOUBLE")
+    rows, numbers = u.reshape(ROWS, WIDTH), v[:ROWS]
+    stored = "SELECT unnest(range(?)) AS i, unnest(?::DOUBLE[][]) AS val, unnest(?::DOUBLE[]) AS number"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE stored AS {stored}", [ROWS, rows.tolist(), numbers.tolist()])
+    results = connection.execute(f"SELECT {call} AS val FROM stored ORDER BY i").fetchnumpy()["val"]
+    expected = np.abs(rows) * rows if "map" in call else rows * numbers[:, None]
+    np.testing.assert_array_equal(np.stack(list(results)), expected)
+
+
 def test_an_error_in_any_slice_is_reported(connection: Connection) -> None:
     """The check names the tensor, whichever thread meets the infinity."""
     for place in (1, SIZE // 2, SIZE):

@@ -107,7 +107,7 @@ module asm "  popq %rax"
 module asm "  popq %rcx"
 module asm "  retq"
 """
-# A thread computes a task (see thread_tasks.py): the words are the arguments of a call, then what it returned.
+# A thread computes a task; see thread_tasks.py.
 _TASK = """
 define internal void @compute_task(ptr %task) {{
 {loads}
@@ -203,7 +203,7 @@ def system_code(platform: Platform) -> str:
 
 def thread_code(platform: Platform) -> str:
     """Return the LLVM IR that starts a thread for a task, and that waits for its end; see thread_tasks.py."""
-    words = range(1, t.RESULT)
+    words = range(t.ARGUMENTS, t.RESULT)
     loads = "\n".join(
         f"  %at_{word} = getelementptr i64, ptr %task, i64 {word}\n  %w{word} = load i64, ptr %at_{word}"
         for word in words

@@ -7,10 +7,9 @@ from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import keep_threads, scalar_callback
-from sparseeinsum.kernels.compiled.duckdb.threads import compute_on_threads
+from sparseeinsum.kernels.compiled.duckdb.threads import compute_batch_on_threads, compute_on_threads
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
-    compute_batch_rows,
     free,
     get_child,
     get_data,
@@ -49,7 +48,7 @@ def _compute_values(descriptor, work, rows, result):
         code = measure(descriptor, work, work + 8 * FIRST_ROW)
         if code < 0:
             return code
-        code = compute_batch_rows(descriptor, work, rows, out, 1)
+        code = compute_batch_on_threads(descriptor, work, rows, out, 1)
         if code != 0:
             return min(code, 0)
     for index in range(rows):
@@ -92,7 +91,7 @@ def _compute_batch_lists(descriptor, work, rows, result):
     for index in range(rows):
         write_entry(descriptor, entries, index, start + index * size, size)
     out = get_data(get_child(result)) + start * descriptor[d.RESULT_BYTES]
-    code = compute_batch_rows(descriptor, work, rows, out, size)
+    code = compute_batch_on_threads(descriptor, work, rows, out, size)
     if code != 0:
         return min(code, 0)
     for index in range(rows):

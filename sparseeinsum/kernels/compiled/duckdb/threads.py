@@ -1,15 +1,25 @@
-"""Kernels: computes a large array in slices, on threads that the database has and that no other call uses.
+"""Kernels: computes large arrays on several threads: those that the database has and that no other call uses.
 
-DuckDB divides rows among its threads, so that a statement over a single row has one.
+DuckDB divides tables among its threads by 122,880 rows, so that a statement over few rows with large arrays has one.
 """
 
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels import thread_tasks as t
-from sparseeinsum.kernels.compiled.duckdb.vectors import THREADS, free, malloc, word
+from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    FIRST_ROW,
+    STEPS,
+    THREADS,
+    compute_batch_rows,
+    free,
+    malloc,
+    word,
+    write_row_of_batch,
+)
 from sparseeinsum.kernels.compiled.kernel_calls import compute, scratch_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
+from sparseeinsum.kernels.compiled.slices import slice_bounds
 
 _get_context = types.ExternalFunction("duckdb_scalar_function_init_get_client_context", types.void(word, word))
 _get_option = types.ExternalFunction("duckdb_client_context_get_config_option", word(word, word, word))
@@ -24,7 +34,10 @@ _add_busy_threads = types.ExternalFunction("sparseeinsum_add_busy_threads", word
 _OPTION = int.from_bytes(b"threads\0", "little")  # the name of DuckDB's setting, a word of text
 # Elements of a slice: to start a thread and to wait for it takes as long as 50,000 elements of the quickest functions.
 _LEAST_SLICE = 1 << 17
-_TASK_BYTES = 8 * t.TASK_WORDS + d.SCRATCH_BYTES
+# The memory of a task, in words: its own, then a row of arguments, then scratch memory.
+_ROW = t.TASK_WORDS
+_SCRATCH = _ROW + d.ROW_WORDS
+_TASK_BYTES = 8 * _SCRATCH + d.SCRATCH_BYTES
 
 
 @njit
@@ -55,14 +68,52 @@ def compute_on_threads(descriptor, work, row, out, size, elements):
     if descriptor[d.COMPUTE_SLICE] == 0 or wanted < 2:
         return compute(descriptor, work, row, out, size)
     threads = _take_threads(min(wanted, array_at(work + 8 * THREADS, 1, word)[0]))
-    memory = malloc((threads - 1) * _TASK_BYTES) if threads > 1 else 0
+    memory = malloc(threads * _TASK_BYTES) if threads > 1 else 0
     if memory == 0:
         code = compute(descriptor, work, row, out, size)
     else:
-        code = _compute_slices(descriptor, work, row, out, size, threads, memory)
+        function = descriptor[d.COMPUTE_SLICE]
+        for index in range(threads):
+            scratch = _scratch_of_task(work, memory, index)
+            _write_task(memory, index, function, (row, out, size, index, threads, scratch))
+        code = _run_tasks(work, memory, threads)
         free(memory)
     _add_busy_threads(-threads)
     return code
+
+
+@njit
+def compute_batch_on_threads(descriptor, work, rows, out, size):
+    """Compute a batch as `compute_batch_rows` does; threads that are idle take a part of its rows, if it is large."""
+    wanted = rows * _elements_of_row(descriptor, work, size) // _LEAST_SLICE
+    if descriptor[d.COMPUTE_SLICE] == 0 or wanted < 2 or rows < 2:
+        return compute_batch_rows(descriptor, work, rows, out, size)
+    threads = _take_threads(min(min(wanted, rows), array_at(work + 8 * THREADS, 1, word)[0]))
+    memory = malloc(threads * _TASK_BYTES) if threads > 1 else 0
+    if memory == 0:
+        code = compute_batch_rows(descriptor, work, rows, out, size)
+    else:
+        function, steps = descriptor[d.BATCH], work + 8 * STEPS
+        for index in range(threads):
+            first, end = slice_bounds(rows, index, threads)
+            row, scratch = _task(memory, index) + 8 * _ROW, _scratch_of_task(work, memory, index)
+            write_row_of_batch(descriptor, work, first, row)
+            part = out + first * size * descriptor[d.RESULT_BYTES]
+            _write_task(memory, index, function, (row, steps, end - first, part, size, scratch))
+        code = _run_tasks(work, memory, threads)
+        free(memory)
+    _add_busy_threads(-threads)
+    return code
+
+
+@njit
+def _elements_of_row(descriptor, work, size):
+    """Return how many elements the largest array of a row of a batch has, of `size` elements of the result."""
+    row, most = array_at(work + 8 * FIRST_ROW, d.ROW_WORDS, word), size
+    for index in range(descriptor[d.ARGUMENTS]):
+        if descriptor[d.HEADER + 2 * index] != d.TEXT:
+            most = max(most, row[2 * index + 1])
+    return most
 
 
 @njit
@@ -77,33 +128,54 @@ def _take_threads(most):
 
 
 @njit
-def _compute_slices(descriptor, work, row, out, size, slices, memory):
-    """Compute the first slice on this thread, and every other one on a thread of its own, or here if it has none."""
-    function, scratch = descriptor[d.COMPUTE_SLICE], scratch_of(work)
-    for index in range(1, slices):
-        address = _task(memory, index)
-        task = array_at(address, t.TASK_WORDS, word)
-        task[t.FUNCTION], task[t.ROW], task[t.OUT], task[t.SIZE] = function, row, out, size
-        task[t.INDEX], task[t.SLICES], task[t.SCRATCH] = index, slices, address + 8 * t.TASK_WORDS
-        copy_elements(
-            array_at(task[t.SCRATCH], d.SCRATCH_BYTES // 8, word), array_at(scratch, d.SCRATCH_BYTES // 8, word)
-        )
-        if _start_task(address) == 0:
-            task[t.FUNCTION] = 0
-    code = call(function, (row, out, size, 0, slices, scratch))
-    for index in range(1, slices):
+def _task(memory, index):
+    return memory + index * _TASK_BYTES
+
+
+@njit
+def _scratch_of_task(work, memory, index):
+    """Return the scratch memory of a task: for the first one that of the call, for others a copy of it."""
+    if index == 0:
+        return scratch_of(work)
+    scratch = _task(memory, index) + 8 * _SCRATCH
+    words = d.SCRATCH_BYTES // 8
+    copy_elements(array_at(scratch, words, word), array_at(scratch_of(work), words, word))
+    return scratch
+
+
+@njit
+def _write_task(memory, index, function, arguments):
+    task = array_at(_task(memory, index), t.TASK_WORDS, word)
+    task[t.FUNCTION] = function
+    for place in range(t.ARGUMENT_COUNT):
+        task[t.ARGUMENTS + place] = arguments[place]
+
+
+@njit
+def _run_tasks(work, memory, count):
+    """Run the first task on this thread, and every other one on a thread of its own; returns the least result.
+
+    If that is an error, the scratch memory of the call has its numbers.
+    """
+    for index in range(1, count):
         task = array_at(_task(memory, index), t.TASK_WORDS, word)
-        if task[t.FUNCTION] != 0:
+        task[t.IS_STARTED] = _start_task(_task(memory, index))
+    code = _call_task(memory, 0)
+    for index in range(1, count):
+        task = array_at(_task(memory, index), t.TASK_WORDS, word)
+        if task[t.IS_STARTED] != 0:
             _join_task(_task(memory, index))
         else:
-            task[t.RESULT] = call(function, (row, out, size, index, slices, task[t.SCRATCH]))
+            task[t.RESULT] = _call_task(memory, index)
         if task[t.RESULT] < code:
             code = task[t.RESULT]
-            report = array_at(task[t.SCRATCH], d.MESSAGE_WORDS, word)
-            copy_elements(array_at(scratch, d.MESSAGE_WORDS, word), report)
+            report = array_at(_task(memory, index) + 8 * _SCRATCH, d.MESSAGE_WORDS, word)
+            copy_elements(array_at(scratch_of(work), d.MESSAGE_WORDS, word), report)
     return code
 
 
 @njit
-def _task(memory, index):
-    return memory + (index - 1) * _TASK_BYTES
+def _call_task(memory, index):
+    task = array_at(_task(memory, index), t.TASK_WORDS, word)
+    a = task[t.ARGUMENTS : t.RESULT]
+    return call(task[t.FUNCTION], (a[0], a[1], a[2], a[3], a[4], a[5]))

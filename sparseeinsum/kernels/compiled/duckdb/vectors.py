@@ -17,7 +17,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     pair_elements,
     report,
 )
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 
 word = types.int64
 half_word = types.uint32
@@ -42,8 +42,8 @@ LARGE_PAGE = 1 << 21  # bytes; the system clears one in a fraction of the time o
 _COLUMN_WORDS = 4  # addresses: data, validity, data of the child, validity of the child
 _COLUMNS = HOST_WORDS
 FIRST_ROW = _COLUMNS + _COLUMN_WORDS * d.MAX_ARGUMENTS
-_STEPS = FIRST_ROW + d.ROW_WORDS
-THREADS = _STEPS + d.MAX_ARGUMENTS
+STEPS = FIRST_ROW + d.ROW_WORDS
+THREADS = STEPS + d.MAX_ARGUMENTS
 _WORK_BYTES = 8 * (THREADS + 1)
 
 
@@ -182,7 +182,7 @@ def prepare_batch(descriptor, work, rows):
 
     It writes the first row and the distances, in elements, to the work memory.
     """
-    first, row, steps = work + 8 * FIRST_ROW, work + 8 * ROW, array_at(work + 8 * _STEPS, d.MAX_ARGUMENTS, word)
+    first, row, steps = work + 8 * FIRST_ROW, work + 8 * ROW, array_at(work + 8 * STEPS, d.MAX_ARGUMENTS, word)
     if read_row(descriptor, work, 0, first) != 0:
         return False
     for index in range(rows):
@@ -247,7 +247,19 @@ def set_null(vector, row):
 @njit
 def compute_batch_rows(descriptor, work, rows, out, size):
     """Compute the rows of `prepare_batch` at once; returns 1, 0 if the kernel needs one row at a time, or a code."""
-    return compute_batch(descriptor, work, work + 8 * FIRST_ROW, work + 8 * _STEPS, rows, out, size)
+    return compute_batch(descriptor, work, work + 8 * FIRST_ROW, work + 8 * STEPS, rows, out, size)
+
+
+@njit
+def write_row_of_batch(descriptor, work, position, target):
+    """Write the addresses and sizes of the arguments of one row of a batch to `target`, as `read_row` does."""
+    first, steps = array_at(work + 8 * FIRST_ROW, d.ROW_WORDS, word), array_at(work + 8 * STEPS, d.MAX_ARGUMENTS, word)
+    row = array_at(target, d.ROW_WORDS, word)
+    copy_elements(row, first)
+    for index in range(descriptor[d.ARGUMENTS]):
+        kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
+        if kind != d.TEXT and kind != d.EXTENTS:  # rows of a batch share these
+            row[2 * index] += position * steps[index] * item_bytes
 
 
 @njit
