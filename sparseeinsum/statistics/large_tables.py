@@ -1,6 +1,6 @@
 """Statistics: measures large tables of users: a scan for what plans rely on, a sample of rows for estimates.
 
-A constraint of the database can take the place of the search for repeated coordinates.
+A constraint of the database can take the place of the search for repeated coordinates, and so can their order.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,12 @@ from sparseeinsum.statistics.measure import (
     value_range,
     values_of_entries,
 )
+from sparseeinsum.statistics.order import is_ascending
 from sparseeinsum.statistics.sql_templates import fill_placeholders, template
 
 LEAST_ROWS = 1_000_000  # smaller tables are counted exactly, in less time than most programs take to plan
 _ESTIMATED = "distinct_"
+_COORDINATES = "coordinates"  # to count them takes several times as long as all else
 
 # Estimates V of every axis of a table of so many rows, of which so many are entries.
 EstimateDistinct = Callable[[int, float], tuple[float, ...]]
@@ -60,22 +62,28 @@ def measure_large(
     if table is None or table.rows < LEAST_ROWS:
         return None
     is_unique = any(columns <= frozenset(stored.keys) for columns in table.unique)
-    projections = [
-        projection
-        for projection in scan_projections(stored, executor.dialect_name)
-        if not projection.alias.startswith(_ESTIMATED) and not (is_unique and projection.alias == "coordinates")
-    ]
-    query = exp.select(*projections).from_(table_by_name(stored, executor.dialect_name))
-    (row,) = executor.rows(query)
-    values = dict(zip((projection.alias for projection in projections), row, strict=True))
+    values = _scanned(stored, executor, lambda name: name != _COORDINATES and not name.startswith(_ESTIMATED))
     lowest, highest = values.pop("lowest"), values.pop("highest")
     counts = {name: 0 if value is None else int(str(value)) for name, value in values.items()}
     tuples, entries = counts["tuples"], float(counts["entries"])
-    if counts.get("coordinates", tuples) != tuples or not are_rows_sound(stored, counts) or not entries:
+    if not are_rows_sound(stored, counts) or not entries:
         return None
+    if not (is_unique or is_ascending(stored, executor)):
+        coordinates = _scanned(stored, executor, lambda name: name == _COORDINATES)[_COORDINATES]
+        if coordinates != tuples:
+            return None
     distinct = tuple(min(values, tuples - 1.0) for values in estimate(tuples, entries))
     facts = values_of_entries(stored.tensor, entries, value_range(lowest, highest))
     return Measurement(Statistics(entries, distinct, stored.tensor.shape), tuples, facts, version)
+
+
+def _scanned(stored: StoredTensor, executor: Executor, is_needed: Callable[[str], bool]) -> dict[str, object]:
+    """The results of those aggregates of a scan that are needed, by their names."""
+    projections = [
+        projection for projection in scan_projections(stored, executor.dialect_name) if is_needed(projection.alias)
+    ]
+    (row,) = executor.rows(exp.select(*projections).from_(table_by_name(stored, executor.dialect_name)))
+    return dict(zip((projection.alias for projection in projections), row, strict=True))
 
 
 def _may_be_sampled(stored: StoredTensor, dialect: str) -> bool:
