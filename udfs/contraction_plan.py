@@ -201,6 +201,23 @@ def is_elementwise(plan, size):
 
 
 @njit
+def outermost_label(plan):
+    """Return the label whose indices are furthest apart in the result; -1 if it has one element."""
+    best, most = -1, 0
+    for label in range(plan[0]):
+        record = PLAN_HEADER + 4 * label
+        if plan[record] > 1 and plan[record + 3] > most:
+            best, most = label, plan[record + 3]
+    return best
+
+
+@njit
+def set_extent(plan, label, extent):
+    """Let a plan compute the first indices of a label alone."""
+    plan[PLAN_HEADER + 4 * label] = extent
+
+
+@njit
 def simplify_plan(plan):
     """Drop labels of extent 1, and merge two labels that every array walks as one longer label, in place."""
     count = 0

@@ -31,6 +31,11 @@ CALLS = {
     f"tensor_reduce('sum', 'u * v', 'ij,i->ji', u, v[:{ROWS}], [{ROWS}, {WIDTH}])": lambda u, v: (
         u.reshape(ROWS, WIDTH) * v[:ROWS, None]
     ).T.ravel(),
+    f"tensor_reduce('max', 'u', 'ij->i', u, [{ROWS}, {WIDTH}])": lambda u, v: u.reshape(ROWS, WIDTH).max(axis=1),
+    f"tensor_reduce('sum', 'u - v', 'ij,j->j', u, v[:{WIDTH}], [{ROWS}, {WIDTH}])": lambda u, v: (
+        u.reshape(ROWS, WIDTH) - v[:WIDTH]
+    ).sum(axis=0),
+    f"tensor_reduce('min', 'u * u', 'i->', u, [{SIZE}])": lambda u, v: (u * u).min(keepdims=True),
     f"tensor_reduce('max', 'u', 'ijk->jk', u, [1, {ROWS}, {WIDTH}])": lambda u, v: u,
 }
 

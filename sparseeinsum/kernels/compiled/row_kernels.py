@@ -233,20 +233,16 @@ def _make_reduce_lines(arithmetic: DtypeArithmetic) -> Callable[..., int]:
     evaluate_block, fold_line = arithmetic.evaluate_block, arithmetic.fold_line
 
     @njit
-    def reduce_lines(plan, u, v, w, aggregate, is_elementwise, index, slices, scratch):
+    def reduce_lines(plan, u, v, w, aggregate, is_elementwise, scratch):
         line, code = _expression_line(plan), 0
         extent, stride_u, stride_v, stride_w = contraction.strides_of(plan, line)
         blocks = evaluation_stack(scratch, block, dtype)
         parts_u, parts_v = operand_block(scratch, 0, block, dtype), operand_block(scratch, 1, block, dtype)
         program, constants = program_of(scratch), constants_of(scratch)
-        steps = contraction.steps(plan, contraction.bit(line))
-        # A slice is some of many lines, or a part of every one of few lines.
-        first_step, last_step = slice_bounds(steps, index, slices) if steps >= slices else (0, steps)
-        first, end = (0, extent) if steps >= slices else slice_bounds(extent, index, slices)
-        for step in range(first_step, last_step):
+        for step in range(contraction.steps(plan, contraction.bit(line))):
             offset_u, offset_v, offset_w = contraction.offsets(plan, contraction.bit(line), step)
-            for start in range(first, end, block):
-                n = min(block, end - start)
+            for start in range(0, extent, block):
+                n = min(block, extent - start)
                 some_u = _elements_of_block(u, offset_u + start * stride_u, stride_u, parts_u[:n])
                 some_v = _elements_of_block(v, offset_v + start * stride_v, stride_v, parts_v[:n])
                 code = min(code, evaluate_block(program, constants, some_u, some_v, n, blocks))
@@ -266,20 +262,17 @@ def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[
     reduce_lines = _make_reduce_lines(arithmetic)
 
     @njit
-    def reduce_plan(row, plan, u, v, w, index, slices, scratch):
+    def reduce_plan(row, plan, u, v, w, scratch):
         aggregate = aggregate_code(row)
         if aggregate < 0:
             return aggregate
         # The sum of one number is that number.
         is_elementwise = aggregate == SUM and contraction_plan.is_elementwise(plan, w.size)
         if not is_elementwise:
-            if index > 0:
-                return 0
-            slices = 1  # the first slice is all: terms of different slices would belong to the same sum
             elementwise.fill(identities[aggregate], w)
         code = check(program_of(scratch), constants_of(scratch), aggregate)
         if code == 0 and not contraction.is_empty(plan):
-            code = reduce_lines(plan, u, v, w, aggregate, is_elementwise, index, slices, scratch)
+            code = reduce_lines(plan, u, v, w, aggregate, is_elementwise, scratch)
         return code
 
     @njit
@@ -295,15 +288,27 @@ def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[
             array_at(argument(row, 3)[0], plan[1] + last * step_u, dtype),
             array_at(v, plan[2] + last * step_v, dtype),
             array_at(out, rows * size, dtype),
-            0,
-            1,
             scratch,
         )
         return code if code < 0 else 1
 
+    @njit
+    def reduce_slice(row, u, v, w, index, slices, scratch):
+        """Reduce for some indices of the outermost axis of the result; the first slice is all if it has no axes."""
+        plan, part = plan_of(scratch), batch_plan_of(scratch)
+        label = contraction_plan.outermost_label(plan)
+        if slices == 1 or label < 0:
+            return reduce_plan(row, plan, u, v, w, scratch) if index == 0 else 0
+        extent, stride_u, stride_v, stride_w = contraction.strides_of(plan, label)
+        first, end = slice_bounds(extent, index, slices)
+        copy_elements(part, plan)
+        contraction_plan.set_extent(part, label, end - first)
+        result = w[first * stride_w : end * stride_w]
+        return reduce_plan(row, part, u[first * stride_u :], v[first * stride_v :], result, scratch)
+
     def reduce(row, out, size, index, slices, scratch):
         u, v, w = array(row, 3), array(row, 4), array_at(out, size, dtype)
-        return reduce_plan(row, plan_of(scratch), u, v, w, index, slices, scratch)
+        return reduce_slice(row, u, v, w, index, slices, scratch)
 
     def reduce_batch(row, steps, rows, out, size, scratch):
         step = array_at(steps, 5, word)
@@ -311,7 +316,7 @@ def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[
 
     def reduce_one(row, out, size, index, slices, scratch):
         u, one, w = array(row, 3), array_of_one(scratch, dtype), array_at(out, size, dtype)
-        return reduce_plan(row, plan_of(scratch), u, one, w, index, slices, scratch)
+        return reduce_slice(row, u, one, w, index, slices, scratch)
 
     def reduce_one_batch(row, steps, rows, out, size, scratch):
         step_u, one = array_at(steps, 4, word)[3], array_of_one(scratch, dtype)

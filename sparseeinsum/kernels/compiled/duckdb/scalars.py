@@ -7,7 +7,7 @@ from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import keep_threads, scalar_callback
-from sparseeinsum.kernels.compiled.duckdb.threads import compute_batch_on_threads, compute_on_threads
+from sparseeinsum.kernels.compiled.duckdb.threads import compute_batch_on_threads, compute_on_threads, largest_array
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     free,
@@ -133,7 +133,7 @@ def _refer_to_checked(info, chunk, result):
     for index in range(get_rows(chunk)):
         code = read_row(descriptor, work, index, row)
         if code == 0:
-            code = compute_on_threads(descriptor, work, row, 0, 0, array_at(row, 4, word)[3])
+            code = compute_on_threads(descriptor, work, row, 0, 0, largest_array(descriptor, row, 0))
         can_refer = can_refer and code == 0
     if can_refer:
         _reference(result, get_vector(chunk, 1))
@@ -178,7 +178,7 @@ def _compute_lists(descriptor, work, rows, result):
             measure(descriptor, work, row)  # restores the plan and the program of this row in scratch memory
             at = out + entries[2 * index] // lanes * descriptor[d.RESULT_BYTES]
             size = entries[2 * index + 1] // lanes
-            code = compute_on_threads(descriptor, work, row, at, size, size)
+            code = compute_on_threads(descriptor, work, row, at, size, largest_array(descriptor, row, size))
             if code < 0:
                 return code
     return 0

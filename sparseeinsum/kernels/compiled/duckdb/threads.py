@@ -85,7 +85,7 @@ def compute_on_threads(descriptor, work, row, out, size, elements):
 @njit
 def compute_batch_on_threads(descriptor, work, rows, out, size):
     """Compute a batch as `compute_batch_rows` does; threads that are idle take a part of its rows, if it is large."""
-    wanted = rows * _elements_of_row(descriptor, work, size) // _LEAST_SLICE
+    wanted = rows * largest_array(descriptor, work + 8 * FIRST_ROW, size) // _LEAST_SLICE
     if descriptor[d.COMPUTE_SLICE] == 0 or wanted < 2 or rows < 2:
         return compute_batch_rows(descriptor, work, rows, out, size)
     threads = _take_threads(min(min(wanted, rows), array_at(work + 8 * THREADS, 1, word)[0]))
@@ -107,12 +107,11 @@ def compute_batch_on_threads(descriptor, work, rows, out, size):
 
 
 @njit
-def _elements_of_row(descriptor, work, size):
-    """Return how many elements the largest array of a row of a batch has, of `size` elements of the result."""
-    row, most = array_at(work + 8 * FIRST_ROW, d.ROW_WORDS, word), size
+def largest_array(descriptor, row, size):
+    """Return how many elements the largest array of a row has, if its result has `size` elements."""
+    words, most = array_at(row, d.ROW_WORDS, word), size
     for index in range(descriptor[d.ARGUMENTS]):
-        if descriptor[d.HEADER + 2 * index] != d.TEXT:
-            most = max(most, row[2 * index + 1])
+        most = max(most, words[2 * index + 1])
     return most
 
 
