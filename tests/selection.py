@@ -18,7 +18,7 @@ MANY, SHARE = 2, 32
 # Tests that run only at night, as regular expressions of their names; similar tests run by day.
 LONG = (
     r"test_array_functions.py::test_kernels_refuse_unknown_functions",
-    r"test_bench_eindecomp.py::test_classifiers_agree_with_the_paper",
+    r"test_bench_eindecomp.py::test_(classifiers|matrix_chains)_agree_with_the_paper",
     r"test_bench_paper_tables.py::test_rows",
     r"test_bench_paper_tables.py::test_every_constant_is_changed",
     r"test_calibration.py::test_a_server_is_measured",
@@ -48,6 +48,7 @@ LONG = (
     r"test_libraries.py::test_the_demo_on_each_processor",
     r"test_matrix_products.py::test_labels",  # compiles kernels
     r"test_memory_limit.py::test_peak_stays_below_the_limit",
+    r"test_notebooks.py::test_cells_show_what_the_page_shows\[(index|recipes)",
     r"test_optimizers.py::(.*many_with_tiles_of_every_kind|TestSharedResults::test_best_plans_are)",
     r"test_postgres_extension.py::test_build_for_every_version\[1[567]",
     r"test_postgres_extension.py::test_a_library_for_another_processor",

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 
 from sparseeinsum.api.database import Database
 from sparseeinsum.api.opening import connect
@@ -16,7 +17,8 @@ def process_database() -> Iterator[Database]:
 
     After an error it is closed, and the next call opens another one.
     """
-    database = _opened_in(os.getpid())
+    with _opening_in(os.getpid()):  # several threads would open one each
+        database = _opened_in(os.getpid())
     with lock_of(database.connection):
         try:
             yield database
@@ -33,3 +35,10 @@ def _opened_in(process: int) -> Database:
     """The database of a process; a fork needs another one, because the threads of a database do not survive it."""
     del process
     return connect()
+
+
+@cache
+def _opening_in(process: int) -> Lock:
+    """The lock of a process under which its database is opened; a fork would inherit one that a thread holds."""
+    del process
+    return Lock()

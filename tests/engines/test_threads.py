@@ -103,3 +103,13 @@ def test_read_only_databases(tmp_path: Path, postgres_urls: dict[str, str]) -> N
 def test_no_process_takes_a_database(db: se.Database) -> None:
     with pytest.raises(TypeError, match=r"call se\.connect in each process"):
         pickle.dumps(db)
+
+
+def test_threads_open_databases() -> None:
+    def sum_of(number: int) -> float:
+        with se.connect() as db:
+            db.tensor("A", A * number)
+            return float(db.run("Y[] = sum(A[i, j])")["Y"].to_numpy())
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(sum_of, range(8))) == [15.0 * number for number in range(8)]

@@ -53,12 +53,15 @@ def register_static_extension(name: str, version: str, api_version: str, entry: 
     """
     field = "entry_capi_v2" if api_version.startswith("v2") else "entry_capi_v1"
 
+    # DuckDB reads the texts after the description has been made, so that they must outlive the call.
+    encoded_name, encoded_version, encoded_api_version = name.encode(), version.encode(), api_version.encode()
+
     def describe(description: "ctypes._Pointer[_ExtensionDescription]") -> int:
         fields = description.contents
         fields.version = 1
-        fields.name = name.encode()
-        fields.extension_version = version.encode()
-        fields.api_version = api_version.encode()
+        fields.name = encoded_name
+        fields.extension_version = encoded_version
+        fields.api_version = encoded_api_version
         setattr(fields, field, ctypes.cast(entry, Pointer).value)
         return _OK
 

@@ -343,7 +343,7 @@ SELECT
   tensor_bytes(t.val) AS val
 FROM main."W2" AS t;
 
-CREATE TEMPORARY TABLE "W2_by__1" AS
+CREATE TEMPORARY TABLE "W2_whole_1" AS
 /* W2[dim_0, dim_1] */
 SELECT
   tensor_bytes(
@@ -377,7 +377,7 @@ CROSS JOIN (
   FROM (
     SELECT
       *
-    FROM "W2_by__1" AS t
+    FROM "W2_whole_1" AS t
   ) AS t
   ORDER BY
     CAST(NULL AS INT)
