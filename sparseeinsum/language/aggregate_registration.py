@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.function_registration import RESERVED, computation_key
+from sparseeinsum.language.function_registration import RESERVED, as_rules, computation_key
 from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS
@@ -62,7 +62,7 @@ def aggregate(
         _count_parameters(name, "repeat", repeat, (2,))
     state = _state(name, identity)
     functions = (fold, combine, repeat)
-    rules = None if derivatives is None else (derivatives,) if isinstance(derivatives, str) else tuple(derivatives)
+    rules = as_rules(derivatives)
     source = (state, rules, *(None if function is None else computation_key(function) for function in functions))
     earlier = USER_AGGREGATES.get(name)
     if earlier is not None and earlier.source == source:

@@ -28,12 +28,12 @@ _PROBES = (1.0, 0.0, 2.0, -1.0)  # arguments with which a function is tried, to 
 _MOST_OPERANDS = 3
 
 
-def register(python: Callable[..., Any], derivatives: Sequence[str] | None = None) -> str:
+def register(python: Callable[..., Any], derivatives: str | Sequence[str] | None = None) -> str:
     """Add a Python function to FUNCTIONS under its own name, which is returned; it replaces an earlier one.
 
     Args:
         python: The function.
-        derivatives: Its derivatives, see `ScalarFunction`; None if it has none.
+        derivatives: Its derivatives, see `ScalarFunction`, or the only one; None if it has none.
 
     Raises:
         SemanticsError: The name is taken or not a name, the parameters of the function are not 1 to 3 plain ones, or
@@ -47,7 +47,7 @@ def register(python: Callable[..., Any], derivatives: Sequence[str] | None = Non
     if name in RESERVED or name in USER_AGGREGATES or (earlier is not None and earlier.python is None):
         raise SemanticsError(f"{name} has a meaning in programs already; give the function another name")
     source = computation_key(python)
-    rules = None if derivatives is None else tuple(derivatives)
+    rules = as_rules(derivatives)
     if earlier is not None and (earlier.source, earlier.derivatives) == (source, rules):
         return name
     operands = _count_operands(name, python)
@@ -61,6 +61,13 @@ def register(python: Callable[..., Any], derivatives: Sequence[str] | None = Non
         source=source,
     )
     return name
+
+
+def as_rules(derivatives: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """The derivatives that a user gives, of which a single one may be without a list; None if there are none."""
+    if derivatives is None:
+        return None
+    return (derivatives,) if isinstance(derivatives, str) else tuple(derivatives)
 
 
 def _check_derivatives(name: str, operands: int, derivatives: tuple[str, ...] | None) -> None:

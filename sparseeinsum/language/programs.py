@@ -179,11 +179,11 @@ def function(python: Callable[..., Any], /) -> Callable[..., Any]: ...
 
 
 @overload
-def function(*, derivatives: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def function(*, derivatives: str | Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 
 
 def function(
-    python: Callable[..., Any] | None = None, /, *, derivatives: Sequence[str] | None = None
+    python: Callable[..., Any] | None = None, /, *, derivatives: str | Sequence[str] | None = None
 ) -> Callable[..., Any]:
     """Register a Python function of numbers as a scalar function of programs, under its own name; a decorator.
 
@@ -194,8 +194,8 @@ def function(
     Args:
         python: The function.
         derivatives: For every parameter, what a small change g of it adds to the value, as program text of g and the
-            arguments u, v and w: `@se.function(derivatives=["2 * g * u"])` for a square. Without them, derivatives
-            through the function are refused.
+            arguments u, v and w: `@se.function(derivatives="2 * g * u")` for a square, a list of them for several
+            parameters. Without them, derivatives through the function are refused.
 
     Raises:
         SemanticsError: The name is taken, the function has other parameters than one to three plain ones, or there
@@ -213,7 +213,7 @@ def function(
     return _registered(python, derivatives)
 
 
-def _registered(python: Callable[..., Any], derivatives: Sequence[str] | None) -> Callable[..., Any]:
+def _registered(python: Callable[..., Any], derivatives: str | Sequence[str] | None) -> Callable[..., Any]:
     """The function, which takes expressions, too."""
     name = register(python, derivatives)
 

@@ -100,7 +100,7 @@ def test_other_dtypes_are_refused(db: se.Database, dtype: str) -> None:
 REFUSED = [
     ("L[i] = X[i] ^ 2\nY[i] = gradient(L, X)[i]", r"line 2, column 8: L\[i\] is no scalar, so it has no gradient"),
     ("Y[i] = gradient(X, X)[i] + X[i]", "X is no result of the program"),
-    ("L[] = sum(X[i])\nY[i] = gradient(L, Z)[i]", "L does not depend on Z"),
+    ("L[] = sum(X[i])\nY[i] = gradient(L, Z)[i]", "L does not depend on Z: the program has no Z; it has X, L"),
     ("L[] = sum(X[i] > 0)\nY[i] = gradient(L, X)[i]", "L does not depend on X, or only through"),
     ("L[] = sum(any[j](X[i, j]) * X[i, k])\nY[i] = gradient(L, X)[i, i]", "the aggregate any has no derivative"),
     ("Y[i] = gradient(L, X)[i]\nL[] = sum(X[i])", "L is read here, but assigned only later"),
@@ -135,6 +135,7 @@ def test_functions_of_users(db: se.Database) -> None:
     db.tensor("X", array)
     expected = numeric_gradient(se.program(text), "loss", "X", {"X": array})
     np.testing.assert_allclose(db.run(se.gradient(text, of="loss", by="X"))["d_X"].to_numpy(), expected, rtol=1e-6)
+    assert se.function(derivatives="g")(of_one_number)(2.0) == 2
     with pytest.raises(se.SemanticsError, match="has 1 parameters, but 2 derivatives"):
         se.function(derivatives=["g", "g"])(of_one_number)
     with pytest.raises(se.ParseError, match="there is no operand w"):

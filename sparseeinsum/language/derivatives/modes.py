@@ -19,6 +19,7 @@ from sparseeinsum.language.derivatives.rules import matters
 from sparseeinsum.language.eingraph import SELECT, EinSum, Reference, write_einsum
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.operators.expressions import Literal, Operand
+from sparseeinsum.spelling import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def reverse_mode(
     results = {einsum.output.tensor for einsum in einsums}
     for tensor, name in by.items():
         if tensor not in parts:
-            raise SemanticsError(_independent(of, tensor))
+            raise SemanticsError(_independent(einsums, of, [tensor]))
         if tensor not in results:
             changes = map(at_entries, parts[tensor]) if tensor in entries else parts[tensor]
             added.total(list(map(added.as_gradient, changes)), name)
@@ -122,7 +123,7 @@ def forward_mode(
         tangents[result] = added.total(parts, of.get(result))
     for result in of:
         if result not in tangents:
-            raise SemanticsError(_independent(result, ", ".join(by)))
+            raise SemanticsError(_independent(einsums, result, list(by)))
     return Derivatives(tuple(added.einsums), tuple(sorted(path)), tuple(sorted(complexes)))
 
 
@@ -223,7 +224,11 @@ def _check_entries(einsums: Sequence[EinSum], by: Mapping[str, str], entries: Se
             raise SemanticsError(f"{problem}; only inputs can be asked for so")
 
 
-def _independent(of: str, by: str) -> str:
+def _independent(einsums: Sequence[EinSum], of: str, by: Sequence[str]) -> str:
     """The error for a derivative that is 0 everywhere."""
-    problem = f"{of} does not depend on {by}"
+    problem = f"{of} does not depend on {', '.join(by)}"
+    tensors = dict.fromkeys(reference.tensor for einsum in einsums for reference in (*einsum.operands, einsum.output))
+    for name in by:
+        if name not in tensors:
+            return f"{problem}: the program has no {name}; {did_you_mean(name, tensors, otherwise='it has')}"
     return f"{problem}, or only through what has no derivative but 0, such as comparisons, floor and stop_gradient"
