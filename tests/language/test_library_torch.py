@@ -26,10 +26,38 @@ INPUTS: dict[str, Array] = {
     "Y": np.eye(5)[RNG.integers(0, 5, 7)],
     "scores": RNG.normal(size=9),
     "truth": (RNG.random(9) < 0.5).astype(float),
+    "A": np.eye(7) + (RNG.random((7, 7)) < 0.4) * RNG.random((7, 7)),
+    "W2": RNG.normal(size=(4, 5)),
+    "b": RNG.normal(size=5),
+    "own": RNG.normal(size=5),
+    "neighbour": RNG.normal(size=5),
 }
 FUNCTIONAL = torch.nn.functional
 
+
+def gat(i: dict[str, Any]) -> Any:  # noqa: ANN401  # a tensor of torch
+    projected = i["X"] @ i["W"]
+    sums = FUNCTIONAL.leaky_relu((projected @ i["own"])[:, None] + projected @ i["neighbour"], 0.2)
+    return torch.softmax(sums.masked_fill(i["A"] == 0, -torch.inf), 1) @ projected
+
+
 CALLS: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
+    ("R[i, o] = linear(X, W)[i, o]", lambda i: FUNCTIONAL.linear(i["X"], i["W"].T)),
+    ("R[i, o] = affine(X, W, b)[i, o]", lambda i: FUNCTIONAL.linear(i["X"], i["W"].T, i["b"])),
+    ("R[i, o] = gcn(A, X, W)[i, o]", lambda i: torch.sparse.mm(i["A"].to_sparse(), i["X"] @ i["W"])),
+    (
+        "R[i, o] = sage(A, X, W, W2)[i, o]",
+        lambda i: i["X"] @ i["W"] + i["A"] @ i["X"] / i["A"].sum(1, keepdim=True).clamp(1) @ i["W2"],
+    ),
+    ("R[i, o] = gat(A, X, W, own, neighbour)[i, o]", gat),
+    (
+        "R[i, o] = attention(X, X, X)[i, o]",
+        lambda i: FUNCTIONAL.scaled_dot_product_attention(i["X"], i["X"], i["X"]),
+    ),
+    (
+        "R[i, o] = causal_attention(X, X, X)[i, o]",
+        lambda i: FUNCTIONAL.scaled_dot_product_attention(i["X"], i["X"], i["X"], is_causal=True),
+    ),
     ("R[i, f] = leaky_relu(X)[i, f]", lambda i: FUNCTIONAL.leaky_relu(i["X"])),
     ("R[i, f] = gelu(X)[i, f]", lambda i: FUNCTIONAL.gelu(i["X"])),
     (
@@ -46,6 +74,7 @@ CALLS: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
         lambda i: FUNCTIONAL.binary_cross_entropy_with_logits(i["scores"], i["truth"]),
     ),
     ("R[] = squared_error(scores, truth)[]", lambda i: FUNCTIONAL.mse_loss(i["scores"], i["truth"])),
+    ("R[] = l2(W)[]", lambda i: torch.linalg.matrix_norm(i["W"]) ** 2 / 2),
 ]
 
 
@@ -96,3 +125,24 @@ def test_steps(db: se.Database, name: str) -> None:
         optimiser.step()
     result = db.run("R[f, o] = 1 * W[f, o]")["R"].to_numpy()
     np.testing.assert_allclose(result, weights.detach().numpy(), rtol=1e-9)
+
+
+RATES: dict[str, Callable[[Any], Any]] = {
+    "step_decay(0.5, step, 2)": lambda optimiser: torch.optim.lr_scheduler.StepLR(optimiser, 2),
+    "cosine_decay(0.5, step, 4)": lambda optimiser: torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 4),
+    "warmup(0.5, step, 4)": lambda optimiser: torch.optim.lr_scheduler.LinearLR(optimiser, 0.25, total_iters=3),
+}
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_rates_of_learning(db: se.Database, rate: str) -> None:
+    db.tensor("W", np.ones((1, 1)))
+    text = f'include "optim"\nstate W\nrate = {rate}\nnext_W = sgd(W, W, rate)'
+    result = db.iterate(text, steps=5, history=["rate"])
+    optimiser = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.5)
+    schedule, expected = RATES[rate](optimiser), []
+    for _ in range(5):
+        expected.append(schedule.get_last_lr()[0])
+        optimiser.step()
+        schedule.step()
+    np.testing.assert_allclose(result.history["rate"].to_numpy(), expected, rtol=1e-12, atol=1e-15)
