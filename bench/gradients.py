@@ -33,7 +33,9 @@ from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.semantics.dense import evaluate_program
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "generators"))
+sys.path += [str(Path(__file__).parents[1] / "tests" / folder) for folder in ("generators", "databases")]
+from random_programs import cases  # from the path above
+
 MEASURED = Path(__file__).parent / "measured" / "gradients.json"
 TOLERANCE = 1e-7  # relative to the greatest value
 
@@ -213,8 +215,6 @@ def compared(torch: Any, text: str, inputs: Mapping[str, np.ndarray[Any, Any]], 
 
 def run(torch: Any, programs: int, seed: int, is_second: bool, shown: int) -> Counter[str]:  # noqa: ANN401
     """Compare random programs; prints the first `shown` that differ."""
-    from random_programs import cases  # noqa: PLC0415  # of the tests, whose folder main adds to the path
-
     counts: Counter[str] = Counter()
 
     @hypothesis.seed(seed)
