@@ -147,6 +147,7 @@ def signature(function: ArrayFunction, dtype: str) -> tuple[list[str], str]:
         ValueType.INTEGERS: "BIGINT[]",
         ValueType.POSITIONS: "INTEGER[]",
         ValueType.TEXT: "VARCHAR",
+        ValueType.BYTES: "BLOB",
         ValueType.RESIDENT: "BIGINT",
         ValueType.COLLECTED: "BIGINT",
         ValueType.COMPRESSED: "BIGINT",
