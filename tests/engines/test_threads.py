@@ -1,6 +1,7 @@
 """One database serves several threads, asyncio tasks and processes."""
 
 import asyncio
+import gc
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -113,3 +114,4 @@ def test_threads_open_databases() -> None:
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(sum_of, range(8))) == [15.0 * number for number in range(8)]
+    assert gc.isenabled()  # it is not while they plan

@@ -3,7 +3,7 @@
 A kernel consists of functions of addresses (int64): of a *row* (see descriptors.py), the result and scratch memory:
 
     compute(row, out, size, scratch) -> 0 or a negative error code; an aggregate folds the row into the state `out`
-    compute_slice(row, out, size, slice, slices, scratch) -> the same for one of so many slices of the result; in place
+    compute_slice(row, out, size, index, slices, scratch) -> the same for one of so many slices of the result; in place
         of `compute` in kernels whose slices threads may compute at the same time, each with scratch memory of its own
     batch(row, steps, rows, out, size, scratch) -> 1 if it computed `rows` rows, 0 to be called row by row, or a code
     initialise(row, out, size), combine(out, other, size, background, shape) -> 0 or a code; aggregates only

@@ -64,32 +64,25 @@ def read_threads(info):
 @njit
 def compute_on_threads(descriptor, work, row, out, size, elements):
     """Compute a row as `compute` does; in slices if it reads or writes many elements and threads are idle."""
-    wanted = elements // _LEAST_SLICE
-    if descriptor[d.COMPUTE_SLICE] == 0 or wanted < 2:
-        return compute(descriptor, work, row, out, size)
-    threads = _take_threads(min(wanted, array_at(work + 8 * THREADS, 1, word)[0]))
-    memory = malloc(threads * _TASK_BYTES) if threads > 1 else 0
+    function = descriptor[d.COMPUTE_SLICE]
+    memory, threads = _open_tasks(work, elements // _LEAST_SLICE if function != 0 else 0)
     if memory == 0:
         code = compute(descriptor, work, row, out, size)
     else:
-        function = descriptor[d.COMPUTE_SLICE]
         for index in range(threads):
             scratch = _scratch_of_task(work, memory, index)
             _write_task(memory, index, function, (row, out, size, index, threads, scratch))
         code = _run_tasks(work, memory, threads)
-        free(memory)
-    _add_busy_threads(-threads)
+    _close_tasks(memory, threads)
     return code
 
 
 @njit
 def compute_batch_on_threads(descriptor, work, rows, out, size):
     """Compute a batch as `compute_batch_rows` does; threads that are idle take a part of its rows, if it is large."""
-    wanted = rows * largest_array(descriptor, work + 8 * FIRST_ROW, size) // _LEAST_SLICE
-    if descriptor[d.COMPUTE_SLICE] == 0 or wanted < 2 or rows < 2:
-        return compute_batch_rows(descriptor, work, rows, out, size)
-    threads = _take_threads(min(min(wanted, rows), array_at(work + 8 * THREADS, 1, word)[0]))
-    memory = malloc(threads * _TASK_BYTES) if threads > 1 else 0
+    elements = rows * largest_array(descriptor, work + 8 * FIRST_ROW, size)
+    most = min(elements // _LEAST_SLICE, rows) if descriptor[d.COMPUTE_SLICE] != 0 else 0
+    memory, threads = _open_tasks(work, most)
     if memory == 0:
         code = compute_batch_rows(descriptor, work, rows, out, size)
     else:
@@ -101,8 +94,7 @@ def compute_batch_on_threads(descriptor, work, rows, out, size):
             part = out + first * size * descriptor[d.RESULT_BYTES]
             _write_task(memory, index, function, (row, steps, end - first, part, size, scratch))
         code = _run_tasks(work, memory, threads)
-        free(memory)
-    _add_busy_threads(-threads)
+    _close_tasks(memory, threads)
     return code
 
 
@@ -113,6 +105,23 @@ def largest_array(descriptor, row, size):
     for index in range(descriptor[d.ARGUMENTS]):
         most = max(most, words[2 * index + 1])
     return most
+
+
+@njit
+def _open_tasks(work, most):
+    """Take up to `most` threads; returns memory for their tasks, 0 if a call computes alone, and how many it took."""
+    if most < 2:
+        return word(0), word(0)
+    threads = _take_threads(min(most, array_at(work + 8 * THREADS, 1, word)[0]))
+    return malloc(threads * _TASK_BYTES) if threads > 1 else word(0), threads
+
+
+@njit
+def _close_tasks(memory, threads):
+    """Give back what `_open_tasks` returned."""
+    free(memory)
+    if threads > 0:
+        _add_busy_threads(-threads)
 
 
 @njit
