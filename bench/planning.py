@@ -15,6 +15,7 @@ import sparseeinsum as se
 from bench.timing import CONSOLE, Figure, report
 from sparseeinsum.api.examples import Matrix, citation_graph, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
+from sparseeinsum.pipeline.search_cache import SEARCHES
 
 _LAYERS, _HEADS = 6, 3
 
@@ -83,9 +84,10 @@ def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
 def run(
     name: str, text: str, inputs: Mapping[str, Matrix], optimizer: str, tiles: str | tuple[()], repeat: int
 ) -> list[Figure]:
-    """Plan one program so many times, after once to warm up, each time on a new database, which has no plan of it."""
+    """Plan one program so many times, after once to warm up, each time on a new database, without earlier searches."""
     program, plans = se.program(text), []
     for _ in range(1 + repeat):
+        SEARCHES.clear()
         with load(se.connect(), inputs) as database:
             plans.append(database.plan(program, optimizer=optimizer, tiles=tiles))
     CONSOLE.print(f"{name}: expected to run in {plans[0].cost * 1e3:.3f} ms")

@@ -30,6 +30,7 @@ from sparseeinsum.kernels.postgresql.installation import find_server
 from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+from sparseeinsum.pipeline.search_cache import SEARCHES
 from sparseeinsum.tracebacks import VARIABLE
 
 ENGINES = ("duckdb", "postgresql")
@@ -47,6 +48,12 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_searches() -> None:
+    """What a test searches does not depend on the tests before it."""
+    SEARCHES.clear()
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,7 @@ from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.logs import timed
 from sparseeinsum.pipeline.garbage_collection import without_garbage_collection
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED, ProgramData, read_data
+from sparseeinsum.pipeline.search_cache import SEARCHES, search_key
 from sparseeinsum.pipeline.stage_clock import StageClock
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
@@ -114,6 +115,20 @@ def _plans(
     clock = StageClock()
     with timed(_LOGGER, "measure"):
         data = read_data(program, engine, options, supplied, assumed, clock)
+    with clock.stage("optimizer"):
+        key = search_key(program, data, engine, cost_constants(engine), options)
+        kept = SEARCHES.find(key, data, engine, clock.seconds)
+    if kept:
+        _LOGGER.debug("search: as for equal data before")
+        return kept
+    plans = _searched_plans(program, engine, options, data, equal, clock)
+    SEARCHES.keep(key, plans)
+    return plans
+
+
+def _searched_plans(
+    program: Program, engine: Engine, options: PlanOptions, data: ProgramData, equal: EqualFormulas, clock: StageClock
+) -> list[ProgramPlan]:
     with clock.stage("optimizer"), limited_memory(engine, options.memory_limit, options.estimating_bytes):
         bound = _bound(data, options, engine)
         rewritings = _rewritings(engine, options)
@@ -339,6 +354,7 @@ class _PlanParts:
             data.memory.threads,
             engine.stage_namer(decomposed.seconds),
             self.planning_seconds,
+            self.planning_seconds["optimizer"],
             transferred_bytes=transferred_bytes,
         )
 

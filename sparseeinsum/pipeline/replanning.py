@@ -127,7 +127,7 @@ def _expected_planning_seconds(plan: ProgramPlan, name: str, tuples: int) -> flo
     """The expected seconds to scan the table of the result `name` and to plan again, judged by the first planning."""
     scanned_bytes = tuples * result_sizes(plan, name).tuple_bytes
     scan_seconds = (plan.planning_seconds["scans"] + plan.planning_seconds["statistics"]) / max(len(plan.inputs), 1)
-    return plan.planning_seconds["optimizer"] + scan_seconds + scanned_bytes * _SCAN_SECONDS_PER_BYTE
+    return plan.search_seconds + scan_seconds + scanned_bytes * _SCAN_SECONDS_PER_BYTE
 
 
 def _remaining_seconds(plan: ProgramPlan, remaining_graph: EinGraph, name: str, growth: float) -> float:
@@ -235,6 +235,7 @@ class _RemainingProgram:
             estimator=self.estimator,
             rewriting=self.before.rewriting.with_parts_in(candidate.decomposed.graph),
             planning_seconds={"scans": 0.0, "statistics": 0.0, "optimizer": planning_seconds},
+            search_seconds=planning_seconds,
             reserved_names=self.before.reserved_names.union(self.before.statements.materialized_names.values()),
         )
 

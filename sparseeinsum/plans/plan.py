@@ -1,7 +1,7 @@
 """Plans: a program with a decomposition for every EinSum, as data."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -42,6 +42,7 @@ class ProgramPlan:
         threads: The threads of the engine.
         stage_of: Returns the table that stores a result during a run, by the name of the result.
         planning_seconds: How long planning took, by stage.
+        search_seconds: How long the search for the plan took, which may have been for an earlier plan.
         reserved_names: Names of relations in tables of an earlier plan, whose rest this plan computes.
         transferred_bytes: Expected bytes from site to site; 0 on one machine.
         partitioned: How the program is cut among workers; None if no workers were asked for.
@@ -60,6 +61,7 @@ class ProgramPlan:
     threads: int
     stage_of: Callable[[str], exp.Table]
     planning_seconds: Mapping[str, float]
+    search_seconds: float
     reserved_names: frozenset[str] = frozenset()
     transferred_bytes: float = 0.0
     partitioned: PartitionedProgram | None = None
@@ -93,6 +95,20 @@ class ProgramPlan:
             self.reserved_names,
             self.options.complete,
         )
+
+    def for_equal_data(
+        self,
+        inputs: Mapping[str, MeasuredTensor],
+        estimator: Estimator,
+        stage_of: Callable[[str], exp.Table],
+        planning_seconds: Mapping[str, float],
+    ) -> "ProgramPlan":
+        """The same plan for inputs with equal tables and statistics; statements stay that are written already."""
+        plan = replace(self, inputs=inputs, estimator=estimator, stage_of=stage_of, planning_seconds=planning_seconds)
+        name, *_ = self.decomposed.graph.tensors  # all are in one schema
+        if stage_of(name) == self.stage_of(name):
+            plan.__dict__["statements"] = self.statements.with_own_memory()
+        return plan
 
     @property
     def fills_reference_tables(self) -> bool:

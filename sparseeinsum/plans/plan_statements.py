@@ -1,6 +1,7 @@
 """Plans: the SQL statements of a plan, in one statement per output or staged in temporary tables."""
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -68,6 +69,12 @@ class PlanStatements:
             object.__setattr__(self, "_with_kept", replace(self, kept=kept))
         assert self._with_kept is not None
         return self._with_kept
+
+    def with_own_memory(self) -> "PlanStatements":
+        """The same, with what is written already, for a database in whose memory are other operands."""
+        copied = copy(self)
+        object.__setattr__(copied, "_with_kept", None)
+        return copied
 
     @cached_property
     def for_run(self) -> tuple[SqlStatement, ...]:

@@ -29,6 +29,10 @@ class Estimator(Protocol):
 
     name: ClassVar[str]
 
+    @property
+    def fingerprint(self) -> str | None:
+        """The same for estimators whose estimates are the same for the same statistics; None if it is not known."""
+
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]
     ) -> dict[str, Statistics]:
@@ -56,6 +60,7 @@ class UniformEstimator:
     """Assumes that entries are spread evenly (SparseEinSum, section 8.2)."""
 
     name: ClassVar[str] = "uniform"
+    fingerprint: ClassVar[str] = ""
 
     def __call__(
         self, graph: EinGraph, measured: Mapping[str, Statistics], evaluations: Mapping[str, Evaluation]

@@ -55,6 +55,7 @@ class ExactEstimator:
     """
 
     name: ClassVar[str] = "exact"
+    fingerprint: ClassVar[None] = None  # it reads rows
 
     stored: Mapping[str, StoredTensor]
     executor: Executor

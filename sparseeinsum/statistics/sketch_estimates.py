@@ -1,5 +1,6 @@
 """Statistics: estimates of results from sketches, the counts of entries at every index."""
 
+import hashlib
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -28,6 +29,7 @@ from sparseeinsum.statistics.estimate import (
 )
 from sparseeinsum.statistics.sketch import Sketch, aggregated, joined, joined_entries, skew, under_labels
 
+_MOST_COMPARED = 1 << 17  # counts: 2 MB; to plan for more takes little of a run
 _MOST_AXES = 5  # the most axes of a tensor for which every set of axes gets a bound
 
 
@@ -54,6 +56,20 @@ class SketchEstimator:
         """
         countable = {name: source for name, source in stored.items() if is_countable(source.tensor.shape)}
         return cls(measure_counts(countable, measured, count))
+
+    @property
+    def fingerprint(self) -> str | None:
+        """A hash of all counts; None if they are many."""
+        axes = [(name, axis) for name, counts in self.counts.items() for axis in counts]
+        if sum(axis.entries.size for _, axis in axes) > _MOST_COMPARED:
+            return None
+        found = hashlib.sha256()
+        for name, axis in axes:
+            found.update(f"{name} {axis.entries.size} ".encode())
+            for counts in (axis.entries, axis.present):
+                # Entries that are spread evenly are all the same number.
+                found.update((counts[:1] if counts.strides == (0,) else counts).tobytes())
+        return found.hexdigest()
 
     def with_tensors(
         self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[AxisCounts, ...]]

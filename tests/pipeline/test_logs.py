@@ -71,6 +71,6 @@ def test_the_command_line_shows_logs(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert [line.split()[1] for line in shown.err.splitlines()] == ["planned", "ran"]
     for words in (["-vv", *run], [*run, "-vv"], ["-v", *run, "-v"]):
         assert main(words) == 0
-        assert "sparseeinsum: rewrite: " in capsys.readouterr().err
+        assert "sparseeinsum: search: " in capsys.readouterr().err
     assert main(run) == 0
     assert capsys.readouterr().err == ""
