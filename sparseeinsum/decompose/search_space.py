@@ -2,13 +2,14 @@
 
 A graph of few choices gets all of them. Otherwise, the search may take a share of the expected run. EinSums that are
 expected to take long get more choices; those that hardly take longer than starting an operator get a few: no label
-promoted, all labels promoted, or the labels by which an operand is already divided. The limit is a number of choices
+promoted, all labels promoted, or the labels by which an operand is already divided. Where even to price these takes
+longer than they can save, as in networks of small tensors, no label is promoted. The limit is a number of choices
 instead of seconds, so that the same graph gives the same plan. On a cluster, a run is expected to send all operands to
 all machines, since that is what other choices may save.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -159,6 +160,37 @@ class _ChoiceSpace:
             return False
         return self.seconds(choice) < self.model.least_operator_seconds + NO_SECONDS
 
+    def most_gain(self, stored: Mapping[str, Decomposition]) -> float:
+        """The most seconds that another choice can take less than single arrays do, where all that others read is.
+
+        Args:
+            stored: Decompositions in which inputs are stored.
+        """
+        model, whole = self.model, self.whole
+        cost = model.vertex_cost(self.einsum, whole)
+        if not cost.is_within_memory or cost.passes is not None:
+            return math.inf
+        seconds, least = self.seconds(whole), model.least_operator_seconds
+        for index, operand in enumerate(self.einsum.operands):
+            before = stored.get(operand.tensor)
+            if before is not None and before.promoted:
+                after = model.operand_tiles(self.einsum, index, whole)
+                seconds += model.repartitions.seconds(operand.tensor, before.tiles, after, 1)
+                if model.statistics[operand.tensor].is_dense:  # to read its keys takes a join or a repartition
+                    least = model.constants.fixed_seconds_per_operator
+        return seconds - least
+
+    def most_slicing(self, single: Collection[str]) -> float:
+        """The seconds to read all operands that are single arrays in numbers."""
+        slicing = self.model.repartitions.seconds
+        shapes = {operand.tensor: len(operand.labels) for operand in self.einsum.operands if operand.tensor in single}
+        return sum([slicing(name, (DEMOTED,) * axes, (1,) * axes, 1) for name, axes in shapes.items()])
+
+    @property
+    def whole(self) -> Choice:
+        """The choice of single arrays."""
+        return (DEMOTED,) * len(self.einsum.labels)
+
     def _simple_choices(self, tiles_of: Mapping[str, Choice]) -> Iterator[Choice]:
         labels, fixed = self.einsum.labels, fixed_tiles(self.einsum)
         for tile in (DEMOTED, 1):
@@ -190,6 +222,30 @@ class _ChoiceSpace:
         return fitting
 
 
+def _in_single_arrays(
+    spaces: list[_ChoiceSpace], choices: Mapping[str, list[Choice]], stored: Mapping[str, Decomposition]
+) -> frozenset[str]:
+    """All results but outputs, if to price other choices takes longer than these can save over single arrays.
+
+    Args:
+        spaces: The EinSums, in topological order.
+        choices: All choices of every EinSum.
+        stored: Decompositions in which inputs are stored.
+    """
+    tiles_of = {name: decomposition.tiles for name, decomposition in stored.items()}
+    inner = [space for space in spaces if space.name not in space.model.graph.outputs]
+    few = {space.name: space.few_choices(choices[space.name], tiles_of) for space in inner}
+    seconds = _SECONDS_OF_CHOICE * sum([len(of_result) - 1 for of_result in few.values()])
+    for space in spaces:
+        if space.name not in few:
+            seconds -= space.most_slicing(few)
+        else:
+            seconds -= space.most_gain(stored) if space.whole in few[space.name] else math.inf
+        if seconds < 0:
+            return frozenset()
+    return frozenset(few)
+
+
 def _worth_pricing(
     spaces: list[_ChoiceSpace], choices: Mapping[str, list[Choice]], stored: Mapping[str, Decomposition]
 ) -> dict[str, list[Choice]]:
@@ -201,10 +257,11 @@ def _worth_pricing(
         stored: Decompositions in which inputs are stored.
     """
     tiles_of = {name: decomposition.tiles for name, decomposition in stored.items()}
+    single = _in_single_arrays(spaces, choices, stored)
     priced: dict[str, list[Choice]] = {}
     seconds: dict[str, float] = {}
     for space in spaces:
-        few = space.few_choices(choices[space.name], tiles_of)
+        few = [space.whole] if space.name in single else space.few_choices(choices[space.name], tiles_of)
         best = next((choice for choice in few if space.is_surely_cheapest(choice, tiles_of)), None)
         priced[space.name] = few if best is None else [best]
         seconds[space.name], cheapest = min((space.seconds(choice), choice) for choice in priced[space.name])
