@@ -22,7 +22,7 @@ from sparseeinsum.statistics.row_samples import sample_rows
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 from sparseeinsum.storage.kept_statistics import kept_counts, kept_measurements
-from sparseeinsum.storage.row_versions import in_present_state, row_versions
+from sparseeinsum.storage.row_versions import in_present_state, row_versions, with_recorded_changes
 
 _NOT_LOOKED_UP: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -41,11 +41,13 @@ def measure_all(
         CatalogueError: A table does not exist any more.
         DataError: A row is invalid; the message names the first such row.
     """
-    _check_relations(stored, engine, column_types)
+    recorded = with_recorded_changes(stored, engine)
+    _check_relations({name: stored[name] for name in stored if name not in recorded}, engine, column_types)
     versions = row_versions(stored, engine)
 
     def measure_changed(changed: Mapping[str, RowVersion]) -> dict[str, Measurement]:
-        kept = kept_measurements(changed, engine)
+        kept = kept_measurements(changed, engine)  # whose tables are as they were loaded
+        _check_relations({name: stored[name] for name in changed if name not in kept}, engine, column_types)
         return {name: kept.get(name) or _measure(tensor, engine) for name, tensor in changed.items()}
 
     measurements = engine.scans.scan("measurement", versions, measure_changed)

@@ -21,14 +21,18 @@ def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str
         EngineError: A relation cannot be read.
     """
     in_state = in_present_state(stored, engine)
-    tokens = engine.scans.scan(
-        "change token",
-        {name: tensor for name, tensor in in_state.items() if tensor.stored.is_owned},
-        lambda changed: _change_tokens(stored_in(changed), engine),
-    )
-    read = {name: tensor for name, tensor in in_state.items() if tokens.get(name) is None}
-    versions = {**tokens, **_fingerprints(read, engine)}
+    tokens = _known_tokens(in_state, engine)
+    versions = tokens | _fingerprints({name: in_state[name] for name in stored if name not in tokens}, engine)
     return {name: RowVersion(source, versions.get(name)) for name, source in stored.items()}
+
+
+def with_recorded_changes(stored: Mapping[str, StoredTensor], engine: Engine) -> frozenset[str]:
+    """The names of the tensors whose changes the database records, so that their row versions are change tokens.
+
+    Raises:
+        EngineError: The tables of the database cannot be read.
+    """
+    return frozenset(_known_tokens(in_present_state(stored, engine), engine))
 
 
 def in_present_state(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, RowVersion]:
@@ -51,6 +55,16 @@ def _place(stored: StoredTensor, engine: Engine) -> tuple[str, str] | None:
         return None
     table = table_by_name(stored, engine.dialect_name)
     return (table.db, table.name) if isinstance(table.this, exp.Identifier) and not table.catalog else None
+
+
+def _known_tokens(in_state: Mapping[str, RowVersion], engine: Engine) -> dict[str, object]:
+    """The change tokens of those tensors that have one; read again only if the state of the database differs."""
+    tokens = engine.scans.scan(
+        "change token",
+        {name: tensor for name, tensor in in_state.items() if tensor.stored.is_owned},
+        lambda changed: _change_tokens(stored_in(changed), engine),
+    )
+    return {name: token for name, token in tokens.items() if token is not None}
 
 
 def _change_tokens(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, object]:
