@@ -63,7 +63,10 @@ class ArrayChainWriter:
             later.update(self.chain.returned)
             kept = [read for read in available if read in later]
             columns = [exp.column(column, table=_ROW) for read in kept for column in self._columns_of(read)]
-            values = [exp.alias_(self._value(name, self.chain.contracts[name]), self._columns[name]) for name in level]
+            values = [
+                exp.alias_(self._value(name, self.chain.contracts[name]), self._columns[name], copy=False)
+                for name in level
+            ]
             row = exp.select(*columns, *values).from_(row.subquery(_ROW, copy=False), copy=False)
             available = [*kept, *level]
         return self._returned(row)
@@ -92,8 +95,8 @@ class ArrayChainWriter:
                     always.append(aliased(source.table, alias))
                 else:
                     missing.append(aliased(source.table, alias))
-                    value = exp.func("coalesce", value, fill_value(source.schema, _no_key))
-            values.append(exp.alias_(value.copy(), self._columns[leaf]))
+                    value = exp.func("coalesce", value, fill_value(source.schema, _no_key), copy=False)
+            values.append(exp.alias_(value, self._columns[leaf]))
             if leaf in self._numbers:
                 values.append(exp.alias_(exp.column(self._numbers[leaf], table=alias), self._columns_of(leaf)[1]))
         select = exp.select(*values)

@@ -18,7 +18,7 @@ def integers(values: Sequence[int | exp.Expr]) -> exp.Expr:
     """The SQL of an array of integers."""
     if not values:
         return exp.cast(exp.array(), exp.DataType.build("BIGINT[]", dialect="duckdb"))
-    return exp.array(*[integer(value) if isinstance(value, int) else value.copy() for value in values])
+    return exp.array(*[integer(value) if isinstance(value, int) else value.copy() for value in values], copy=False)
 
 
 def text(value: str) -> exp.Expr:
@@ -42,7 +42,7 @@ def constant(value: Number, dtype: str) -> exp.Expr:
         return number(value, dtype)
     real = float(value.real)
     is_short = real.is_integer() and abs(real) < 1e6
-    return exp.cast(integer(int(real)) if is_short else number(real, dtype), number_type(dtype))
+    return exp.cast(integer(int(real)) if is_short else number(real, dtype), number_type(dtype), copy=False)
 
 
 def converted(value: exp.Expr, kind: exp.DataType) -> exp.Expr:

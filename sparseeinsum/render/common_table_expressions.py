@@ -23,7 +23,9 @@ def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) ->
         dialect: The dialect of the engine.
     """
     selects = [query, *(block.select for block in blocks)]
-    references = Counter(table.name for select in selects for table in select.find_all(exp.Table))
+    tables = [table for select in selects for table in select.find_all(exp.Table)]
+    references = Counter(table.name for table in tables)
+    reading = {table.name: table for table in reversed(tables) if not table.db}
     joined = _beneath_joins(query, blocks)
     # An engine may skip rows that meet no partner in a join; NaN must be detected in such rows, too.
     detected = {block.name for block in blocks if block.detects_nonfinite and block.name in joined}
@@ -33,23 +35,15 @@ def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) ->
         is_materialized = block.is_materialized or references[block.name] > 1 or block.name in detected
         if block.is_fenced and not is_materialized:
             body = fenced(body)
-        if dialect.nests_queries and not is_materialized and _nested(body, block.name, selects):
+        table = reading.get(block.name)
+        if dialect.nests_queries and not is_materialized and table is not None:
+            table.replace(body.subquery(table.alias or block.name, copy=False))
             continue
         name = exp.TableAlias(this=exp.to_identifier(block.name))
         query = query.with_(name, as_=body, materialized=is_materialized or None, copy=False)
         if block.name in detected and not dialect.computes_whole:
             query = query.where(_is_read(block.name, dialect), copy=False)
     return query
-
-
-def _nested(body: exp.Select, name: str, selects: Sequence[exp.Select]) -> bool:
-    """Put the SELECT of a block where one of the SELECTs reads it; return whether one does."""
-    for select in selects:
-        for table in select.find_all(exp.Table):
-            if table.name == name and not table.db:
-                table.replace(body.subquery(table.alias or name, copy=False))
-                return True
-    return False
 
 
 def _is_read(name: str, dialect: Dialect) -> exp.Expr:

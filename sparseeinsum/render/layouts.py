@@ -146,10 +146,11 @@ def stack_select(relation: Stack, source: SelectSource) -> exp.Select:
     after = relation.schema
     stacked = _stacked(relation, source)
     if not after.keys:  # there is one tuple, also if the input has none
-        stacked = exp.func("coalesce", stacked, _value_without_rows(after))
+        stacked = exp.func("coalesce", stacked, _value_without_rows(after), copy=False)
     grouped = {key: _group_key(relation, source, key) for key in after.keys}
     keys = [named(expression, key) for key, expression in grouped.items()]
-    select = exp.select(*keys, exp.alias_(stacked, VALUE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
+    value = exp.alias_(stacked, VALUE_COLUMN, copy=False)
+    select = exp.select(*keys, value).from_(aliased(source.table, "t"), copy=False)
     return select.group_by(*[expression.copy() for expression in grouped.values()], copy=False)
 
 
