@@ -6,15 +6,18 @@ The paper's table 2 times this on clusters: two layers, 256 hidden features, dro
 step of `bench.training` over the whole graph. The chosen plan runs in a DuckDB in memory, and torch trains the same
 network with sparse matrices, in two formats. All use float64 and the same number of threads, and take turns. What comes
 before the first epoch, such as planning, has a column of its own. `--relational` adds, for the graphs that it names,
-the plan that promotes every index, for two epochs.
+the plan that promotes every index, for two epochs. On ogbn_products, and with `--separately` on all graphs, every
+contender has the memory for itself: one round of it runs in a process of its own.
 """
 
 import argparse
 import importlib
 import itertools
+import multiprocessing
 import statistics
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -32,12 +35,15 @@ from sparseeinsum.api.examples import citation_graph
 from sparseeinsum.pipeline.loops import loop
 
 _FEW = 2  # first epochs that do not count
+_FORMS = ("CSR", "COO")  # of torch's sparse matrices
+_CHOSEN, _RELATIONAL = "chosen plan", "relational plan"
 
 # Features of these are dense.
 LARGE = {
     "ogbn_arxiv": Sizes(169_343, 1_170_000, 128, 169_343 * 128),
     "ogbn_products": Sizes(2_449_029, 61_900_000, 100, 2_449_029 * 100),
 }
+TOO_LARGE = ("ogbn_products",)  # for all contenders in the memory of one machine
 CLASSES = {
     "cora": 7,
     "planetoid_cora": 7,
@@ -148,39 +154,108 @@ def _torch_round(network: TorchNetwork, epochs: int) -> tuple[_Clock, float]:
     return _of_epoch(ends), 0.0
 
 
-def race(
-    name: str, task: Task, hidden: int, epochs: int, rounds: int, threads: list[int], with_relational: bool
-) -> Iterator[Epoch]:
+@dataclass(frozen=True)
+class Race:
+    """What the contenders do.
+
+    Attributes:
+        name: The graph.
+        hidden: Hidden features.
+        epochs: Epochs of a round.
+        rounds: Rounds of every contender.
+        threads: Numbers of threads.
+        with_relational: Whether the plan that promotes every index runs, too.
+    """
+
+    name: str
+    hidden: int
+    epochs: int
+    rounds: int
+    threads: tuple[int, ...]
+    with_relational: bool
+
+
+_Rounds = dict[tuple[str, int], list[tuple[_Clock, float]]]
+
+
+def by_turns(race: Race) -> _Rounds:
     """Train by the chosen plan and by torch in turn, with every number of threads, and by the relational plan once."""
-    torch: Any = importlib.import_module("torch")
+    task = twin_task(race.name)
+    taken: _Rounds = {}
+    with _loaded(task, race.hidden) as database:
+        networks = {form: TorchNetwork(task, race.hidden, form) for form in _FORMS}
+        for _, count in itertools.product(range(race.rounds), race.threads):
+            _set_threads(database, count)
+            for form, network in networks.items():
+                taken.setdefault((f"torch, {form}", count), []).append(_torch_round(network, race.epochs))
+            taken.setdefault((_CHOSEN, count), []).append(_database_round(database, race.epochs, "dp"))
+        if race.with_relational:
+            _set_threads(database, race.threads[0])
+            taken[_RELATIONAL, race.threads[0]] = [_database_round(database, 2, "relational")]
+    return taken
+
+
+def separately(race: Race) -> _Rounds:
+    """Train one round by every contender, each in a process of its own."""
+    contenders = [(who, count) for count in race.threads for who in (*(f"torch, {form}" for form in _FORMS), _CHOSEN)]
+    if race.with_relational:
+        contenders.append((_RELATIONAL, race.threads[0]))
+    taken: _Rounds = {}
+    for who, count in contenders:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+            taken[who, count] = [process.submit(_alone, race, who, count).result()]
+        CONSOLE.print(f"{race.name}, {who}, {count}: {taken[who, count][0][0].wall:.4f} s")
+    return taken
+
+
+def _alone(race: Race, contender: str, threads: int) -> tuple[_Clock, float]:
+    """One round of a contender."""
+    task = twin_task(race.name)
+    if contender in (_CHOSEN, _RELATIONAL):
+        with _loaded(task, race.hidden) as database:
+            del task
+            _set_threads(database, threads)
+            optimizer, epochs = ("dp", race.epochs) if contender == _CHOSEN else ("relational", 2)
+            return _database_round(database, epochs, optimizer)
+    _torch().set_num_threads(threads)
+    return _torch_round(TorchNetwork(task, race.hidden, contender.removeprefix("torch, ")), race.epochs)
+
+
+@contextmanager
+def _loaded(task: Task, hidden: int) -> Iterator[se.Database]:
+    """A database in memory with a graph and the state of the first step."""
     with se.connect() as database:
         load(database, task)
         store_first_state(database, task, hidden, 0)
-        networks = {f"torch, {form}": TorchNetwork(task, hidden, form) for form in ("CSR", "COO")}
-        taken: dict[tuple[str, int], list[tuple[_Clock, float]]] = {}
-        for _ in range(rounds):
-            for count in threads:
-                torch.set_num_threads(count)
-                database.connection.execute(f"SET threads = {count}")
-                for form, network in networks.items():
-                    taken.setdefault((form, count), []).append(_torch_round(network, epochs))
-                taken.setdefault(("chosen plan", count), []).append(_database_round(database, epochs, "dp"))
-        if with_relational:
-            database.connection.execute(f"SET threads = {threads[0]}")
-            taken["relational plan", threads[0]] = [_database_round(database, 2, "relational")]
-    torch_seconds = {count: min(_median(taken[form, count]) for form in networks) for count in threads}
-    torch_processor = {count: min(_processor(taken[form, count]) for form in networks) for count in threads}
+        yield database
+
+
+def _set_threads(database: se.Database, count: int) -> None:
+    _torch().set_num_threads(count)
+    database.connection.execute(f"SET threads = {count}")
+
+
+def _torch() -> Any:  # noqa: ANN401  # a module that the project does not require
+    return importlib.import_module("torch")
+
+
+def epochs_of(race: Race, taken: _Rounds) -> Iterator[Epoch]:
+    """The medians of all contenders, beside torch's in the faster format."""
+    fastest = {
+        (seconds_of, count): min(seconds_of(taken[f"torch, {form}", count]) for form in _FORMS)
+        for seconds_of, count in itertools.product((_median, _processor), race.threads)
+    }
     for (contender, count), rows in taken.items():
         yield Epoch(
-            name,
+            race.name,
             f"{contender}, {count}",
-            hidden,
+            race.hidden,
             _median(rows),
             _processor(rows),
             tuple(clock.wall for clock, _ in rows),
             statistics.median(before for _, before in rows),
-            _median(rows) / torch_seconds[count],
-            _processor(rows) / torch_processor[count],
+            _median(rows) / fastest[_median, count],
+            _processor(rows) / fastest[_processor, count],
         )
 
 
@@ -221,14 +296,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, nargs="+", default=[2, 1])
     parser.add_argument("--relational", nargs="*", default=[], metavar="GRAPH", choices=list(CLASSES))
+    parser.add_argument("--separately", action="store_true", help="one round of every contender, each in a process")
     chosen = parser.parse_args()
     figures: list[Epoch] = []
     for name in chosen.graphs or CLASSES:
         if name not in CLASSES:
             parser.error(f"there is no graph {name}; choose from {', '.join(CLASSES)}")
-        task = twin_task(name)
-        with_relational = name in chosen.relational
-        for figure in race(name, task, chosen.hidden, chosen.epochs, chosen.rounds, chosen.threads, with_relational):
+        race = Race(name, chosen.hidden, chosen.epochs, chosen.rounds, tuple(chosen.threads), name in chosen.relational)
+        run = separately if chosen.separately or name in TOO_LARGE else by_turns
+        for figure in epochs_of(race, run(race)):
             CONSOLE.print(f"{figure.graph}, {figure.contender}: {figure.seconds:.4f} s, {figure.times_torch:.2f} times")
             figures.append(figure)
     CONSOLE.print(_table(figures))

@@ -13,9 +13,9 @@ from sparseeinsum.algebra.operators import Compress, Computed, Contract, Relatio
 from sparseeinsum.algebra.row_chains import computed_in, is_index_map
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult
+from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY
 
 _MOST_NESTED = 64  # SELECTs; engines limit how deep they are nested
-_LARGEST_ARRAY = 1 << 24  # elements; larger ones would take much memory while the others are computed
 
 
 @dataclass(frozen=True)  # no slots: names and leaves are collected once
@@ -258,4 +258,4 @@ def _is_over_arrays(definition: ComputedResult) -> bool:
     if is_special or any(map(is_index_map, contract.inputs)):
         return False
     arrays = [contract.schema, *(read.schema for read in contract.inputs if not isinstance(read, Compress))]
-    return all(schema.list_length <= _LARGEST_ARRAY and not schema.keys for schema in arrays)
+    return all(schema.list_length <= LARGEST_ROW_ARRAY and not schema.keys for schema in arrays)

@@ -13,6 +13,10 @@ from sparseeinsum.language.tensors import DEMOTED
 
 Choice = tuple[int, ...]
 
+# Elements of an array that a statement computes in one row with others; larger ones would take much memory while the
+# others are computed.
+LARGEST_ROW_ARRAY = 1 << 24
+
 
 def promoted_labels(einsum: EinSum, choice: Choice) -> frozenset[str]:
     """Labels that a choice promotes."""

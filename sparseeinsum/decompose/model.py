@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY, Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.compressed_access import (
     expanding,
     in_row_products,
@@ -117,8 +117,8 @@ class CostModel:
     def __post_init__(self) -> None:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics)
-        read_again = (einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1)
-        in_one_row = frozenset(read_again if self.chains_arrays else ())
+        read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
+        in_one_row = frozenset(filter(self._fits_into_row, read_again if self.chains_arrays else ()))
         repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row)
         footprints = Footprints(self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.has_handles)
         object.__setattr__(self, "sizes", sizes)
@@ -157,12 +157,19 @@ class CostModel:
 
     def _with_storing(self, einsum: EinSum, choice: Choice, uses: Uses, cost: VertexCost) -> VertexCost:
         """The cost with that of a table of the result, which results get that are read more than once."""
-        is_one_row = self.chains_arrays and all(tile == DEMOTED for tile in choice)
-        if uses.total < 2 or is_one_row:
+        if uses.total < 2 or self._is_in_one_row(einsum, choice):
             return cost
         size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
         storing = self.accounting.storing(size_bytes)
         return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))
+
+    def _is_in_one_row(self, einsum: EinSum, choice: Choice) -> bool:
+        """Whether a statement computes the result in one row with those of other EinSums."""
+        is_array = self.chains_arrays and all(tile == DEMOTED for tile in choice)
+        return is_array and self._fits_into_row(einsum.output.tensor)
+
+    def _fits_into_row(self, tensor: str) -> bool:
+        return self.graph.tensors[tensor].size <= LARGEST_ROW_ARRAY
 
     def decomposed(self, einsum: EinSum, choice: Choice) -> DecomposedEinSum:
         """An EinSum under a choice, with its operands in the tiles in which it reads them."""
@@ -336,7 +343,7 @@ class CostModel:
             is_expression=not kernel.is_multilinear and not is_of_numbers(decomposed.choice),
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
             is_streamed=decomposed.has_number_result and self._uses(einsum) == Uses(1, is_output=False),
-            is_one_row=self.chains_arrays and not decomposed.promoted,
+            is_one_row=self._is_in_one_row(einsum, decomposed.choice),
         )
 
     def _uses(self, einsum: EinSum) -> Uses:

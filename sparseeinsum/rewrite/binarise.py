@@ -24,6 +24,7 @@ from sparseeinsum.rewrite.einsum_parts import labels_among, part_of
 from sparseeinsum.rewrite.long_expressions import split_long_expressions
 from sparseeinsum.rewrite.real_subexpressions import split_real_subexpressions
 from sparseeinsum.rewrite.repeated_factors import repeated_factors
+from sparseeinsum.rewrite.result_labels import labels_in_order
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.statistics.estimate import LabelStatistics, dense_statistics
 
@@ -103,12 +104,10 @@ class _OperandSplitter:
     pair_cost: PairCost | None
     references: list[Reference] = field(default_factory=list)
     einsums: list[EinSum] = field(default_factory=list)
-    label_positions: dict[str, int] = field(default_factory=dict)
 
     def split(self) -> list[EinSum]:
         """EinSums in topological order; the last one computes the result and is not annotated yet."""
         self.references = list(self.einsum.operands)
-        self.label_positions = {label: position for position, label in enumerate(self.einsum.labels)}
         output = self.einsum.output
         join = self._rewritten(self.einsum.join, self.einsum.aggregate, frozenset(output.labels))
         return [*self.einsums, self._einsum(output, join, self.einsum.aggregate)]
@@ -162,7 +161,7 @@ class _OperandSplitter:
         """A new result: the aggregate of an expression over all but the kept labels."""
         join = self._within_two_operands(expression, aggregate, kept_labels)
         name = self.names.invent(self.einsum.output.tensor)
-        einsum = self._einsum(Reference(name, self._ordered(kept_labels)), join, aggregate)
+        einsum = self._einsum(Reference(name, self._ordered(kept_labels, join)), join, aggregate)
         self.annotator.add(einsum)
         self.einsums.append(einsum)
         self.references.append(einsum.output)
@@ -227,14 +226,15 @@ class _OperandSplitter:
 
     def _is_narrow(self, mask: Scalar, factor: Scalar, operand: Operand) -> bool:
         """Whether masked operands and the factor of them have fewer entries than the unmasked factor."""
-        output = Reference(self.einsum.output.tensor, self._ordered(self._labels(mask) | self._labels(operand)))
-        masked = self.annotator.result_of(self._einsum(output, _masked(operand, mask), None))
+        product = _masked(operand, mask)
+        output = Reference(self.einsum.output.tensor, self._ordered(self._labels(product), product))
+        masked = self.annotator.result_of(self._einsum(output, product, None))
         work = (1 + MOST_OPERANDS) * masked.statistics.entries  # of both masked operands, and of the factor of them
         return masked.tensor.fill == 0 and work < self._entries(factor)
 
     def _is_computed(self, factor: Scalar) -> bool:
         """Whether an earlier EinSum computes a factor of two operands as it is."""
-        output = Reference(self.einsum.output.tensor, self._ordered(self._labels(factor)))
+        output = Reference(self.einsum.output.tensor, self._ordered(self._labels(factor), factor))
         einsum = self._einsum(output, factor, None)
         return any(compute_same(einsum, other.einsum) for other in self.annotator.annotated.values())
 
@@ -286,7 +286,9 @@ class _OperandSplitter:
             return self._aggregated(factor, aggregate, kept_labels)
         if kept_labels == self._labels(factor):
             return factor
-        reduced = self._einsum(Reference(self.einsum.output.tensor, self._ordered(kept_labels)), factor, aggregate)
+        reduced = self._einsum(
+            Reference(self.einsum.output.tensor, self._ordered(kept_labels, factor)), factor, aggregate
+        )
         before, after = self._result(factor).statistics, self.annotator.result_of(reduced).statistics
         pays = after.entries <= _MOST_REDUCED_SHARE * before.entries
         return self._aggregated(factor, aggregate, kept_labels) if pays else factor
@@ -323,7 +325,7 @@ class _OperandSplitter:
             or self._labels(pair) <= kept_labels
         ):
             return pair
-        output = Reference(self.einsum.output.tensor, self._ordered(kept_labels & self._labels(pair)))
+        output = Reference(self.einsum.output.tensor, self._ordered(kept_labels & self._labels(pair), pair))
         return (
             self._aggregated(pair, aggregate, kept_labels)
             if self.annotator.is_surely_finite(self._einsum(output, pair, aggregate), INEXACT_DTYPES)
@@ -356,15 +358,12 @@ class _OperandSplitter:
     def _result_labels(self, factor: Scalar) -> tuple[str, ...]:
         if isinstance(factor, Operand) and not _repeats(self.references[factor.index]):
             return self.references[factor.index].labels
-        return self._ordered(self._labels(factor))
+        return self._ordered(self._labels(factor), factor)
 
-    def _ordered(self, labels: frozenset[str]) -> tuple[str, ...]:
-        """Labels in the order in which a new result has them: first those that what reads it aggregates.
-
-        In a product with a sparse matrix, these number the rows of an array.
-        """
-        output, positions = self.einsum.output.labels, self.label_positions
-        return tuple(sorted(labels & positions.keys(), key=lambda label: (label in output, positions[label])))
+    def _ordered(self, labels: frozenset[str], expression: Scalar) -> tuple[str, ...]:
+        """Labels in the order in which the new result of an expression has them."""
+        read = [self.references[index] for index in operands_of(expression)]
+        return labels_in_order(labels, read, self.einsum.output.labels)
 
 
 def _masked(operand: Operand, mask: Scalar) -> Scalar:

@@ -8,6 +8,7 @@ from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.scalar import evaluate, operands_of
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
+from sparseeinsum.rewrite.result_labels import labels_in_order
 from sparseeinsum.rewrite.saturation.term_reading import Root
 from sparseeinsum.rewrite.saturation.terms import (
     Add,
@@ -145,25 +146,38 @@ class _EinSumBuilder:
         """Add the EinSum of a root after those that it reads; returns whether it is a function of tensors."""
         self.base = output.tensor
         if term not in self.references:
-            return self._compute(term, output)
+            return self._compute(term, output.tensor, output.labels, output.labels)
         if self.references[term] != output:  # an earlier EinSum computes the same
             self.einsums.append(EinSum(output, (self.references[term],), Operand(0), None))
         return True
 
-    def _compute(self, term: Term, output: Reference) -> bool:
+    def _compute(self, term: Term, name: str, labels: tuple[str, ...] | None, reader: tuple[str, ...]) -> bool:
+        """Add the EinSum of a term; returns whether it is a function of tensors.
+
+        Args:
+            term: The term.
+            name: The name of its result.
+            labels: The labels of the result; None where they may have any order.
+            reader: The labels of what is computed from the result.
+        """
         aggregate, body = _split_aggregate(term)
+        free = free_labels(term)
         operands: list[Reference] = []
-        join = self._scalar(body, operands, is_whole=aggregate is None)
+        likely = labels or (*sorted(free - frozenset(reader)), *(label for label in reader if label in free))
+        join = self._scalar(body, operands, likely, is_whole=aggregate is None)
         read = frozenset(label for operand in operands for label in operand.labels)
-        if not operands or not read >= frozenset(output.labels):
+        if not operands or not read >= free:
             return False
-        is_aggregated = bool(read - frozenset(output.labels))
-        self.einsums.append(EinSum(output, tuple(operands), join, aggregate if is_aggregated else None))
+        output = Reference(name, labels if labels is not None else labels_in_order(free, operands, reader))
+        self.einsums.append(EinSum(output, tuple(operands), join, aggregate if read - free else None))
         self.references[term] = output
         return True
 
-    def _scalar(self, term: Term, operands: list[Reference], is_whole: bool = False) -> Scalar:
-        """A term as an expression of `operands`, to which it adds the references that the term reads."""
+    def _scalar(self, term: Term, operands: list[Reference], reader: tuple[str, ...], is_whole: bool = False) -> Scalar:
+        """A term as an expression of `operands`, to which it adds the references that the term reads.
+
+        The reader is the result with this expression, by its labels.
+        """
         match term:
             case Leaf(reference):
                 if reference not in operands:
@@ -173,19 +187,18 @@ class _EinSumBuilder:
                 return Literal(value)
             case Add() | Mul() | Apply():
                 if not is_whole and (term in self.references or term in self.roots or term in self.kept_shared):
-                    return self._scalar(self._as_leaf(term), operands)
+                    return self._scalar(self._as_leaf(term, reader), operands, reader)
                 function, arguments = as_call(term)
-                return Call(function, tuple(self._scalar(argument, operands) for argument in arguments))
+                return Call(function, tuple(self._scalar(argument, operands, reader) for argument in arguments))
             case Sum() | AggregateTerm():
-                return self._scalar(self._as_leaf(term), operands)
+                return self._scalar(self._as_leaf(term, reader), operands, reader)
 
-    def _as_leaf(self, term: Term) -> Leaf:
-        """The reference to the result of a term, which becomes an EinSum of its own."""
+    def _as_leaf(self, term: Term, reader: tuple[str, ...]) -> Leaf:
+        """The reference to the result of a term, which becomes an EinSum of its own for a reader of these labels."""
         if term not in self.references:
-            reference = self.roots.get(term)
-            if reference is None:
-                reference = Reference(self.names.invent(self.base), tuple(_labels_in_order(term)))
-            self._compute(term, reference)
+            root = self.roots.get(term)
+            name = self.names.invent(self.base) if root is None else root.tensor
+            self._compute(term, name, None if root is None else root.labels, reader)
         return Leaf(self.references[term])
 
 
@@ -217,15 +230,3 @@ def _split_aggregate(term: Term) -> tuple[str | None, Term]:
                 aggregate, body = other, inner
             case _:
                 return aggregate, body
-
-
-def _labels_in_order(term: Term) -> list[str]:
-    """The free labels of a term, as they appear."""
-    free, ordered = free_labels(term), dict[str, None]()
-    waiting = [term]
-    while waiting:
-        current = waiting.pop()
-        if isinstance(current, Leaf):
-            ordered |= {label: None for label in current.reference.labels if label in free}
-        waiting.extend(reversed(children(current)))
-    return list(ordered)
