@@ -84,17 +84,21 @@ def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
 def run(
     name: str, text: str, inputs: Mapping[str, Matrix], optimizer: str, tiles: str | tuple[()], repeat: int
 ) -> list[Figure]:
-    """Plan one program so many times, after once to warm up, each time on a new database, without earlier searches."""
-    program, plans = se.program(text), []
+    """Plan one program so many times, after once to warm up, on two new databases: one without earlier searches."""
+    program = se.program(text)
+    plans: list[se.Plan] = []
+    again: list[se.Plan] = []
     for _ in range(1 + repeat):
         SEARCHES.clear()
-        with load(se.connect(), inputs) as database:
-            plans.append(database.plan(program, optimizer=optimizer, tiles=tiles))
+        for found in (plans, again):
+            with load(se.connect(), inputs) as database:
+                found.append(database.plan(program, optimizer=optimizer, tiles=tiles))
     CONSOLE.print(f"{name}: expected to run in {plans[0].cost * 1e3:.3f} ms")
     runs = {
         stage: tuple(plan.data.planning_seconds[stage] for plan in plans[1:])
         for stage in plans[0].data.planning_seconds
     }
+    runs["all, on equal data again"] = tuple(sum(plan.data.planning_seconds.values()) for plan in again[1:])
     base = statistics.median(runs["optimizer"])
     named = f"{name}, {len(plans[0].notation())} EinSums"
     return [

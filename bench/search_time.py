@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rich.table import Table
 
@@ -20,6 +21,8 @@ from bench.programs import PROGRAMS, Case, source
 from bench.timing import CONSOLE
 from sparseeinsum.pipeline.plan_options import plan_options
 from sparseeinsum.pipeline.planning import make_plans
+from sparseeinsum.pipeline.search_cache import SEARCHES
+from sparseeinsum.plans.options import PlanOptions
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,13 @@ def compare(case: Case, repeat: int) -> tuple[Search, Search]:
     """The default search and the one that looks at all choices, by turns after one round to warm up."""
     with case.database() as database:
         program = se.program(case.text)
-        options = replace(plan_options("dp"), searches_all=True)
-        searches: tuple[Callable[[], se.Plan], ...] = (
-            lambda: database.plan(program),
-            lambda: se.Plan(make_plans(program, database._engine, options)[0], database._engine),
-        )
+        default = plan_options("dp")
+
+        def planned(options: PlanOptions) -> se.Plan:
+            SEARCHES.clear()
+            return se.Plan(make_plans(program, database._engine, options)[0], database._engine)
+
+        searches = [partial(planned, options) for options in (default, replace(default, searches_all=True))]
         taken = [[_timed(database, search) for search in searches] for _ in range(1 + repeat)][1:]
         plans = [search() for search in searches]
     first, second = (
