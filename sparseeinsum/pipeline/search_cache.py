@@ -74,7 +74,7 @@ def search_key(
     functions = tuple([key_of(einsum.join) for einsum in program.einsums])
     inputs = tuple([(name, *_read_of(tensor)) for name, tensor in data.inputs.items()])
     orders = frozenset(data.orders.items())
-    asked = repr(options), engine.dialect.name, engine.dialect.names_in, constants, data.memory
+    asked = repr(options), engine.dialect, constants, data.memory
     return program, not_compared, functions, inputs, counted, orders, asked
 
 

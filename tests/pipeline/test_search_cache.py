@@ -1,6 +1,7 @@
 """A program on equal data in another database keeps its plan; other data get plans of their own."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,3 +72,11 @@ def test_options_and_what_may_not_be_compared_are_searched(searches: list[str]) 
             db.plan(PROGRAM, optimizer="relational")
             db.plan(PROGRAM, estimator="exact")
     assert len(searches) == 3
+
+
+def test_an_engine_of_another_dialect_gets_a_plan_of_its_own(searches: list[str]) -> None:
+    for changes in ({}, {"nests_queries": True}):
+        with database(MATRIX) as db:
+            db._engine.dialect = replace(db._engine.dialect, **changes)  # type: ignore[misc,arg-type]
+            assert db.plan(PROGRAM).data.dialect == db._engine.dialect
+    assert searches == ["Y"] * 2
