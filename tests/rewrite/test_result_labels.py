@@ -19,6 +19,7 @@ from sparseeinsum.rewrite.result_labels import labels_in_order
         pytest.param(("abc", "cde"), "abde", "abde", id="labels of an operand stay together"),
         pytest.param(("hid", "hjd"), "hie", "hji", id="batches first"),
         pytest.param(("i", "ij"), "ij", "ij", id="as the operand with all labels"),
+        pytest.param(("jk", "k"), "ik", "jk", id="without a sum, no label is moved"),
         pytest.param(("ji",), "ij", "ji", id="as the only operand"),
     ],
 )
