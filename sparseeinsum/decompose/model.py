@@ -156,17 +156,21 @@ class CostModel:
         return min(products, key=lambda product: product.seconds) if products else cost
 
     def _with_storing(self, einsum: EinSum, choice: Choice, uses: Uses, cost: VertexCost) -> VertexCost:
-        """The cost with that of a table of the result, which results get that are read more than once."""
-        if uses.total < 2 or self._is_in_one_row(einsum, choice):
+        """The cost with that of a table of the result, which results get that are read more than once.
+
+        Single arrays that are too large for a row take as long where one operator hands them to the next: every copy
+        is in memory that the system must provide first.
+        """
+        is_free = self._fits_into_row(einsum.output.tensor) if self._is_single_array(choice) else uses.total < 2
+        if is_free:
             return cost
         size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
         storing = self.accounting.storing(size_bytes)
         return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))
 
-    def _is_in_one_row(self, einsum: EinSum, choice: Choice) -> bool:
-        """Whether a statement computes the result in one row with those of other EinSums."""
-        is_array = self.chains_arrays and all(tile == DEMOTED for tile in choice)
-        return is_array and self._fits_into_row(einsum.output.tensor)
+    def _is_single_array(self, choice: Choice) -> bool:
+        """Whether one array is computed from others, in an engine that computes several of them in one row."""
+        return self.chains_arrays and all(tile == DEMOTED for tile in choice)
 
     def _fits_into_row(self, tensor: str) -> bool:
         return self.graph.tensors[tensor].size <= LARGEST_ROW_ARRAY
@@ -343,7 +347,7 @@ class CostModel:
             is_expression=not kernel.is_multilinear and not is_of_numbers(decomposed.choice),
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
             is_streamed=decomposed.has_number_result and self._uses(einsum) == Uses(1, is_output=False),
-            is_one_row=self._is_in_one_row(einsum, decomposed.choice),
+            is_one_row=self._is_single_array(decomposed.choice) and self._fits_into_row(decomposed.name),
         )
 
     def _uses(self, einsum: EinSum) -> Uses:
