@@ -130,23 +130,9 @@ def _of_epoch(ends: list[_Clock]) -> _Clock:
     return _Clock(statistics.median(walls), statistics.median(processors))
 
 
-def _database_round(database: se.Database, epochs: int, optimizer: str) -> tuple[_Clock, float]:
-    """An epoch of a plan, and the seconds before the first."""
-    start = _now()
-    with _step_ends() as ends:
-        database.iterate(
-            STEP,
-            steps=_FEW + epochs,
-            optimizer=optimizer,
-            parameters={"seed": 0},
-            progress=False,
-            commit_seconds=np.inf,
-        )
-    epoch = _of_epoch(ends)
-    return epoch, ends[0].wall - start.wall - epoch.wall
-
-
-def _torch_round(network: TorchNetwork, epochs: int) -> tuple[_Clock, float]:
+def _torch_round(network: TorchNetwork, epochs: int, threads: int) -> tuple[_Clock, float]:
+    torch: Any = importlib.import_module("torch")
+    torch.set_num_threads(threads)
     ends = []
     for _ in range(_FEW + epochs):
         network.step()
@@ -185,13 +171,12 @@ def by_turns(race: Race) -> _Rounds:
     with _loaded(task, race.hidden) as database:
         networks = {form: TorchNetwork(task, race.hidden, form) for form in _FORMS}
         for _, count in itertools.product(range(race.rounds), race.threads):
-            _set_threads(database, count)
             for form, network in networks.items():
-                taken.setdefault((f"torch, {form}", count), []).append(_torch_round(network, race.epochs))
-            taken.setdefault((_CHOSEN, count), []).append(_database_round(database, race.epochs, "dp"))
+                taken.setdefault((f"torch, {form}", count), []).append(_torch_round(network, race.epochs, count))
+            taken.setdefault((_CHOSEN, count), []).append(_plan_round(database, race, _CHOSEN, count))
         if race.with_relational:
-            _set_threads(database, race.threads[0])
-            taken[_RELATIONAL, race.threads[0]] = [_database_round(database, 2, "relational")]
+            count = race.threads[0]
+            taken[_RELATIONAL, count] = [_plan_round(database, race, _RELATIONAL, count)]
     return taken
 
 
@@ -214,11 +199,26 @@ def _alone(race: Race, contender: str, threads: int) -> tuple[_Clock, float]:
     if contender in (_CHOSEN, _RELATIONAL):
         with _loaded(task, race.hidden) as database:
             del task
-            _set_threads(database, threads)
-            optimizer, epochs = ("dp", race.epochs) if contender == _CHOSEN else ("relational", 2)
-            return _database_round(database, epochs, optimizer)
-    _torch().set_num_threads(threads)
-    return _torch_round(TorchNetwork(task, race.hidden, contender.removeprefix("torch, ")), race.epochs)
+            return _plan_round(database, race, contender, threads)
+    return _torch_round(TorchNetwork(task, race.hidden, contender.removeprefix("torch, ")), race.epochs, threads)
+
+
+def _plan_round(database: se.Database, race: Race, contender: str, threads: int) -> tuple[_Clock, float]:
+    """An epoch of a plan, and the seconds before the first."""
+    optimizer, epochs = ("dp", race.epochs) if contender == _CHOSEN else ("relational", 2)
+    database.connection.execute(f"SET threads = {threads}")
+    start = _now()
+    with _step_ends() as ends:
+        database.iterate(
+            STEP,
+            steps=_FEW + epochs,
+            optimizer=optimizer,
+            parameters={"seed": 0},
+            progress=False,
+            commit_seconds=np.inf,
+        )
+    epoch = _of_epoch(ends)
+    return epoch, ends[0].wall - start.wall - epoch.wall
 
 
 @contextmanager
@@ -228,15 +228,6 @@ def _loaded(task: Task, hidden: int) -> Iterator[se.Database]:
         load(database, task)
         store_first_state(database, task, hidden, 0)
         yield database
-
-
-def _set_threads(database: se.Database, count: int) -> None:
-    _torch().set_num_threads(count)
-    database.connection.execute(f"SET threads = {count}")
-
-
-def _torch() -> Any:  # noqa: ANN401  # a module that the project does not require
-    return importlib.import_module("torch")
 
 
 def epochs_of(race: Race, taken: _Rounds) -> Iterator[Epoch]:

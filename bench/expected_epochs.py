@@ -3,7 +3,7 @@
     python -m bench.expected_epochs [GRAPH ...] [--hidden 256] [--threads 2] [--measured GRAPH=SECONDS ...]
 
 Plans the loop of `bench.epochs` without data: the tables are empty but for a few rows, and planning is told the entries
-that the table 1 of the paper names. So it needs neither the time nor the memory that ogbn-papers100M and friendster
+that table 1 of the paper names. So it needs neither the time nor the memory that ogbn-papers100M and friendster
 would take; it assumes a machine that has the memory. With measured seconds of some graphs, the expected seconds of all
 are multiplied by the mean factor between measured and expected ones (geometric), for a measured graph by that of the
 others. How far these simulated seconds are from the measured ones says what the others are worth.

@@ -90,9 +90,9 @@ def run(
     again: list[se.Plan] = []
     for _ in range(1 + repeat):
         SEARCHES.clear()
-        for found in (plans, again):
+        for taken in (plans, again):
             with load(se.connect(), inputs) as database:
-                found.append(database.plan(program, optimizer=optimizer, tiles=tiles))
+                taken.append(database.plan(program, optimizer=optimizer, tiles=tiles))
     CONSOLE.print(f"{name}: expected to run in {plans[0].cost * 1e3:.3f} ms")
     runs = {
         stage: tuple(plan.data.planning_seconds[stage] for plan in plans[1:])

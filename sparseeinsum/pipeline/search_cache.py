@@ -55,7 +55,7 @@ class SearchCache:
                 del self._plans[next(iter(self._plans))]
 
     def clear(self) -> None:
-        """Forget all searches."""
+        """Forget the plans of all programs, so that the next ones are searched."""
         with self._lock:
             self._plans.clear()
 
@@ -67,15 +67,15 @@ def search_key(
     program: Program, data: ProgramData, engine: Engine, constants: CostConstants, options: PlanOptions
 ) -> Hashable:
     """All that a search reads; None if it reads more than can be compared: other machines, rows, or many counts."""
-    counted = data.estimator.fingerprint
-    if counted is None or options.workers is not None or engine.cluster() is not None:
+    counts = data.estimator.fingerprint
+    if counts is None or options.workers is not None or engine.cluster() is not None:
         return None
     not_compared = program.differentiated, program.complexes, program.recomputed
     functions = tuple([key_of(einsum.join) for einsum in program.einsums])
     inputs = tuple([(name, *_read_of(tensor)) for name, tensor in data.inputs.items()])
     orders = frozenset(data.orders.items())
     asked = repr(options), engine.dialect, constants, data.memory
-    return program, not_compared, functions, inputs, counted, orders, asked
+    return program, not_compared, functions, inputs, counts, orders, asked
 
 
 def _read_of(tensor: MeasuredTensor) -> tuple[Hashable, ...]:
@@ -84,4 +84,4 @@ def _read_of(tensor: MeasuredTensor) -> tuple[Hashable, ...]:
     sizes = statistics.entries, statistics.distinct, statistics.shape
     bounds = (statistics.tuple_bounds, statistics.counted_tuples, statistics.skew)
     written = repr((tensor.stored.tensor.fill, measurement.values))  # which tells 0.0 and -0.0 apart
-    return tensor.stored, sizes, *[frozenset(each.items()) for each in bounds], measurement.tuples, written
+    return tensor.stored, sizes, *[frozenset(by_axes.items()) for by_axes in bounds], measurement.tuples, written

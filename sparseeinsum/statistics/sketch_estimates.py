@@ -63,13 +63,13 @@ class SketchEstimator:
         axes = [(name, axis) for name, counts in self.counts.items() for axis in counts]
         if sum(axis.entries.size for _, axis in axes) > _MOST_COMPARED:
             return None
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name, axis in axes:
-            found.update(f"{name} {axis.entries.size} ".encode())
+            digest.update(f"{name} {axis.entries.size} ".encode())
             for counts in (axis.entries, axis.present):
                 # Entries that are spread evenly are all the same number.
-                found.update((counts[:1] if counts.strides == (0,) else counts).tobytes())
-        return found.hexdigest()
+                digest.update((counts[:1] if counts.strides == (0,) else counts).tobytes())
+        return digest.hexdigest()
 
     def with_tensors(
         self, stored: Mapping[str, StoredTensor], counts: Mapping[str, tuple[AxisCounts, ...]]

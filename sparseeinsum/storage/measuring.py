@@ -22,7 +22,7 @@ from sparseeinsum.statistics.row_samples import sample_rows
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 from sparseeinsum.storage.kept_statistics import kept_counts, kept_measurements
-from sparseeinsum.storage.row_versions import in_present_state, row_versions, with_recorded_changes
+from sparseeinsum.storage.row_versions import change_tokens, in_present_state, versions_in_state
 
 _NOT_LOOKED_UP: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -41,13 +41,14 @@ def measure_all(
         CatalogueError: A table does not exist any more.
         DataError: A row is invalid; the message names the first such row.
     """
-    recorded = with_recorded_changes(stored, engine)
-    _check_relations({name: stored[name] for name in stored if name not in recorded}, engine, column_types)
-    versions = row_versions(stored, engine)
+    in_state = in_present_state(stored, engine)
+    tokens = change_tokens(in_state, engine)
+    _check_relations({name: in_state[name] for name in stored if name not in tokens}, engine, column_types)
+    versions = versions_in_state(in_state, tokens, engine)
 
     def measure_changed(changed: Mapping[str, RowVersion]) -> dict[str, Measurement]:
         kept = kept_measurements(changed, engine)  # whose tables are as they were loaded
-        _check_relations({name: stored[name] for name in changed if name not in kept}, engine, column_types)
+        _check_relations({name: in_state[name] for name in changed if name not in kept}, engine, column_types)
         return {name: kept.get(name) or _measure(tensor, engine) for name, tensor in changed.items()}
 
     measurements = engine.scans.scan("measurement", versions, measure_changed)
@@ -55,7 +56,7 @@ def measure_all(
 
 
 def _check_relations(
-    stored: Mapping[str, StoredTensor], engine: Engine, column_types: Mapping[str, Sequence[str]]
+    in_state: Mapping[str, RowVersion], engine: Engine, column_types: Mapping[str, Sequence[str]]
 ) -> None:
     """Check the relations of tensors; those of our tables again only if the state of the database differs."""
 
@@ -64,8 +65,8 @@ def _check_relations(
             check_relation(engine, tensor.stored, column_types.get(name))
         return dict.fromkeys(tensors, True)
 
-    relations = {name: source for name, source in stored.items() if not source.is_index_range}
-    engine.scans.scan("relation", in_present_state(relations, engine), check)
+    relations = {name: tensor for name, tensor in in_state.items() if not tensor.stored.is_index_range}
+    engine.scans.scan("relation", relations, check)
 
 
 def _measure(tensor: RowVersion, engine: Engine) -> Measurement:

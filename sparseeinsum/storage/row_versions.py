@@ -21,18 +21,16 @@ def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str
         EngineError: A relation cannot be read.
     """
     in_state = in_present_state(stored, engine)
-    tokens = _known_tokens(in_state, engine)
-    versions = tokens | _fingerprints({name: in_state[name] for name in stored if name not in tokens}, engine)
-    return {name: RowVersion(source, versions.get(name)) for name, source in stored.items()}
+    return versions_in_state(in_state, change_tokens(in_state, engine), engine)
 
 
-def with_recorded_changes(stored: Mapping[str, StoredTensor], engine: Engine) -> frozenset[str]:
-    """The names of the tensors whose changes the database records, so that their row versions are change tokens.
-
-    Raises:
-        EngineError: The tables of the database cannot be read.
-    """
-    return frozenset(_known_tokens(in_present_state(stored, engine), engine))
+def versions_in_state(
+    in_state: Mapping[str, RowVersion], tokens: Mapping[str, object], engine: Engine
+) -> dict[str, RowVersion]:
+    """What `row_versions` returns, for tensors in a state of the database, with the change tokens of that state."""
+    read = {name: tensor for name, tensor in in_state.items() if name not in tokens}
+    versions = {**tokens, **_fingerprints(read, engine)}
+    return {name: RowVersion(tensor.stored, versions.get(name)) for name, tensor in in_state.items()}
 
 
 def in_present_state(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, RowVersion]:
@@ -57,8 +55,12 @@ def _place(stored: StoredTensor, engine: Engine) -> tuple[str, str] | None:
     return (table.db, table.name) if isinstance(table.this, exp.Identifier) and not table.catalog else None
 
 
-def _known_tokens(in_state: Mapping[str, RowVersion], engine: Engine) -> dict[str, object]:
-    """The change tokens of those tensors that have one; read again only if the state of the database differs."""
+def change_tokens(in_state: Mapping[str, RowVersion], engine: Engine) -> dict[str, object]:
+    """The change tokens of the tensors whose changes the database records; read only if its state is another one.
+
+    Raises:
+        EngineError: The tables of the database cannot be read.
+    """
     tokens = engine.scans.scan(
         "change token",
         {name: tensor for name, tensor in in_state.items() if tensor.stored.is_owned},

@@ -17,15 +17,15 @@ DENSE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The outputs of the programs whose plans were searched."""
-    found: list[str] = []
+    searched: list[str] = []
     original = planning._searched_plans
 
     def observed(program: se.Program, *arguments: object) -> object:
-        found.extend(program.outputs)
+        searched.extend(program.outputs)
         return original(program, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(planning, "_searched_plans", observed)
-    yield found
+    yield searched
 
 
 def database(matrix: np.ndarray) -> se.Database:
@@ -60,9 +60,9 @@ def test_databases_that_are_open_at_once_share_no_rows(searches: list[str]) -> N
     ids=["other values", "other entries", "a negative value"],
 )
 def test_other_data_are_searched(searches: list[str], matrix: np.ndarray) -> None:
-    for each in (MATRIX, matrix):
-        with database(each) as db:
-            np.testing.assert_allclose(db.run(PROGRAM)["Y"].to_numpy(), 1 / (each @ DENSE))
+    for values in (MATRIX, matrix):
+        with database(values) as db:
+            np.testing.assert_allclose(db.run(PROGRAM)["Y"].to_numpy(), 1 / (values @ DENSE))
     assert searches == ["Y"] * 2
 
 
