@@ -9,7 +9,7 @@ product to a tile of C.
 from numba import njit
 
 TILE_ROWS = 6
-TILE_BYTES = 64  # bytes in a row of a tile: 8 doubles or 16 floats
+TILE_BYTES = 128  # bytes in a row of a tile: two vectors of 8 doubles or 16 floats
 ROWS = 96  # rows of A, COLUMNS of B, and INNER columns of A and rows of B are in panels at a time
 INNER = 256
 COLUMNS = 512
@@ -33,7 +33,8 @@ def multiply(shape, a, a_strides, b, b_strides, c, c_rows, panel_of_a, panel_of_
         panel_of_a: Scratch memory, PANEL_OF_A elements.
         panel_of_b: Scratch memory, PANEL_OF_B elements.
         tile: Scratch memory, TILE elements.
-        multiply_tile: (k, a, b, c, c_rows) adds the product of two panels to a tile of C.
+        multiply_tile: (k, a, b, c, c_rows, vectors) adds the product of two panels to one or two vectors of each row
+            of a tile of C.
         pause: Called regularly; it returns another number than 0 to stop, or does not return.
     """
     m, n, k = shape
@@ -78,17 +79,17 @@ def _fill_panel(panel, source, at, outer_stride, inner_stride, outer, inner, wid
 def _multiply_panels(rows, columns, inner, panel_of_a, panel_of_b, c, at_c, c_rows, tile, tile_columns, multiply_tile):
     for column in range(0, columns, tile_columns):
         b = panel_of_b[column * inner :]
+        width = min(tile_columns, columns - column)
+        vectors = 1 if 2 * width <= tile_columns else 2
         for row in range(0, rows, TILE_ROWS):
             a = panel_of_a[row * inner :]
             at = at_c + row * c_rows + column
-            if row + TILE_ROWS <= rows and column + tile_columns <= columns:
-                multiply_tile(inner, a, b, c[at:], c_rows)
+            if row + TILE_ROWS <= rows and (width == tile_columns or 2 * width == tile_columns):
+                multiply_tile(inner, a, b, c[at:], c_rows, vectors)
             else:
                 tile[:] = 0
-                multiply_tile(inner, a, b, tile, tile_columns)
-                _add_part(
-                    tile, tile_columns, c, at, c_rows, min(TILE_ROWS, rows - row), min(tile_columns, columns - column)
-                )
+                multiply_tile(inner, a, b, tile, tile_columns, vectors)
+                _add_part(tile, tile_columns, c, at, c_rows, min(TILE_ROWS, rows - row), width)
 
 
 @njit

@@ -11,6 +11,7 @@ GEMM_DTYPES = ("f64", "f32", "c128", "c64")
 GEMMS = tuple(f"sparseeinsum_gemm_{dtype}" for dtype in GEMM_DTYPES)
 GPU_PRODUCT = "sparseeinsum_gpu_product"  # takes the number of the dtype and the arguments of a gemm
 MATRIX_PRODUCTS = (*GEMMS, GPU_PRODUCT)
+WIDE_VECTORS = "sparseeinsum_wide_vectors"  # whether the processor has vectors of 64 bytes
 
 # The functions that a library for DuckDB exports.
 ENTRY_POINT = "sparseeinsum_init_c_api"  # DuckDB derives the name from that of the file

@@ -6,8 +6,9 @@ from collections.abc import Collection
 import llvmlite.binding as llvm
 
 from sparseeinsum.kernels.building.externals import check_externals
+from sparseeinsum.kernels.building.processors import has_wide_vectors
 from sparseeinsum.kernels.building.targets import Target, target_machine
-from sparseeinsum.kernels.symbols import MATRIX_PRODUCTS, processor_symbol
+from sparseeinsum.kernels.symbols import MATRIX_PRODUCTS, WIDE_VECTORS, processor_symbol
 
 _PADDING = "sparseeinsum_room"
 _CALLED = re.compile(r'call [^@\n]*@"?([^"(]+)')
@@ -16,7 +17,7 @@ _WORD_BYTES, _PAGE_BYTES = 8, 4096  # the smallest page size of any processor
 
 def object_of_group(bitcode: bytes, target: Target) -> bytes:
     """Compile a group's bitcode for a target; the names of exported functions get the processor as suffix, if any."""
-    module = optimise(_parse(bitcode, target), target)
+    module = optimise(_with_vector_size(_parse(bitcode, target), target), target)
     check_externals(module)
     if target.processor is not None:
         for function in _exports(module):
@@ -47,6 +48,14 @@ def _parse(bitcode: bytes, target: Target) -> llvm.ModuleRef:
     for variable in module.global_variables:
         if variable.linkage is llvm.Linkage.common:  # numba's, for wrappers of Python that are not here
             variable.linkage = "internal"
+    return module
+
+
+def _with_vector_size(module: llvm.ModuleRef, target: Target) -> llvm.ModuleRef:
+    """Tell code that asks for it whether the processor has vectors of 64 bytes."""
+    if WIDE_VECTORS in (variable.name for variable in module.global_variables):
+        module.link_in(llvm.parse_assembly(f"@{WIDE_VECTORS} = constant i1 {int(has_wide_vectors(target))}"))
+        module.get_global_variable(WIDE_VECTORS).linkage = "internal"
     return module
 
 

@@ -73,6 +73,11 @@ def features(target: Target) -> frozenset[str]:
     return frozenset(name for level in levels[: levels.index(target.processor) + 1] for name in _LEVELS[level])
 
 
+def has_wide_vectors(target: Target) -> bool:
+    """Return whether code for a target may use vectors of 64 bytes."""
+    return "avx512f" in features(target)
+
+
 def best_level(platform: Platform) -> str:
     """Return the highest level of this machine's platform whose features its processor has.
 

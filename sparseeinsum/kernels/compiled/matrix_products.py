@@ -3,6 +3,7 @@
 The library supplies the memory for panels, and a function that is called regularly, in which a host may interrupt.
 """
 
+import itertools
 from collections.abc import Callable
 
 from numba import njit, types
@@ -10,6 +11,7 @@ from numba import njit, types
 from sparseeinsum.assets import load_kernels
 from sparseeinsum.kernels.compiled.blas_calls import own_gemm
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.symbols import WIDE_VECTORS
 
 product = load_kernels("matrix_product")
 
@@ -20,7 +22,7 @@ _give_panels = types.ExternalFunction("sparseeinsum_give_panels", types.void(_wo
 _pause = types.ExternalFunction("sparseeinsum_pause", _word())
 _REAL = {"f64": types.float64, "f32": types.float32}
 _COMPLEX = {"c128": types.complex128, "c64": types.complex64}
-_TYPES = {"f64": ("double", 8), "f32": ("float", 16)}  # LLVM's type, and the numbers in one row of a tile
+_TYPES = {"f64": ("double", 8), "f32": ("float", 16)}  # LLVM's type, and the numbers in a vector of 64 bytes
 
 
 def matrix_products() -> dict[str, Callable[..., int]]:
@@ -47,11 +49,11 @@ def _span(rows, columns, strides):
 
 
 def _gemm_by_tiles(suffix: str, dtype: types.Float) -> Callable[..., int]:
-    tile_of_addresses = types.ExternalFunction(f"sparseeinsum_tile_{suffix}", types.void(*[_word] * 5))
+    tile_of_addresses = types.ExternalFunction(f"sparseeinsum_tile_{suffix}", types.void(*[_word] * 6))
 
     @njit
-    def multiply_tile(k, a, b, c, c_rows):
-        tile_of_addresses(k, a.ctypes.data, b.ctypes.data, c.ctypes.data, c_rows)
+    def multiply_tile(k, a, b, c, c_rows, vectors):
+        tile_of_addresses(k, a.ctypes.data, b.ctypes.data, c.ctypes.data, c_rows, vectors)
 
     def gemm(ta, tb, m, n, k, a, lda, b, ldb, c, ldc):
         a_strides, b_strides = _strides(ta, lda), _strides(tb, ldb)
@@ -104,52 +106,91 @@ def _gemm_by_lines(dtype: types.Complex) -> Callable[..., int]:
 
 
 def tile_code() -> str:
-    """Return the LLVM IR that multiplies tiles. It keeps sums in registers, which cannot be expressed in numba."""
-    return "\n".join(_tile_code(suffix, *parts) for suffix, parts in _TYPES.items())
+    """Return the LLVM IR that multiplies tiles. It keeps sums in registers, which cannot be expressed in numba.
+
+    A tile has two vectors in every row. Processors with vectors of 64 bytes sum both at once; others lack the registers
+    for that, and sum one after the other.
+    """
+    tiles = (_tile_code(suffix, *parts) for suffix, parts in _TYPES.items())
+    return "\n".join([f"@{WIDE_VECTORS} = external constant i1", *tiles])
 
 
-def _tile_code(suffix: str, kind: str, columns: int) -> str:
-    vector, rows = f"<{columns} x {kind}>", range(product.TILE_ROWS)
-    name = f"llvm.fmuladd.v{columns}f{64 if kind == 'double' else 32}"
-    sums = [f"  %s{i} = phi {vector} [ zeroinitializer, %start ], [ %t{i}, %loop ]" for i in rows]
-    step = [
-        f"""  %pa{i} = getelementptr {kind}, ptr %a, i64 {i}
-  %e{i} = load {kind}, ptr %pa{i}
-  %f{i} = insertelement {vector} poison, {kind} %e{i}, i64 0
-  %v{i} = shufflevector {vector} %f{i}, {vector} poison, <{columns} x i32> zeroinitializer
-  %t{i} = call {vector} @{name}({vector} %v{i}, {vector} %w, {vector} %s{i})"""
-        for i in rows
-    ]
-    ends = [
-        f"""  %at{i} = mul i64 %ldc, {i}
-  %pc{i} = getelementptr {kind}, ptr %c, i64 %at{i}
-  %old{i} = load {vector}, ptr %pc{i}, align {64 // columns}
-  %new{i} = fadd {vector} %old{i}, %t{i}
-  store {vector} %new{i}, ptr %pc{i}, align {64 // columns}"""
-        for i in rows
-    ]
+def _tile_code(suffix: str, kind: str, lanes: int) -> str:
+    vector = f"<{lanes} x {kind}>"
+    multiply_add = f"llvm.fmuladd.v{lanes}f{64 if kind == 'double' else 32}"
+    first, second, both = (_sums_code(vector, kind, lanes, multiply_add, vectors) for vectors in ((0,), (1,), (0, 1)))
     return f"""
-declare {vector} @{name}({vector}, {vector}, {vector})
-define void @sparseeinsum_tile_{suffix}(i64 %k, i64 %a0, i64 %b0, i64 %c0, i64 %ldc) {{
+declare {vector} @{multiply_add}({vector}, {vector}, {vector})
+define void @sparseeinsum_tile_{suffix}(i64 %k, i64 %a, i64 %b, i64 %to, i64 %ldc, i64 %vectors) {{
 start:
-  %afirst = inttoptr i64 %a0 to ptr
-  %bfirst = inttoptr i64 %b0 to ptr
-  %c = inttoptr i64 %c0 to ptr
-  br label %loop
-loop:
-  %p = phi i64 [ 0, %start ], [ %next, %loop ]
-  %a = phi ptr [ %afirst, %start ], [ %anext, %loop ]
-  %b = phi ptr [ %bfirst, %start ], [ %bnext, %loop ]
-{chr(10).join(sums)}
-  %w = load {vector}, ptr %b, align {64 // columns}
-{chr(10).join(step)}
-  %anext = getelementptr {kind}, ptr %a, i64 {product.TILE_ROWS}
-  %bnext = getelementptr {kind}, ptr %b, i64 {columns}
-  %next = add i64 %p, 1
-  %more = icmp slt i64 %next, %k
-  br i1 %more, label %loop, label %done
+  %afirst = inttoptr i64 %a to ptr
+  %bfirst = inttoptr i64 %b to ptr
+  %c = inttoptr i64 %to to ptr
+  %is_wide = load i1, ptr @{WIDE_VECTORS}
+  %has_two = icmp eq i64 %vectors, 2
+  %at_once = and i1 %is_wide, %has_two
+  br i1 %at_once, label %start01, label %start0
+{first}
+  br i1 %has_two, label %start1, label %done
+{second}
+  br label %done
+{both}
+  br label %done
 done:
-{chr(10).join(ends)}
   ret void
 }}
 """
+
+
+def _sums_code(vector: str, kind: str, lanes: int, multiply_add: str, vectors: tuple[int, ...]) -> str:
+    """Blocks that add to some vectors of every row of a tile; the last one has no end."""
+    block = "".join(map(str, vectors))
+    places = list(itertools.product(range(product.TILE_ROWS), vectors))
+    sums = [
+        f"  %s{i}{j}_{block} = phi {vector} [ zeroinitializer, %start{block} ], [ %t{i}{j}_{block}, %loop{block} ]"
+        for i, j in places
+    ]
+    columns = [
+        f"""  %pb{j}_{block} = getelementptr {kind}, ptr %b{block}, i64 {j * lanes}
+  %w{j}_{block} = load {vector}, ptr %pb{j}_{block}, align {64 // lanes}"""
+        for j in vectors
+    ]
+    rows = [
+        f"""  %pa{i}_{block} = getelementptr {kind}, ptr %a{block}, i64 {i}
+  %e{i}_{block} = load {kind}, ptr %pa{i}_{block}
+  %f{i}_{block} = insertelement {vector} poison, {kind} %e{i}_{block}, i64 0
+  %v{i}_{block} = shufflevector {vector} %f{i}_{block}, {vector} poison, <{lanes} x i32> zeroinitializer"""
+        for i in range(product.TILE_ROWS)
+    ]
+    products = [
+        f"  %t{i}{j}_{block} = call {vector} @{multiply_add}("
+        f"{vector} %v{i}_{block}, {vector} %w{j}_{block}, {vector} %s{i}{j}_{block})"
+        for i, j in places
+    ]
+    ends = [
+        f"""  %row{i}{j}_{block} = mul i64 %ldc, {i}
+  %at{i}{j}_{block} = add i64 %row{i}{j}_{block}, {j * lanes}
+  %pc{i}{j}_{block} = getelementptr {kind}, ptr %c, i64 %at{i}{j}_{block}
+  %old{i}{j}_{block} = load {vector}, ptr %pc{i}{j}_{block}, align {64 // lanes}
+  %new{i}{j}_{block} = fadd {vector} %old{i}{j}_{block}, %t{i}{j}_{block}
+  store {vector} %new{i}{j}_{block}, ptr %pc{i}{j}_{block}, align {64 // lanes}"""
+        for i, j in places
+    ]
+    lines = "\n".join
+    return f"""start{block}:
+  br label %loop{block}
+loop{block}:
+  %p{block} = phi i64 [ 0, %start{block} ], [ %next{block}, %loop{block} ]
+  %a{block} = phi ptr [ %afirst, %start{block} ], [ %anext{block}, %loop{block} ]
+  %b{block} = phi ptr [ %bfirst, %start{block} ], [ %bnext{block}, %loop{block} ]
+{lines(sums)}
+{lines(columns)}
+{lines(rows)}
+{lines(products)}
+  %anext{block} = getelementptr {kind}, ptr %a{block}, i64 {product.TILE_ROWS}
+  %bnext{block} = getelementptr {kind}, ptr %b{block}, i64 {2 * lanes}
+  %next{block} = add i64 %p{block}, 1
+  %more{block} = icmp slt i64 %next{block}, %k
+  br i1 %more{block}, label %loop{block}, label %end{block}
+end{block}:
+{lines(ends)}"""
