@@ -21,17 +21,13 @@ class CompilationGroup:
 
 
 _KERNELS = ("row_kernels", "arithmetic")
+# Those that take longest come first: as many are compiled at once as there are processors.
 GROUPS = {
     group.name: group
     for group in (
         CompilationGroup("f64", _KERNELS),
         CompilationGroup("f32", _KERNELS),
         CompilationGroup("i64", _KERNELS),
-        CompilationGroup("c128", _KERNELS),
-        CompilationGroup("c64", _KERNELS),
-        CompilationGroup("measures", ("measures",)),
-        CompilationGroup("matrix_products", ("matrix_products", "blas_calls")),
-        CompilationGroup("processor_choice", ("processor_choice",), is_for_all_processors=True),
         CompilationGroup(
             "duckdb",
             (
@@ -42,6 +38,8 @@ GROUPS = {
                 *("duckdb.entry_arrays", "duckdb.threads", "duckdb.registration"),
             ),
         ),
+        CompilationGroup("c128", _KERNELS),
+        CompilationGroup("c64", _KERNELS),
         CompilationGroup(
             "postgresql",
             (
@@ -49,16 +47,12 @@ GROUPS = {
                 "postgresql.gathers",
             ),
         ),
+        CompilationGroup("measures", ("measures",)),
+        CompilationGroup("matrix_products", ("matrix_products", "blas_calls")),
+        CompilationGroup("processor_choice", ("processor_choice",), is_for_all_processors=True),
     )
 }
 HOSTS = ("duckdb", "postgresql")
-
-# Groups that share much code: compiling them in one process takes half as long.
-BATCHES = (
-    ("f64", "f32", "i64"),
-    ("c128", "c64", "measures"),
-    ("matrix_products", "processor_choice", *HOSTS),
-)
 
 
 def groups_of(host: str) -> tuple[CompilationGroup, ...]:

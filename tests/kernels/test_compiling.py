@@ -29,15 +29,13 @@ COPYING = """
 import shutil, sys
 from sparseeinsum.kernels.building import compiling
 
-def copy(groups, targets, folder, finish):
-    for name in groups:
-        for path in compiling.files_of(compiling.GROUPS[name], targets, folder):
-            if compiling.read_cached(path) is None:
-                shutil.copy2(f"{cache}/{{path.name}}", path)
-                sys.stderr.write(f"compiled {{path.name}}\\n")
-            finish(path.name)
+def copy(group, targets, folder, finish):
+    for path in compiling.files_of(compiling.GROUPS[group], targets, folder):
+        if compiling.read_cached(path) is None:
+            shutil.copy2(f"{cache}/{{path.name}}", path)
+            sys.stderr.write(f"compiled {{path.name}}\\n")
+        finish(path.name)
 
-compiling.GROUPS = __import__("sparseeinsum.kernels.groups", fromlist=["GROUPS"]).GROUPS
 compiling._run_worker = copy
 """
 

@@ -14,7 +14,7 @@ from duckdb_shell import Shell
 import sparseeinsum as se
 from sparseeinsum.kernels.building.make import cache_library
 from sparseeinsum.kernels.building.processors import best_level
-from sparseeinsum.kernels.groups import BATCHES, GROUPS
+from sparseeinsum.kernels.groups import GROUPS
 from sparseeinsum.kernels.platforms import NATIVE, VARIABLE, this_platform
 from sparseeinsum.settings import cache_folder
 
@@ -62,10 +62,6 @@ def run(program: str, processor: str = "", **more: str) -> str:
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
-
-
-def test_groups_are_all_compiled() -> None:
-    assert sorted(GROUPS) == sorted(name for batch in BATCHES for name in batch)
 
 
 @pytest.mark.parametrize("processor", [*LEVELS, NATIVE])

@@ -16,7 +16,7 @@ from sparseeinsum.kernels.building.cache import read_cached, remove_older
 from sparseeinsum.kernels.building.code_files import bitcode_path, files_of, object_path, targets_of
 from sparseeinsum.kernels.building.code_generation import exported_names
 from sparseeinsum.kernels.building.targets import Target
-from sparseeinsum.kernels.groups import BATCHES, groups_of
+from sparseeinsum.kernels.groups import GROUPS, groups_of
 
 ShowProgress = Callable[[int, int], None]  # (compiled files, all files to compile)
 
@@ -37,10 +37,11 @@ def compile_missing(hosts: Collection[str], targets: Sequence[Target], folder: P
         KernelsError: Compiling failed; the message says why.
         OSError: The folder cannot be written.
     """
-    groups = {group.name: group for host in hosts for group in groups_of(host)}
+    needed = {group.name for host in hosts for group in groups_of(host)}
     missing = {
         name: {path.name for path in files_of(group, targets, folder) if read_cached(path) is None}
-        for name, group in groups.items()
+        for name, group in GROUPS.items()
+        if name in needed
     }
     waiting = set(chain.from_iterable(missing.values()))
     total = len(waiting)
@@ -51,12 +52,12 @@ def compile_missing(hosts: Collection[str], targets: Sequence[Target], folder: P
         waiting.discard(name)
         show(total - len(waiting), total)
 
-    batches = [batch for names in BATCHES if (batch := [name for name in names if missing.get(name)])]
+    incomplete = [name for name, files in missing.items() if files]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        running = [pool.submit(_run_worker, batch, targets, folder, finish) for batch in batches]
+        running = [pool.submit(_run_worker, name, targets, folder, finish) for name in incomplete]
     for worker in running:
         worker.result()
-    for path in chain.from_iterable(files_of(groups[name], targets, folder) for name in missing if missing[name]):
+    for path in chain.from_iterable(files_of(GROUPS[name], targets, folder) for name in incomplete):
         remove_older(path)
 
 
@@ -84,8 +85,8 @@ def _read_required(path: Path) -> bytes:
     return content
 
 
-def _run_worker(groups: Sequence[str], targets: Sequence[Target], folder: Path, finish: Callable[[str], None]) -> None:
-    command = [sys.executable, "-m", _WORKER, str(folder), ",".join(groups), *map(str, targets)]
+def _run_worker(group: str, targets: Sequence[Target], folder: Path, finish: Callable[[str], None]) -> None:
+    command = [sys.executable, "-m", _WORKER, str(folder), group, *map(str, targets)]
     with tempfile.TemporaryFile("w+") as errors:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
             for line in process.stdout or ():
@@ -93,4 +94,4 @@ def _run_worker(groups: Sequence[str], targets: Sequence[Target], folder: Path, 
         if process.returncode != 0:
             errors.seek(0)
             output = errors.read().strip()[-_MOST_REPORTED:] or f"exit status {process.returncode}"
-            raise KernelsError(f"compiling {', '.join(groups)} failed: {output}")
+            raise KernelsError(f"compiling {group} failed: {output}")
