@@ -1,5 +1,6 @@
 """Fixtures: databases in memory, settings of their own for every test run; at its end a count of random programs."""
 
+import gc
 import os
 import secrets
 import sys
@@ -369,3 +370,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     seed = session.config.option.hypothesis_seed
     if seed is not None and not hasattr(session.config, "workerinput"):
         session.config.get_terminal_writer().line(f"random examples of --hypothesis-seed={seed}")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking at thousands of collected tests again and again."""
+    gc.collect()
+    gc.freeze()
