@@ -1,5 +1,6 @@
 """Render: the small SQL expressions of which all others consist: constants, casts and function calls."""
 
+import math
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -41,7 +42,7 @@ def constant(value: Number, dtype: str) -> exp.Expr:
     if is_complex(dtype) or dtype == "int64":
         return number(value, dtype)
     real = float(value.real)
-    is_short = real.is_integer() and abs(real) < 1e6
+    is_short = real.is_integer() and abs(real) < 1e6 and not (real == 0 and math.copysign(1, real) < 0)
     return exp.cast(integer(int(real)) if is_short else number(real, dtype), number_type(dtype), copy=False)
 
 

@@ -148,6 +148,26 @@ def test_where(shared_db: se.Database, fills: tuple[float, float, float]) -> Non
     check(shared_db, "sum(where(C[i, j] > 0, U[i, j], V[i, j]))", "i", np.where(c > 0, u, v).sum(1))
 
 
+OF_NEGATIVE_ZERO: dict[str, Callable[[Array], Any]] = {
+    "W[i, j] = 1 / A[i, j]": lambda a: 1 / a,
+    "W[i, j] = 1 / (A[i, j] * 3)": lambda a: 1 / (a * 3),
+    "W[i, j] = 1 / -A[i, j]": lambda a: 1 / -a,
+    "W[i] = 1 / max(A[i, j])": lambda a: 1 / a.max(1),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_negative_zero(shared_db: se.Database, optimizer: str) -> None:
+    array = np.full((6, 5), -0.0)
+    array[2, 3] = -4
+    load(shared_db, "A", array, fill=-0.0)
+    for program, function in OF_NEGATIVE_ZERO.items():
+        with np.errstate(divide="ignore"):
+            expected = function(array)
+        result = shared_db.run(program, optimizer=optimizer, nonfinite="allow")["W"]
+        np.testing.assert_array_equal(result.to_numpy(), expected)
+
+
 MASKED = "W[i, j] = where(C[i, j] != 0, U[i, j], -inf)"
 
 
