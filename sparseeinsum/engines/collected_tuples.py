@@ -15,7 +15,7 @@ from sparseeinsum.kernels import collection as c
 from sparseeinsum.kernels.duckdb.library import DuckdbLibrary, require_library
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.collecting_queries import can_collect
-from sparseeinsum.statistics.columns import index_type
+from sparseeinsum.statistics.columns import index_dtype
 
 _ELEMENTS = {10: pa.float32(), 11: pa.float64()}  # by duckdb_type in duckdb.h
 ELEMENT_BYTES = 8
@@ -83,7 +83,7 @@ def collected_table(library: DuckdbLibrary, handle: int | None, schema: Schema) 
             for column, key in zip(keys, _keys(chunk.numbers(), counts), strict=True):
                 column.append(pa.array(key))
             values.append(chunk.values(element))
-    key_types = [pa.from_numpy_dtype(_index_dtype(count)) for count in counts]
+    key_types = [pa.from_numpy_dtype(index_dtype(count)) for count in counts]
     columns = [pa.chunked_array(column, kind) for column, kind in zip(keys, key_types, strict=True)]
     columns.append(pa.chunked_array(values, pa.list_(element)))
     return pa.table(columns, names=[*schema.keys, VALUE_COLUMN])
@@ -100,8 +100,8 @@ def _keys(numbers: NDArray[np.int64], counts: Sequence[int]) -> list[NDArray[np.
     """The keys, in order, of the positions of keys in C order; of a part that stays in the cache at a time."""
     if not counts:
         return []
-    keys = [np.empty(len(numbers), _index_dtype(count)) for count in counts]
-    number_dtype = _index_dtype(math.prod(counts))
+    keys = [np.empty(len(numbers), index_dtype(count)) for count in counts]
+    number_dtype = index_dtype(math.prod(counts))
     for start in range(0, len(numbers), _TOGETHER):
         part = slice(start, start + _TOGETHER)
         rest = numbers[part].astype(number_dtype)
@@ -111,8 +111,3 @@ def _keys(numbers: NDArray[np.int64], counts: Sequence[int]) -> list[NDArray[np.
             rest = quotient
         keys[0][part] = rest
     return keys
-
-
-def _index_dtype(bound: int) -> np.dtype[np.signedinteger]:
-    """The type of indices below a bound in tables of tensors."""
-    return np.dtype(np.int32 if index_type(bound).is_type("int") else np.int64)

@@ -28,7 +28,6 @@ from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
-from sparseeinsum.render.collecting_queries import collecting_select
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
@@ -83,7 +82,7 @@ class DuckDBEngine(OneMachine, NoRoles):
         """Run the query of a statement, and return its tuples, about `count`, as an Arrow table."""
         if not are_collected(schema, count):
             return self.arrow(statement.text, ELEMENT_BYTES * schema.list_length)
-        ((handle,),) = self.rows(collecting_select(statement.query, schema))
+        ((handle,),) = self.rows(statement.collecting_text(schema))
         return collected_table(require_library(), None if handle is None else int(str(handle)), schema)
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:

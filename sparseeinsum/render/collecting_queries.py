@@ -25,13 +25,17 @@ def can_collect(schema: Schema) -> bool:
     return is_of_arrays and math.prod(schema.key_counts.values()) < _MOST_NUMBERS
 
 
-def collecting_select(query: exp.Select, schema: Schema) -> exp.Select:
+def collecting_select(query: exp.Select, key_counts: Sequence[int]) -> exp.Select:
     """The SELECT of the handle of all tuples of a query, each numbered by the position of its keys in C order.
 
     A tuple without a value is not collected, so that the query need not leave it out.
+
+    Args:
+        query: The query: keys, then a value.
+        key_counts: The number of possible values of each key.
     """
     *keys, value = query.selects
-    counts = dict(zip([key.alias_or_name for key in keys], schema.key_counts.values(), strict=True))
+    counts = dict(zip([key.alias_or_name for key in keys], key_counts, strict=True))
     if any(query.args.get(part) for part in _DEPENDENT):
         number = position_of([(exp.column(key, table=_TUPLES, quoted=True), count) for key, count in counts.items()])
         value = exp.column(value.alias_or_name, table=_TUPLES, quoted=True)

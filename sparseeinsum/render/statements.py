@@ -24,11 +24,13 @@ from sparseeinsum.algebra.operators import (
     Stack,
 )
 from sparseeinsum.algebra.row_chains import row_chains
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult, materialized_relations
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_chain_queries import value_columns
 from sparseeinsum.render.blocks import Block
+from sparseeinsum.render.collecting_queries import collecting_select
 from sparseeinsum.render.common_table_expressions import with_blocks
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.packing import materialized_type
@@ -84,6 +86,18 @@ class SqlStatement:
     def texts(self) -> tuple[str, ...]:
         """The commands as SQL text, without semicolons."""
         return tuple(write_sql(command, self.dialect) for command in self.commands)
+
+    def collecting_text(self, schema: Schema) -> str:
+        """The text of the query that collects the tuples of its query, of a schema, in memory."""
+        counts = tuple(schema.key_counts.values())
+        if counts not in self._collecting_texts:
+            self._collecting_texts[counts] = write_sql(collecting_select(self.query, counts), self.dialect)
+        return self._collecting_texts[counts]
+
+    @cached_property
+    def _collecting_texts(self) -> dict[tuple[int, ...], str]:
+        """Texts of `collecting_text` that were written, by the counts of keys."""
+        return {}
 
     @property
     def text(self) -> str:

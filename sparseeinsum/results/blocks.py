@@ -1,5 +1,6 @@
 """Results: the part of a tensor within a range of indices of every axis, as a dense array, from rows of any layout."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -72,15 +73,15 @@ def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
         return np.full([len(indices) for indices in ranges], tensor.fill, tensor.dtype)
     axes = [_AxisRange(*axis) for axis in zip(decomposition.tiles, tensor.shape, ranges, strict=True)]
     outer, inner = decomposition.promoted, decomposition.array_axes
-    sizes = [*(len(axes[axis].keys) for axis in outer), *(axes[axis].size for axis in inner)]
-    filled = np.full(sizes, tensor.fill, tensor.dtype)
+    counts = [len(axes[axis].keys) for axis in outer]
+    sizes = [axes[axis].size for axis in inner]
+    is_complete = rows.rows.num_rows == math.prod(rows.schema.key_counts.values())
+    shape = (math.prod(counts), *sizes)
+    tuples = np.empty(shape, tensor.dtype) if is_complete else np.full(shape, tensor.fill, tensor.dtype)
     for part in rows.parts():
         for places, arrays in _arrays(part, axes):
-            if outer:
-                index: list[slice | NDArray[Any]] = [*places, *map(slice, arrays.shape[1:])]
-                filled[tuple(index)] = arrays
-            elif len(arrays):
-                filled[...] = arrays[0]
+            tuples[(_positions(places, counts, len(arrays)), *map(slice, arrays.shape[1:]))] = arrays
+    filled = tuples.reshape([*counts, *sizes])
     order = np.argsort([*outer, *inner], kind="stable")  # of a tiled axis, keys come before positions in the tile
     lengths = [len(axis.keys) * axis.tile if axis.tile > 1 else len(axis.indices) for axis in axes]
     in_tiles: NDArray[Any] = filled.transpose(order).reshape(lengths)
@@ -142,6 +143,20 @@ def _are_in(column: NDArray[Any], indices: range) -> NDArray[np.bool_]:
     if abs(indices.step) > 1:
         inside &= (column.astype(np.int64) - indices.start) % indices.step == 0
     return inside
+
+
+def _positions(places: Sequence[NDArray[Any]], counts: Sequence[int], rows: int) -> NDArray[Any] | slice:
+    """The positions of rows in C order of their places along axes: a slice, which numpy copies in one piece, if it can.
+
+    Without axes, there is at most one row.
+    """
+    if not places:
+        return slice(rows)
+    positions = places[0] if len(places) == 1 else np.ravel_multi_index(tuple(places), counts)
+    first, last = (int(positions[0]), int(positions[-1])) if rows else (0, -1)
+    if last - first != rows - 1 or (np.diff(positions) != 1).any():
+        return positions
+    return slice(first, last + 1)
 
 
 def _slice(indices: range) -> slice:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
@@ -85,6 +86,11 @@ def value_type(stored: StoredTensor) -> str:
 def index_type(bound: int) -> exp.DataType:
     """The SQL type of the indices of an axis in tables of tensors."""
     return exp.DataType.build("int" if bound <= _INT_BOUND else "bigint")
+
+
+def index_dtype(bound: int) -> np.dtype[np.signedinteger]:
+    """The dtype of the indices of an axis that are read from a table of tensors."""
+    return np.dtype(np.int32 if bound <= _INT_BOUND else np.int64)
 
 
 def number_type(dtype: str) -> exp.DataType:

@@ -18,7 +18,6 @@ import sparseeinsum as se
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines import collected_tuples
 from sparseeinsum.kernels.duckdb.library import require_library
-from sparseeinsum.render.collecting_queries import collecting_select
 
 pytestmark = pytest.mark.engines("duckdb", reason="the client reads memory of its own process")
 
@@ -93,7 +92,7 @@ def test_numbers_of_tuples_that_rows_have_are_not_computed_again(loaded: se.Data
     text, keys = PROGRAMS[name]
     plan = loaded.plan(text, layout="any", pin={"Y": keys}).data
     (statement,) = plan.statements.for_run
-    query = collecting_select(statement.query, delivered_relation(plan.decomposed, "Y").schema).sql("duckdb")
+    query = statement.collecting_text(delivered_relation(plan.decomposed, "Y").schema)
     assert "row_number" in query
     assert "//" not in query
     assert "WHERE" not in query
