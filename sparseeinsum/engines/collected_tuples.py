@@ -1,9 +1,8 @@
 """Engines: Arrow tables over tuples that a statement of DuckDB collected in memory; nothing is copied but keys."""
 
 import ctypes
-import math
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.schemas import Schema
+from sparseeinsum.engines.tuple_numbers import keys_of
 from sparseeinsum.kernels import collection as c
 from sparseeinsum.kernels.duckdb.library import DuckdbLibrary, require_library
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -21,7 +21,6 @@ _ELEMENTS = {10: pa.float32(), 11: pa.float64()}  # by duckdb_type in duckdb.h
 ELEMENT_BYTES = 8
 _LEAST_BYTES = 1 << 20  # of elements from which on collecting takes less time than Arrow batches
 _WORD = 8
-_TOGETHER = 1 << 14  # numbers whose keys are computed together
 
 
 class _Memory:
@@ -80,7 +79,7 @@ def collected_table(library: DuckdbLibrary, handle: int | None, schema: Schema) 
         address, kind = library.kept_tuples(handle)
         element = _ELEMENTS[kind]
         for chunk in _chunks(address, _Memory(library, handle)):
-            for column, key in zip(keys, _keys(chunk.numbers(), counts), strict=True):
+            for column, key in zip(keys, keys_of(chunk.numbers(), counts), strict=True):
                 column.append(pa.array(key))
             values.append(chunk.values(element))
     key_types = [pa.from_numpy_dtype(index_dtype(count)) for count in counts]
@@ -94,20 +93,3 @@ def _chunks(address: int, memory: _Memory) -> Iterator[_Chunk]:
         chunk = _Chunk(address, memory)
         yield chunk
         address = chunk.words[c.NEXT]
-
-
-def _keys(numbers: NDArray[np.int64], counts: Sequence[int]) -> list[NDArray[np.signedinteger]]:
-    """The keys, in order, of the positions of keys in C order; of a part that stays in the cache at a time."""
-    if not counts:
-        return []
-    keys = [np.empty(len(numbers), index_dtype(count)) for count in counts]
-    number_dtype = index_dtype(math.prod(counts))
-    for start in range(0, len(numbers), _TOGETHER):
-        part = slice(start, start + _TOGETHER)
-        rest = numbers[part].astype(number_dtype)
-        for key, count in zip(reversed(keys[1:]), reversed(counts[1:]), strict=True):
-            quotient = rest // count
-            np.subtract(rest, quotient * count, out=key[part], casting="same_kind")
-            rest = quotient
-        keys[0][part] = rest
-    return keys

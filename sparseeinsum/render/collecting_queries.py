@@ -1,4 +1,4 @@
-"""Render: SELECTs that collect the tuples of a result in memory, where the client reads them."""
+"""Render: SELECTs that collect the tuples of a result: in memory, where the client reads them, or in two arrays."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,11 @@ from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 
-_NUMBER_COLUMN = "number"
+NUMBER_COLUMN = "number"
 _TUPLES = "tuples"
 _MOST_NUMBERS = 1 << 63
-_DTYPES = ("float64", "float32", "complex128", "complex64")
+_DTYPES = ("float64", "float32", "complex128", "complex64")  # of arrays that tensor_collected takes
+_NUMBERS = ("float64", "float32", "int64")  # that make arrays whose bytes are sent
 # What may depend on all columns of a SELECT, so that these must stay.
 _DEPENDENT = ("group", "distinct", "having", "qualify", "windows", "order", "limit", "offset")
 
@@ -34,28 +35,47 @@ def collecting_select(query: exp.Select, key_counts: Sequence[int]) -> exp.Selec
         query: The query: keys, then a value.
         key_counts: The number of possible values of each key.
     """
+    where, value = query.args.get("where"), query.selects[-1].unalias()
+    if where is not None and where.this == value.is_(exp.null()).not_():
+        query = query.copy()
+        query.set("where", None)
+    numbered, number, value = _numbered(query, key_counts)
+    handle = call("tensor_keep", call("tensor_collected", number, value))
+    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(numbered)
+
+
+def can_be_arrays(schema: Schema) -> bool:
+    """Whether `array_select` takes tuples of a schema: of numbers, and their keys must make one number."""
+    is_of_numbers = schema.tensor.dtype in _NUMBERS and schema.is_scalar and bool(schema.keys)
+    return is_of_numbers and math.prod(schema.key_counts.values()) < _MOST_NUMBERS
+
+
+def array_select(query: exp.Select, key_counts: Sequence[int]) -> exp.Select:
+    """The SELECT of one row with all tuples of a query: an array of their numbers, and one of their values.
+
+    It has no row if there are no tuples.
+
+    Args:
+        query: The query: keys, then a value.
+        key_counts: The number of possible values of each key.
+    """
+    numbered, number, value = _numbered(query, key_counts)
+    columns = exp.alias_(call("array_agg", number), NUMBER_COLUMN), exp.alias_(call("array_agg", value), VALUE_COLUMN)
+    any_tuple = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
+    return exp.select(*columns).from_(numbered).having(any_tuple)
+
+
+def _numbered(query: exp.Select, key_counts: Sequence[int]) -> tuple[exp.Subquery, exp.Expr, exp.Expr]:
+    """A subquery of the tuples of a query, and the number of a tuple and its value as expressions of its columns."""
     *keys, value = query.selects
     counts = dict(zip([key.alias_or_name for key in keys], key_counts, strict=True))
     if any(query.args.get(part) for part in _DEPENDENT):
         number = position_of([(exp.column(key, table=_TUPLES, quoted=True), count) for key, count in counts.items()])
-        value = exp.column(value.alias_or_name, table=_TUPLES, quoted=True)
-    else:
-        query = _numbered(query, counts)
-        number, value = exp.column(_NUMBER_COLUMN, table=_TUPLES), exp.column(VALUE_COLUMN, table=_TUPLES)
-    handle = call("tensor_keep", call("tensor_collected", number, value))
-    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(query.subquery(_TUPLES))
-
-
-def _numbered(query: exp.Select, counts: Mapping[str, int]) -> exp.Select:
-    """A query with the number of a tuple instead of its keys; tuples may be without a value."""
-    *keys, value = (column.unalias() for column in query.selects)
-    number = _number(dict(zip(counts, keys, strict=True)), counts)
-    columns = exp.alias_(number.copy(), _NUMBER_COLUMN), exp.alias_(value.copy(), VALUE_COLUMN)
-    numbered = query.select(*columns, append=False)
-    where = query.args.get("where")
-    if where is not None and where.this == value.is_(exp.null()).not_():
-        numbered.set("where", None)
-    return numbered
+        return query.subquery(_TUPLES), number, exp.column(value.alias_or_name, table=_TUPLES, quoted=True)
+    number = _number(dict(zip(counts, (key.unalias() for key in keys), strict=True)), counts)
+    columns = exp.alias_(number.copy(), NUMBER_COLUMN), exp.alias_(value.unalias().copy(), VALUE_COLUMN)
+    numbered = query.select(*columns, append=False).subquery(_TUPLES)
+    return numbered, exp.column(NUMBER_COLUMN, table=_TUPLES), exp.column(VALUE_COLUMN, table=_TUPLES)
 
 
 def _number(keys: Mapping[str, exp.Expr], counts: Mapping[str, int]) -> exp.Expr:

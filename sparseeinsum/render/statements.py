@@ -1,6 +1,6 @@
 """Render: definitions as statements: one with CTEs, or several that fill temporary tables and read them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -30,7 +30,7 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_chain_queries import value_columns
 from sparseeinsum.render.blocks import Block
-from sparseeinsum.render.collecting_queries import collecting_select
+from sparseeinsum.render.collecting_queries import array_select, collecting_select
 from sparseeinsum.render.common_table_expressions import with_blocks
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.packing import materialized_type
@@ -89,14 +89,21 @@ class SqlStatement:
 
     def collecting_text(self, schema: Schema) -> str:
         """The text of the query that collects the tuples of its query, of a schema, in memory."""
+        return self._collected("collecting", collecting_select, schema)
+
+    def array_text(self, schema: Schema) -> str:
+        """The text of the query that returns the tuples of its query, of a schema, in two arrays."""
+        return self._collected("array", array_select, schema)
+
+    def _collected(self, kind: str, select: Callable[[exp.Select, Sequence[int]], exp.Select], schema: Schema) -> str:
         counts = tuple(schema.key_counts.values())
-        if counts not in self._collecting_texts:
-            self._collecting_texts[counts] = write_sql(collecting_select(self.query, counts), self.dialect)
-        return self._collecting_texts[counts]
+        if (kind, counts) not in self._texts_of_tuples:
+            self._texts_of_tuples[kind, counts] = write_sql(select(self.query, counts), self.dialect)
+        return self._texts_of_tuples[kind, counts]
 
     @cached_property
-    def _collecting_texts(self) -> dict[tuple[int, ...], str]:
-        """Texts of `collecting_text` that were written, by the counts of keys."""
+    def _texts_of_tuples(self) -> dict[tuple[str, tuple[int, ...]], str]:
+        """Texts that `_collected` has written, by their kind and the counts of keys."""
         return {}
 
     @property

@@ -33,6 +33,7 @@ from sparseeinsum.engines.postgresql.table_replacement import create_empty, old_
 from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, analyze_stage
 from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, settings_in_effect
 from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
+from sparseeinsum.engines.postgresql.tuple_arrays import are_arrays, are_too_large, table_of_arrays
 from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import PORTABLE, POSTGRESQL, Dialect, write_sql
@@ -250,6 +251,14 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
     def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
         """Run the query of a statement, and return its tuples as an Arrow table."""
         has_bytes = self._functions.variant == Variant.EXTENSION and not self.dialect.distributes
+        if has_bytes and are_arrays(schema, count):
+            try:
+                with self._session.transaction():  # a savepoint
+                    arrays = self._session.read(statement.array_text(schema), arrays_as_bytes=True)
+                return table_of_arrays(arrays, schema)
+            except EngineError as error:
+                if not are_too_large(error):
+                    raise
         is_large = not schema.is_scalar and count * schema.list_length >= _LEAST_ELEMENTS
         return self._session.read(statement.text, arrays_as_bytes=has_bytes and is_large)
 

@@ -1,0 +1,35 @@
+"""Engines: results of many numbers as two arrays, of which PostgreSQL sends the bytes: a third of the time of rows."""
+
+import pyarrow as pa
+
+from sparseeinsum.algebra.schemas import Schema
+from sparseeinsum.engines.postgresql.sessions import sqlstate
+from sparseeinsum.engines.tuple_numbers import keys_of
+from sparseeinsum.errors import EngineError
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.collecting_queries import NUMBER_COLUMN, can_be_arrays
+
+_LEAST, _MOST = 1 << 13, 1 << 21  # expected tuples: more of them would take much of the server's memory
+_OUT_OF_MEMORY = ("53200", "54000")
+_TOO_LARGE = "invalid memory alloc request size"  # of an array that array_agg lengthens
+
+
+def are_arrays(schema: Schema, count: float) -> bool:
+    """Whether so many tuples are better sent in arrays, and can be."""
+    return _LEAST <= count <= _MOST and can_be_arrays(schema)
+
+
+def are_too_large(error: EngineError) -> bool:
+    """Whether the server refused arrays because there were many more tuples than expected."""
+    return sqlstate(error) in _OUT_OF_MEMORY or _TOO_LARGE in str(error)
+
+
+def table_of_arrays(arrays: pa.Table, schema: Schema) -> pa.Table:
+    """The tuples in the arrays of `SqlStatement.array_text` as a table with the columns of a schema."""
+    numbers, values = (_elements(arrays.column(name)) for name in (NUMBER_COLUMN, VALUE_COLUMN))
+    keys = keys_of(numbers.to_numpy(), list(schema.key_counts.values()))
+    return pa.table([*map(pa.array, keys), values], names=[*schema.keys, VALUE_COLUMN])
+
+
+def _elements(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks().flatten()

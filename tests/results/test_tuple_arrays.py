@@ -1,0 +1,86 @@
+"""Results of many numbers that PostgreSQL sends in two arrays are those of rows, and numpy's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from program_cases import Case, check
+from random_programs import FAMILIES, cases
+from random_runs import random_runs
+
+import sparseeinsum as se
+from sparseeinsum.engines.postgresql import tuple_arrays
+from sparseeinsum.render.statements import SqlStatement
+
+pytestmark = pytest.mark.engines("postgresql", reason="the memory of its server is not the client's")
+
+NEVER = 1 << 62
+SPECIAL = [0.5, -0.0, np.nan, np.inf, -np.inf, 1e300]
+PROGRAMS = {
+    "products": "Y[I, K] = sum(A[I, J] * B[J, K])",
+    "whole numbers": "Y[I, J] = N[I, J] + 1",
+    "float32": "Y[I, J] = F[I, J] * 2",
+    "special numbers": "Y[I] = S[I]",
+    "groups": "Y[J] = max(A[I, J])",
+    "no entries": "Y[I, J] = A[I, J] * 0",
+}
+
+
+@pytest.fixture
+def set_least(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets from how many expected tuples on results are sent in arrays."""
+    return lambda least: monkeypatch.setattr(tuple_arrays, "_LEAST", least)
+
+
+@pytest.fixture
+def loaded(db: se.Database) -> se.Database:
+    rng = np.random.default_rng(0)
+    a, b, n = (rng.integers(1, 9, shape) * (rng.random(shape) < 0.1) for shape in ((60, 40), (40, 30), (20, 30)))
+    arrays: dict[str, NDArray[Any]] = {
+        "A": a / 3,
+        "B": b / 7,
+        "N": n * (1 << 60),
+        "F": n.astype(np.float32),
+        "S": np.array(SPECIAL),
+    }
+    for name, array in arrays.items():
+        db.tensor(name, array, promoted=[f"dim_{axis}" for axis in range(array.ndim)])
+    return db
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_programs(shared_db: se.Database, set_least: Callable[[int], None], family: str) -> None:
+    set_least(0)
+
+    @random_runs(20)
+    @given(st.sampled_from(["dp", "relational"]).flatmap(lambda optimizer: cases(family, optimizer)))
+    def run(case: Case) -> None:
+        check(shared_db, case)
+
+    run()
+
+
+def test_tuples_are_those_of_rows(loaded: se.Database, set_least: Callable[[int], None]) -> None:
+    for name, text in PROGRAMS.items():
+        set_least(NEVER)
+        expected = loaded.run(text, optimizer="relational", layout="entries")["Y"]
+        set_least(0)
+        result = loaded.run(text, optimizer="relational", layout="entries")["Y"]
+        assert result.rows.schema.equals(expected.rows.schema), name
+        assert sorted(map(repr, result.rows.to_pylist())) == sorted(map(repr, expected.rows.to_pylist()))
+        np.testing.assert_array_equal(result.to_numpy(), expected.to_numpy())
+
+
+def test_more_tuples_than_fit_into_arrays_come_in_rows(
+    loaded: se.Database, set_least: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_least(0)
+    too_long = "SELECT array_fill(0::bigint, ARRAY[200000000]) AS number, ARRAY[1.0::float8] AS val"
+    monkeypatch.setattr(SqlStatement, "array_text", lambda statement, schema: too_long)
+    result = loaded.run("Y[I, K] = sum(A[I, J] * B[J, K])", optimizer="relational", layout="entries")["Y"]
+    expected = loaded.run("Y[i, k] = sum(A[i, j] * B[j, k])", optimizer="dense", layout="any")["Y"]
+    np.testing.assert_allclose(result.to_numpy(), expected.to_numpy())
