@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from bench.timing import CONSOLE, Figure, race, report
-from sparseeinsum.extras import imported
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.kernels.duckdb.library import gpu_in_use, use_gpu
 from sparseeinsum.kernels.gpus import Gpu
 

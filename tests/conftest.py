@@ -32,7 +32,7 @@ from sparseeinsum.kernels.postgresql.python import install_python
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.pipeline.search_cache import SEARCHES
-from sparseeinsum.tracebacks import VARIABLE
+from sparseeinsum.presentation.tracebacks import VARIABLE
 
 ENGINES = ("duckdb", "postgresql")
 

@@ -20,11 +20,11 @@ from sparseeinsum.api.einsum_options import (
     read_result_options,
 )
 from sparseeinsum.api.sparse_products import multiply_sparse
-from sparseeinsum.extras import late
+from sparseeinsum.environment.extras import late
 from sparseeinsum.language.numpy_notation import RESULT_NAME, read_subscripts
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.presentation.tracebacks import one_frame
 from sparseeinsum.results.dense_size import check_dense_size
-from sparseeinsum.tracebacks import one_frame
 
 if TYPE_CHECKING:
     from sparseeinsum.api.database import Database

@@ -6,7 +6,7 @@ from typing import Any
 from sparseeinsum.api.arrays import einsum
 from sparseeinsum.api.einsum_operands import read_operand
 from sparseeinsum.errors import ShapeError
-from sparseeinsum.tracebacks import one_frame
+from sparseeinsum.presentation.tracebacks import one_frame
 
 
 @one_frame

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.api.database import Database
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import ParseError, SemanticsError, ShapeError
-from sparseeinsum.extras import imported
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.programs import program
 

@@ -16,7 +16,7 @@ from sparseeinsum.api.einsum_options import Optimize, read_path_search
 from sparseeinsum.errors import ArgumentError
 from sparseeinsum.language.label_lists import read_arguments
 from sparseeinsum.language.numpy_notation import read_subscripts
-from sparseeinsum.tracebacks import one_frame
+from sparseeinsum.presentation.tracebacks import one_frame
 
 
 @one_frame

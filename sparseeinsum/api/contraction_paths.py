@@ -14,10 +14,10 @@ from sparseeinsum.api.einsum_options import Optimize, PathSearch, read_path_sear
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.label_lists import read_arguments
 from sparseeinsum.language.numpy_notation import read_subscripts
+from sparseeinsum.presentation.tracebacks import one_frame
 from sparseeinsum.rewrite.contraction_network import ContractionEstimates, ContractionNetwork, Tree
 from sparseeinsum.rewrite.contraction_order import find_contraction_order, path_of_tree, steps_of_path, tree_of_path
 from sparseeinsum.statistics.estimate import Statistics, by_label
-from sparseeinsum.tracebacks import one_frame
 
 Path = list[tuple[int, ...]]
 

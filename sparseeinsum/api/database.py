@@ -13,7 +13,7 @@ from sparseeinsum.api.tensor_database import TensorDatabase
 from sparseeinsum.decompose.eindecomp.objectives import SECONDS
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import synchronized
-from sparseeinsum.extras import imported, late
+from sparseeinsum.environment.extras import imported, late
 from sparseeinsum.language.aggregate_registration import aggregate
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_file, lower_text

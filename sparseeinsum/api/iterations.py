@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sparseeinsum.extras import late
-from sparseeinsum.html_tables import cell_text, html_table
+from sparseeinsum.environment.extras import late
 from sparseeinsum.language.syntax import STEP
 from sparseeinsum.plans.units import write_seconds
+from sparseeinsum.presentation.html_tables import cell_text, html_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from sparseeinsum.pipeline.loops.loop import LoopOptions, LoopOutcome, run_loop
 from sparseeinsum.pipeline.loops.loop_programs import loop_program
 from sparseeinsum.pipeline.progress import shown_progress
 from sparseeinsum.plans.options import PlanOptions
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

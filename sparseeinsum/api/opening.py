@@ -10,9 +10,9 @@ from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
 from sparseeinsum.engines.postgresql.addresses import is_postgresql
+from sparseeinsum.environment.extras import late
 from sparseeinsum.errors import EngineError
-from sparseeinsum.extras import late
-from sparseeinsum.tracebacks import one_frame
+from sparseeinsum.presentation.tracebacks import one_frame
 
 if TYPE_CHECKING:
     import psycopg

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
+from sparseeinsum.environment.extras import late
 from sparseeinsum.errors import PlanError
-from sparseeinsum.extras import late
 from sparseeinsum.pipeline.running import analyze_plan
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.explain import Explanation
@@ -21,7 +21,7 @@ from sparseeinsum.plans.plan_statements import write_sql
 from sparseeinsum.plans.preview import Preview
 from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.saved.plan_files import write_plan
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.statistics.estimate import Statistics
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sparseeinsum.api.array_products import Product
 from sparseeinsum.api.einsum_operands import Operand, SparseOperand, count_entries, entries_of, squeezed
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import PackageError
-from sparseeinsum.extras import imported
 
 # Larger products are for a database: entries of all operands, and multiplications of entries.
 _MOST_ENTRIES = 1 << 21

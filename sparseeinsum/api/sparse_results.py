@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.api.einsum_operands import Operand, SparseOperand, as_dense, entries_of
+from sparseeinsum.environment.extras import imported, late
 from sparseeinsum.errors import DataError
-from sparseeinsum.extras import imported, late
 from sparseeinsum.results.results import TensorResult
 
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 from sparseeinsum.api.tensor_listing import TENSOR_COLUMNS, listed_tensors, tensor_rows
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import synchronized
+from sparseeinsum.environment.extras import late
 from sparseeinsum.errors import ArgumentError
-from sparseeinsum.extras import late
-from sparseeinsum.html_tables import html_table
 from sparseeinsum.language.layout_notation import parse_layout
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.loading.append import append, description_to_append
@@ -20,6 +19,7 @@ from sparseeinsum.loading.load import load, register_relation
 from sparseeinsum.loading.sources.input_data import ColumnSelection
 from sparseeinsum.loading.sources.readers import read
 from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.presentation.html_tables import html_table
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.storage.access_rights import grant

@@ -14,7 +14,7 @@ from sparseeinsum.cli.output import print_parts, print_status, print_table, stat
 from sparseeinsum.cli.program_arguments import STANDARD_INPUT, database_and_plan, database_and_program, planning_options
 from sparseeinsum.cli.result_formats import result_output
 from sparseeinsum.cli.usage import UsageError
-from sparseeinsum.extras import imported
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
 
 

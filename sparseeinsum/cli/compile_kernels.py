@@ -14,8 +14,8 @@ from rich.table import Table
 from sparseeinsum.cli.display import duration
 from sparseeinsum.cli.output import print_table, status_console
 from sparseeinsum.cli.usage import UsageError
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import KernelsError, PackageError
-from sparseeinsum.extras import imported
 from sparseeinsum.kernels.duckdb.library import available_level
 from sparseeinsum.kernels.platforms import NATIVE, VARIABLE, processor_asked_for, this_platform
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import shtab
 
+from sparseeinsum.environment.settings import completion_file
 from sparseeinsum.kernels.whole_files import write_whole
 from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
-from sparseeinsum.settings import completion_file
 
 _FILES = {"data", "database", "files", "html", "output", "pg_config", "plan", "program", "save", "source"}
 _NEXT_STEPS = {

@@ -24,8 +24,8 @@ from sparseeinsum.api.graphs import (
 from sparseeinsum.cli.output import print_table, status_console
 from sparseeinsum.cli.training_demo import train
 from sparseeinsum.cli.usage import UsageError
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import PackageError
-from sparseeinsum.extras import imported
 
 Tensors = Mapping[str, CoordinateMatrix | NDArray[np.float64]]
 

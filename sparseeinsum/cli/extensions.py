@@ -6,7 +6,7 @@ from pathlib import Path
 from sparseeinsum import __version__
 from sparseeinsum.cli.usage import UsageError
 from sparseeinsum.engines.postgresql.installed_functions import install_portable, remove_portable
-from sparseeinsum.extras import imported
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.kernels.libraries import DUCKDB_FILE
 from sparseeinsum.kernels.postgresql.installation import (
     find_server,

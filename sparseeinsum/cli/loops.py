@@ -9,7 +9,7 @@ import sparseeinsum as se
 from sparseeinsum.cli.output import print_status, print_table
 from sparseeinsum.cli.program_arguments import database_and_program, planning_options
 from sparseeinsum.cli.usage import UsageError
-from sparseeinsum.html_tables import cell_text
+from sparseeinsum.presentation.html_tables import cell_text
 
 _ROWS = 10
 

@@ -15,8 +15,8 @@ from sparseeinsum.cli.database_opening import open_database
 from sparseeinsum.cli.display import duration, tensors_table
 from sparseeinsum.cli.output import print_parts, print_preview, print_table
 from sparseeinsum.cli.shell_input import InputKind, NextLine, ShellInput, inputs, read_line
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import PackageError
-from sparseeinsum.extras import imported
 from sparseeinsum.kernels.array_functions import array_functions
 from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.matrix_statements import Shapes

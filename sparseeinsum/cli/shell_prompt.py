@@ -8,7 +8,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
 
 from sparseeinsum.cli.shell_input import prompt_text
-from sparseeinsum.settings import state_folder
+from sparseeinsum.environment.settings import state_folder
 
 
 class Prompt:

@@ -15,9 +15,9 @@ from sparseeinsum.api.labelled_graphs import LabelledGraph, labelled_graph
 from sparseeinsum.cli.charts import column_chart, line_drawing
 from sparseeinsum.cli.output import print_status
 from sparseeinsum.cli.usage import UsageError
-from sparseeinsum.html_tables import html_text
 from sparseeinsum.plans.picture.page import html_document
 from sparseeinsum.plans.preview import can_draw
+from sparseeinsum.presentation.html_tables import html_text
 
 _HIDDEN = 16
 _SHAPES = {"W1": "f: {words}, h: {hidden}", "W2": "h: {hidden}, c: {classes}"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import DbtError
 
 _PACKAGE = "sql/dbt"

@@ -4,10 +4,10 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from sparseeinsum import assets
 from sparseeinsum.decompose.cost import CostConstants
+from sparseeinsum.environment import assets
+from sparseeinsum.environment.settings import config_folder
 from sparseeinsum.errors import PlanError
-from sparseeinsum.settings import config_folder
 
 _RUN = "fixed_seconds_per_run"  # which earlier calibrations lack
 

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 
 from sparseeinsum.decompose.cost import CostConstants, Work
-from sparseeinsum.extras import imported
+from sparseeinsum.environment.extras import imported
 
 # The weight of the defaults (ridge regression). Without it, work that the queries hardly contain would get a constant
 # close to 0.

@@ -18,7 +18,7 @@ from sparseeinsum.decompose.tiling import tiles_by_label
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import duckdb
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.engines.engine import Relation
 from sparseeinsum.engines.quoting import quoted
+from sparseeinsum.environment import assets
 
 
 def has_relation(connection: duckdb.DuckDBPyConnection, table: exp.Table) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from sparseeinsum.errors import SparseEinsumError
-from sparseeinsum.tracebacks import shortened
+from sparseeinsum.presentation.tracebacks import shortened
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

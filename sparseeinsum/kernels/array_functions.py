@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.kernels.symbols import ARRAY_AND_NUMBER, NUMBER_AND_ARRAY
 from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
 from sparseeinsum.operators.functions import FUNCTIONS, built_in, named_functions

@@ -12,8 +12,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import KernelsError
-from sparseeinsum.extras import imported
 from sparseeinsum.kernels.gpus import Gpu
 from sparseeinsum.kernels.symbols import GEMM_DTYPES
 

@@ -7,10 +7,10 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
+from sparseeinsum.environment.settings import cache_folder
 from sparseeinsum.kernels.index_checks import are_checked
 from sparseeinsum.kernels.platforms import NATIVE, Platform, processor_asked_for, this_platform
-from sparseeinsum.settings import cache_folder
 from sparseeinsum.version import __version__
 
 DUCKDB_FILE = "sparseeinsum.duckdb_extension"  # DuckDB derives the name of the entry point from it
@@ -82,8 +82,7 @@ def digest_of_sources() -> str:
     """Return a digest of everything that libraries are compiled from: sources, versions and settings."""
     made_with = (__version__, *map(_version, ("numba", "llvmlite")), str(are_checked()))
     digest = hashlib.sha256("\n".join(made_with).encode())
-    package = Path(assets.__file__).parent
-    for folder in (package / "kernels", package / "operators", assets.path("udfs")):
+    for folder in (assets.PACKAGE / "kernels", assets.PACKAGE / "operators", assets.path("udfs")):
         for file in sorted(path for pattern in _SOURCES for path in folder.rglob(pattern)):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:24]

@@ -1,7 +1,7 @@
 """Kernels: returns libraries as files for databases elsewhere: from the wheel, or compiled now."""
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import ExtensionError, KernelsError, PackageError
-from sparseeinsum.extras import imported
 from sparseeinsum.kernels.libraries import DUCKDB_FILE, postgresql_file, prebuilt
 from sparseeinsum.kernels.platforms import this_platform
 from sparseeinsum.kernels.postgresql.linking_names import MAJORS

@@ -9,8 +9,8 @@ import re
 import threading
 from collections.abc import Callable
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.extras import imported
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.operators.functions import FUNCTIONS

@@ -37,7 +37,7 @@ from sparseeinsum.language.syntax import (
 from sparseeinsum.language.syntax_text import write_expression
 from sparseeinsum.language.unused_names import unused_name
 from sparseeinsum.operators.functions import FUNCTIONS
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 
 def without_definitions(

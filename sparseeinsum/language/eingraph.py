@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.html_tables import html_text
 from sparseeinsum.language.affine_indices import Limit
 from sparseeinsum.language.generated import GeneratedTensor
 from sparseeinsum.language.index_maps import IndexMap
@@ -20,6 +19,7 @@ from sparseeinsum.operators.expressions import AxisBound, Call, Operand, Scalar
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+from sparseeinsum.presentation.html_tables import html_text
 
 # The aggregate of an EinSum that reads its second operand at the index that the first one gives, an index map. Binding,
 # which knows the dtype and the fill of the second operand, replaces it by an aggregate of AGGREGATES.

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from sparseeinsum.environment.logs import timed
 from sparseeinsum.errors import ArgumentError, ParseError, SemanticsError, ShapeError
 from sparseeinsum.language.assignments import lower_assignment
 from sparseeinsum.language.definitions import without_definitions
@@ -30,7 +31,6 @@ from sparseeinsum.language.syntax import (
     is_promoted,
 )
 from sparseeinsum.language.tensors import Axis, Tensor
-from sparseeinsum.logs import timed
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -48,7 +48,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 Shapes: TypeAlias = Callable[[str], Sequence[int | None] | None]
 """(name of a tensor) -> the bounds of its axes, None for those not known yet; None if there is no such tensor."""

@@ -8,7 +8,7 @@ import numpy as np
 from sparseeinsum.errors import ParseError, SemanticsError
 from sparseeinsum.language.syntax import Position, SourceText
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.spelling import nearest
+from sparseeinsum.presentation.spelling import nearest
 
 NO_PARAMETERS: Mapping[str, object] = MappingProxyType({})
 

@@ -6,10 +6,10 @@ from functools import cache, lru_cache
 
 from lark import Lark, Token, Tree, UnexpectedInput
 
+from sparseeinsum.environment.settings import cache_folder
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_statement, explain_syntax_error
 from sparseeinsum.language.syntax import SourceText
-from sparseeinsum.settings import cache_folder
 from sparseeinsum.version import __version__
 
 Report = Callable[[ParseError], None]

@@ -31,7 +31,7 @@ from sparseeinsum.language.python_labels import check_labels
 from sparseeinsum.language.syntax import Assignment, Declaration, LabelledStatement, SourceText, TensorReference
 from sparseeinsum.language.syntax_text import write_statement
 from sparseeinsum.operators import dtypes
-from sparseeinsum.tracebacks import one_frame
+from sparseeinsum.presentation.tracebacks import one_frame
 
 
 def tensor(

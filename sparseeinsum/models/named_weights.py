@@ -7,7 +7,7 @@ from sparseeinsum.errors import CatalogueError, DataError
 from sparseeinsum.language.syntax import RULE_OF_NAMES, is_name
 from sparseeinsum.models.tensor_names import tensor_names
 from sparseeinsum.models.weight_files import Weights, as_storable, read_weights
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 
 def named_weights(

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import DataError
-from sparseeinsum.extras import imported
 from sparseeinsum.operators.dtypes import Array
 
 Weights = Mapping[str, object]  # arrays of numpy or tensors of torch, by name

@@ -25,13 +25,13 @@ from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.engines.registered_functions import compile_functions
+from sparseeinsum.environment.extras import late
+from sparseeinsum.environment.logs import timed
 from sparseeinsum.errors import PlanError
-from sparseeinsum.extras import late
 from sparseeinsum.kernels.duckdb.library import gpu_in_use
 from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
 from sparseeinsum.language.user_functions import user_functions_in
-from sparseeinsum.logs import timed
 from sparseeinsum.pipeline.garbage_collection import without_garbage_collection
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED, ProgramData, read_data
 from sparseeinsum.pipeline.search_cache import SEARCHES, search_key
@@ -42,6 +42,7 @@ from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.saved.plan_files import SavedPlan
 from sparseeinsum.plans.saved.rebuilding import check_exact, decomposed_as, rebuilt
 from sparseeinsum.plans.units import write_seconds
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.rewrite.annotated_graphs import GraphAnnotator
 from sparseeinsum.rewrite.einsum_parts import parts_of
 from sparseeinsum.rewrite.equal_formulas import EqualFormulas
@@ -49,7 +50,6 @@ from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 from sparseeinsum.rewrite.stages import Rewriting, RewritingOptions, RewrittenGraph, rewrite_graph
 from sparseeinsum.semantics.exactness import ExactGraph, ValueFacts, decide_evaluations
-from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.program_inputs import NOTHING_SUPPLIED
 from sparseeinsum.storage.tensor_placement import machines_of
 

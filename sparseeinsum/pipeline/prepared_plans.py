@@ -31,9 +31,9 @@ from sparseeinsum.pipeline.running import (
 from sparseeinsum.pipeline.supplied_plans import SuppliedFacts, SuppliedPlan
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.results.execution import execute, with_dictionaries
 from sparseeinsum.results.results import TensorResult
-from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.program_inputs import stored_inputs
 from sparseeinsum.storage.tensor_tables import stored_tensor
 

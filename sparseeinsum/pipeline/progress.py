@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Column
 
 from sparseeinsum.engines.engine import Engine
-from sparseeinsum.extras import late
+from sparseeinsum.environment.extras import late
 from sparseeinsum.pipeline.run_options import no_progress
 from sparseeinsum.plans.preview import can_draw
 from sparseeinsum.plans.units import write_rows

@@ -18,6 +18,7 @@ from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.validity import broken_rewriting, evaluations_for, with_valid_grouping
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.results.execution import (
     Delivery,
     Execution,
@@ -27,7 +28,6 @@ from sparseeinsum.results.execution import (
     with_dictionaries,
 )
 from sparseeinsum.results.output_targets import Table, Target
-from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.fixed_keys import check_fixed_keys

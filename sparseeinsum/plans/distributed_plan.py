@@ -16,7 +16,7 @@ from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Rep
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 Place = Distribution | int | str  # where an input is: a distribution, the axis that it is cut along, or `everywhere`
 

@@ -10,7 +10,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.table import Table
 
-from sparseeinsum.html_tables import cell_text, html_table
+from sparseeinsum.presentation.html_tables import cell_text, html_table
 
 _LOCALE_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG")  # the first one that is set and not empty decides
 _ASCII_LOCALES = ("C", "POSIX")

@@ -11,9 +11,9 @@ from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.plans.graph_partition import PartitionSource
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
+from sparseeinsum.presentation.tracebacks import one_frame
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics
-from sparseeinsum.tracebacks import one_frame
 
 
 @one_frame

@@ -16,7 +16,7 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation, materialized_relations
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import MemoryGuard, memory_guard
-from sparseeinsum.logs import timed
+from sparseeinsum.environment.logs import timed
 from sparseeinsum.plans.analysis import EinSumRun, Replanning
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import result_sizes, rows_read

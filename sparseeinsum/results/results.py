@@ -18,12 +18,12 @@ from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.plans.preview import Preview
 from sparseeinsum.plans.units import write_rows
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.render.relation_names import write_schema
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.array_interface import ArrayInterface
 from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
-from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
 if TYPE_CHECKING:

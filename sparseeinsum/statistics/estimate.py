@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sparseeinsum.html_tables import html_table
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
+from sparseeinsum.presentation.html_tables import html_table
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 
 _MOST_AXES = 8  # the most axes of a result for which every set of axes gets a bound: 2^8 sets

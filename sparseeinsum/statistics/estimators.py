@@ -8,8 +8,8 @@ from typing import ClassVar, Protocol
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.semantics.exactness import Evaluation
-from sparseeinsum.spelling import did_you_mean
 from sparseeinsum.statistics.axis_counts import AxisCounts, CountEntries, count_entries
 from sparseeinsum.statistics.estimate import Statistics, estimate
 from sparseeinsum.statistics.exact import ExactEstimator

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import (
     DEMOTED,

@@ -6,7 +6,7 @@ from functools import cache
 import sqlglot
 from sqlglot import exp
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.language.tensors import StoredTensor, count_keys
 from sparseeinsum.statistics.columns import coordinate, value_of
 from sparseeinsum.statistics.extents import as_sql, extents_of, product

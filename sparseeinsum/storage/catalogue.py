@@ -11,7 +11,7 @@ from sparseeinsum.engines.quoting import literal
 from sparseeinsum.errors import CatalogueError, EngineError, RightsError
 from sparseeinsum.language.syntax import RULE_OF_NAMES, is_name
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.statistics.columns import computed_type, is_index_type, is_readable, value_type
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.statistics.tensor_rows import relation_of

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.table_names import parts_of_relation

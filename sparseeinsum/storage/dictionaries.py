@@ -19,7 +19,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import CatalogueError, DataError, RightsError
 from sparseeinsum.language.tensors import Dictionary
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.statistics.columns import type_named
 from sparseeinsum.statistics.dictionary_queries import (
     INDEX_COLUMN,

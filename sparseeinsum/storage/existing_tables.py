@@ -11,7 +11,7 @@ from sparseeinsum.errors import CatalogueError, DataError, EngineError, ShapeErr
 from sparseeinsum.language.program_files import is_data_file
 from sparseeinsum.language.tensors import StoredTensor, fully_promoted
 from sparseeinsum.operators.dtypes import is_complex
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.statistics.columns import computed_type, dtype_of, is_index_type, is_pair_type, is_readable
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.storage.access_rights import check_relation_readable

@@ -10,7 +10,7 @@ from sparseeinsum.errors import DataError, OutdatedPlanError, ShapeError
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.index_maps import IndexMap
 from sparseeinsum.language.tensors import Dictionary, StoredTensor, Tensor
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.statistics.dictionary_queries import INDEX_COLUMN, KEY_COLUMN, comparable_key, dictionary_table
 from sparseeinsum.storage.access_rights import access_to
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sparseeinsum.environment.extras import late
 from sparseeinsum.errors import DataError
-from sparseeinsum.extras import late
 from sparseeinsum.statistics.columns import is_index_type
 
 # The SQL types of keys, as the catalogue records them for all engines, and the types of Arrow.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparseeinsum.tracebacks import VARIABLE
+from sparseeinsum.presentation.tracebacks import VARIABLE
 
 ROOT = Path(__file__).parents[2] / "sparseeinsum"
 CALLS = {

@@ -14,7 +14,7 @@ import yaml
 from jinja2 import Environment
 from sqlglot import exp
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 
 SETTINGS = "name: project\nversion: '1.0'\nconfig-version: 2\nprofile: project\n"
 

@@ -13,13 +13,13 @@ import pytest
 from planning_problems import CONSTANTS
 
 import sparseeinsum as se
-from sparseeinsum import assets
 from sparseeinsum.api import calibration
 from sparseeinsum.api.calibration import Calibration, random_plans
 from sparseeinsum.cli import main
 from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.cost_constants import calibration_file, constants_for, store_constants
 from sparseeinsum.decompose.fit import Fit, Observation, Residual, fit_constants, residuals
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import PlanError
 
 DEFAULT = replace(CONSTANTS, hashing_seconds_per_tuple=3e-8, fixed_seconds_per_operator=1e-3)

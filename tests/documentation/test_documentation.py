@@ -13,7 +13,7 @@ from pages import Page, blocks_of
 from postgres_server import PostgresServer
 
 import sparseeinsum as se
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 
 DATABASE = "graph"  # in pages about PostgreSQL
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 
 pytestmark = pytest.mark.engines("duckdb", reason="records are the same for every engine")
 

@@ -8,7 +8,7 @@ import pytest
 from nbclient import NotebookClient
 from pages import blocks_of
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 
 DOCS = assets.ROOT / "docs"
 _SITE = "https://github.com/sparseeinsum/sparseeinsum/tree/main/docs/"

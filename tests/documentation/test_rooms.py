@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 
 PACKAGE = Path(se.__file__).parent
 
-# Modules that every room may import; these import only each other.
-FOUNDATIONS = ("errors", "tracebacks", "assets", "settings", "version", "extras", "spelling", "html_tables", "logs")
+# What every room may import; these import only each other.
+FOUNDATIONS = ("errors", "environment", "presentation", "version")
 
 ROOMS = (
     "operators",
@@ -46,7 +46,7 @@ ROOMS = (
 
 # Packages that only extras install, or that take long to import and few programs need: imported where they are used.
 OPTIONAL = {"pandas", "polars", "psycopg", "cupy", "sparse", "torch", "xarray", "scipy", "safetensors", "onnx"}
-DOORS = {"sparseeinsum", "sparseeinsum.extras"}  # import by name: public names, and packages of extras
+DOORS = {"sparseeinsum", "sparseeinsum.environment.extras"}  # import by name: public names, and packages of extras
 IMPORTING = {"__import__", "import_module"}
 
 # What the files of udfs/ may import, so that a host without this package can run them.

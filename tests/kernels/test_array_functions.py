@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors
 from sparseeinsum.kernels.array_functions import FunctionKind, ValueType, array_functions
 from sparseeinsum.kernels.compiled import measures

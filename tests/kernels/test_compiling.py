@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
+from sparseeinsum.environment.settings import cache_folder
 from sparseeinsum.kernels.building import source_digests
 from sparseeinsum.kernels.building.code_files import files_of
 from sparseeinsum.kernels.building.make import cache_library
@@ -18,7 +19,6 @@ from sparseeinsum.kernels.building.source_digests import digest_of_bitcode
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.groups import GROUPS
 from sparseeinsum.kernels.platforms import this_platform
-from sparseeinsum.settings import cache_folder
 
 HERE = Target(this_platform(), best_level(this_platform()))
 ADD = "import sparseeinsum as se; print(se.connect().connection.execute('SELECT tensor_add([1], [2])').fetchall())"
@@ -162,9 +162,9 @@ def test_older_files_are_removed(cache: Path) -> None:
 def own_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Copies of udfs/ and of this package's kernels, from which digests are computed."""
     shutil.copytree(assets.path("udfs"), tmp_path / "udfs")
-    shutil.copytree(Path(assets.__file__).parent / "kernels", tmp_path / "sparseeinsum" / "kernels")
+    shutil.copytree(assets.PACKAGE / "kernels", tmp_path / "sparseeinsum" / "kernels")
     monkeypatch.setattr(assets, "ROOT", tmp_path)
-    monkeypatch.setattr(source_digests, "_PACKAGE", tmp_path / "sparseeinsum")
+    monkeypatch.setattr(assets, "PACKAGE", tmp_path / "sparseeinsum")
     yield tmp_path
     for cached in (source_digests._sources_of, source_digests._imported):
         cached.cache_clear()

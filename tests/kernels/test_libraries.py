@@ -12,11 +12,11 @@ import pytest
 from duckdb_shell import Shell
 
 import sparseeinsum as se
+from sparseeinsum.environment.settings import cache_folder
 from sparseeinsum.kernels.building.make import cache_library
 from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.groups import GROUPS
 from sparseeinsum.kernels.platforms import NATIVE, VARIABLE, this_platform
-from sparseeinsum.settings import cache_folder
 
 PLATFORM = this_platform()
 LEVELS = PLATFORM.levels[: PLATFORM.levels.index(best_level(PLATFORM)) + 1]  # that this machine has
@@ -91,7 +91,7 @@ from sparseeinsum.kernels.building.loading import LoadedObjects
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.platforms import this_platform
 from sparseeinsum.kernels.symbols import processor_symbol
-from sparseeinsum.settings import cache_folder
+from sparseeinsum.environment.settings import cache_folder
 
 processor = sys.argv[1]
 pieces = library_parts("duckdb", [Target(this_platform(), processor)], cache_folder())

@@ -7,7 +7,7 @@ import pytest
 from sql_rows import Connection
 
 import sparseeinsum as se
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels.blas import find_blas
 
 pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL has no BLAS")

@@ -6,7 +6,7 @@ from pathlib import Path
 import lief
 import pytest
 
-from sparseeinsum.assets import ROOT
+from sparseeinsum.environment.assets import ROOT
 from sparseeinsum.kernels.libraries import DUCKDB_FILE, postgresql_file
 from sparseeinsum.kernels.platforms import PLATFORMS
 from sparseeinsum.kernels.postgresql.linking_names import MAJORS

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
+from sparseeinsum.environment.extras import imported_alone
 from sparseeinsum.errors import PackageError
-from sparseeinsum.extras import imported_alone
 from sparseeinsum.language.binding import bind
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.rewrite.saturation.eclass_sizes import sizes_of

@@ -28,8 +28,8 @@ from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.records import Law
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.semantics.dense import evaluate_einsum
-from sparseeinsum.spelling import did_you_mean
 
 Bound: TypeAlias = tuple[int, ...]
 

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from sparseeinsum.extras import late
+from sparseeinsum.environment.extras import late
 
 Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
 RUN_EXAMPLE = 'sparseeinsum run --database graph.duckdb --text "Y[i] = sum(A[i, j] * X[j])"'

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from sparseeinsum.extras import imported
+from sparseeinsum.environment.extras import imported
 
 SHELLS = ("bash", "zsh", "fish")
 _COMPLETION = "sparseeinsum.cli.completion"

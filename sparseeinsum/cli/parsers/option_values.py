@@ -3,8 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from sparseeinsum.environment.extras import late
 from sparseeinsum.errors import SparseEinsumError
-from sparseeinsum.extras import late
 
 if TYPE_CHECKING:
     from sparseeinsum.operators.dtypes import Number

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from string import Template
 
-from sparseeinsum import assets
 from sparseeinsum.engines.engine import RelationAccess
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, sqlstate
 from sparseeinsum.engines.quoting import quoted
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import EngineError
 
 _LOCKABLE_KINDS = ("r", "p", "v")  # of pg_class: tables, partitioned tables, views

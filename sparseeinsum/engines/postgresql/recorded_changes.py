@@ -11,9 +11,9 @@ from string import Template
 
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.engines.quoting import quoted
+from sparseeinsum.environment import assets
 from sparseeinsum.statistics.dictionary_queries import SCHEMA
 from sparseeinsum.statistics.scan_cache import ChangeToken, TableState
 

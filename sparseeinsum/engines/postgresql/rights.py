@@ -7,11 +7,11 @@ from string import Template
 
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.engines.engine import RelationAccess
 from sparseeinsum.engines.postgresql.search_path import refuse_views_and_foreign_tables
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, column_type
 from sparseeinsum.engines.quoting import quoted
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import RightsError
 
 _RISKS = {

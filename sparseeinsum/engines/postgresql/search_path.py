@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from sparseeinsum import assets
 from sparseeinsum.engines.engine import Relation
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.engines.quoting import quoted
+from sparseeinsum.environment import assets
 
 SEARCH_PATH = "search_path"
 REFUSED_KINDS = "restrict_nonsystem_relation_kind"  # since PostgreSQL 15.8, 16.4 and 17

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from sparseeinsum import assets
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.engines.temporary_names import temporary_name
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import CatalogueError
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS
 from sparseeinsum.statistics.columns import type_named

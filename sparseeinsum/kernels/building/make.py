@@ -12,6 +12,7 @@ from filelock import FileLock
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from sparseeinsum.environment.settings import cache_folder
 from sparseeinsum.errors import KernelsError
 from sparseeinsum.kernels.building.assembling import (
     LibraryParts,
@@ -28,7 +29,6 @@ from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.libraries import digest_path, library_path, whole_library
 from sparseeinsum.kernels.platforms import this_platform
 from sparseeinsum.kernels.whole_files import write_whole
-from sparseeinsum.settings import cache_folder
 from sparseeinsum.version import __version__
 
 AddressOf = Callable[[str], int]

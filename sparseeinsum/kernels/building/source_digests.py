@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.groups import GROUPS, HOSTS, kernels_of, measures_in_use
 from sparseeinsum.kernels.index_checks import are_checked
 
 _KERNELS = "sparseeinsum.kernels"
 _OPERATORS = "sparseeinsum.operators"  # kernels are generated from its records
-_PACKAGE = Path(assets.__file__).parent
 _FRONTEND, _CODE_GENERATION = (
     ("frontend", "exporting"),
     ("code_generation", "externals", "targets"),
@@ -83,4 +82,4 @@ def _imported_by(node: ast.AST) -> Iterator[Path]:
 
 
 def _module_file(name: str) -> Path:
-    return _PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py")
+    return assets.PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import llvmlite.binding as llvm
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.kernels.building.code_generation import emit_object, make_internal, optimise
 from sparseeinsum.kernels.building.exporting import export

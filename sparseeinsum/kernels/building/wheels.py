@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from sparseeinsum.assets import ROOT
+from sparseeinsum.environment.assets import ROOT
 from sparseeinsum.kernels.building.assembling import library_for_duckdb, library_for_postgresql
 from sparseeinsum.kernels.building.compiling import compile_missing, library_parts
 from sparseeinsum.kernels.building.make import progress_bar, working_folder

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from numba import njit, types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels.array_functions import elementwise_kernels
 from sparseeinsum.kernels.compiled.operator_codes import (
     folds_by_code,

@@ -2,7 +2,7 @@
 
 from numba import types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.scratch import integer, integers, pivot_memory, report

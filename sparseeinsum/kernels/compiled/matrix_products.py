@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from numba import njit, types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels.compiled.blas_calls import own_gemm
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.symbols import WIDE_VECTORS

@@ -6,7 +6,7 @@ elements, or a negative error code, with the numbers that its message shows in t
 
 from numba import njit
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.parsed_arguments import (
     aggregate_code,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.operators.aggregates import AGGREGATES, has_aggregate
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.functions import FUNCTIONS, built_in

@@ -8,7 +8,7 @@ messages in the scratch memory.
 import numpy as np
 from numba import njit, types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.operator_codes import AGGREGATE_NAMES, SEMIRING_TEXTS, VOCABULARY
 from sparseeinsum.kernels.compiled.raw_memory import address_of, array_at

@@ -5,7 +5,7 @@
 
 from numba import njit, types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 

@@ -5,7 +5,7 @@ Operands are those that `duckdb/sparse_matmul.py` lists. If there are no entries
 
 from numba import njit
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.raw_memory import array_at

@@ -11,7 +11,7 @@ import ctypes
 from dataclasses import dataclass
 from functools import cache
 
-from sparseeinsum.extras import late
+from sparseeinsum.environment.extras import late
 from sparseeinsum.kernels.duckdb.capi import Pointer
 from sparseeinsum.kernels.duckdb.capi_v2 import ErrorSlot, OwnedHandle, call, call_for_handle, constant_text, set_error
 from sparseeinsum.kernels.duckdb.declarations import (

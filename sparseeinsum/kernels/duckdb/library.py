@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import KernelsError, PackageError
-from sparseeinsum.extras import imported
 from sparseeinsum.kernels.blas import Blas, find_blas
 from sparseeinsum.kernels.collection import KEPT_TYPE
 from sparseeinsum.kernels.duckdb.capi import Pointer, address_in, function_table

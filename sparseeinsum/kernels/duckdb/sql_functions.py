@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import SparseEinsumError
 from sparseeinsum.kernels.duckdb.capi import Pointer
 from sparseeinsum.kernels.duckdb.capi_v2 import (

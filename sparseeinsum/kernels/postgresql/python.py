@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.errors import ExtensionError
 from sparseeinsum.kernels.postgresql.extension_script import PYTHON_EXTENSION as EXTENSION
 from sparseeinsum.kernels.postgresql.installation import InstalledServer

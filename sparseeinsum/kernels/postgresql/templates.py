@@ -4,7 +4,7 @@ from string import Template
 
 from sqlglot import exp
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 
 
 def fill(template: str, /, **values: object) -> str:

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.kernels.array_functions import ValueType
 from sparseeinsum.kernels.postgresql.declared_functions import CFunction, scalar_functions
 from sparseeinsum.kernels.postgresql.descriptors import FLOAT8

@@ -10,7 +10,7 @@ from sparseeinsum.language.derivatives.recomputation import check_checkpoints, w
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.language.names import ProgramNames, names_of_program
-from sparseeinsum.tracebacks import one_frame
+from sparseeinsum.presentation.tracebacks import one_frame
 
 
 @one_frame

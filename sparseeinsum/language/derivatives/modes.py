@@ -19,7 +19,7 @@ from sparseeinsum.language.derivatives.rules import matters
 from sparseeinsum.language.eingraph import SELECT, EinSum, Reference, write_einsum
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.operators.expressions import Literal, Operand
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

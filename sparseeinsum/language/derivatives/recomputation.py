@@ -9,7 +9,7 @@ from dataclasses import replace
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.names import ProgramNames
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 
 def with_recomputation(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.errors import DataError
 from sparseeinsum.operators.dtypes import Number
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.storage.natural_keys import KeyColumn
 
 

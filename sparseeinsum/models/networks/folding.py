@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.extras import imported
 from sparseeinsum.operators.dtypes import Array
 
 # Nodes of the same inputs give other outputs each time.

@@ -10,7 +10,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.models.networks.boolean_selections import BooleanSelection
 from sparseeinsum.operators.dtypes import Array
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 
 class TensorStore(Protocol):

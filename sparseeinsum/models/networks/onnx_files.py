@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import DataError, SemanticsError
-from sparseeinsum.extras import imported
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.models.networks.boolean_selections import BooleanSelection
 from sparseeinsum.models.networks.index_terms import ConstantTerm, Read, plain
@@ -19,7 +19,7 @@ from sparseeinsum.models.networks.onnx_graphs import GraphReading
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.models.tensor_names import tensor_name
 from sparseeinsum.operators.dtypes import Array
-from sparseeinsum.tracebacks import one_frame
+from sparseeinsum.presentation.tracebacks import one_frame
 
 _FIRST_VERSION = 7  # of the operator sets whose arrays are broadcast as in numpy
 # The dtypes and kinds of inputs, by the numbers of their dtypes in TensorProto.

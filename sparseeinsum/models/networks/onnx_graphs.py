@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import SemanticsError, ShapeError
-from sparseeinsum.extras import imported
 from sparseeinsum.models.networks.folding import folded
 from sparseeinsum.models.networks.network_values import Value
 from sparseeinsum.models.networks.onnx_nodes import attributes_of, body_of, defaults_of, inlined, inputs_of, schema_of
@@ -48,6 +48,13 @@ class GraphReading:
         Raises:
             SemanticsError: A node cannot be written; the message has its name and its operator.
         """
+        try:
+            self._read_nodes(nodes, outputs)
+        except _NodeError as error:
+            raise SemanticsError(str(error)) from error.__cause__
+
+    def _read_nodes(self, nodes: Sequence[_Node], outputs: Sequence[str]) -> None:
+        """Read nodes; raise _NodeError for the innermost one that cannot be written."""
         needed, chosen = set(outputs), []
         for node in reversed(nodes):
             if needed.intersection(node.output):
@@ -126,7 +133,7 @@ class GraphReading:
         body = body_of(node, self.versions, [self._type_of(name) for name in node.input])
         nodes = inlined(node, body, schema_of(node, self.versions))
         versions = {**self.versions, **{opset.domain: opset.version for opset in body.opset_import}}
-        replace(self, versions=versions).read_nodes(nodes, [name for name in node.output if name])
+        replace(self, versions=versions)._read_nodes(nodes, [name for name in node.output if name])
 
     def _type_of(self, name: str) -> Any:  # noqa: ANN401
         """The type of a name, an onnx.TypeProto."""

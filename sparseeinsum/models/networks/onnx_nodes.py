@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.extras import imported
 
 Node = Any  # an onnx.NodeProto
 

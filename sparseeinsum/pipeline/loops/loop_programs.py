@@ -9,7 +9,7 @@ from sparseeinsum.language.eingraph import EinSum, Program, needed_einsums
 from sparseeinsum.language.loop_conditions import LoopCondition, parse_condition
 from sparseeinsum.language.syntax import STEP
 from sparseeinsum.language.tensors import Decomposition, StoredTensor, Tensor
-from sparseeinsum.spelling import did_you_mean
+from sparseeinsum.presentation.spelling import did_you_mean
 
 CHANGED = "changed"  # in conditions and histories: the number of values of the state that a step has changed
 

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.errors import ArgumentError, SemanticsError
-from sparseeinsum.html_tables import html_text
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.language.programs import program, program_of
 from sparseeinsum.language.python_expressions import LabelledExpression
+from sparseeinsum.presentation.html_tables import html_text
+from sparseeinsum.presentation.tracebacks import one_frame
 from sparseeinsum.rewrite.equivalence.axis_groups import AxisGroups
 from sparseeinsum.rewrite.equivalence.form_text import write_form
 from sparseeinsum.rewrite.equivalence.isomorphism import combine_like_terms, key_of
 from sparseeinsum.rewrite.equivalence.normalise import Normaliser
 from sparseeinsum.semantics.dense import evaluate_program
-from sparseeinsum.tracebacks import one_frame
 
 Comparable = Program | str | LabelledExpression | Matrix
 

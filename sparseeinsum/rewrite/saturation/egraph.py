@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sparseeinsum.extras import imported_alone
+from sparseeinsum.environment.extras import imported_alone
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.rewrite.saturation.terms import (
     Add,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.extras import imported
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.rewrite.saturation.eclass_sizes import EClassSizes
 from sparseeinsum.rewrite.saturation.egraph import EXTRA, PURPOSE, ENode
 from sparseeinsum.rewrite.saturation.extraction import Extraction, extraction_of, node_cost

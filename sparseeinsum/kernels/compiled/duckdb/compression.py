@@ -6,7 +6,7 @@ number of rows.
 
 from numba import njit, types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset_of_positions

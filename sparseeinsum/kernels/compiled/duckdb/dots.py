@@ -6,7 +6,7 @@ number of elements in a row of both. A NULL handle stands for an array of zeros.
 
 from numba import njit, types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, pinned_handle, unpin

@@ -7,7 +7,7 @@ entries; the result lists pairs in no order, and is NULL if the row is.
 
 from numba import njit, types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.block_layout import write_entries

@@ -10,7 +10,7 @@ mask are computed, and multiplied by them.
 
 from numba import njit, types
 
-from sparseeinsum.assets import load_kernels
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.block_layout import write_block, write_entries

@@ -12,7 +12,7 @@ from functools import cache
 
 from sqlglot import exp
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 from sparseeinsum.kernels import descriptors
 from sparseeinsum.kernels.array_functions import ArrayFunction, FunctionKind, ValueType, elementwise_kernels
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Mapping
 
-from sparseeinsum import assets
+from sparseeinsum.environment import assets
 
 
 def constants_of(name: str) -> Mapping[str, object]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.extras import imported
 from sparseeinsum.models.networks.folding import folded
 from sparseeinsum.models.networks.movements import taken
 from sparseeinsum.models.networks.network_values import Value

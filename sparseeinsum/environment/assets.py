@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-_PACKAGE = Path(__file__).resolve().parent
-_INSTALLED = _PACKAGE / "_assets"
-ROOT = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent
+PACKAGE = Path(__file__).resolve().parent.parent
+_INSTALLED = PACKAGE / "_assets"
+ROOT = _INSTALLED if _INSTALLED.is_dir() else PACKAGE.parent
 
 
 def path(name: str) -> Path:

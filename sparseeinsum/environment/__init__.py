@@ -1,0 +1,1 @@
+"""Environment: the files of the package, settings, optional packages and logs. Every room may import it."""

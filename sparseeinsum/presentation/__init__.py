@@ -1,0 +1,1 @@
+"""Presentation: suggestions for misspelt names, short tracebacks, HTML tables. Every room may import it."""
