@@ -9,6 +9,7 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call
+from sparseeinsum.render.entry_bytes import entry_bytes_select
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 
 NUMBER_COLUMN = "number"
@@ -53,12 +54,16 @@ def can_be_arrays(schema: Schema) -> bool:
 def array_select(query: exp.Select, key_counts: Sequence[int]) -> exp.Select:
     """The SELECT of one row with all tuples of a query: an array of their numbers, and one of their values.
 
-    It has no row if there are no tuples.
+    It has no row if there are no tuples. Where entries come as bytes, it is that of `entry_bytes_select`.
 
     Args:
         query: The query: keys, then a value.
         key_counts: The number of possible values of each key.
     """
+    names = [key.alias_or_name for key in query.selects[:-1]]
+    of_bytes = entry_bytes_select(query, dict(zip(names, key_counts, strict=True)))
+    if of_bytes is not None:
+        return of_bytes
     numbered, number, value = _numbered(query, key_counts)
     columns = exp.alias_(call("array_agg", number), NUMBER_COLUMN), exp.alias_(call("array_agg", value), VALUE_COLUMN)
     any_tuple = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))

@@ -24,8 +24,8 @@ _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
 _MOST_RANGES = 4  # of the numbers of rows; each takes some time to start
 _VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
 ROW_COLUMN = "row_number"
-_ENTRY_COLUMN, _POSITION_COLUMN = "entry", "position"
-_POSITION_BYTES = 8  # of a position in entries that come as bytes
+_ENTRY_COLUMN, POSITION_COLUMN = "entry", "position"
+POSITION_BYTES = 8  # of a position in entries that come as bytes
 HANDLE_ALIASES = ("u", "v", "w")  # of the tables that have handles
 
 
@@ -186,7 +186,7 @@ def entries_of_rows_select(
         position, value = field_of_entry("position", "s"), field_of_entry("val", "s")
         entry_rows = rows_of_entries_select(relation, entries, handles)
     else:
-        position, value = exp.column(_POSITION_COLUMN, table="s"), exp.column(VALUE_COLUMN, table="s")
+        position, value = exp.column(POSITION_COLUMN, table="s"), exp.column(VALUE_COLUMN, table="s")
         entry_rows = _unpacked_entries_select(relation, entries, handles, dialect)
     keys = keys_of_entries(row_counts, position_counts, position, "s")
     return result_select(relation, {name: keys[name] for name in counts}, value, entry_rows)
@@ -205,10 +205,10 @@ def _unpacked_entries_select(
     columns = [_row_number(), exp.alias_(entries, _ENTRY_COLUMN)]
     rows = _rows_select(relation, columns, handles, _rows_shared(relation), dialect)
     entry, dtype = exp.column(_ENTRY_COLUMN, table="e"), relation.computed_in
-    count = exp.IntDiv(this=call("OCTET_LENGTH", entry), expression=integer(_POSITION_BYTES + ITEM_BYTES[dtype]))
-    end = exp.Mul(this=count, expression=integer(_POSITION_BYTES))
+    count = exp.IntDiv(this=call("OCTET_LENGTH", entry), expression=integer(POSITION_BYTES + ITEM_BYTES[dtype]))
+    end = exp.Mul(this=count, expression=integer(POSITION_BYTES))
     parts = {
-        _POSITION_COLUMN: (call("SUBSTR", entry.copy(), integer(1), end), "int64"),
+        POSITION_COLUMN: (call("SUBSTR", entry.copy(), integer(1), end), "int64"),
         VALUE_COLUMN: (call("SUBSTR", entry.copy(), exp.Add(this=end.copy(), expression=integer(1))), dtype),
     }
     unpacked = [

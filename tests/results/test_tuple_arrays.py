@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from indexing import compress_wherever_possible
 from numpy.typing import NDArray
 from program_cases import Case, check
 from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
+from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.postgresql import tuple_arrays
 from sparseeinsum.render.statements import SqlStatement
 
@@ -27,6 +29,13 @@ PROGRAMS = {
     "special numbers": "Y[I] = S[I]",
     "groups": "Y[J] = max(A[I, J])",
     "no entries": "Y[I, J] = A[I, J] * 0",
+}
+PRODUCTS = {  # and whether all bytes of their entries come together
+    "Y[i, k] = sum(A[i, j] * B[j, k])": True,
+    "Y[h, i, k] = sum(T[h, i, j] * B[j, k])": True,
+    "Y[i, k, l] = sum(A[i, j] * S[j, k, l])": True,
+    "Y[i, k] = sum(A[i, j] * Z[j, k])": True,  # no entries
+    "Y[k, i] = sum(A[i, j] * B[j, k])": False,  # keys of a row come last
 }
 
 
@@ -73,6 +82,25 @@ def test_tuples_are_those_of_rows(loaded: se.Database, set_least: Callable[[int]
         assert result.rows.schema.equals(expected.rows.schema), name
         assert sorted(map(repr, result.rows.to_pylist())) == sorted(map(repr, expected.rows.to_pylist()))
         np.testing.assert_array_equal(result.to_numpy(), expected.to_numpy())
+
+
+def test_entries_that_come_as_bytes(
+    db: se.Database, set_least: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compress_wherever_possible(monkeypatch)
+    shapes = {"A": (60, 40), "B": (40, 30), "C": (40, 40), "T": (6, 10, 40), "S": (40, 5, 6), "Z": (40, 30)}
+    rng = np.random.default_rng(0)
+    for name, shape in shapes.items():
+        entries = rng.integers(1, 9, shape) * (rng.random(shape) < 0.1) * (name != "Z")
+        db.tensor(name, entries / 7, promoted=[f"dim_{axis}" for axis in range(len(shape))])
+    for text, come_as_bytes in PRODUCTS.items():
+        plan = db.plan(text, layout="entries")
+        set_least(NEVER)
+        expected = db.run(plan)["Y"].rows.to_pylist()
+        set_least(0)
+        assert sorted(map(repr, db.run(plan)["Y"].rows.to_pylist())) == sorted(map(repr, expected)), text
+        schema = delivered_relation(plan.data.decomposed, "Y").schema
+        assert ("string_agg" in plan.data.statements.for_run[-1].array_text(schema)) == come_as_bytes, text
 
 
 def test_more_tuples_than_fit_into_arrays_come_in_rows(
