@@ -75,8 +75,8 @@ def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
     outer, inner = decomposition.promoted, decomposition.array_axes
     counts = [len(axes[axis].keys) for axis in outer]
     sizes = [axes[axis].size for axis in inner]
-    is_complete = rows.rows.num_rows == math.prod(rows.schema.key_counts.values())
     shape = (math.prod(counts), *sizes)
+    is_complete = all(axes[axis].has_all_keys for axis in outer) and _has_every_tuple(rows, counts)
     tuples = np.empty(shape, tensor.dtype) if is_complete else np.full(shape, tensor.fill, tensor.dtype)
     for part in rows.parts():
         for places, arrays in _arrays(part, axes):
@@ -87,6 +87,16 @@ def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
     in_tiles: NDArray[Any] = filled.transpose(order).reshape(lengths)
     selected: tuple[slice | EllipsisType, ...] = (*(axis.within_tiles for axis in axes), ...)
     return in_tiles[selected]
+
+
+def _has_every_tuple(rows: TensorRows, counts: Sequence[int]) -> bool:
+    """Whether rows have a tuple for all keys; False, too, where parts of them do not follow each other in order."""
+    if rows.schema.is_scalar:
+        return False
+    parts = [_positions(list(part.keys()), counts, part.rows.num_rows) for part in rows.parts()]
+    slices = sorted((part.start, part.stop) for part in parts if isinstance(part, slice))
+    starts, stops = [start for start, _ in slices], [stop for _, stop in slices]
+    return len(slices) == len(parts) and [*starts, math.prod(counts)] == [0, *stops]
 
 
 def _arrays(rows: TensorRows, axes: Sequence[_AxisRange]) -> Iterator[tuple[list[NDArray[Any]], NDArray[Any]]]:
@@ -151,7 +161,7 @@ def _positions(places: Sequence[NDArray[Any]], counts: Sequence[int], rows: int)
     Without axes, there is at most one row.
     """
     if not places:
-        return slice(rows)
+        return slice(0, rows)
     positions = places[0] if len(places) == 1 else np.ravel_multi_index(tuple(places), counts)
     first, last = (int(positions[0]), int(positions[-1])) if rows else (0, -1)
     if last - first != rows - 1 or (np.diff(positions) != 1).any():
