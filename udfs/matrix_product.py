@@ -87,7 +87,7 @@ def _multiply_panels(rows, columns, inner, panel_of_a, panel_of_b, c, at_c, c_ro
             if row + TILE_ROWS <= rows and (width == tile_columns or 2 * width == tile_columns):
                 multiply_tile(inner, a, b, c[at:], c_rows, vectors)
             else:
-                tile[:] = 0
+                tile[: TILE_ROWS * tile_columns] = 0
                 multiply_tile(inner, a, b, tile, tile_columns, vectors)
                 _add_part(tile, tile_columns, c, at, c_rows, min(TILE_ROWS, rows - row), width)
 

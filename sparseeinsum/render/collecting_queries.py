@@ -77,7 +77,7 @@ def _numbered(query: exp.Select, key_counts: Sequence[int]) -> tuple[exp.Subquer
     if any(query.args.get(part) for part in _DEPENDENT):
         number = position_of([(exp.column(key, table=_TUPLES, quoted=True), count) for key, count in counts.items()])
         return query.subquery(_TUPLES), number, exp.column(value.alias_or_name, table=_TUPLES, quoted=True)
-    number = _number(dict(zip(counts, (key.unalias() for key in keys), strict=True)), counts)
+    number = _number(dict(zip(counts, (key.unalias().copy() for key in keys), strict=True)), counts)
     columns = exp.alias_(number.copy(), NUMBER_COLUMN), exp.alias_(value.unalias().copy(), VALUE_COLUMN)
     numbered = query.select(*columns, append=False).subquery(_TUPLES)
     return numbered, exp.column(NUMBER_COLUMN, table=_TUPLES), exp.column(VALUE_COLUMN, table=_TUPLES)

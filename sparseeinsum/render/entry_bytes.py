@@ -52,7 +52,7 @@ def entry_bytes_select(query: exp.Select, counts: Mapping[str, int]) -> exp.Sele
 
 
 def _unpacked(query: exp.Select) -> exp.Select | None:
-    """The SELECT of the entries of rows, one by one, that a query does nothing but name; None if it does more."""
+    """A copy of the SELECT of the entries of rows, one by one, that a query only names; None if it does more."""
     source = query.args["from_"].this if query.args.get("from_") is not None else None
     is_plain = all(name in _CLAUSES for name, clause in query.args.items() if clause)
     if not is_plain or not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Select):
@@ -60,7 +60,7 @@ def _unpacked(query: exp.Select) -> exp.Select | None:
     columns = source.this.selects
     if [column.alias_or_name for column in columns] != [ROW_COLUMN, POSITION_COLUMN, VALUE_COLUMN]:
         return None
-    return source.this if all(_is_unpacking(column.unalias()) for column in columns[1:]) else None
+    return source.this.copy() if all(_is_unpacking(column.unalias()) for column in columns[1:]) else None
 
 
 def _is_unpacking(column: exp.Expr) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +15,9 @@ from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation
-from sparseeinsum.engines.postgresql import tuple_arrays
+from sparseeinsum.engines.postgresql import postgresql_engine, tuple_arrays
 from sparseeinsum.render.statements import SqlStatement
 
 pytestmark = pytest.mark.engines("postgresql", reason="the memory of its server is not the client's")
@@ -46,6 +48,19 @@ def set_least(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 @pytest.fixture
+def count_arrays(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Returns how many results came in arrays until now."""
+    came: list[None] = []
+
+    def counted(arrays: pa.Table, schema: Schema) -> pa.Table:
+        came.append(None)
+        return tuple_arrays.table_of_arrays(arrays, schema)
+
+    monkeypatch.setattr(postgresql_engine, "table_of_arrays", counted)
+    return lambda: len(came)
+
+
+@pytest.fixture
 def loaded(db: se.Database) -> se.Database:
     rng = np.random.default_rng(0)
     a, b, n = (rng.integers(1, 9, shape) * (rng.random(shape) < 0.1) for shape in ((60, 40), (40, 30), (20, 30)))
@@ -62,7 +77,9 @@ def loaded(db: se.Database) -> se.Database:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_random_programs(shared_db: se.Database, set_least: Callable[[int], None], family: str) -> None:
+def test_random_programs(
+    shared_db: se.Database, set_least: Callable[[int], None], count_arrays: Callable[[], int], family: str
+) -> None:
     set_least(0)
 
     @random_runs(20)
@@ -71,21 +88,29 @@ def test_random_programs(shared_db: se.Database, set_least: Callable[[int], None
         check(shared_db, case)
 
     run()
+    assert count_arrays() > 0
 
 
-def test_tuples_are_those_of_rows(loaded: se.Database, set_least: Callable[[int], None]) -> None:
-    for name, text in PROGRAMS.items():
+def test_tuples_are_those_of_rows(
+    loaded: se.Database, set_least: Callable[[int], None], count_arrays: Callable[[], int]
+) -> None:
+    for number, (name, text) in enumerate(PROGRAMS.items()):
         set_least(NEVER)
         expected = loaded.run(text, optimizer="relational", layout="entries")["Y"]
+        assert count_arrays() == number
         set_least(0)
         result = loaded.run(text, optimizer="relational", layout="entries")["Y"]
+        assert count_arrays() == number + 1
         assert result.rows.schema.equals(expected.rows.schema), name
         assert sorted(map(repr, result.rows.to_pylist())) == sorted(map(repr, expected.rows.to_pylist()))
         np.testing.assert_array_equal(result.to_numpy(), expected.to_numpy())
 
 
 def test_entries_that_come_as_bytes(
-    db: se.Database, set_least: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    db: se.Database,
+    set_least: Callable[[int], None],
+    count_arrays: Callable[[], int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compress_wherever_possible(monkeypatch)
     shapes = {"A": (60, 40), "B": (40, 30), "C": (40, 40), "T": (6, 10, 40), "S": (40, 5, 6), "Z": (40, 30)}
@@ -100,15 +125,31 @@ def test_entries_that_come_as_bytes(
         set_least(0)
         assert sorted(map(repr, db.run(plan)["Y"].rows.to_pylist())) == sorted(map(repr, expected)), text
         schema = delivered_relation(plan.data.decomposed, "Y").schema
+        assert count_arrays() > 0
         assert ("string_agg" in plan.data.statements.for_run[-1].array_text(schema)) == come_as_bytes, text
 
 
+TOO_LONG = {
+    "54000": "array_fill(0::bigint, ARRAY[200000000])",  # the server's own error
+    "XX000": "main.too_long()",  # as array_agg raises it, for which it would take 67 million numbers
+}
+RAISE = """CREATE FUNCTION too_long() RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'invalid memory alloc request size 1073741824' USING ERRCODE = 'XX000'; END $$"""
+
+
+@pytest.mark.parametrize("state", TOO_LONG)
 def test_more_tuples_than_fit_into_arrays_come_in_rows(
-    loaded: se.Database, set_least: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    loaded: se.Database,
+    set_least: Callable[[int], None],
+    count_arrays: Callable[[], int],
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
 ) -> None:
     set_least(0)
-    too_long = "SELECT array_fill(0::bigint, ARRAY[200000000]) AS number, ARRAY[1.0::float8] AS val"
-    monkeypatch.setattr(SqlStatement, "array_text", lambda statement, schema: too_long)
+    loaded.connection.execute(RAISE)
+    text = f"SELECT {TOO_LONG[state]} AS number, ARRAY[1.0::float8] AS val"
+    monkeypatch.setattr(SqlStatement, "array_text", lambda statement, schema: text)
     result = loaded.run("Y[I, K] = sum(A[I, J] * B[J, K])", optimizer="relational", layout="entries")["Y"]
     expected = loaded.run("Y[i, k] = sum(A[i, j] * B[j, k])", optimizer="dense", layout="any")["Y"]
     np.testing.assert_allclose(result.to_numpy(), expected.to_numpy())
+    assert count_arrays() == 0

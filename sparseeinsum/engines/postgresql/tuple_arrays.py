@@ -1,4 +1,4 @@
-"""Engines: results of many numbers as two arrays, of which PostgreSQL sends the bytes: a third of the time of rows."""
+"""Engines: results of many numbers as arrays, of which PostgreSQL sends the bytes in less time than rows."""
 
 from collections.abc import Mapping
 

@@ -17,7 +17,7 @@ _KERNELS = "sparseeinsum.kernels"
 _OPERATORS = "sparseeinsum.operators"  # kernels are generated from its records
 _FRONTEND, _CODE_GENERATION = (
     ("frontend", "exporting"),
-    ("code_generation", "externals", "targets"),
+    ("code_generation", "externals", "processors", "targets"),
 )  # modules of this folder
 
 
