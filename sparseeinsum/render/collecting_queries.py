@@ -8,7 +8,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of, positions_at
-from sparseeinsum.render.calls import call
+from sparseeinsum.render.calls import any_row, call
 from sparseeinsum.render.entry_bytes import entry_bytes_select
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 
@@ -66,8 +66,7 @@ def array_select(query: exp.Select, key_counts: Sequence[int]) -> exp.Select:
         return of_bytes
     numbered, number, value = _numbered(query, key_counts)
     columns = exp.alias_(call("array_agg", number), NUMBER_COLUMN), exp.alias_(call("array_agg", value), VALUE_COLUMN)
-    any_tuple = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
-    return exp.select(*columns).from_(numbered).having(any_tuple)
+    return exp.select(*columns).from_(numbered).having(any_row())
 
 
 def _numbered(query: exp.Select, key_counts: Sequence[int]) -> tuple[exp.Subquery, exp.Expr, exp.Expr]:
@@ -78,7 +77,7 @@ def _numbered(query: exp.Select, key_counts: Sequence[int]) -> tuple[exp.Subquer
         number = position_of([(exp.column(key, table=_TUPLES, quoted=True), count) for key, count in counts.items()])
         return query.subquery(_TUPLES), number, exp.column(value.alias_or_name, table=_TUPLES, quoted=True)
     number = _number(dict(zip(counts, (key.unalias().copy() for key in keys), strict=True)), counts)
-    columns = exp.alias_(number.copy(), NUMBER_COLUMN), exp.alias_(value.unalias().copy(), VALUE_COLUMN)
+    columns = exp.alias_(number, NUMBER_COLUMN), exp.alias_(value.unalias().copy(), VALUE_COLUMN)
     numbered = query.select(*columns, append=False).subquery(_TUPLES)
     return numbered, exp.column(NUMBER_COLUMN, table=_TUPLES), exp.column(VALUE_COLUMN, table=_TUPLES)
 

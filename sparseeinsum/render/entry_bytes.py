@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import VALUE_COLUMN
-from sparseeinsum.render.array_positions import position_of, positions_at
-from sparseeinsum.render.calls import call, integer
+from sparseeinsum.render.array_positions import positions_at
+from sparseeinsum.render.calls import any_row, call, integer
 from sparseeinsum.render.compressed_rows import POSITION_BYTES, POSITION_COLUMN, ROW_COLUMN
 
 START_COLUMN, COUNT_COLUMN = "start", "count"
@@ -34,7 +34,7 @@ def entry_bytes_select(query: exp.Select, counts: Mapping[str, int]) -> exp.Sele
         return None
     row, *arrays = (column.unalias() for column in unpacked.selects)
     (positions, position_zero), (values, value_zero) = (array.expressions[0].expressions for array in arrays)
-    start = position_of([(row, 1), (integer(0), positions_of_row)])
+    start = exp.Mul(this=exp.cast(row, "bigint"), expression=integer(positions_of_row))
     count = exp.IntDiv(this=call("OCTET_LENGTH", positions), expression=integer(POSITION_BYTES))
     columns = {
         START_COLUMN: call("array_agg", start),
@@ -44,8 +44,7 @@ def entry_bytes_select(query: exp.Select, counts: Mapping[str, int]) -> exp.Sele
     }
     selected = unpacked.select(*(exp.alias_(column.copy(), name) for name, column in columns.items()), append=False)
     has_entries = exp.GT(this=call("OCTET_LENGTH", positions.copy()), expression=integer(0))
-    any_entry = exp.GT(this=exp.Count(this=exp.Star()), expression=integer(0))
-    selected = selected.where(has_entries, copy=False).having(any_entry, copy=False)
+    selected = selected.where(has_entries, copy=False).having(any_row(), copy=False)
     if query.args.get("with_") is not None:
         selected.set("with_", query.args["with_"].copy())
     return selected
@@ -65,8 +64,7 @@ def _unpacked(query: exp.Select) -> exp.Select | None:
 
 def _is_unpacking(column: exp.Expr) -> bool:
     """Whether a column has the elements of an array that comes as bytes."""
-    names = ("unnest", "tensor_of_bytes")
-    for name in names:
+    for name in ("unnest", "tensor_of_bytes"):
         if not isinstance(column, exp.Anonymous) or column.this != name:
             return False
         column = column.expressions[0]

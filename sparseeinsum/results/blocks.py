@@ -91,7 +91,7 @@ def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
 
 def _has_every_tuple(rows: TensorRows, counts: Sequence[int]) -> bool:
     """Whether rows have a tuple for all keys; False, too, where parts of them do not follow each other in order."""
-    if rows.schema.is_scalar:
+    if rows.schema.is_scalar or rows.rows.num_rows != math.prod(counts):
         return False
     parts = [_positions(list(part.keys()), counts, part.rows.num_rows) for part in rows.parts()]
     slices = sorted((part.start, part.stop) for part in parts if isinstance(part, slice))
