@@ -7,7 +7,7 @@ from functools import partial
 import sparseeinsum as se
 from bench.datasets import graph_of
 from bench.timing import Figure, race
-from sparseeinsum.api.examples import ExampleGraph, Matrix, load
+from sparseeinsum.api.examples import ExampleGraph, ExampleMatrix, load
 
 
 def race_graphs(asked: argparse.Namespace, run: Callable[[ExampleGraph, int, bool], list[Figure]]) -> list[Figure]:
@@ -17,7 +17,7 @@ def race_graphs(asked: argparse.Namespace, run: Callable[[ExampleGraph, int, boo
 
 
 def planned(
-    inputs: Mapping[str, Matrix], program: str, has_relational: bool, check: Callable[[se.TensorResult], None]
+    inputs: Mapping[str, ExampleMatrix], program: str, has_relational: bool, check: Callable[[se.TensorResult], None]
 ) -> dict[str, tuple[se.Database, se.Plan]]:
     """The chosen plan and, if wanted, the relational one, each with its database; all have been run and checked.
 

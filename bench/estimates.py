@@ -24,7 +24,14 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
-from sparseeinsum.api.examples import Matrix, attention_inputs, attention_program, citation_graph, gcn_inputs, load
+from sparseeinsum.api.examples import (
+    ExampleMatrix,
+    attention_inputs,
+    attention_program,
+    citation_graph,
+    gcn_inputs,
+    load,
+)
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.estimators import ESTIMATORS, make_estimator
@@ -74,7 +81,7 @@ class Accuracy:
     run: float
 
 
-def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
+def cases() -> dict[str, tuple[str, Mapping[str, ExampleMatrix]]]:
     """Programs and inputs by name."""
     graph = citation_graph(1000, 5000, 500, 20000, seed=1)
     skewed = citation_graph(2000, 12000, seed=2, entries=100, features=10).adjacency
@@ -94,13 +101,13 @@ def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
     }
 
 
-def _chain(size: int, densities: tuple[float, ...]) -> dict[str, Matrix]:
+def _chain(size: int, densities: tuple[float, ...]) -> dict[str, ExampleMatrix]:
     rng = np.random.default_rng(4)
     shares = zip("ABCD", densities, strict=True)
     return {name: sp.csr_array(sp.random_array((size, size), density=share, rng=rng)) for name, share in shares}
 
 
-def _three_axes() -> dict[str, Matrix]:
+def _three_axes() -> dict[str, ExampleMatrix]:
     """Two matrices whose entries crowd at few rows, and a tensor whose crowd at few of its first two indices."""
     rng = np.random.default_rng(5)
     rows: NDArray[np.float64] = np.power(np.arange(1.0, 121.0), -0.9, dtype=np.float64)[:, None]
@@ -112,7 +119,7 @@ def _three_axes() -> dict[str, Matrix]:
     return {"A": sp.csr_array(drawn(0.9 * rows)), "R": sp.csr_array(drawn(0.5 * rows)), "T": drawn(pairs)}
 
 
-def run(case: str, text: str, inputs: Mapping[str, Matrix], repeat: int) -> list[Accuracy]:
+def run(case: str, text: str, inputs: Mapping[str, ExampleMatrix], repeat: int) -> list[Accuracy]:
     """Estimate a program's results in every way, and count them."""
     database = load(se.connect(), inputs, promoted=["dim_0"])
     program = se.program(text)

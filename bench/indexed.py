@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from bench.timing import Figure, race, report
-from sparseeinsum.api.examples import Matrix, load
+from sparseeinsum.api.examples import ExampleMatrix, load
 from sparseeinsum.pipeline.planning import make_plans
 from sparseeinsum.plans.options import PlanOptions
 
@@ -75,7 +75,7 @@ def contenders_of(database: se.Database, text: str, order: str, expected: scipy.
 
 
 def run_program(
-    name: str, text: str, inputs: dict[str, Matrix], reference: Callable[[], Entries], repeat: int
+    name: str, text: str, inputs: dict[str, ExampleMatrix], reference: Callable[[], Entries], repeat: int
 ) -> list[Figure]:
     """Race the contenders of one program, after checking that they agree."""
     expected = scipy.sparse.csr_array(reference())
@@ -93,7 +93,7 @@ def run(nodes: int, edges: int, width: int, repeat: int) -> list[Figure]:
     """The product and the scores on one random graph."""
     rng = np.random.default_rng(0)
     left, right = power_law(nodes, edges, rng), rng.random((nodes, width))
-    inputs: dict[str, Matrix] = {"A": left, "X": right}
+    inputs: dict[str, ExampleMatrix] = {"A": left, "X": right}
     at = left.tocoo()
 
     def scores() -> Entries:

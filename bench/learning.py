@@ -18,7 +18,7 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
-from sparseeinsum.api.examples import Matrix
+from sparseeinsum.api.examples import ExampleMatrix
 
 RANK = 10
 DENSITY = 0.001
@@ -121,7 +121,7 @@ LOOPS: dict[str, Formula] = {
 }
 
 
-def tensors_of(formula: Formula, rows: int, columns: int) -> dict[str, Matrix]:
+def tensors_of(formula: Formula, rows: int, columns: int) -> dict[str, ExampleMatrix]:
     """X and the other tensors of a formula, always the same."""
     random = np.random.default_rng(0)
     bounds = {"r": rows, "c": columns, "k": RANK}

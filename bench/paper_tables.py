@@ -26,7 +26,7 @@ from bench.datasets import chosen_graphs, graph_of, graph_parser
 from bench.programs import PROGRAMS, Source, source
 from bench.stopping import seconds_within
 from bench.timing import CONSOLE, race
-from sparseeinsum.api.examples import ExampleGraph, Matrix, attention_inputs, attention_program, gcn_inputs, load
+from sparseeinsum.api.examples import ExampleGraph, ExampleMatrix, attention_inputs, attention_program, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.plans.saved.plan_files import write_plan
@@ -76,7 +76,7 @@ class Row:
     ratio: float
 
 
-def cases(graph: ExampleGraph, width: int = WIDTH) -> dict[str, tuple[str, Mapping[str, Matrix]]]:
+def cases(graph: ExampleGraph, width: int = WIDTH) -> dict[str, tuple[str, Mapping[str, ExampleMatrix]]]:
     """The paper's two programs, with their inputs."""
     return {
         "GCN": (GCN, gcn_inputs(graph, hidden=min(width, 256))),

@@ -18,13 +18,13 @@ from rich.table import Table
 
 import sparseeinsum as se
 from bench.timing import CONSOLE
-from sparseeinsum.api.examples import Matrix, load
+from sparseeinsum.api.examples import ExampleMatrix, load
 
 _LIMITS = [int(limit) for limit in np.geomspace(6e7, 1e9, 30)]
 _COUNTS = (2, 4, 8, 16)
 
 
-def programs() -> Mapping[str, tuple[str, Mapping[str, Matrix], Mapping[str, int]]]:
+def programs() -> Mapping[str, tuple[str, Mapping[str, ExampleMatrix], Mapping[str, int]]]:
     """Texts, inputs, and what the result promotes."""
     rng = np.random.default_rng(0)
 

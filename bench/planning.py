@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import sparseeinsum as se
 from bench.timing import CONSOLE, Figure, report
-from sparseeinsum.api.examples import Matrix, citation_graph, gcn_inputs, load
+from sparseeinsum.api.examples import ExampleMatrix, citation_graph, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.pipeline.search_cache import SEARCHES
 
@@ -62,16 +62,16 @@ N3[k, o] = W3[k, o] - 0.1 * G3[k, o]
 """
 
 
-def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
+def cases() -> dict[str, tuple[str, Mapping[str, ExampleMatrix]]]:
     """Programs and inputs by name; inputs are small, since the optimizer does not look at them."""
     rng = np.random.default_rng(0)
     network = gcn_inputs(citation_graph(300, 1500, 64, 2000, seed=1), hidden=64, classes=8)
-    deep: dict[str, Matrix] = {name: network[name] for name in "DAX"}
+    deep: dict[str, ExampleMatrix] = {name: network[name] for name in "DAX"}
     deep |= {f"W{layer}": rng.random((64, 64)) for layer in range(1, _LAYERS + 1)}
-    attention: dict[str, Matrix] = {"X": rng.random((300, 64)), "A": network["A"]}
+    attention: dict[str, ExampleMatrix] = {"X": rng.random((300, 64)), "A": network["A"]}
     attention |= {f"W{what}{head}": rng.random((64, 32)) for what in "QKV" for head in range(_HEADS)}
     sizes = {"W1": (64, 128), "W2": (128, 64), "W3": (64, 8), "L": (300, 8)}
-    training: dict[str, Matrix] = {name: rng.normal(size=shape) for name, shape in sizes.items()}
+    training: dict[str, ExampleMatrix] = {name: rng.normal(size=shape) for name, shape in sizes.items()}
     training["X"] = sp.csr_array(rng.random((300, 64)) * (rng.random((300, 64)) < 0.05))
     return {
         "GCN": (GCN, network),
@@ -82,7 +82,7 @@ def cases() -> dict[str, tuple[str, Mapping[str, Matrix]]]:
 
 
 def run(
-    name: str, text: str, inputs: Mapping[str, Matrix], optimizer: str, tiles: str | tuple[()], repeat: int
+    name: str, text: str, inputs: Mapping[str, ExampleMatrix], optimizer: str, tiles: str | tuple[()], repeat: int
 ) -> list[Figure]:
     """Plan one program so many times, after once to warm up, on two new databases: one without earlier searches."""
     program = se.program(text)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from bench.timing import CONSOLE, Figure, race, report
-from sparseeinsum.api.examples import Matrix
+from sparseeinsum.api.examples import ExampleMatrix
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 BLOCK = 64
@@ -39,7 +39,7 @@ class Case:
     """
 
     name: str
-    left: Matrix
+    left: ExampleMatrix
     right: NDArray[Any]
     has_blocks: bool = False
     has_relational: bool = True
@@ -80,7 +80,7 @@ def plans_of(case: Case) -> dict[str, tuple[se.Database, se.Plan]]:
     return plans
 
 
-def load(left: Matrix, right: NDArray[Any], promoted: list[str] | Mapping[str, int] | None) -> se.Database:
+def load(left: ExampleMatrix, right: NDArray[Any], promoted: list[str] | Mapping[str, int] | None) -> se.Database:
     """A database of the two matrices; the right one in rows, unless both are to be entries."""
     database = se.connect()
     database.tensor("A", left, promoted=promoted)

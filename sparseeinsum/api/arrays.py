@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from sparseeinsum.api.array_products import plan_product
 from sparseeinsum.api.dense_products import multiply_dense
 from sparseeinsum.api.einsum_arguments import EinsumCall, plan_call
-from sparseeinsum.api.einsum_operands import Operand, SparseOperand, as_dense, read_operands
+from sparseeinsum.api.einsum_operands import EinsumOperand, SparseOperand, as_dense, read_operands
 from sparseeinsum.api.einsum_options import (
     PLAIN,
     Optimize,
@@ -108,7 +108,7 @@ def einsum(
     return _delivered(product, arrays, options)
 
 
-def _prepared(text: str, arrays: list[Operand], options: ResultOptions, is_product: bool) -> list[Operand]:
+def _prepared(text: str, arrays: list[EinsumOperand], options: ResultOptions, is_product: bool) -> list[EinsumOperand]:
     """The operands in the dtype in which to compute; refuses an `out` of another shape than the result."""
     if options.out is not None:
         subscripts, shapes = read_subscripts(text, [array.ndim for array in arrays]), [array.shape for array in arrays]
@@ -117,7 +117,7 @@ def _prepared(text: str, arrays: list[Operand], options: ResultOptions, is_produ
     return options.converted(arrays, is_product)
 
 
-def _multiplied(text: str, arrays: list[Operand], search: PathSearch) -> Operand | None:
+def _multiplied(text: str, arrays: list[EinsumOperand], search: PathSearch) -> EinsumOperand | None:
     """A product of arrays in memory; None if a database computes it faster, or alone computes it exactly."""
     product = plan_product(text, tuple(array.shape for array in arrays), tuple(array.dtype for array in arrays), search)
     if all(isinstance(array, np.ndarray) for array in arrays):
@@ -131,7 +131,7 @@ def _multiplied(text: str, arrays: list[Operand], search: PathSearch) -> Operand
     return result
 
 
-def _delivered(result: Operand, arrays: Sequence[Operand], options: ResultOptions) -> Any:  # noqa: ANN401  # as einsum
+def _delivered(result: EinsumOperand, arrays: Sequence[EinsumOperand], options: ResultOptions) -> Any:  # noqa: ANN401  # as einsum
     if options.sparse:
         return late("sparseeinsum.api.sparse_results").as_sparse_array(result, arrays)
     if isinstance(result, SparseOperand):

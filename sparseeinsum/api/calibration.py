@@ -15,7 +15,7 @@ from sparseeinsum.api.database import Database
 from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MATRIX_CHAIN,
-    Matrix,
+    ExampleMatrix,
     attention_inputs,
     attention_program,
     citation_graph,
@@ -126,14 +126,14 @@ def _leaving_nothing(database: Database, server: str | None) -> AbstractContextM
     return nullcontext() if server is None else database.connection.transaction(force_rollback=True)
 
 
-def _load(name: str, text: str, inputs: Mapping[str, Matrix], database: Database) -> str:
+def _load(name: str, text: str, inputs: Mapping[str, ExampleMatrix], database: Database) -> str:
     """Load the inputs of a program under names that no other program uses; returns its text with these names."""
     own = {tensor: f"{tensor}_of_{name.replace(' ', '_').replace('-', '_')}" for tensor in inputs}
     load(database, {own[tensor]: matrix for tensor, matrix in inputs.items()})
     return re.sub(r"\b(\w+)(?=\[)", lambda match: own.get(match[1], match[1]), text)
 
 
-def _programs() -> Mapping[str, tuple[str, Mapping[str, Matrix]]]:
+def _programs() -> Mapping[str, tuple[str, Mapping[str, ExampleMatrix]]]:
     """The programs to measure: their texts and their inputs, by name."""
     graph = citation_graph(600, 3000, 300, 12000, seed=1)
     large = citation_graph(2000, 30000, 10, 10, seed=2)  # vectors larger than the caches of a core

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.api.array_products import Product
-from sparseeinsum.api.einsum_operands import Operand, as_dense, squeezed
+from sparseeinsum.api.einsum_operands import EinsumOperand, as_dense, squeezed
 
 
-def multiply_dense(product: Product, arrays: Sequence[Operand]) -> NDArray[Any] | None:
+def multiply_dense(product: Product, arrays: Sequence[EinsumOperand]) -> NDArray[Any] | None:
     """The sum of a product of arrays, in an array of its own, in the dtype that numpy would return.
 
     Args:

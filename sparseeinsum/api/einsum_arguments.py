@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.api.einsum_operands import Operand, squeezed
+from sparseeinsum.api.einsum_operands import EinsumOperand, squeezed
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.numpy_notation import operand_names, read_subscripts
@@ -38,7 +38,7 @@ class EinsumCall:
     """
 
     program: Program
-    operands: dict[str, Operand]
+    operands: dict[str, EinsumOperand]
     shape: tuple[int, ...]
     dtype: np.dtype[Any] | None
 
@@ -47,7 +47,7 @@ class EinsumCall:
         return result if self.dtype is None else result.astype(self.dtype, copy=False)
 
 
-def plan_call(text: str, arrays: Sequence[Operand], join: str = "*", agg: str = "sum") -> EinsumCall:
+def plan_call(text: str, arrays: Sequence[EinsumOperand], join: str = "*", agg: str = "sum") -> EinsumCall:
     """Make a program of the subscripts and the operands of einsum; see there.
 
     Raises:

@@ -66,10 +66,10 @@ class SparseOperand:
         return array
 
 
-Operand: TypeAlias = NDArray[Any] | SparseOperand
+EinsumOperand: TypeAlias = NDArray[Any] | SparseOperand
 
 
-def read_operands(arguments: Sequence[object], fill: Number = 0) -> tuple[str, list[Operand]]:
+def read_operands(arguments: Sequence[object], fill: Number = 0) -> tuple[str, list[EinsumOperand]]:
     """The subscripts and the operands of a call.
 
     Args:
@@ -84,7 +84,7 @@ def read_operands(arguments: Sequence[object], fill: Number = 0) -> tuple[str, l
     return text, [read_operand(number, operand, fill) for number, operand in enumerate(operands, 1)]
 
 
-def read_operand(number: int, operand: object, fill: Number = 0) -> Operand:
+def read_operand(number: int, operand: object, fill: Number = 0) -> EinsumOperand:
     """An operand as an array or as entries; `number` is its position in the call, from 1.
 
     Raises:
@@ -108,19 +108,19 @@ def read_operand(number: int, operand: object, fill: Number = 0) -> Operand:
         raise DataError(f"{name} cannot be read as an array: {error}") from error
 
 
-def squeezed(operand: Operand, axes: tuple[int, ...]) -> Operand:
+def squeezed(operand: EinsumOperand, axes: tuple[int, ...]) -> EinsumOperand:
     """The operand without `axes`, which have size 1."""
     if not axes:
         return operand
     return _with_axes(operand.squeeze(axes)) if isinstance(operand, SparseOperand) else operand.squeeze(axes)
 
 
-def as_dense(operand: Operand) -> NDArray[Any]:
+def as_dense(operand: EinsumOperand) -> NDArray[Any]:
     """The operand as an array."""
     return operand if isinstance(operand, np.ndarray) else operand.dense()
 
 
-def entries_of(operand: Operand) -> SparseOperand:
+def entries_of(operand: EinsumOperand) -> SparseOperand:
     """The entries of an operand; of an array those that are not 0."""
     if isinstance(operand, SparseOperand):
         return operand
@@ -130,12 +130,12 @@ def entries_of(operand: Operand) -> SparseOperand:
     return SparseOperand(np.array(places, np.int64), operand[places], operand.shape, 0, "numpy")
 
 
-def count_entries(operand: Operand) -> int:
+def count_entries(operand: EinsumOperand) -> int:
     """The number of entries of an operand; of an array that of all its numbers."""
     return operand.values.size if isinstance(operand, SparseOperand) else operand.size
 
 
-def _entries_of_scipy(name: str, data: Any, fill: Number) -> Operand:  # noqa: ANN401  # of scipy's
+def _entries_of_scipy(name: str, data: Any, fill: Number) -> EinsumOperand:  # noqa: ANN401  # of scipy's
     """The entries of a sparse array; those that it has twice are added up, as scipy does."""
     if data.format in _MAY_REPEAT and not getattr(data, "has_canonical_format", True):
         data = data.tocoo(copy=True)
@@ -143,7 +143,7 @@ def _entries_of_scipy(name: str, data: Any, fill: Number) -> Operand:  # noqa: A
     return _sparse_operand(name, read_scipy(name, data), fill, "scipy")
 
 
-def _sparse_operand(name: str, entries: EntryArrays, fill: Number, library: str) -> Operand:
+def _sparse_operand(name: str, entries: EntryArrays, fill: Number, library: str) -> EinsumOperand:
     shape = entries.shape or ()
     coordinates = np.asarray(entries.coordinates).reshape(len(shape), len(entries.values))
     own_fill = fill if entries.fill is None else entries.fill
@@ -152,7 +152,7 @@ def _sparse_operand(name: str, entries: EntryArrays, fill: Number, library: str)
     return _with_axes(SparseOperand(coordinates, entries.values, shape, own_fill, library))
 
 
-def _with_axes(operand: SparseOperand) -> Operand:
+def _with_axes(operand: SparseOperand) -> EinsumOperand:
     """The operand; an array if it has no axes, because a sparse tensor has some."""
     return operand if operand.shape else operand.dense()
 

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from opt_einsum.contract import PathInfo
 from opt_einsum.paths import PathOptimizer, get_path_fn
 
-from sparseeinsum.api.einsum_operands import Operand
+from sparseeinsum.api.einsum_operands import EinsumOperand
 from sparseeinsum.errors import ArgumentError, ShapeError
 
 _ORDERS = ("C", "F", "A", "K")
@@ -148,7 +148,7 @@ class ResultOptions:
     casting: str = "safe"
     sparse: bool = False
 
-    def converted(self, operands: list[Operand], is_product: bool) -> list[Operand]:
+    def converted(self, operands: list[EinsumOperand], is_product: bool) -> list[EinsumOperand]:
         """The operands in the dtype in which to compute.
 
         Args:

@@ -13,7 +13,7 @@ from sparseeinsum.api.database import Database
 from sparseeinsum.api.graphs import CoordinateMatrix, FeaturedGraph, gcn_tensors
 from sparseeinsum.operators.reference_functions import sigmoid
 
-Matrix = NDArray[np.float64] | sp.csr_array
+ExampleMatrix = NDArray[np.float64] | sp.csr_array
 
 ATTENTION = """
 # Sparse attention (SparseEinSum, section 9.2): scores of the pairs that the graph connects, before normalisation.
@@ -82,7 +82,7 @@ def csr_array(entries: CoordinateMatrix) -> sp.csr_array:
     return sp.coo_array((entries.values, tuple(entries.coordinates)), shape=entries.shape).tocsr()
 
 
-def load(database: Database, inputs: Mapping[str, Matrix], promoted: Sequence[str] | None = None) -> Database:
+def load(database: Database, inputs: Mapping[str, ExampleMatrix], promoted: Sequence[str] | None = None) -> Database:
     """Load the inputs of a program; returns the database.
 
     Args:
@@ -97,13 +97,13 @@ def load(database: Database, inputs: Mapping[str, Matrix], promoted: Sequence[st
     return database
 
 
-def gcn_inputs(graph: ExampleGraph, hidden: int = 256, classes: int = 16, seed: int = 0) -> dict[str, Matrix]:
+def gcn_inputs(graph: ExampleGraph, hidden: int = 256, classes: int = 16, seed: int = 0) -> dict[str, ExampleMatrix]:
     """The inputs of GCN, as in `graphs.gcn_tensors`."""
     featured = FeaturedGraph(graph.name, _entries(graph.adjacency), _entries(graph.features))
     return matrices(gcn_tensors(featured, hidden, classes, seed))
 
 
-def matrices(tensors: Mapping[str, CoordinateMatrix | NDArray[np.float64]]) -> dict[str, Matrix]:
+def matrices(tensors: Mapping[str, CoordinateMatrix | NDArray[np.float64]]) -> dict[str, ExampleMatrix]:
     """The tensors, with sparse ones as scipy matrices."""
     return {
         name: csr_array(tensor) if isinstance(tensor, CoordinateMatrix) else tensor for name, tensor in tensors.items()
@@ -116,7 +116,7 @@ def _entries(matrix: sp.csr_array) -> CoordinateMatrix:
     return CoordinateMatrix(np.array(coo.coords, np.int64), coo.data, (rows, columns))
 
 
-def gcn_reference(inputs: dict[str, Matrix], weights_first: bool = False) -> NDArray[np.float64]:
+def gcn_reference(inputs: dict[str, ExampleMatrix], weights_first: bool = False) -> NDArray[np.float64]:
     """GCN by scipy: step by step as the program, or with the weights first, before neighbours are aggregated."""
     normalised = inputs["D"] @ inputs["A"] @ inputs["D"]
     if weights_first:
@@ -131,7 +131,7 @@ def attention_program(width: int) -> str:
     return ATTENTION.format(root=repr(float(np.sqrt(width))))
 
 
-def attention_inputs(graph: ExampleGraph, width: int = 1024, seed: int = 0) -> dict[str, Matrix]:
+def attention_inputs(graph: ExampleGraph, width: int = 1024, seed: int = 0) -> dict[str, ExampleMatrix]:
     """The inputs of ATTENTION: adjacency, features and random projections of width `width`."""
     features = graph.features.shape[1]
     rng = np.random.default_rng(seed)
@@ -143,7 +143,7 @@ def attention_inputs(graph: ExampleGraph, width: int = 1024, seed: int = 0) -> d
     }
 
 
-def attention_reference(inputs: dict[str, Matrix]) -> sp.csr_array:
+def attention_reference(inputs: dict[str, ExampleMatrix]) -> sp.csr_array:
     """ATTENTION by numpy and scipy, step by step as the program."""
     queries, keys = np.asarray(inputs["X"] @ inputs["WQ"]), np.asarray(inputs["X"] @ inputs["WK"])
     edges = sp.coo_array(inputs["A"])

@@ -16,7 +16,7 @@ from sparseeinsum.pipeline.plan_cache import PlanCache
 from sparseeinsum.pipeline.plan_options import PlanningOptions, plan_options
 from sparseeinsum.pipeline.run_options import RunOptions
 from sparseeinsum.plans.saved.plan_files import read_plan
-from sparseeinsum.results.output_targets import Target
+from sparseeinsum.results.output_targets import OutputTarget
 from sparseeinsum.results.results import Results
 from sparseeinsum.results.streams import ResultStream
 from sparseeinsum.storage.program_inputs import shapes_in
@@ -61,7 +61,7 @@ def load_plan(source: str | Path | DetachedPlan, engine: Engine) -> Plan:
 
 
 def run_request(
-    request: RunRequest, into: Mapping[str, Target], run_options: RunOptions, engine: Engine, plans: PlanCache
+    request: RunRequest, into: Mapping[str, OutputTarget], run_options: RunOptions, engine: Engine, plans: PlanCache
 ) -> Results:
     """Run what a user asks for; see `Database.run`.
 

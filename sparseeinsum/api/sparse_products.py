@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.api.array_products import Product
-from sparseeinsum.api.einsum_operands import Operand, SparseOperand, count_entries, entries_of, squeezed
+from sparseeinsum.api.einsum_operands import EinsumOperand, SparseOperand, count_entries, entries_of, squeezed
 from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import PackageError
 
@@ -70,7 +70,7 @@ class _Numbering:
         return dict(zip(self.labels, np.unravel_index(places, self.bounds), strict=True)) if self.labels else {}
 
 
-def multiply_sparse(product: Product, arrays: Sequence[Operand]) -> SparseOperand | None:
+def multiply_sparse(product: Product, arrays: Sequence[EinsumOperand]) -> SparseOperand | None:
     """The sum of a product of arrays, as its entries that are not 0, in the dtype that numpy would return.
 
     Args:

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from sparseeinsum.api.einsum_operands import Operand, SparseOperand, as_dense, entries_of
+from sparseeinsum.api.einsum_operands import EinsumOperand, SparseOperand, as_dense, entries_of
 from sparseeinsum.environment.extras import imported, late
 from sparseeinsum.errors import DataError
 from sparseeinsum.results.results import TensorResult
 
 
-def as_sparse_array(result: Operand, operands: Iterable[Operand]) -> Any:  # noqa: ANN401  # of scipy or sparse
+def as_sparse_array(result: EinsumOperand, operands: Iterable[EinsumOperand]) -> Any:  # noqa: ANN401  # of scipy or sparse
     """A result as an array of sparse if an operand is one, otherwise of scipy; without axes it is a number.
 
     An array of scipy is a csr_array if it has two axes, otherwise a coo_array.
@@ -31,7 +31,7 @@ def as_sparse_array(result: Operand, operands: Iterable[Operand]) -> Any:  # noq
     return array.tocsr() if array.ndim == 2 else array
 
 
-def rows_as_sparse_array(result: TensorResult, dtype: np.dtype[Any] | None, operands: Iterable[Operand]) -> Any:  # noqa: ANN401
+def rows_as_sparse_array(result: TensorResult, dtype: np.dtype[Any] | None, operands: Iterable[EinsumOperand]) -> Any:  # noqa: ANN401
     """A result of a database as a sparse array, as by `as_sparse_array`.
 
     Args:
@@ -55,7 +55,7 @@ def rows_as_sparse_array(result: TensorResult, dtype: np.dtype[Any] | None, oper
     return array if dtype is None else array.astype(dtype)
 
 
-def _uses_pydata(operands: Iterable[Operand]) -> bool:
+def _uses_pydata(operands: Iterable[EinsumOperand]) -> bool:
     return any(isinstance(operand, SparseOperand) and operand.library == "sparse" for operand in operands)
 
 

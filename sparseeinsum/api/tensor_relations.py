@@ -17,7 +17,7 @@ from sparseeinsum.algebra.operator_arguments import (
 from sparseeinsum.algebra.relational.evaluate import evaluate
 from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import as_fold
-from sparseeinsum.algebra.relational.kernels import NAMES, Bound, EinSumKernel, Kernel, kernel_of
+from sparseeinsum.algebra.relational.kernels import NAMES, ArrayBound, EinSumKernel, Kernel, kernel_of
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.algebra.relational.named_kernels import as_kernel
@@ -198,7 +198,7 @@ class TensorRelation:
         return write_expression(self.expression)
 
 
-def parse_kernel(text: str | Kernel, *bounds: Bound) -> Kernel:
+def parse_kernel(text: str | Kernel, *bounds: ArrayBound) -> Kernel:
     """A kernel, given as one or as text: an EinSum of u and v, or the name of a function.
 
     Args:

@@ -18,6 +18,11 @@ Choice = tuple[int, ...]
 LARGEST_ROW_ARRAY = 1 << 24
 
 
+def is_single_array(tiles: Choice) -> bool:
+    """Whether the tiles of all labels or axes are DEMOTED, so that one array without keys holds everything."""
+    return tiles.count(DEMOTED) == len(tiles)
+
+
 def promoted_labels(einsum: EinSum, choice: Choice) -> frozenset[str]:
     """Labels that a choice promotes."""
     return frozenset(label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY, Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY, Choice, is_single_array, reference_tiles, result_tiles
 from sparseeinsum.decompose.compressed_access import (
     expanding,
     in_row_products,
@@ -44,7 +44,7 @@ from sparseeinsum.decompose.sparse_matmul import is_sparse, sparse_matmul_cost, 
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.eingraph import EinGraph, EinSum
-from sparseeinsum.language.tensors import DEMOTED, mean_extent
+from sparseeinsum.language.tensors import mean_extent
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 
@@ -170,7 +170,7 @@ class CostModel:
 
     def _is_single_array(self, choice: Choice) -> bool:
         """Whether one array is computed from others, in an engine that computes several of them in one row."""
-        return self.chains_arrays and all(tile == DEMOTED for tile in choice)
+        return self.chains_arrays and is_single_array(choice)
 
     def _fits_into_row(self, tensor: str) -> bool:
         return self.graph.tensors[tensor].size <= LARGEST_ROW_ARRAY
@@ -184,7 +184,7 @@ class CostModel:
 
     def operand_tiles(self, einsum: EinSum, index: int, choice: Choice) -> Choice:
         """The tiles in which operand `index` is read under a choice."""
-        if choice.count(DEMOTED) < len(choice):  # sparse matrix products promote no label
+        if not is_single_array(choice):  # sparse matrix products promote no label
             return reference_tiles(einsum, einsum.operands[index], choice)
         return self.vertex_cost(einsum, choice).operand_tiles(einsum, index, choice)
 

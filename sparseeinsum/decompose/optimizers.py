@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
-from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.choice import Choice, is_single_array
 from sparseeinsum.decompose.clusters.cluster_plans import search_for_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import most_sending_seconds
@@ -46,9 +46,7 @@ OPTIMIZERS = {
     "cover": Optimizer(search_by_cover, any_choice),
     "greedy": Optimizer(search_greedily, any_choice),
     "relational": Optimizer(search_greedily, _is_relational, keeps_in_memory=False),
-    "dense": Optimizer(
-        search_greedily, lambda _, choice: all(tile == DEMOTED for tile in choice), keeps_in_memory=False
-    ),
+    "dense": Optimizer(search_greedily, lambda _, choice: is_single_array(choice), keeps_in_memory=False),
 }
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.choice import Choice, is_single_array
 from sparseeinsum.decompose.cost import Accounting, CostConstants, RepartitionSizes, Work
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import RunMemory, vector_bytes
@@ -94,7 +94,7 @@ class RepartitionCosts:
 
     def _row_bytes(self, tensor: str, tiles: Choice) -> float:
         """Bytes of a result that a statement computes in one row with its other readers; 0 for all others."""
-        is_whole = tensor in self.in_one_row and all(tile == DEMOTED for tile in tiles)
+        is_whole = tensor in self.in_one_row and is_single_array(tiles)
         return self.sizes.tuple_bytes(tensor, tiles) if is_whole else 0.0
 
     def price_key(self, tensor: str, tiles: Choice) -> tuple[float, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparseeinsum.decompose.connected_axes import Axis, ConnectedAxes
+from sparseeinsum.decompose.connected_axes import ConnectedAxes, TensorAxis
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import Decomposition
 
@@ -26,7 +26,7 @@ def tiles_by_label(
         sizes: Tiles to try for every label whose bound is larger.
     """
     connected = ConnectedAxes(graph)
-    stored_tiles: dict[Axis, set[int]] = {}
+    stored_tiles: dict[TensorAxis, set[int]] = {}
     for name, decomposition in stored.items():
         for position, tile in enumerate(decomposition.tiles):
             if tile > 1:

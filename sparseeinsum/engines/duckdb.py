@@ -20,7 +20,7 @@ from sparseeinsum.engines.duckdb_progress import measured_progress
 from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, own_tables, relations_named
 from sparseeinsum.engines.duckdb_settings import DuckDBSettings
 from sparseeinsum.engines.duckdb_transactions import DuckDBTransactions
-from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.engines.engine import Column, DatabaseRelation
 from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import SuppliedTable, TransactionMark
 from sparseeinsum.engines.statement_text import check_text
@@ -340,7 +340,7 @@ class DuckDBEngine(OneMachine, NoRoles):
         """Return False: a transaction that conflicted would conflict again."""
         return False
 
-    def relations_named(self, name: str) -> Sequence[Relation]:
+    def relations_named(self, name: str) -> Sequence[DatabaseRelation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
         with self._translating_errors(f"-- look for {name}"):
             return relations_named(self.connection, name)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 from sqlglot import exp
 
-from sparseeinsum.engines.engine import Relation
+from sparseeinsum.engines.engine import DatabaseRelation
 from sparseeinsum.engines.quoting import quoted
 from sparseeinsum.environment import assets
 
@@ -19,7 +19,7 @@ def has_relation(connection: duckdb.DuckDBPyConnection, table: exp.Table) -> boo
     return bool(rows)
 
 
-def relations_named(connection: duckdb.DuckDBPyConnection, name: str) -> Sequence[Relation]:
+def relations_named(connection: duckdb.DuckDBPyConnection, name: str) -> Sequence[DatabaseRelation]:
     """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
     try:
         connection.table(quoted(name))
@@ -28,7 +28,7 @@ def relations_named(connection: duckdb.DuckDBPyConnection, name: str) -> Sequenc
     except duckdb.Error:  # for example, the name is also that of a file
         pass
     rows = connection.execute(assets.read("sql/duckdb/relations.sql"), {"name": name}).fetchall()
-    return [Relation(*row) for row in rows]
+    return [DatabaseRelation(*row) for row in rows]
 
 
 def own_tables(connection: duckdb.DuckDBPyConnection) -> frozenset[tuple[str, str]]:

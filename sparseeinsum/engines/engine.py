@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class DatabaseRelation:
     """A table or view.
 
     Attributes:
@@ -335,7 +335,7 @@ class Engine(Protocol):
     def is_permission_error(self, error: EngineError) -> bool:
         """Return whether a statement was refused because the user lacks a privilege."""
 
-    def relations_named(self, name: str) -> Sequence[Relation]:
+    def relations_named(self, name: str) -> Sequence[DatabaseRelation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
 
     def is_out_of_memory_error(self, error: EngineError) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Set
 from sparseeinsum.language.macros import MACROS
 from sparseeinsum.language.syntax import (
     ErrorAt,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     free_labels,
     is_aggregate,
@@ -48,7 +48,7 @@ def check_arguments(call: FunctionCall, error: ErrorAt) -> None:
         raise error(problem, call.at)
 
 
-def check_one_label(call: FunctionCall, body: Expression, labels: frozenset[str], error: ErrorAt) -> None:
+def check_one_label(call: FunctionCall, body: ExpressionTree, labels: frozenset[str], error: ErrorAt) -> None:
     """Refuse several labels, which are those of `body` among `labels`, for a call that takes one.
 
     Raises:

@@ -21,7 +21,7 @@ from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS, expand_rand
 from sparseeinsum.language.selections import select_indices
 from sparseeinsum.language.syntax import (
     Assignment,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     NumberLiteral,
     Position,
@@ -84,7 +84,7 @@ class _AssignmentLowering:
         self._add(target.tensor, labels, body, aggregate, at)
         return self.einsums
 
-    def _add_directly(self, value: Expression, labels: tuple[str, ...]) -> bool:
+    def _add_directly(self, value: ExpressionTree, labels: tuple[str, ...]) -> bool:
         """Add the EinSum of a value that is a scan, a pick or a user's aggregate with the target's labels.
 
         Returns:
@@ -106,7 +106,9 @@ class _AssignmentLowering:
                 return True
         return False
 
-    def _lower_value(self, value: Expression, outside: frozenset[str]) -> tuple[Expression, str | None, Position]:
+    def _lower_value(
+        self, value: ExpressionTree, outside: frozenset[str]
+    ) -> tuple[ExpressionTree, str | None, Position]:
         """The body and the aggregate of the target's EinSum; aggregates inside the body are computed before.
 
         Args:
@@ -155,7 +157,7 @@ class _AssignmentLowering:
             needed = ", ".join(sorted(missing | frozenset(lowercase_labels(call.labels or ()))))
             raise self.names.error(f"{must_aggregate(missing)}; write {call.name}[{needed}](...)", call.at)
 
-    def _without_one_hot(self, expression: Expression) -> Expression:
+    def _without_one_hot(self, expression: ExpressionTree) -> ExpressionTree:
         """The expression with comparisons in place of calls of one_hot."""
         if not isinstance(expression, FunctionCall):
             return expression
@@ -170,7 +172,7 @@ class _AssignmentLowering:
             raise self.names.error(problem, call.at)
         return one_hot(label, call.arguments[0], call.at)
 
-    def _replace_aggregates(self, expression: Expression, outside: frozenset[str]) -> Expression:
+    def _replace_aggregates(self, expression: ExpressionTree, outside: frozenset[str]) -> ExpressionTree:
         """The expression with intermediates in place of aggregates; `outside` are the labels around it."""
         if not isinstance(expression, FunctionCall):
             return expression
@@ -209,7 +211,7 @@ class _AssignmentLowering:
 
     def _lower_user_aggregate(
         self, call: FunctionCall, outside: frozenset[str]
-    ) -> tuple[Expression, frozenset[str], str | None]:
+    ) -> tuple[ExpressionTree, frozenset[str], str | None]:
         """The body of a user's aggregate, the labels that it aggregates, and the label of its state, if any."""
         record = USER_AGGREGATES[call.name]
         if len(call.arguments) != record.arguments:
@@ -238,13 +240,15 @@ class _AssignmentLowering:
         body = tensors[0] if len(tensors) == 1 else FunctionCall(record.pair, None, tuple(tensors), call.at)
         return body, aggregated, new[0] if new else None
 
-    def _as_reference(self, expression: Expression, at: Position) -> Expression:
+    def _as_reference(self, expression: ExpressionTree, at: Position) -> ExpressionTree:
         """A reference to the value of an expression: the expression itself if it is one, or else an intermediate."""
         if isinstance(expression, TensorReference | RangeExpression):
             return expression
         return self._name_value("value", tuple(dict.fromkeys(free_labels(expression))), expression, None, at)
 
-    def _lower_scan(self, call: FunctionCall, body: Expression, labels: frozenset[str]) -> tuple[Expression, str]:
+    def _lower_scan(
+        self, call: FunctionCall, body: ExpressionTree, labels: frozenset[str]
+    ) -> tuple[ExpressionTree, str]:
         """The operand of a scan or a pick, and the label along which it goes."""
         check_one_label(call, body, labels, self.names.error)
         (along,) = labels
@@ -253,7 +257,7 @@ class _AssignmentLowering:
             raise self.names.error(f"{problem}; write it in lower case and without a tile", call.at)
         return self._as_reference(body, call.at), along
 
-    def _expand_macro(self, call: FunctionCall, body: Expression, labels: frozenset[str]) -> Expression:
+    def _expand_macro(self, call: FunctionCall, body: ExpressionTree, labels: frozenset[str]) -> ExpressionTree:
         """The expression that a macro stands for; its intermediates are computed before."""
         macro = MACROS[call.name]
         if macro.takes_one_label:
@@ -261,16 +265,16 @@ class _AssignmentLowering:
         in_order = tuple(label for label in dict.fromkeys(free_labels(body)) if label in labels)
 
         def name_value(
-            suffix: str, labels: tuple[str, ...], expression: Expression, aggregate: str | None
+            suffix: str, labels: tuple[str, ...], expression: ExpressionTree, aggregate: str | None
         ) -> TensorReference:
             return self._name_value(suffix, labels, expression, aggregate, call.at)
 
         return macro.expand(MacroCall(body, in_order, call.arguments[1:], name_value))
 
-    def _expand_random(self, call: FunctionCall) -> Expression:
+    def _expand_random(self, call: FunctionCall) -> ExpressionTree:
         """The expression that a random number stands for; its intermediates are computed before."""
 
-        def name_value(labels: tuple[str, ...], expression: Expression) -> TensorReference:
+        def name_value(labels: tuple[str, ...], expression: ExpressionTree) -> TensorReference:
             return self._name_value("key", labels, expression, None, call.at)
 
         return expand_random(call, name_value, self.names.error)
@@ -279,7 +283,7 @@ class _AssignmentLowering:
         self,
         suffix: str,
         labels: tuple[str, ...],
-        body: Expression,
+        body: ExpressionTree,
         aggregate: str | None,
         at: Position,
         along: str | None = None,
@@ -294,7 +298,7 @@ class _AssignmentLowering:
             self.names.values[key] = TensorReference(name, labels, at=at)
         return replace(self.names.values[key], at=at)
 
-    def _lower_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> tuple[Expression, frozenset[str]]:
+    def _lower_aggregate(self, call: FunctionCall, outside: frozenset[str]) -> tuple[ExpressionTree, frozenset[str]]:
         """The argument of an aggregate, a scan or a macro, and the labels that it applies to.
 
         These are the labels in brackets, or else the labels that occur only inside it. Aggregates in the argument come
@@ -314,7 +318,9 @@ class _AssignmentLowering:
             raise self.names.error(no_label_problem(call, outside, self._target_labels()), call.at)
         return body, labels
 
-    def _broadcast(self, missing: tuple[str, ...], body: Expression, aggregate: str | None, at: Position) -> Expression:
+    def _broadcast(
+        self, missing: tuple[str, ...], body: ExpressionTree, aggregate: str | None, at: Position
+    ) -> ExpressionTree:
         """The value broadcast over `missing`, labels that only the target has: where(ones(j), value, value)."""
         target = self.assignment.target
         labels = lowercase_labels(target.labels)
@@ -327,7 +333,7 @@ class _AssignmentLowering:
         if aggregate is not None or not isinstance(body, TensorReference | NumberLiteral):
             remaining = tuple(label for label in labels if label not in missing)
             body = self._name_value("value", remaining, body, aggregate, at)
-        ones: list[Expression] = [RangeExpression("ones", label, bounds[label], at) for label in missing]
+        ones: list[ExpressionTree] = [RangeExpression("ones", label, bounds[label], at) for label in missing]
         everywhere = reduce(lambda left, right: FunctionCall("and", None, (left, right), at), ones)
         return FunctionCall("where", None, (everywhere, body, body), at)
 
@@ -338,7 +344,7 @@ class _AssignmentLowering:
         self,
         name: str,
         labels: tuple[str, ...],
-        body: Expression,
+        body: ExpressionTree,
         aggregate: str | None,
         at: Position,
         along: str | None = None,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.function_registration import RESERVED
 from sparseeinsum.language.names import names_read
-from sparseeinsum.language.parse_trees import Report
+from sparseeinsum.language.parse_trees import ParseErrorReport
 from sparseeinsum.language.relabelling import relabelled
 from sparseeinsum.language.syntax import (
     GRADIENT,
@@ -21,7 +21,7 @@ from sparseeinsum.language.syntax import (
     Declaration,
     Definition,
     Differentiation,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     Import,
     IndexedReference,
@@ -41,7 +41,7 @@ from sparseeinsum.presentation.spelling import did_you_mean
 
 
 def without_definitions(
-    statements: Sequence[ComputingStatement | Definition], source: SourceText, report: Report
+    statements: Sequence[ComputingStatement | Definition], source: SourceText, report: ParseErrorReport
 ) -> tuple[ComputingStatement, ...]:
     """The statements without definitions, and with the statements that calls of defined functions stand for.
 
@@ -88,7 +88,7 @@ class _Expansion:
     base: str = ""
 
     def expanded(
-        self, statements: Sequence[ComputingStatement | Definition], report: Report
+        self, statements: Sequence[ComputingStatement | Definition], report: ParseErrorReport
     ) -> Iterator[ComputingStatement]:
         for statement in statements:
             try:
@@ -153,7 +153,7 @@ class _Expansion:
             problem = f"{call.name}(...) has {len(call.indices)} indices, but its result has {len(labels)} axes"
             raise self.error(f"{problem}: {', '.join(labels)}", call.at)
 
-    def _as_applied(self, expression: Expression) -> AppliedFunction | None:
+    def _as_applied(self, expression: ExpressionTree) -> AppliedFunction | None:
         """The call of a defined function that an expression is, or None."""
         match expression:
             case AppliedFunction():
@@ -169,7 +169,7 @@ class _Expansion:
             raise self.error(problem.format(name=call.name), call.at)
         return self.definitions[call.name]
 
-    def _expand(self, expression: Expression) -> Expression:
+    def _expand(self, expression: ExpressionTree) -> ExpressionTree:
         """The expression with references to results in place of calls."""
         match expression:
             case AppliedFunction(name, _, indices, tiles, at) if name == GRADIENT:
@@ -212,7 +212,7 @@ class _Expansion:
             self.results[GRADIENT, of, by] = name
         return self.results[GRADIENT, of, by]
 
-    def _arguments(self, call: AppliedFunction, definition: Definition) -> dict[str, Expression]:
+    def _arguments(self, call: AppliedFunction, definition: Definition) -> dict[str, ExpressionTree]:
         """The arguments of a call by the names of parameters, without calls of defined functions."""
         parameters = definition.parameters
         least = sum(default is None for _, default in parameters)
@@ -226,13 +226,13 @@ class _Expansion:
         values = (*map(self._expand, call.arguments), *(defaults[-missing:] if missing else ()))
         return {name: argument for (name, _), argument in zip(parameters, values, strict=True)}
 
-    def _body(self, definition: Definition, call: AppliedFunction) -> Expression:
+    def _body(self, definition: Definition, call: AppliedFunction) -> ExpressionTree:
         """The body of a function with the arguments of a call, without calls of defined functions."""
         arguments = self._arguments(call, definition)
         substitution = _Substitution(self, call, arguments, definition.labels is not None)
         return self._expand(substitution.of(definition.body))
 
-    def tensor_of(self, argument: Expression, call: AppliedFunction) -> str:
+    def tensor_of(self, argument: ExpressionTree, call: AppliedFunction) -> str:
         """The name of the tensor that an argument is; a statement of linear algebra computes an expression."""
         match argument:
             case MatrixName(name) | TensorReference(name, ()):
@@ -271,10 +271,10 @@ class _Substitution:
 
     expansion: _Expansion
     call: AppliedFunction
-    arguments: dict[str, Expression]
+    arguments: dict[str, ExpressionTree]
     has_labels: bool
 
-    def of(self, expression: Expression) -> Expression:
+    def of(self, expression: ExpressionTree) -> ExpressionTree:
         """The expression, in which parameters are read as its labels say."""
         match expression:
             case TensorReference(name) | IndexedReference(name):
@@ -294,14 +294,14 @@ class _Substitution:
             case _:
                 return expression
 
-    def _without_labels(self, expression: Expression) -> Expression:
+    def _without_labels(self, expression: ExpressionTree) -> ExpressionTree:
         """An argument of a call in the body, with arguments in place of parameters."""
         return replace(self, has_labels=False).of(expression)
 
     def _tensor(self, name: str) -> str:
         return self.expansion.tensor_of(self.arguments[name], self.call)
 
-    def _scalar(self, argument: Expression) -> Expression:
+    def _scalar(self, argument: ExpressionTree) -> ExpressionTree:
         """An argument that a statement with labels reads as a number: its tensors are scalars."""
         match argument:
             case MatrixName(name, at):
@@ -314,14 +314,14 @@ class _Substitution:
 
 def _reference(
     name: str, indices: tuple[str | object, ...], tiles: tuple[tuple[str, int], ...], at: Position
-) -> Expression:
+) -> ExpressionTree:
     labels = tuple(index for index in indices if isinstance(index, str))
     if len(labels) == len(indices):
         return TensorReference(name, labels, tiles, at)
     return IndexedReference(name, indices, tiles, at)  # type: ignore[arg-type]  # by grammar
 
 
-def _applied(expression: Expression) -> Iterator[AppliedFunction]:
+def _applied(expression: ExpressionTree) -> Iterator[AppliedFunction]:
     """The calls with indices in an expression."""
     if isinstance(expression, AppliedFunction):
         yield expression

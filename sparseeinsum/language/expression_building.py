@@ -23,7 +23,7 @@ from sparseeinsum.language.syntax import (
     TRANSPOSE,
     AppliedFunction,
     BoundExpression,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     IndexedReference,
     MatrixName,
@@ -47,12 +47,12 @@ _CONSTANTS: dict[str, dtypes.Number] = {
     "infj": complex(0, float("inf")),
 }
 
-Indices = list[tuple[str, int] | AffineIndex]  # labels with their tiles, and other indices
+ReferenceIndices = list[tuple[str, int] | AffineIndex]  # labels with their tiles, and other indices
 
 
 def _call(name: str) -> object:
     @v_args(meta=True)
-    def make(self: "ExpressionBuilder", meta: Meta, arguments: list[Expression]) -> FunctionCall:
+    def make(self: "ExpressionBuilder", meta: Meta, arguments: list[ExpressionTree]) -> FunctionCall:
         return FunctionCall(name, None, tuple(arguments), self.position(meta))
 
     return make
@@ -60,7 +60,7 @@ def _call(name: str) -> object:
 
 def _sum(name: str, sign: int) -> object:
     @v_args(meta=True)
-    def make(self: "ExpressionBuilder", meta: Meta, arguments: list[Expression]) -> Expression:
+    def make(self: "ExpressionBuilder", meta: Meta, arguments: list[ExpressionTree]) -> ExpressionTree:
         match arguments:
             case [NumberLiteral(real), NumberLiteral(imaginary)]:
                 value = complex_number(real, sign, imaginary)
@@ -99,10 +99,10 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         self._parameters = Parameters() if parameters is None else parameters
         self._hidden = hidden
 
-    def expression(self, tree: Tree[Token]) -> Expression:
+    def expression(self, tree: Tree[Token]) -> ExpressionTree:
         """The syntax tree of an expression."""
         expression = self._transformed(tree)
-        assert isinstance(expression, Expression)
+        assert isinstance(expression, ExpressionTree)
         return expression
 
     def _transformed(self, tree: Tree[Token]) -> object:
@@ -123,7 +123,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
     def indices(self, indices: list[tuple[str, int] | AffineIndex]) -> list[tuple[str, int] | AffineIndex]:
         return indices
 
-    def affine(self, children: list[Expression]) -> AffineIndex:
+    def affine(self, children: list[ExpressionTree]) -> AffineIndex:
         return affine_index(with_limited_depth(children[0], self._source), self._source)
 
     def key(self, tokens: list[Token]) -> AffineIndex:
@@ -171,7 +171,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         return NumberLiteral(_CONSTANTS[str(tokens[0])], self.position(meta))
 
     @v_args(meta=True)
-    def neg(self, meta: Meta, arguments: list[Expression]) -> Expression:
+    def neg(self, meta: Meta, arguments: list[ExpressionTree]) -> ExpressionTree:
         match arguments:
             case [NumberLiteral(value)] if (negated := negated_number(value)) is not None:
                 return NumberLiteral(negated, self.position(meta))
@@ -179,26 +179,30 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
                 return FunctionCall("neg", None, tuple(arguments), self.position(meta))
 
     @v_args(meta=True)
-    def compare(self, meta: Meta, children: list[Any]) -> Expression:
+    def compare(self, meta: Meta, children: list[Any]) -> ExpressionTree:
         """A comparison; a chain of several, such as a < b <= c, is a < b and b <= c."""
         at = self.position(meta)
         terms, symbols = children[::2], children[1::2]
-        comparisons: list[Expression] = [
+        comparisons: list[ExpressionTree] = [
             FunctionCall(_COMPARISONS[str(symbol)], None, (first, second), at)
             for symbol, first, second in zip(symbols, terms[:-1], terms[1:], strict=True)
         ]
         return reduce(lambda first, second: FunctionCall("and", None, (first, second), at), comparisons)
 
     @v_args(meta=True)
-    def floor_divide(self, meta: Meta, arguments: list[Expression]) -> Expression:
+    def floor_divide(self, meta: Meta, arguments: list[ExpressionTree]) -> ExpressionTree:
         floor = FunctionCall("floor", None, (FunctionCall("div", None, tuple(arguments)),))
         raise self._error(f"there is no //; write {write_expression(floor)}", self.position(meta))
 
     @v_args(meta=True)
-    def reference(self, meta: Meta, children: tuple[Token, Indices | None]) -> TensorReference | IndexedReference:
+    def reference(
+        self, meta: Meta, children: tuple[Token, ReferenceIndices | None]
+    ) -> TensorReference | IndexedReference:
         return self._referenced(*children, self.position(meta))
 
-    def _referenced(self, name: str, indices: Indices | None, at: Position) -> TensorReference | IndexedReference:
+    def _referenced(
+        self, name: str, indices: ReferenceIndices | None, at: Position
+    ) -> TensorReference | IndexedReference:
         written = indices or []
         labels = [index for index in written if not isinstance(index, AffineIndex)]
         tiles = tuple(dict.fromkeys((label.lower(), tile) for label, tile in labels if tile > 1))

@@ -6,7 +6,7 @@ from sparseeinsum.language.syntax import (
     MATRIX_PRODUCT,
     STEP,
     TRANSPOSE,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     MatrixName,
     SourceText,
@@ -22,7 +22,7 @@ MOST_NESTED = 100
 _GROUPABLE = {"mul": "mul", "add": "add", "sub": "add", "and": "and", "or": "or"}
 
 
-def with_limited_depth(expression: Expression, source: SourceText) -> Expression:
+def with_limited_depth(expression: ExpressionTree, source: SourceText) -> ExpressionTree:
     """An expression that passes can recurse over: long products and sums are grouped in halves.
 
     Raises:
@@ -38,7 +38,7 @@ def with_limited_depth(expression: Expression, source: SourceText) -> Expression
     return grouped
 
 
-def _too_deep(expression: Expression) -> Expression | None:
+def _too_deep(expression: ExpressionTree) -> ExpressionTree | None:
     """A part that more functions and operators contain than passes can recurse over."""
     waiting = [(expression, 1)]
     while waiting:
@@ -50,7 +50,7 @@ def _too_deep(expression: Expression) -> Expression | None:
     return None
 
 
-def _grouped(expression: Expression, depth: int) -> Expression:
+def _grouped(expression: ExpressionTree, depth: int) -> ExpressionTree:
     """The expression with its chains of one operator as balanced trees."""
     if not isinstance(expression, FunctionCall) or depth > MOST_NESTED:
         return expression
@@ -58,8 +58,8 @@ def _grouped(expression: Expression, depth: int) -> Expression:
     if operator is None:
         arguments = tuple(_grouped(argument, depth + 1) for argument in expression.arguments)
         return replace(expression, arguments=arguments)
-    terms: list[Expression] = []
-    current: Expression = expression
+    terms: list[ExpressionTree] = []
+    current: ExpressionTree = expression
     while isinstance(current, FunctionCall) and _GROUPABLE.get(current.name) == operator:
         is_subtracted = current.name == "sub"
         current, term = current.arguments
@@ -69,7 +69,7 @@ def _grouped(expression: Expression, depth: int) -> Expression:
     return joined_in_halves(grouped, lambda first, second: FunctionCall(operator, None, (first, second), first.at))
 
 
-def with_step(expression: Expression) -> Expression:
+def with_step(expression: ExpressionTree) -> ExpressionTree:
     """An expression of a statement with labels, in which the name `step` alone is the scalar tensor step[]."""
     match expression:
         case MatrixName(name, at) if name == STEP:
@@ -80,7 +80,7 @@ def with_step(expression: Expression) -> Expression:
             return expression
 
 
-def check_labelled(expression: Expression, source: SourceText) -> None:
+def check_labelled(expression: ExpressionTree, source: SourceText) -> None:
     """Refuse linear algebra in a statement with labels.
 
     Raises:

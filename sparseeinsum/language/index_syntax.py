@@ -5,7 +5,7 @@ from collections import Counter
 from sparseeinsum.language.affine_indices import AffineIndex, Limit
 from sparseeinsum.language.syntax import (
     BoundExpression,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     MatrixName,
     NumberLiteral,
@@ -18,7 +18,7 @@ from sparseeinsum.operators.expressions import AxisBound
 _EXAMPLES = "an index is a whole number, or labels times whole numbers, as in A[0], A[i + 1] and A[2*i + j]"
 
 
-def affine_index(expression: Expression, source: SourceText) -> AffineIndex:
+def affine_index(expression: ExpressionTree, source: SourceText) -> AffineIndex:
     """The expression in brackets as an index.
 
     Raises:
@@ -33,7 +33,7 @@ def affine_index(expression: Expression, source: SourceText) -> AffineIndex:
     return AffineIndex(terms, offset)
 
 
-def _sums(expression: Expression, source: SourceText) -> Counter[str]:
+def _sums(expression: ExpressionTree, source: SourceText) -> Counter[str]:
     """The coefficients by label; the whole number has the label ''."""
     match expression:
         case NumberLiteral(int(value)) if not isinstance(value, bool):
@@ -59,7 +59,7 @@ def _scaled(sums: Counter[str], factor: int) -> Counter[str]:
     return Counter({label: factor * coefficient for label, coefficient in sums.items()})
 
 
-def _no_index(expression: Expression) -> str:
+def _no_index(expression: ExpressionTree) -> str:
     """The error for an expression that is no index."""
     written = write_expression(expression)
     if any(references(expression)):
@@ -68,7 +68,7 @@ def _no_index(expression: Expression) -> str:
     return f"{written} is no index; {_EXAMPLES}"
 
 
-def limit(index: Expression, symbol: str, bound: Expression, source: SourceText) -> Limit:
+def limit(index: ExpressionTree, symbol: str, bound: ExpressionTree, source: SourceText) -> Limit:
     """What bounds labels, as in `for j < 3`.
 
     Raises:

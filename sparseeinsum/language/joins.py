@@ -7,7 +7,7 @@ from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS
 from sparseeinsum.language.syntax import (
     AppliedFunction,
     BoundExpression,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     IndexedReference,
     MatrixName,
@@ -36,7 +36,7 @@ class JoinLowering:
         join: The scalar expression of these operands.
     """
 
-    def __init__(self, names: ProgramNames, target: str, expression: Expression) -> None:
+    def __init__(self, names: ProgramNames, target: str, expression: ExpressionTree) -> None:
         self._numbers: dict[Reference, int] = {}
         self._names = names
         self._target = target
@@ -44,7 +44,7 @@ class JoinLowering:
         self.join = self._lower(expression)
         self.references = list(self._numbers)
 
-    def _lower(self, expression: Expression) -> Scalar:
+    def _lower(self, expression: ExpressionTree) -> Scalar:
         """The scalar expression of a syntax tree; adds its references to the operands."""
         match expression:
             case NumberLiteral():

@@ -11,7 +11,7 @@ from sparseeinsum.language.syntax import (
     BoundExpression,
     Declaration,
     ErrorAt,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     NumberLiteral,
     Position,
@@ -25,7 +25,7 @@ Scopes = Mapping[str, int]  # label -> its scope: the id of the aggregate that n
 STATEMENT = 0  # no id of an object is 0
 
 
-def resolve_bounds(assignment: Assignment, declaration: Declaration | None, error: ErrorAt) -> Expression:
+def resolve_bounds(assignment: Assignment, declaration: Declaration | None, error: ErrorAt) -> ExpressionTree:
     """The value of an assignment, with axes of tensors in place of labels in bound(j), index(j) and ones(j).
 
     Args:
@@ -52,7 +52,7 @@ class _Resolver:
         ):
             self.bounds_by_label.setdefault(label, {}).setdefault(scope, bound)
 
-    def resolve(self, expression: Expression, scopes: Scopes) -> Expression:
+    def resolve(self, expression: ExpressionTree, scopes: Scopes) -> ExpressionTree:
         """The expression with axes or numbers in place of labels; `scopes` are those of the labels around it."""
         match expression:
             case BoundExpression(label, None, _, at):
@@ -101,7 +101,7 @@ def scopes_inside(call: FunctionCall, scopes: Scopes) -> Scopes:
     return {**scopes, **dict.fromkeys(lowercase_labels(call.labels), id(call))}
 
 
-def _bounds_in(expression: Expression, scopes: Scopes) -> Iterator[tuple[str, int, BoundExpression | int]]:
+def _bounds_in(expression: ExpressionTree, scopes: Scopes) -> Iterator[tuple[str, int, BoundExpression | int]]:
     """Every label with its scope, and an axis or a number that is its bound."""
     match expression:
         case TensorReference(name, labels):

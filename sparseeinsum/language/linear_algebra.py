@@ -11,7 +11,7 @@ from itertools import count
 from typing import TypeAlias
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.language.syntax import NOWHERE, Expression, FunctionCall, Position, TensorReference
+from sparseeinsum.language.syntax import NOWHERE, ExpressionTree, FunctionCall, Position, TensorReference
 from sparseeinsum.language.syntax_text import write_expression
 from sparseeinsum.operators.aggregates import AGGREGATES
 
@@ -26,7 +26,7 @@ class Dimension:
     bound: int | None = None
 
 
-_Build: TypeAlias = Callable[[str, str, Iterator[str]], Expression]  # (row label, column label, labels for sums)
+_Build: TypeAlias = Callable[[str, str, Iterator[str]], ExpressionTree]  # (row label, column label, labels for sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LinearExpression:
     rows: Dimension | None = None
     columns: Dimension | None = None
 
-    def labelled(self) -> tuple[Expression, tuple[str, ...]]:
+    def labelled(self) -> tuple[ExpressionTree, tuple[str, ...]]:
         """The expression with the labels i for rows and j for columns, and those of the two labels that it has."""
         labels = _labels(ROWS, self.rows, COLUMNS, self.columns)
         return self.build(ROWS, COLUMNS, _fresh_labels()), labels
@@ -78,13 +78,13 @@ MATRIX_AGGREGATES = (
 def tensor(name: str, rows: Dimension | None, columns: Dimension | None, at: Position = NOWHERE) -> LinearExpression:
     """The tensor `name` as a matrix, a vector or a scalar; its axes are its rows and its columns, where it has them."""
 
-    def build(row: str, column: str, _: Iterator[str]) -> Expression:
+    def build(row: str, column: str, _: Iterator[str]) -> ExpressionTree:
         return TensorReference(name, _labels(row, rows, column, columns), at=at)
 
     return LinearExpression(build, rows, columns)
 
 
-def number(value: Expression) -> LinearExpression:
+def number(value: ExpressionTree) -> LinearExpression:
     """A scalar of numbers and bounds, without tensors."""
     return LinearExpression(lambda *_: value)
 
@@ -106,7 +106,7 @@ def product(left: LinearExpression, right: LinearExpression, at: Position = NOWH
             f"{_describe(right.rows, 'row')}; transpose one with .T, or multiply element by element with *"
         )
 
-    def build(row: str, column: str, fresh: Iterator[str]) -> Expression:
+    def build(row: str, column: str, fresh: Iterator[str]) -> ExpressionTree:
         inner = next(fresh) if left.columns is not None else ""
         factors = left.build(row, inner, fresh), right.build(inner, column, fresh)
         multiplied = FunctionCall("mul", None, factors, at)
@@ -122,7 +122,7 @@ def elementwise(name: str, operands: Sequence[LinearExpression], at: Position = 
         SemanticsError: Two operands differ in their numbers of rows or columns.
     """
 
-    def build(row: str, column: str, fresh: Iterator[str]) -> Expression:
+    def build(row: str, column: str, fresh: Iterator[str]) -> ExpressionTree:
         return FunctionCall(name, None, tuple(operand.build(row, column, fresh) for operand in operands), at)
 
     rows = reduce(_broadcast, [(operand.rows, operand, "row") for operand in operands])[0]
@@ -137,7 +137,7 @@ def aggregated(aggregate: MatrixAggregate, matrix: LinearExpression, at: Positio
     if not (over_rows or over_columns):
         return matrix
 
-    def build(row: str, column: str, fresh: Iterator[str]) -> Expression:
+    def build(row: str, column: str, fresh: Iterator[str]) -> ExpressionTree:
         row, column = next(fresh) if over_rows else row, next(fresh) if over_columns else column
         labels = tuple(label for label, is_over in ((row, over_rows), (column, over_columns)) if is_over)
         return FunctionCall(aggregate.aggregate, labels, (matrix.build(row, column, fresh),), at)
@@ -155,7 +155,7 @@ def trace(matrix: LinearExpression, at: Position = NOWHERE) -> LinearExpression:
         size = f"{_describe(matrix.rows, 'row')} and {_describe(matrix.columns, 'column')}"
         raise SemanticsError(f"{matrix} has no trace, because it has {size}")
 
-    def build(_: str, __: str, fresh: Iterator[str]) -> Expression:
+    def build(_: str, __: str, fresh: Iterator[str]) -> ExpressionTree:
         label = next(fresh)
         return FunctionCall("sum", (label,), (matrix.build(label, label, fresh),), at)
 

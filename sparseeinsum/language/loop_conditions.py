@@ -12,7 +12,7 @@ from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.parse_trees import raise_error
 from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.language.scalar import evaluate
-from sparseeinsum.language.syntax import PREVIOUS, Expression, FunctionCall, IndexedReference, SourceText
+from sparseeinsum.language.syntax import PREVIOUS, ExpressionTree, FunctionCall, IndexedReference, SourceText
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Scalar
@@ -89,7 +89,7 @@ def parse_condition(text: str, names: Collection[str]) -> LoopCondition:
     return LoopCondition(text, lowered.join, tuple(reference.tensor for reference in lowered.references))
 
 
-def _check_numbers(expression: Expression, text: str) -> None:
+def _check_numbers(expression: ExpressionTree, text: str) -> None:
     """Refuse aggregates, and elements of tensors at fixed indices: the program computes them as numbers."""
     match expression:
         case FunctionCall(function, _, (_,)) if function in _AGGREGATING or function in USER_AGGREGATES:

@@ -16,7 +16,7 @@ from sparseeinsum.language.expression_checks import check_labelled
 from sparseeinsum.language.matrix_statements import Shapes, no_shapes, with_labels
 from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.parameters import NO_PARAMETERS, Parameters
-from sparseeinsum.language.parse_trees import Report, raise_error
+from sparseeinsum.language.parse_trees import ParseErrorReport, raise_error
 from sparseeinsum.language.program_files import read_source, read_statements
 from sparseeinsum.language.syntax import (
     NOWHERE,
@@ -76,7 +76,7 @@ def lower(
     statements: tuple[Statement, ...],
     source: SourceText,
     parameters: Mapping[str, Position] = MappingProxyType({}),
-    report: Report = raise_error,
+    report: ParseErrorReport = raise_error,
     shapes: Shapes = no_shapes,
 ) -> Program:
     """Lower statements to EinSums.
@@ -160,7 +160,9 @@ def _with_step(shapes: Shapes) -> Shapes:
     return lambda name: () if name == STEP else shapes(name)
 
 
-def _states(states: Iterable[StateDeclaration], names: ProgramNames, report: Report) -> Iterator[tuple[str, str]]:
+def _states(
+    states: Iterable[StateDeclaration], names: ProgramNames, report: ParseErrorReport
+) -> Iterator[tuple[str, str]]:
     """The states, each with the name of its next value; those without one, or declared twice, are reported."""
     seen: set[str] = set()
     for state in states:

@@ -12,7 +12,7 @@ from functools import partial, reduce
 
 from sparseeinsum.language.syntax import (
     BoundExpression,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     NumberLiteral,
     Position,
@@ -36,10 +36,10 @@ class MacroCall:
             which is computed once, even for several calls.
     """
 
-    body: Expression
+    body: ExpressionTree
     labels: tuple[str, ...]
-    options: tuple[Expression, ...]
-    name_value: Callable[[str, tuple[str, ...], Expression, str | None], TensorReference]
+    options: tuple[ExpressionTree, ...]
+    name_value: Callable[[str, tuple[str, ...], ExpressionTree, str | None], TensorReference]
 
     @property
     def all_labels(self) -> tuple[str, ...]:
@@ -57,16 +57,16 @@ class MacroCall:
             return self
         return replace(self, body=self.name_value("value", self.all_labels, self.body, None))
 
-    def aggregate(self, aggregate: str, expression: Expression) -> TensorReference:
+    def aggregate(self, aggregate: str, expression: ExpressionTree) -> TensorReference:
         """A reference to the aggregate of an expression over `labels`."""
         return self.name_value(aggregate, self.remaining_labels, expression, aggregate)
 
-    def count(self) -> Expression:
+    def count(self) -> ExpressionTree:
         """The number of values that an aggregate over `labels` has: the product of their bounds."""
         return reduce(partial(call_of, "mul"), (_bound_of(label, self.body) for label in self.labels))
 
 
-def _bound_of(label: str, body: Expression) -> Expression:
+def _bound_of(label: str, body: ExpressionTree) -> ExpressionTree:
     """An expression of the bound of a label that the body has."""
     match body:
         case TensorReference(tensor, labels) if label in lowercase_labels(labels):
@@ -78,7 +78,7 @@ def _bound_of(label: str, body: Expression) -> Expression:
     raise AssertionError(f"{label} is no label of {body}")
 
 
-def _softmax(call: MacroCall) -> Expression:
+def _softmax(call: MacroCall) -> ExpressionTree:
     """exp(x) / sum(exp(x)), shifted by the maximum; -inf gives 0, even if all values are -inf."""
     call = call.named()
     x = call.body
@@ -88,41 +88,41 @@ def _softmax(call: MacroCall) -> Expression:
     return call_of("where", call_of("eq", power, 0), 0, call_of("div", power, call.aggregate("sum", power)))
 
 
-def _log_softmax(call: MacroCall) -> Expression:
+def _log_softmax(call: MacroCall) -> ExpressionTree:
     """The logarithm of the softmax; -inf gives -inf, even if all values are -inf."""
     call = call.named()
     x = call.body
     return call_of("where", call_of("eq", x, -math.inf), -math.inf, call_of("sub", x, call.aggregate("logsumexp", x)))
 
 
-def _mean(call: MacroCall) -> Expression:
+def _mean(call: MacroCall) -> ExpressionTree:
     return call_of("div", call.aggregate("sum", call.body), call.count())
 
 
-def _var(call: MacroCall) -> Expression:
+def _var(call: MacroCall) -> ExpressionTree:
     """The mean of the squared distances from the mean, like numpy.var."""
     call = call.named()
     distance = call_of("sub", call.body, call.name_value("mean", call.remaining_labels, _mean(call), None))
     return call_of("div", call.aggregate("sum", call_of("pow", call_of("abs", distance), 2)), call.count())
 
 
-def _norm(call: MacroCall) -> Expression:
+def _norm(call: MacroCall) -> ExpressionTree:
     """The Euclidean norm; values become float64 first, because squares of whole numbers could overflow."""
     size = call_of("mul", 1.0, call_of("abs", call.body))
     return call_of("sqrt", call.aggregate("sum", call_of("pow", size, 2)))
 
 
-def _count(call: MacroCall) -> Expression:
+def _count(call: MacroCall) -> ExpressionTree:
     """How many values are not 0, like numpy.count_nonzero."""
     return call.aggregate("sum", call_of("ne", call.body, 0))
 
 
-def _sumsq(call: MacroCall) -> Expression:
+def _sumsq(call: MacroCall) -> ExpressionTree:
     """The sum of squared magnitudes."""
     return call.aggregate("sum", call_of("pow", call_of("abs", call.body), 2))
 
 
-def _layer_norm(call: MacroCall) -> Expression:
+def _layer_norm(call: MacroCall) -> ExpressionTree:
     """(x - mean) / sqrt(var + eps); eps is 1e-5 by default."""
     call = call.named()
     mean = call.name_value("mean", call.remaining_labels, _mean(call), None)
@@ -131,15 +131,15 @@ def _layer_norm(call: MacroCall) -> Expression:
     return call_of("div", call_of("sub", call.body, mean), call_of("sqrt", call_of("add", var, eps)))
 
 
-def _argmax(call: MacroCall) -> Expression:
+def _argmax(call: MacroCall) -> ExpressionTree:
     return _first_index(call, "max")
 
 
-def _argmin(call: MacroCall) -> Expression:
+def _argmin(call: MacroCall) -> ExpressionTree:
     return _first_index(call, "min")
 
 
-def _first_index(call: MacroCall, aggregate: str) -> Expression:
+def _first_index(call: MacroCall, aggregate: str) -> ExpressionTree:
     """The first index of the extreme value or of NaN, like numpy's argmax; the bound if there is no index."""
     call = call.named()
     x = call.body
@@ -161,7 +161,7 @@ class Macro:
         takes_one_label: Whether it takes exactly one label.
     """
 
-    expand: Callable[[MacroCall], Expression]
+    expand: Callable[[MacroCall], ExpressionTree]
     arguments: int = 1
     takes_one_label: bool = False
 
@@ -180,6 +180,6 @@ MACROS = {
 }
 
 
-def one_hot(label: str, value: Expression, at: Position) -> Expression:
+def one_hot(label: str, value: ExpressionTree, at: Position) -> ExpressionTree:
     """The expression of one_hot[label](value): one_hot[k](X[i]) is X[i] == index(k)."""
     return FunctionCall("eq", None, (value, RangeExpression("index", label, None, at)), at)

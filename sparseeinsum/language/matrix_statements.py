@@ -22,7 +22,7 @@ from sparseeinsum.language.linear_algebra import (
     transposed,
 )
 from sparseeinsum.language.macros import MACROS
-from sparseeinsum.language.parse_trees import Report
+from sparseeinsum.language.parse_trees import ParseErrorReport
 from sparseeinsum.language.random_functions import RANDOM_FUNCTIONS
 from sparseeinsum.language.syntax import (
     Assignment,
@@ -30,7 +30,7 @@ from sparseeinsum.language.syntax import (
     ComputingStatement,
     Declaration,
     Differentiation,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     Import,
     LabelledStatement,
@@ -62,7 +62,7 @@ def no_shapes(_: str) -> None:
 
 
 def with_labels(
-    statements: Sequence[ComputingStatement], source: SourceText, shapes: Shapes, report: Report
+    statements: Sequence[ComputingStatement], source: SourceText, shapes: Shapes, report: ParseErrorReport
 ) -> tuple[LabelledStatement | Differentiation, ...]:
     """The statements, with labels for every tensor.
 
@@ -101,7 +101,7 @@ class _Labelling:
                     for reference in (*references(value), target):
                         self._ranks.setdefault(reference.tensor, reference.rank)
 
-    def labelled(self, report: Report) -> Iterator[LabelledStatement | Differentiation]:
+    def labelled(self, report: ParseErrorReport) -> Iterator[LabelledStatement | Differentiation]:
         """The statements with labels; statements with errors are reported and left out."""
         for statement in self._statements:
             if isinstance(statement, MatrixDeclaration):
@@ -157,7 +157,7 @@ class _Labelling:
         value, labels = linear.labelled()
         return Assignment(TensorReference(target.tensor, labels, at=target.at), value)
 
-    def _lower(self, expression: Expression) -> LinearExpression:
+    def _lower(self, expression: ExpressionTree) -> LinearExpression:
         """An expression of linear algebra, from the syntax tree of a statement without labels."""
         match expression:
             case MatrixName(name, at):
@@ -213,7 +213,7 @@ class _Labelling:
         return (None,) * self._ranks.get(name, _RANKS["matrix"]) if stored_shape is None else stored_shape
 
 
-def _needs_labels(expression: Expression) -> str:
+def _needs_labels(expression: ExpressionTree) -> str:
     """The error for an expression that is only possible in statements with labels."""
     written = write_expression(expression)
     match expression:

@@ -14,7 +14,7 @@ from sparseeinsum.language.syntax import (
     BoundExpression,
     Declaration,
     Differentiation,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     Import,
     IndexedReference,
@@ -184,7 +184,7 @@ def names_of_program(program: Program, further: Iterable[str] = ()) -> ProgramNa
     return names
 
 
-def names_read(expression: Expression | int | None) -> Iterator[tuple[str, Position]]:
+def names_read(expression: ExpressionTree | int | None) -> Iterator[tuple[str, Position]]:
     """The tensors that an expression reads, or whose bounds it asks for, with the places."""
     match expression:
         case TensorReference(name, _, _, at) | IndexedReference(name, _, _, at) | MatrixName(name, at):

@@ -16,7 +16,7 @@ from sparseeinsum.language.lowering import lower
 from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.language.syntax import (
     Assignment,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     NumberLiteral,
     SourceText,
@@ -142,14 +142,14 @@ def _expression(join: str, operands: tuple[str, ...]) -> str:
     return f"{join}({', '.join(operands)})" if join in FUNCTIONS else join
 
 
-def _with_labels(expression: Expression, references: dict[str, TensorReference], text: str) -> Expression:
+def _with_labels(expression: ExpressionTree, references: dict[str, TensorReference], text: str) -> ExpressionTree:
     lacking = [name for name in references if name not in _operands(expression, text)]
     if lacking:
         raise SemanticsError(f"the join {text!r} lacks {', '.join(lacking)}; it must have every operand")
     return _replaced(expression, references)
 
 
-def _operands(expression: Expression, text: str) -> frozenset[str]:
+def _operands(expression: ExpressionTree, text: str) -> frozenset[str]:
     """The names of the operands of a join; refuses everything but numbers, operators and scalar functions."""
     match expression:
         case NumberLiteral():
@@ -163,7 +163,7 @@ def _operands(expression: Expression, text: str) -> frozenset[str]:
             raise expression.at.error(problem, SourceText(text))
 
 
-def _replaced(expression: Expression, references: dict[str, TensorReference]) -> Expression:
+def _replaced(expression: ExpressionTree, references: dict[str, TensorReference]) -> ExpressionTree:
     match expression:
         case TensorReference(name):
             return references[name]

@@ -12,15 +12,15 @@ from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_stateme
 from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.version import __version__
 
-Report = Callable[[ParseError], None]
+ParseErrorReport = Callable[[ParseError], None]
 
 
 def raise_error(error: ParseError) -> None:
-    """A `Report` that stops at the first error."""
+    """A `ParseErrorReport` that stops at the first error."""
     raise error
 
 
-def parse_tree(source: SourceText, report: Report) -> Tree[Token]:
+def parse_tree(source: SourceText, report: ParseErrorReport) -> Tree[Token]:
     """The parse tree of a text; statements with syntax errors are reported and left out."""
     text = source.text
     while True:

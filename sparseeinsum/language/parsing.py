@@ -10,16 +10,18 @@ from sparseeinsum.language.expression_building import ExpressionBuilder
 from sparseeinsum.language.expression_checks import with_limited_depth
 from sparseeinsum.language.index_syntax import affine_index
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parse_trees import Report, expression_tree, parse_tree
+from sparseeinsum.language.parse_trees import ParseErrorReport, expression_tree, parse_tree
 from sparseeinsum.language.statement_building import FileAccess, StatementBuilder
 from sparseeinsum.language.syntax import (
-    Expression,
+    ExpressionTree,
     SourceText,
     Statement,
 )
 
 
-def parse(source: SourceText, parameters: Parameters, files: FileAccess, report: Report) -> Iterator[Statement]:
+def parse(
+    source: SourceText, parameters: Parameters, files: FileAccess, report: ParseErrorReport
+) -> Iterator[Statement]:
     """Parse program text; the syntax trees have the values of parameters in place of their names.
 
     Args:
@@ -40,7 +42,7 @@ def parse(source: SourceText, parameters: Parameters, files: FileAccess, report:
             report(error)
 
 
-def parse_join(text: str, operands: tuple[str, ...]) -> Expression:
+def parse_join(text: str, operands: tuple[str, ...]) -> ExpressionTree:
     """Parse a scalar expression; `operands` are the names of its operands, which have no labels.
 
     Raises:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.parameters import Parameters
-from sparseeinsum.language.parse_trees import Report, raise_error
+from sparseeinsum.language.parse_trees import ParseErrorReport, raise_error
 from sparseeinsum.language.parsing import parse
 from sparseeinsum.language.syntax import Position, SourceText, Statement
 
@@ -39,7 +39,7 @@ def read_source(path: Path) -> SourceText:
 
 
 def read_statements(
-    source: SourceText, folder: Path | None, parameters: Parameters, report: Report
+    source: SourceText, folder: Path | None, parameters: Parameters, report: ParseErrorReport
 ) -> tuple[Statement, ...]:
     """The statements of program text and of the files that it includes, each file once.
 

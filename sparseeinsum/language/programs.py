@@ -21,9 +21,9 @@ from sparseeinsum.language.function_registration import register
 from sparseeinsum.language.lowering import lower_file, lower_text
 from sparseeinsum.language.matrices import Matrix
 from sparseeinsum.language.python_expressions import (
+    ExpressionOperand,
     LabelledExpression,
     NamedTensor,
-    Operand,
     TensorExpression,
     call,
 )
@@ -218,7 +218,7 @@ def _registered(python: Callable[..., Any], derivatives: str | Sequence[str] | N
     name = register(python, derivatives)
 
     @functools.wraps(python)
-    def apply(*operands: Operand) -> Any:  # noqa: ANN401  # what the function returns, or an expression
+    def apply(*operands: ExpressionOperand) -> Any:  # noqa: ANN401  # what the function returns, or an expression
         if any(isinstance(operand, TensorExpression) for operand in operands):
             return call(name, *operands)
         return python(*operands)

@@ -7,11 +7,11 @@ import numpy as np
 
 from sparseeinsum.errors import ArgumentError, SemanticsError
 from sparseeinsum.language.numpy_functions import name_of_ufunc
-from sparseeinsum.language.python_labels import Indices, Labels, check_labels, read_reference
+from sparseeinsum.language.python_labels import IndexArguments, Labels, check_labels, read_reference
 from sparseeinsum.language.syntax import (
     BoundExpression,
     Declaration,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     IndexedReference,
     NumberLiteral,
@@ -27,7 +27,7 @@ from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 
-Operand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
+ExpressionOperand: TypeAlias = Union["TensorExpression", dtypes.Number, np.number[Any], np.bool_]
 
 
 class TensorExpression:
@@ -42,7 +42,7 @@ class TensorExpression:
     __slots__ = ("tensors", "tree")
     __hash__ = None  # type: ignore[assignment]  # == returns an expression
 
-    def __init__(self, tree: Expression, tensors: Iterable["NamedTensor"] = ()) -> None:
+    def __init__(self, tree: ExpressionTree, tensors: Iterable["NamedTensor"] = ()) -> None:
         self.tree = tree
         self.tensors = tuple(dict.fromkeys(tensors))
 
@@ -62,7 +62,7 @@ class TensorExpression:
         raise ArgumentError(f"{self} has no values yet; compute them with db.run(se.program(...))")
 
     def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *operands: Operand, **keywords: object
+        self, ufunc: np.ufunc, method: str, *operands: ExpressionOperand, **keywords: object
     ) -> "TensorExpression":
         return call(name_of_ufunc(ufunc, method, keywords), *operands)
 
@@ -76,46 +76,46 @@ class TensorExpression:
             "se.TensorExpression for the others"
         )
 
-    def __add__(self, other: Operand) -> "TensorExpression":
+    def __add__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("add", self, other)
 
-    def __radd__(self, other: Operand) -> "TensorExpression":
+    def __radd__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("add", other, self)
 
-    def __sub__(self, other: Operand) -> "TensorExpression":
+    def __sub__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("sub", self, other)
 
-    def __rsub__(self, other: Operand) -> "TensorExpression":
+    def __rsub__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("sub", other, self)
 
-    def __mul__(self, other: Operand) -> "TensorExpression":
+    def __mul__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("mul", self, other)
 
-    def __rmul__(self, other: Operand) -> "TensorExpression":
+    def __rmul__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("mul", other, self)
 
-    def __truediv__(self, other: Operand) -> "TensorExpression":
+    def __truediv__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("div", self, other)
 
-    def __rtruediv__(self, other: Operand) -> "TensorExpression":
+    def __rtruediv__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("div", other, self)
 
-    def __mod__(self, other: Operand) -> "TensorExpression":
+    def __mod__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("mod", self, other)
 
-    def __rmod__(self, other: Operand) -> "TensorExpression":
+    def __rmod__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("mod", other, self)
 
-    def __floordiv__(self, other: Operand) -> NoReturn:
+    def __floordiv__(self, other: ExpressionOperand) -> NoReturn:
         raise ArgumentError(f"expressions have no //; write np.floor(a / b), here with {self} as a")
 
-    def __rfloordiv__(self, other: Operand) -> NoReturn:
+    def __rfloordiv__(self, other: ExpressionOperand) -> NoReturn:
         raise ArgumentError(f"expressions have no //; write np.floor(a / b), here with {self} as b")
 
-    def __pow__(self, other: Operand) -> "TensorExpression":
+    def __pow__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("pow", self, other)
 
-    def __rpow__(self, other: Operand) -> "TensorExpression":
+    def __rpow__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("pow", other, self)
 
     def __neg__(self) -> "TensorExpression":
@@ -124,34 +124,34 @@ class TensorExpression:
     def __abs__(self) -> "TensorExpression":
         return call("abs", self)
 
-    def __lt__(self, other: Operand) -> "TensorExpression":
+    def __lt__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("lt", self, other)
 
-    def __le__(self, other: Operand) -> "TensorExpression":
+    def __le__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("le", self, other)
 
-    def __gt__(self, other: Operand) -> "TensorExpression":
+    def __gt__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("gt", self, other)
 
-    def __ge__(self, other: Operand) -> "TensorExpression":
+    def __ge__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("ge", self, other)
 
-    def __eq__(self, other: Operand) -> "TensorExpression":  # type: ignore[override]  # an expression, no bool
+    def __eq__(self, other: ExpressionOperand) -> "TensorExpression":  # type: ignore[override]  # an expression, no bool
         return call("eq", self, other)
 
-    def __ne__(self, other: Operand) -> "TensorExpression":  # type: ignore[override]  # an expression, no bool
+    def __ne__(self, other: ExpressionOperand) -> "TensorExpression":  # type: ignore[override]  # an expression, no bool
         return call("ne", self, other)
 
-    def __and__(self, other: Operand) -> "TensorExpression":
+    def __and__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("and", self, other)
 
-    def __rand__(self, other: Operand) -> "TensorExpression":
+    def __rand__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("and", other, self)
 
-    def __or__(self, other: Operand) -> "TensorExpression":
+    def __or__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("or", self, other)
 
-    def __ror__(self, other: Operand) -> "TensorExpression":
+    def __ror__(self, other: ExpressionOperand) -> "TensorExpression":
         return call("or", other, self)
 
     def __invert__(self) -> "TensorExpression":
@@ -234,7 +234,7 @@ class TensorExpression:
         """The logarithm of the softmax along labels."""
         return call("log_softmax", self, labels=labels)
 
-    def layer_norm(self, *labels: str, eps: Operand = 1e-5) -> "TensorExpression":
+    def layer_norm(self, *labels: str, eps: ExpressionOperand = 1e-5) -> "TensorExpression":
         """The values along labels, shifted and scaled to mean 0 and variance 1."""
         return call("layer_norm", self, eps, labels=labels)
 
@@ -280,7 +280,7 @@ class NamedTensor:
         self.declaration = declaration
         self.definition: LabelledExpression | None = None
 
-    def __getitem__(self, indices: Indices) -> TensorExpression:
+    def __getitem__(self, indices: IndexArguments) -> TensorExpression:
         return TensorExpression(read_reference(self.name, indices), (self,))
 
     def __setitem__(self, labels: Labels, value: TensorExpression) -> None:
@@ -294,21 +294,23 @@ class NamedTensor:
         return f"tensor({self.name!r})"
 
 
-def call(name: str, *operands: Operand, labels: tuple[str, ...] = ()) -> TensorExpression:
+def call(name: str, *operands: ExpressionOperand, labels: tuple[str, ...] = ()) -> TensorExpression:
     """A call of the function `name` on expressions and numbers, with `labels` in brackets if there are any."""
     tree = FunctionCall(name, check_labels(labels) or None, tuple(tree_of(operand) for operand in operands))
     expressions = (operand for operand in operands if isinstance(operand, TensorExpression))
     return TensorExpression(tree, (tensor for expression in expressions for tensor in expression.tensors))
 
 
-def _aggregate(name: str, operand: TensorExpression, arguments: tuple[Operand | str, ...]) -> TensorExpression:
+def _aggregate(
+    name: str, operand: TensorExpression, arguments: tuple[ExpressionOperand | str, ...]
+) -> TensorExpression:
     """A call of an aggregate or a scan; texts among the arguments are labels, others are operands."""
     labels = tuple(argument for argument in arguments if isinstance(argument, str))
     operands = (argument for argument in arguments if not isinstance(argument, str))
     return call(name, operand, *operands, labels=labels)
 
 
-def where(condition: Operand, if_true: Operand, if_false: Operand) -> TensorExpression:
+def where(condition: ExpressionOperand, if_true: ExpressionOperand, if_false: ExpressionOperand) -> TensorExpression:
     """`if_true` where a condition holds, and `if_false` elsewhere: `where(c, a, b)` of program text."""
     return call("where", condition, if_true, if_false)
 
@@ -328,7 +330,7 @@ def ones(label: str, bound: int | None = None) -> TensorExpression:
     return TensorExpression(RangeExpression("ones", check_labels(label)[0], bound))
 
 
-def tree_of(value: object) -> Expression:
+def tree_of(value: object) -> ExpressionTree:
     """The syntax tree of an operand.
 
     Raises:
@@ -351,7 +353,7 @@ def tree_of(value: object) -> Expression:
     return NumberLiteral(value)
 
 
-def _check_aggregates_have_labels(expression: Expression) -> None:
+def _check_aggregates_have_labels(expression: ExpressionTree) -> None:
     """Refuse aggregates without labels in brackets: the labels that they keep depend on the rest of the statement."""
     waiting = [expression]
     while waiting:
@@ -362,7 +364,7 @@ def _check_aggregates_have_labels(expression: Expression) -> None:
                 waiting.extend(arguments)
 
 
-def _labels_as_written(expression: Expression) -> Iterator[str]:
+def _labels_as_written(expression: ExpressionTree) -> Iterator[str]:
     """The labels of an expression as they are written, in upper or lower case."""
     match expression:
         case TensorReference() | IndexedReference():

@@ -9,7 +9,7 @@ from sparseeinsum.language.parsing import parse_index
 from sparseeinsum.language.syntax import RULE_OF_NAMES, IndexedReference, TensorReference, is_name
 
 Labels: TypeAlias = str | tuple[str, ...]
-Indices: TypeAlias = str | SupportsIndex | tuple[str | SupportsIndex, ...]
+IndexArguments: TypeAlias = str | SupportsIndex | tuple[str | SupportsIndex, ...]
 
 
 def check_labels(labels: Labels) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def check_labels(labels: Labels) -> tuple[str, ...]:
     return labels
 
 
-def read_reference(tensor: str, indices: Indices) -> TensorReference | IndexedReference:
+def read_reference(tensor: str, indices: IndexArguments) -> TensorReference | IndexedReference:
     """The reference A["i", "j + 1", 0]: each index is a label, a whole number, or a text such as "2*j + 1" or "'ann'".
 
     Raises:

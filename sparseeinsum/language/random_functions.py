@@ -12,7 +12,7 @@ import numpy as np
 
 from sparseeinsum.language.syntax import (
     ErrorAt,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     MatrixName,
     NumberLiteral,
@@ -24,7 +24,7 @@ from sparseeinsum.language.syntax import (
 )
 from sparseeinsum.operators.random_numbers import RANDOM_BITS, threefry
 
-_NameValue = Callable[[tuple[str, ...], Expression], Expression]
+_NameValue = Callable[[tuple[str, ...], ExpressionTree], ExpressionTree]
 
 _FIRST_KEY = NumberLiteral(0)
 
@@ -39,22 +39,22 @@ class RandomFunction:
         example: A call, for messages.
     """
 
-    make: Callable[..., Expression]
+    make: Callable[..., ExpressionTree]
     arguments: int
     example: str
 
 
-def _uniform(bits: Expression) -> Expression:
+def _uniform(bits: ExpressionTree) -> ExpressionTree:
     """A number of at least 0 and less than 1: a multiple of 2^-52."""
     return call_of("mul", bits, 2.0**-RANDOM_BITS)
 
 
-def _normal(bits: Expression) -> Expression:
+def _normal(bits: ExpressionTree) -> ExpressionTree:
     """The quantile of a number between 0 and 1, an odd multiple of 2^-53."""
     return call_of("normal_quantile", call_of("mul", call_of("add", bits, 0.5), 2.0**-RANDOM_BITS))
 
 
-def _bernoulli(bits: Expression, probability: Expression) -> Expression:
+def _bernoulli(bits: ExpressionTree, probability: ExpressionTree) -> ExpressionTree:
     """Whether a uniform number is less than the probability."""
     return call_of("lt", _uniform(bits), probability)
 
@@ -75,7 +75,7 @@ def with_labels_as_keys(call: FunctionCall, parameters: frozenset[str]) -> Funct
     """
     count = RANDOM_FUNCTIONS[call.name].arguments
 
-    def as_key(argument: Expression) -> Expression:
+    def as_key(argument: ExpressionTree) -> ExpressionTree:
         if not isinstance(argument, MatrixName) or argument.name in parameters:
             return argument
         return RangeExpression("index", argument.name, None, argument.at)
@@ -84,7 +84,7 @@ def with_labels_as_keys(call: FunctionCall, parameters: frozenset[str]) -> Funct
     return FunctionCall(call.name, call.labels, (*call.arguments[:count], *keys), call.at)
 
 
-def expand_random(call: FunctionCall, name_value: _NameValue, error: ErrorAt) -> Expression:
+def expand_random(call: FunctionCall, name_value: _NameValue, error: ErrorAt) -> ExpressionTree:
     """The expression that a call of a random function stands for.
 
     Args:
@@ -101,7 +101,7 @@ def expand_random(call: FunctionCall, name_value: _NameValue, error: ErrorAt) ->
         raise error(f"{call.name} takes its labels as keys, as in {function.example}", call.at)
     if not keys:
         raise error(f"{call.name} has no key; give it a seed and labels, as in {function.example}", call.at)
-    bits: Expression = _FIRST_KEY
+    bits: ExpressionTree = _FIRST_KEY
     for number, key in enumerate(keys):
         if number and (labels_of(bits) or any(references(bits))):  # no number without tensors
             bits = name_value(tuple(dict.fromkeys(free_labels(bits))), bits)
@@ -109,7 +109,7 @@ def expand_random(call: FunctionCall, name_value: _NameValue, error: ErrorAt) ->
     return function.make(bits, *further)
 
 
-def _folded(bits: Expression, key: Expression, name: str, error: ErrorAt) -> Expression:
+def _folded(bits: ExpressionTree, key: ExpressionTree, name: str, error: ErrorAt) -> ExpressionTree:
     """The bits that Threefry makes of bits and a further key."""
     if not isinstance(key, NumberLiteral):
         return call_of("threefry", bits, key)

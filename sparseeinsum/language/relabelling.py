@@ -7,7 +7,7 @@ from sparseeinsum.language.affine_indices import with_labels
 from sparseeinsum.language.syntax import (
     AppliedFunction,
     BoundExpression,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     IndexedReference,
     RangeExpression,
@@ -15,7 +15,7 @@ from sparseeinsum.language.syntax import (
 )
 
 
-def relabelled(expression: Expression, labels: Mapping[str, str]) -> Expression:
+def relabelled(expression: ExpressionTree, labels: Mapping[str, str]) -> ExpressionTree:
     """The expression with other labels.
 
     Args:
@@ -37,7 +37,7 @@ def _new_label(label: str, taken: Collection[str]) -> str:
     return label
 
 
-def _labels(expression: Expression) -> Iterator[str]:
+def _labels(expression: ExpressionTree) -> Iterator[str]:
     """The labels of an expression, as written."""
     match expression:
         case TensorReference() | IndexedReference():
@@ -57,7 +57,7 @@ def _labels(expression: Expression) -> Iterator[str]:
                 yield from _labels(argument)
 
 
-def _renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
+def _renamed(expression: ExpressionTree, names: Mapping[str, str]) -> ExpressionTree:
     match expression:
         case TensorReference(_, labels):
             return replace(expression, labels=tuple(names[label] for label in labels))

@@ -17,7 +17,7 @@ from sparseeinsum.language.names import ProgramNames
 from sparseeinsum.language.syntax import (
     Assignment,
     BoundExpression,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     IndexedReference,
     Position,
@@ -40,7 +40,7 @@ _Indices = Sequence[str | AffineIndex]
 
 def select_indices(
     assignment: Assignment, names: ProgramNames, promoted_among: Callable[[frozenset[str]], Promoted]
-) -> tuple[Expression | None, list[EinSum]]:
+) -> tuple[ExpressionTree | None, list[EinSum]]:
     """The value of an assignment with plain references to results of EinSums that select, and these EinSums.
 
     The value is None if the last of these EinSums computes the target.
@@ -104,7 +104,7 @@ class _Selecting:
         )
         self.bounding = bounding_limits(self.limits)
 
-    def selected(self) -> tuple[Expression | None, list[EinSum]]:
+    def selected(self) -> tuple[ExpressionTree | None, list[EinSum]]:
         """The value with plain references, and the EinSums; no value if they compute the target."""
         value, target = self.assignment.value, self.assignment.target
         if isinstance(value, TensorReference | IndexedReference):
@@ -116,7 +116,7 @@ class _Selecting:
                 return None, self.einsums
         return self._replaced(value, {}), self.einsums
 
-    def _replaced(self, expression: Expression, scopes: Scopes) -> Expression:
+    def _replaced(self, expression: ExpressionTree, scopes: Scopes) -> ExpressionTree:
         """The expression with references to selected tensors; `scopes` are those of the labels around it."""
         match expression:
             case TensorReference() | IndexedReference():
@@ -151,7 +151,7 @@ class _Selecting:
             for limit in limits:
                 yield Limit(_in_scopes(limit.index, scopes), limit.bound)
 
-    def _shifted(self, expression: Expression, scopes: Scopes) -> Iterator[tuple[str, str]]:
+    def _shifted(self, expression: ExpressionTree, scopes: Scopes) -> Iterator[tuple[str, str]]:
         """The tensors that are read at indices with a label, and these labels in their scopes."""
         match expression:
             case IndexedReference(tensor, indices):
@@ -179,7 +179,7 @@ class _Selecting:
             indices.append(AffineIndex.of_label(label) if is_part and not is_whole else label)
         return indices
 
-    def _limits_in(self, expression: Expression, scopes: Scopes) -> Iterator[Limit]:
+    def _limits_in(self, expression: ExpressionTree, scopes: Scopes) -> Iterator[Limit]:
         """What bounds labels in an expression."""
         match expression:
             case TensorReference(tensor) | IndexedReference(tensor):
@@ -315,7 +315,7 @@ def _scoped(label: str, scopes: Scopes) -> str:
     return label if scope == STATEMENT else f"{label}{_SCOPE}{scope}"
 
 
-def _scopes_in(expression: Expression, scopes: Scopes) -> Iterator[Scopes]:
+def _scopes_in(expression: ExpressionTree, scopes: Scopes) -> Iterator[Scopes]:
     """The scopes of labels inside the aggregates of an expression, where those around it are `scopes`."""
     if isinstance(expression, FunctionCall):
         inner = scopes_inside(expression, scopes)

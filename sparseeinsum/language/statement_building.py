@@ -7,7 +7,7 @@ from lark import Token, Tree, v_args
 from lark.tree import Meta
 
 from sparseeinsum.language.affine_indices import Limit
-from sparseeinsum.language.expression_building import ExpressionBuilder, Indices
+from sparseeinsum.language.expression_building import ExpressionBuilder, ReferenceIndices
 from sparseeinsum.language.expression_checks import with_limited_depth, with_step
 from sparseeinsum.language.index_syntax import limit
 from sparseeinsum.language.parameters import Parameters
@@ -71,7 +71,7 @@ class StatementBuilder(ExpressionBuilder):
         return [axis for axis in axes if axis is not None]
 
     @v_args(meta=True)
-    def target(self, meta: Meta, children: tuple[Token, Indices | None]) -> TensorReference:
+    def target(self, meta: Meta, children: tuple[Token, ReferenceIndices | None]) -> TensorReference:
         reference = self._referenced(*children, self.position(meta))
         if isinstance(reference, IndexedReference):
             problem = f"{write_expression(reference)} is on the left side, whose indices are labels"

@@ -128,7 +128,7 @@ class FunctionCall:
 
     name: str
     labels: tuple[str, ...] | None
-    arguments: tuple["Expression", ...]
+    arguments: tuple["ExpressionTree", ...]
     at: Position = field(default=NOWHERE, compare=False)
 
 
@@ -145,7 +145,7 @@ class AppliedFunction:
     """
 
     name: str
-    arguments: tuple["Expression", ...]
+    arguments: tuple["ExpressionTree", ...]
     indices: tuple[str | AffineIndex, ...]
     tiles: tuple[tuple[str, int], ...] = ()
     at: Position = field(default=NOWHERE, compare=False)
@@ -159,7 +159,7 @@ class MatrixName:
     at: Position = field(default=NOWHERE, compare=False)
 
 
-Expression = (
+ExpressionTree = (
     NumberLiteral
     | TensorReference
     | IndexedReference
@@ -184,7 +184,7 @@ class Assignment:
     """A statement `target = value`, or `target = value for limits`."""
 
     target: TensorReference
-    value: Expression
+    value: ExpressionTree
     limits: tuple[Limit, ...] = ()
 
 
@@ -283,7 +283,7 @@ class Definition:
     name: str
     parameters: tuple[tuple[str, dtypes.Number | None], ...]
     labels: tuple[str, ...] | None
-    body: Expression
+    body: ExpressionTree
     at: Position = field(default=NOWHERE, compare=False)
 
 
@@ -309,7 +309,7 @@ def lowercase_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([label.lower() for label in labels])
 
 
-def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
+def written_labels(expression: ExpressionTree) -> Iterator[tuple[str, Position]]:
     """Every label as written, including those in the brackets of aggregates, with its place; not that of bound(j)."""
     match expression:
         case TensorReference(_, labels, _, at) | FunctionCall(_, labels, _, at) if labels:
@@ -323,7 +323,7 @@ def written_labels(expression: Expression) -> Iterator[tuple[str, Position]]:
             yield from written_labels(argument)
 
 
-def references(expression: Expression) -> Iterator[TensorReference | IndexedReference]:
+def references(expression: ExpressionTree) -> Iterator[TensorReference | IndexedReference]:
     """The references to tensors in an expression, in order."""
     if isinstance(expression, TensorReference | IndexedReference):
         yield expression
@@ -337,20 +337,20 @@ def is_promoted(label: str) -> bool:
     return label[0].isupper()
 
 
-def call_of(name: str, *arguments: Expression | float) -> FunctionCall:
+def call_of(name: str, *arguments: ExpressionTree | float) -> FunctionCall:
     """A call of a function with expressions and numbers as arguments."""
     nodes = (NumberLiteral(argument) if isinstance(argument, int | float) else argument for argument in arguments)
     return FunctionCall(name, None, tuple(nodes))
 
 
-def free_labels(expression: Expression) -> Sequence[str]:
+def free_labels(expression: ExpressionTree) -> Sequence[str]:
     """The labels of all references, in order, except those that an aggregate around them names."""
     labels: list[str] = []
     _collect_free_labels(expression, labels)
     return labels
 
 
-def _collect_free_labels(expression: Expression, labels: list[str]) -> None:
+def _collect_free_labels(expression: ExpressionTree, labels: list[str]) -> None:
     """Append the free labels of an expression to `labels`: a nested expression has no list of its own at each level."""
     match expression:
         case TensorReference() | IndexedReference():
@@ -369,6 +369,6 @@ def _collect_free_labels(expression: Expression, labels: list[str]) -> None:
                 labels += [label for label in named if label not in inside]
 
 
-def labels_of(expression: Expression) -> frozenset[str]:
+def labels_of(expression: ExpressionTree) -> frozenset[str]:
     """The free labels of an expression."""
     return frozenset(free_labels(expression))

@@ -6,7 +6,7 @@ from sparseeinsum.language.syntax import (
     AppliedFunction,
     Assignment,
     BoundExpression,
-    Expression,
+    ExpressionTree,
     FunctionCall,
     Import,
     IndexedReference,
@@ -44,13 +44,13 @@ def _quoted(text: str) -> str:
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 
-def write_expression(expression: Expression) -> str:
+def write_expression(expression: ExpressionTree) -> str:
     """An expression as program text, with as few parentheses as possible."""
     leaves: list[str] = []
     return write(_as_scalar(expression, leaves), leaves)
 
 
-def _as_scalar(expression: Expression, leaves: list[str]) -> Scalar:
+def _as_scalar(expression: ExpressionTree, leaves: list[str]) -> Scalar:
     """The expression of operators alone: everything else becomes an operand, and its text is added to `leaves`."""
     match expression:
         case NumberLiteral(value):
@@ -62,7 +62,7 @@ def _as_scalar(expression: Expression, leaves: list[str]) -> Scalar:
             return Operand(len(leaves) - 1)
 
 
-def _write_leaf(expression: Expression) -> str:
+def _write_leaf(expression: ExpressionTree) -> str:
     """The text of an expression that is not an operator."""
     match expression:
         case TensorReference(tensor, indices, tiles) | IndexedReference(tensor, indices, tiles):

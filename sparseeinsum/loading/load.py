@@ -14,7 +14,7 @@ from sparseeinsum.loading.entry_stream import EntryStream
 from sparseeinsum.loading.incoming_entries import INCOMING, copied_entries, streamed_entries
 from sparseeinsum.loading.list_rows import list_rows
 from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, InputData
-from sparseeinsum.loading.stored_layouts import Promoted, RowSizes, layout_of_entries, list_layout
+from sparseeinsum.loading.stored_layouts import PromotedAxes, RowSizes, layout_of_entries, list_layout
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
 from sparseeinsum.statistics.loaded_measurements import is_measurable
 from sparseeinsum.statistics.order import is_ascending
@@ -41,7 +41,7 @@ def load(
     engine: Engine,
     description: TensorDescription,
     data: InputData,
-    promoted: Promoted,
+    promoted: PromotedAxes,
     sum_duplicates: bool,
     order: Sequence[str] = (),
     distribute: str | None = None,
@@ -149,7 +149,7 @@ def _with_view(engine: Engine, stored: StoredTensor, layout: TableLayout, table:
 def _load_stream(
     engine: Engine,
     stream: EntryStream,
-    promoted: Promoted,
+    promoted: PromotedAxes,
     sum_duplicates: bool,
     order: Sequence[str],
     distribute: str | None,
@@ -172,7 +172,7 @@ def _load_rows(
     engine: Engine,
     description: TensorDescription,
     data: DatabaseRows,
-    promoted: Promoted,
+    promoted: PromotedAxes,
     sum_duplicates: bool,
     order: Sequence[str],
     distribute: str | None,
@@ -192,7 +192,7 @@ def _load_rows(
 
 
 def _layout(
-    engine: Engine, tensor: Tensor, promoted: Promoted, sum_duplicates: bool, order: Sequence[str], ascends: bool
+    engine: Engine, tensor: Tensor, promoted: PromotedAxes, sum_duplicates: bool, order: Sequence[str], ascends: bool
 ) -> TableLayout:
     """Return the layout of a table of entries, which are sorted by all axes unless the user chooses another order."""
     lists = list_layout(tensor, promoted)

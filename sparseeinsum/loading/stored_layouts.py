@@ -20,7 +20,7 @@ from sparseeinsum.language.tensors import (
 )
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 
-Promoted = Sequence[str] | Mapping[str, int] | LayoutNotation | None
+PromotedAxes = Sequence[str] | Mapping[str, int] | LayoutNotation | None
 
 # A dense array is stored as entries if less than this share of its values differs from the fill.
 _SPARSE_BELOW = 0.25
@@ -70,7 +70,7 @@ def layout_of_sparse(tensor: Tensor, count: int, sizes: RowSizes) -> Decompositi
     return arrays if is_smaller else fully_promoted(len(tensor.axes))
 
 
-def layout_of_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
+def layout_of_entries(tensor: Tensor, promoted: PromotedAxes) -> Decomposition:
     """Return the layout of rows: entries, unless the user chooses another one.
 
     Raises:
@@ -79,7 +79,7 @@ def layout_of_entries(tensor: Tensor, promoted: Promoted) -> Decomposition:
     return fully_promoted(len(tensor.axes)) if promoted is None else named_layout(tensor, promoted)
 
 
-def list_layout(tensor: Tensor, promoted: Promoted) -> ListLayout | None:
+def list_layout(tensor: Tensor, promoted: PromotedAxes) -> ListLayout | None:
     """Return the layout of the lists that the user chooses; None if entries are not put into lists.
 
     Raises:

@@ -25,7 +25,7 @@ from sparseeinsum.language.tensors import (
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.sources.input_data import DenseArray, EntryArrays
 from sparseeinsum.loading.stored_layouts import (
-    Promoted,
+    PromotedAxes,
     RowSizes,
     layout_of_array,
     layout_of_entries,
@@ -66,7 +66,7 @@ class TensorColumns:
 def columns_of(
     description: TensorDescription,
     data: EntryArrays | DenseArray,
-    promoted: Promoted,
+    promoted: PromotedAxes,
     dictionaries: Dictionaries,
     sizes: RowSizes,
 ) -> TensorColumns:
@@ -89,7 +89,11 @@ def columns_of(
 
 
 def _from_entries(
-    description: TensorDescription, data: EntryArrays, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
+    description: TensorDescription,
+    data: EntryArrays,
+    promoted: PromotedAxes,
+    dictionaries: Dictionaries,
+    sizes: RowSizes,
 ) -> TensorColumns:
     """Convert entries to columns, sorted by their coordinates if these are not repeated."""
     name, values = description.name, data.values
@@ -191,7 +195,11 @@ def _key_column_type(bound: int) -> pa.DataType:
 
 
 def _from_array(
-    description: TensorDescription, data: DenseArray, promoted: Promoted, dictionaries: Dictionaries, sizes: RowSizes
+    description: TensorDescription,
+    data: DenseArray,
+    promoted: PromotedAxes,
+    dictionaries: Dictionaries,
+    sizes: RowSizes,
 ) -> TensorColumns:
     """Convert an array to columns: of entries if most values are the fill, else of arrays."""
     name, array = description.name, data.values

@@ -14,14 +14,14 @@ from sparseeinsum.pipeline.running import check_into, run_plan, stream_plan
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.results.execution import Delivery, Execution, execute, prepare, with_dictionaries
-from sparseeinsum.results.output_targets import Target
+from sparseeinsum.results.output_targets import OutputTarget
 
 
 def run_program(
     program: Program,
     engine: Engine,
     options: PlanOptions,
-    into: Mapping[str, Target],
+    into: Mapping[str, OutputTarget],
     run_options: RunOptions,
     plans: PlanCache,
 ) -> Execution:

@@ -27,7 +27,7 @@ from sparseeinsum.results.execution import (
     run_each,
     with_dictionaries,
 )
-from sparseeinsum.results.output_targets import Table, Target
+from sparseeinsum.results.output_targets import OutputTarget, Table
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 from sparseeinsum.storage.catalogue import check_relation
 from sparseeinsum.storage.fixed_keys import check_fixed_keys
@@ -52,7 +52,7 @@ def analyze_plan(plan: ProgramPlan, engine: Engine) -> Analysis:
     return within_memory(plan, lambda plan: with_retries(engine, lambda: analyze(plan)), options)
 
 
-def run_plan(plan: ProgramPlan, engine: Engine, into: Mapping[str, Target], options: RunOptions) -> Execution:
+def run_plan(plan: ProgramPlan, engine: Engine, into: Mapping[str, OutputTarget], options: RunOptions) -> Execution:
     """Run a plan in a transaction of its own, on the data as they are now.
 
     Args:
@@ -213,7 +213,7 @@ def naming_missing_tables(plan: ProgramPlan, engine: Engine) -> Iterator[None]:
         raise
 
 
-def check_into(plan: ProgramPlan, engine: Engine, into: Mapping[str, Target]) -> None:
+def check_into(plan: ProgramPlan, engine: Engine, into: Mapping[str, OutputTarget]) -> None:
     """Refuse tables and files that must not take results.
 
     Raises:

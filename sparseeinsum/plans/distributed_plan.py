@@ -18,14 +18,16 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
 from sparseeinsum.presentation.spelling import did_you_mean
 
-Place = Distribution | int | str  # where an input is: a distribution, the axis that it is cut along, or `everywhere`
+InputPlace = (
+    Distribution | int | str
+)  # where an input is: a distribution, the axis that it is cut along, or `everywhere`
 
 
 def distribute_plan(
     alternatives: Alternatives,
     plan: DecomposedGraph,
     sites: int | None,
-    stored: Mapping[str, Place] | None,
+    stored: Mapping[str, InputPlace] | None,
 ) -> PartitionedProgram:
     """Cut a plan among sites so that they send each other the fewest floats; the pieces consist of whole tuples.
 
@@ -54,7 +56,7 @@ def distribute_plan(
     return PartitionedProgram(task, partition_graph(task, best, sites))
 
 
-def _blocks(graph: EinGraph, sites: int, places: Mapping[str, Place]) -> dict[str, Gridded]:
+def _blocks(graph: EinGraph, sites: int, places: Mapping[str, InputPlace]) -> dict[str, Gridded]:
     if not isinstance(places, Mapping):
         raise PlanError(f"stored is {places!r}; give places by name, as in {{'A': 0, 'B': 'everywhere'}}")
     inputs = graph.inputs
@@ -67,7 +69,7 @@ def _blocks(graph: EinGraph, sites: int, places: Mapping[str, Place]) -> dict[st
     }
 
 
-def _distribution(graph: EinGraph, name: str, place: Place) -> Distribution:
+def _distribution(graph: EinGraph, name: str, place: InputPlace) -> Distribution:
     if isinstance(place, Distribution):
         return place
     return Replicated() if place == "everywhere" else Hashed(named_axis(graph, name, place))

@@ -15,7 +15,7 @@ from sparseeinsum.plans.preview import parts_text
 from sparseeinsum.plans.rewriting_notes import rewriting_notes
 from sparseeinsum.rewrite.rewrite_summary import RewriteSummary
 
-Scheme = Mapping[str, int | str]  # the axis to cut, by tensor: a position or a name
+CutAxes = Mapping[str, int | str]  # the axis to cut, by tensor: a position or a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class PartitionedProgram:
         """The partition that cuts all labels of an EinSum alike (SQRT in the EinDecomp paper)."""
         return self._searched_among(even_choices(self.best.graph, self.workers))
 
-    def along(self, scheme: Scheme) -> Partitioning:
+    def along(self, scheme: CutAxes) -> Partitioning:
         """The partition that cuts given axes of tensors, as in {"X": 0}, into one piece per worker.
 
         If an EinSum has several of these axes, the first one of the scheme is cut. An EinSum without such an axis gets
@@ -79,7 +79,7 @@ class PartitionedProgram:
         """
         return replay(self.task.model, self.best if partitioning is None else partitioning)
 
-    def explain(self, schemes: Mapping[str, Scheme] | None = None) -> str:
+    def explain(self, schemes: Mapping[str, CutAxes] | None = None) -> str:
         """Tables of the vectors and their transfer, compared to other partitions.
 
         Args:
@@ -87,7 +87,7 @@ class PartitionedProgram:
         """
         return parts_text(self.parts(schemes))
 
-    def parts(self, schemes: Mapping[str, Scheme] | None = None) -> Iterator[Table | str]:
+    def parts(self, schemes: Mapping[str, CutAxes] | None = None) -> Iterator[Table | str]:
         """The tables and lines of `explain`."""
         others = {"even": self.even()} | {name: self.along(scheme) for name, scheme in (schemes or {}).items()}
         yield self._einsums()

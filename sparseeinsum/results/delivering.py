@@ -11,7 +11,7 @@ from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError
 from sparseeinsum.render.statements import SqlStatement
-from sparseeinsum.results.output_targets import ParquetFile, Table, Target
+from sparseeinsum.results.output_targets import OutputTarget, ParquetFile, Table
 from sparseeinsum.results.parquet_files import write_parquet
 from sparseeinsum.results.results import entries_in_batches
 from sparseeinsum.statistics.columns import is_index_type
@@ -30,7 +30,7 @@ def natural_keys(engine: Engine, schemas: Iterable[Schema]) -> dict[str, pa.Arra
     return {axis.dictionary.name: dictionaries.keys(axis.dictionary) for axis in axes if axis.dictionary}
 
 
-def deliver(engine: Engine, statement: SqlStatement, keyed: SqlStatement, schema: Schema, target: Target) -> int:
+def deliver(engine: Engine, statement: SqlStatement, keyed: SqlStatement, schema: Schema, target: OutputTarget) -> int:
     """Put the rows of an output into a table or a file, in the open transaction; return the number of rows.
 
     Args:

@@ -24,7 +24,7 @@ from sparseeinsum.plans.units import write_rows, write_seconds
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.kept_operands import kept_operands
-from sparseeinsum.results.output_targets import Target
+from sparseeinsum.results.output_targets import OutputTarget
 from sparseeinsum.results.results import TensorResult, result_of
 from sparseeinsum.results.unread_tables import LargeTables, in_order_of_readers, tables_of_rest
 
@@ -75,7 +75,7 @@ class WrittenResult:
     """
 
     schema: Schema
-    target: Target
+    target: OutputTarget
     tuples: int
 
 
@@ -143,7 +143,11 @@ class Replan(Protocol):
 
 
 def execute(
-    plan: ProgramPlan, engine: Engine, into: Mapping[str, Target], progress: Progress, replan: Replan | None = None
+    plan: ProgramPlan,
+    engine: Engine,
+    into: Mapping[str, OutputTarget],
+    progress: Progress,
+    replan: Replan | None = None,
 ) -> Execution:
     """Run a plan in the open transaction.
 
@@ -194,7 +198,7 @@ class _Run:
         self,
         plan: ProgramPlan,
         engine: Engine,
-        into: Mapping[str, Target],
+        into: Mapping[str, OutputTarget],
         progress: Progress,
         replan: Replan | None,
         memory: MemoryGuard,

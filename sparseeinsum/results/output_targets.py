@@ -58,12 +58,12 @@ class ParquetFile:
         return f"the file {self.path}"
 
 
-Target: TypeAlias = Table | ParquetFile
+OutputTarget: TypeAlias = Table | ParquetFile
 Destination: TypeAlias = str | Path | Table  # as users write it
 
 
 @contextmanager
-def targets_of(into: Mapping[str, Destination]) -> Iterator[dict[str, Target]]:
+def targets_of(into: Mapping[str, Destination]) -> Iterator[dict[str, OutputTarget]]:
     """The targets of results, by the name of the result; at the end, files replace old ones, unless there was an error.
 
     Raises:
@@ -74,7 +74,7 @@ def targets_of(into: Mapping[str, Destination]) -> Iterator[dict[str, Target]]:
         yield {name: _target(name, destination, files) for name, destination in into.items()}
 
 
-def _target(result: str, destination: Destination, files: ExitStack) -> Target:
+def _target(result: str, destination: Destination, files: ExitStack) -> OutputTarget:
     if isinstance(destination, Table):
         if is_data_file(destination.name):
             raise PlanError(f"{destination.name} is the name of a file, which is replaced; give it without se.Table")

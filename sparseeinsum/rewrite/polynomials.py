@@ -6,12 +6,12 @@ from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar
 
 # Coefficients by the powers of u and v.
-Polynomial = dict[tuple[int, int], Fraction]
+OperandPolynomial = dict[tuple[int, int], Fraction]
 
 _MOST_DEGREE = 4  # of either operand
 
 
-def polynomial_of(expression: Scalar) -> Polynomial | None:
+def polynomial_of(expression: Scalar) -> OperandPolynomial | None:
     """The polynomial of u = Operand(0) and v = Operand(1) that an expression equals; None if none of low degree."""
     match expression:
         case Operand(index):
@@ -43,7 +43,7 @@ def as_fraction(value: Number) -> Fraction | None:
         return None
 
 
-def _combined(function: str, first: Scalar, second: Scalar) -> Polynomial | None:
+def _combined(function: str, first: Scalar, second: Scalar) -> OperandPolynomial | None:
     left, right = polynomial_of(first), polynomial_of(second)
     if left is None or right is None:
         return None
@@ -54,24 +54,24 @@ def _combined(function: str, first: Scalar, second: Scalar) -> Polynomial | None
     return {power: left.get(power, Fraction(0)) + sign * right.get(power, Fraction(0)) for power in powers}
 
 
-def _product(left: Polynomial, right: Polynomial) -> Polynomial | None:
-    product: Polynomial = {}
+def _product(left: OperandPolynomial, right: OperandPolynomial) -> OperandPolynomial | None:
+    product: OperandPolynomial = {}
     for (i, j), first in left.items():
         for (k, n), second in right.items():
             product[i + k, j + n] = product.get((i + k, j + n), Fraction(0)) + first * second
     return product if all(max(powers) <= _MOST_DEGREE for powers in product) else None
 
 
-def _power(base: Polynomial | None, exponent: Number) -> Polynomial | None:
-    result: Polynomial | None = {(0, 0): Fraction(1)}
+def _power(base: OperandPolynomial | None, exponent: Number) -> OperandPolynomial | None:
+    result: OperandPolynomial | None = {(0, 0): Fraction(1)}
     for _ in range(int(exponent.real)):
         result = None if base is None or result is None else _product(result, base)
     return result if base is not None else None
 
 
 def split_by_operands(
-    polynomial: Polynomial, fills: tuple[Fraction, Fraction]
-) -> "tuple[Polynomial, Polynomial, Polynomial]":
+    polynomial: OperandPolynomial, fills: tuple[Fraction, Fraction]
+) -> "tuple[OperandPolynomial, OperandPolynomial, OperandPolynomial]":
     """A polynomial in terms of u^i - fu^i and v^j - fv^j: the terms of both, of u alone, and of v alone.
 
     The constant is left out. The part of u^i v^j that depends on both operands is (u^i - fu^i)(v^j - fv^j), which is 0
@@ -79,7 +79,7 @@ def split_by_operands(
     """
     fill_u, fill_v = fills
     of_both = {powers: factor for powers, factor in polynomial.items() if all(powers) and factor}
-    of_u, of_v = Polynomial(), Polynomial()
+    of_u, of_v = OperandPolynomial(), OperandPolynomial()
     for (i, j), factor in polynomial.items():
         if i:
             of_u[i, 0] = of_u.get((i, 0), Fraction(0)) + factor * fill_v**j
@@ -88,11 +88,11 @@ def split_by_operands(
     return of_both, _nonzero(of_u), _nonzero(of_v)
 
 
-def _nonzero(polynomial: Polynomial) -> Polynomial:
+def _nonzero(polynomial: OperandPolynomial) -> OperandPolynomial:
     return {powers: factor for powers, factor in polynomial.items() if factor}
 
 
-def polynomial_expression(polynomial: Polynomial, fills: tuple[Fraction, Fraction], is_integer: bool) -> Scalar:
+def polynomial_expression(polynomial: OperandPolynomial, fills: tuple[Fraction, Fraction], is_integer: bool) -> Scalar:
     """A sum of products of u^i - fu^i and v^j - fv^j as an expression.
 
     Args:

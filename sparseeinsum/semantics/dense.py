@@ -1,10 +1,8 @@
 """Semantics: defines what programs compute: evaluates EinSums on dense arrays with numpy."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparseeinsum.language.eingraph import SELECT, EinGraph, EinSum, Program, aggregate_arguments
 from sparseeinsum.language.generated import with_axis_bounds
@@ -12,11 +10,10 @@ from sparseeinsum.language.inference import with_bounds
 from sparseeinsum.language.scalar import evaluate
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
+from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.picks import PICKS
 from sparseeinsum.operators.scans import SCANS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
-
-Array = NDArray[Any]
 
 
 def evaluate_program(program: Program | EinGraph, inputs: Mapping[str, Array]) -> dict[str, Array]:

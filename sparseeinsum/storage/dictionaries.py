@@ -42,7 +42,7 @@ _NUMBER = "number"
 _PREFIX = "dictionary_"
 _HAS_INFINITY = ("DATE", "TIMESTAMP", "TIMESTAMPTZ")
 
-Indices = NDArray[np.integer[Any]]
+IndexArray = NDArray[np.integer[Any]]
 
 
 class Dictionaries:
@@ -121,7 +121,7 @@ class Dictionaries:
 
     def indices_of(
         self, tensor: str, columns: Mapping[str, Sequence[KeyColumn]]
-    ) -> dict[str, tuple[StoredDictionary, list[Indices]]]:
+    ) -> dict[str, tuple[StoredDictionary, list[IndexArray]]]:
         """Extend dictionaries by the keys of columns, and look up the indices of all rows.
 
         Args:
@@ -135,7 +135,7 @@ class Dictionaries:
             DataError: A dictionary has keys of another type.
             CatalogueError: A dictionary cannot be extended.
         """
-        result: dict[str, tuple[StoredDictionary, list[Indices]]] = {}
+        result: dict[str, tuple[StoredDictionary, list[IndexArray]]] = {}
         for name, key_columns in columns.items():
             keys = pa.concat_arrays([column.keys for column in key_columns])
             table = pa.table([np.arange(len(keys)), keys], names=[_NUMBER, KEY_COLUMN])
@@ -285,8 +285,8 @@ def encode_keys(
     dictionaries: Dictionaries,
     description: TensorDescription,
     axes: Sequence[str],
-    columns: Sequence[Indices | KeyColumn] | NDArray[Any],
-) -> tuple[list[Indices], list[StoredDictionary | None]]:
+    columns: Sequence[IndexArray | KeyColumn] | NDArray[Any],
+) -> tuple[list[IndexArray], list[StoredDictionary | None]]:
     """Return indices for all columns of coordinates, and the dictionaries of the axes; None for an axis without one.
 
     Args:
@@ -307,7 +307,7 @@ def encode_keys(
             columns_by_dictionary.setdefault(name, []).append(column)
     encoded = dictionaries.indices_of(description.name, columns_by_dictionary)
     remaining = {name: iter(indices) for name, (_, indices) in encoded.items()}
-    coordinates: list[Indices] = []
+    coordinates: list[IndexArray] = []
     dictionary_of_column: list[StoredDictionary | None] = []
     for name, column in zip(names, columns, strict=True):
         if isinstance(column, KeyColumn):

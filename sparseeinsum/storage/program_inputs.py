@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from sparseeinsum.engines.engine import Column, Engine, Relation
+from sparseeinsum.engines.engine import Column, DatabaseRelation, Engine
 from sparseeinsum.errors import CatalogueError, SparseEinsumError
 from sparseeinsum.language.eingraph import Program
 from sparseeinsum.language.matrix_statements import Shapes
@@ -49,7 +49,9 @@ NOTHING_SUPPLIED: Mapping[str, StoredTensor] = MappingProxyType({})
 _AxisPosition = tuple[str, int]  # the name of a tensor and the position of one of its axes
 
 
-Report = Callable[[str, SparseEinsumError], None]  # called with the name of a tensor and why it cannot be read
+InputErrorReport = Callable[
+    [str, SparseEinsumError], None
+]  # called with the name of a tensor and why it cannot be read
 
 
 def _raise_error(_: str, error: SparseEinsumError) -> None:
@@ -73,7 +75,7 @@ class ProgramInputs:
 def stored_inputs(
     program: Program,
     engine: Engine,
-    report: Report = _raise_error,
+    report: InputErrorReport = _raise_error,
     supplied: Mapping[str, StoredTensor] = NOTHING_SUPPLIED,
 ) -> ProgramInputs:
     """Return the tensors that a program reads; every name is looked up once.
@@ -146,7 +148,7 @@ def shapes_in(engine: Engine) -> Shapes:
     return shape
 
 
-def _relations(name: str, tensor_names: Collection[str], engine: Engine) -> Sequence[Relation]:
+def _relations(name: str, tensor_names: Collection[str], engine: Engine) -> Sequence[DatabaseRelation]:
     """Return the tables and views of a name; none if a tensor in `tensor_names`, the catalogue, has that name."""
     relations = [] if any(other.lower() == name.lower() for other in tensor_names) else engine.relations_named(name)
     for relation in relations[:1]:
@@ -216,7 +218,9 @@ def _input_by_name(
     return _named(program, name, rank, relations, engine)
 
 
-def _named(program: Program, name: str, rank: int, relations: Sequence[Relation], engine: Engine) -> _TableInput:
+def _named(
+    program: Program, name: str, rank: int, relations: Sequence[DatabaseRelation], engine: Engine
+) -> _TableInput:
     """Return the first of `relations` as a table of indices and values; the program gives it `rank` labels."""
     table = table_of_relation(relations[0], engine.dialect_name)
     relation = read_relation(engine, name, name, table)

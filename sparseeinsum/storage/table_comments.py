@@ -10,7 +10,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
-from sparseeinsum.engines.engine import Engine, Relation
+from sparseeinsum.engines.engine import DatabaseRelation, Engine
 from sparseeinsum.errors import CatalogueError, DataError
 from sparseeinsum.language.tensors import Axis, Decomposition, StoredTensor, Tensor
 from sparseeinsum.storage.fills import fill_of, fill_text
@@ -63,7 +63,7 @@ def extend_description(engine: Engine, table: exp.Table, schema: Schema) -> None
     describe_table(engine, table, extended)
 
 
-def tensor_from_comment(engine: Engine, name: str, relation: Relation) -> StoredTensor | None:
+def tensor_from_comment(engine: Engine, name: str, relation: DatabaseRelation) -> StoredTensor | None:
     """Return the tensor that a table holds according to its comment, named `name`; None if the comment says nothing.
 
     Raises:

@@ -8,7 +8,7 @@ from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-from sparseeinsum.engines.engine import Engine, Relation
+from sparseeinsum.engines.engine import DatabaseRelation, Engine
 from sparseeinsum.errors import CatalogueError
 
 
@@ -54,7 +54,7 @@ def table_in(schema: str, name: str, dialect: str, catalog: str | None = None) -
     return plain if read.name == name else table_in(schema, read.name, dialect, catalog)
 
 
-def table_of_relation(relation: Relation, dialect: str) -> exp.Table:
+def table_of_relation(relation: DatabaseRelation, dialect: str) -> exp.Table:
     """Return a table or view of the database by its qualified name."""
     return table_in(relation.schema, relation.name, dialect, relation.catalog)
 

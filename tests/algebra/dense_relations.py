@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.evaluate import RelationTuples
 from sparseeinsum.algebra.relational.keys import Key, all_keys
 from sparseeinsum.algebra.relational.tensor_types import absent_of, frontier_of
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, Tensor
 from sparseeinsum.operators.dtypes import Array
 
 
-def relation_of(array: Array, tensor: Tensor, decomposition: Decomposition, keeps_fill: bool = True) -> Relation:
+def relation_of(array: Array, tensor: Tensor, decomposition: Decomposition, keeps_fill: bool = True) -> RelationTuples:
     """A tensor's relation.
 
     Args:
@@ -20,7 +20,7 @@ def relation_of(array: Array, tensor: Tensor, decomposition: Decomposition, keep
         decomposition: Which axes are keys, and which lie inside arrays.
         keeps_fill: Whether tuples that hold only the fill are there.
     """
-    relation: Relation = {}
+    relation: RelationTuples = {}
     for key in all_keys(frontier_of(tensor, decomposition)):
         part = array[_place(key, decomposition)].reshape(absent_of(tensor, decomposition).array(key).shape)
         if keeps_fill or (part != tensor.fill).any():

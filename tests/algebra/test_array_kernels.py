@@ -8,7 +8,7 @@ import pytest
 
 import sparseeinsum as se
 from sparseeinsum.algebra.relational.array_kernels import ARRAY_KERNELS
-from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.evaluate import RelationTuples
 
 BOTH = pytest.mark.engines("duckdb", "postgresql")
 REFUSED = [
@@ -30,7 +30,7 @@ def test_whole_arrays(db: se.Database) -> None:
     blocks[1, 1] = np.eye(4)[[2, 0, 3, 1]]  # rows must be exchanged
     db.tensor("A", blocks, promoted=["dim_0", "dim_1"])
     relation = db.relation("A")
-    arrays: Relation = {(i, j): blocks[i, j] for i in range(3) for j in range(2)}
+    arrays: RelationTuples = {(i, j): blocks[i, j] for i in range(3) for j in range(2)}
     descending = np.flip(np.sort(blocks, axis=2), axis=2)
     expected = {
         "inverse": np.linalg.inv(blocks),

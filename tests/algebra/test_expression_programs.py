@@ -12,7 +12,7 @@ from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.algebra.expression_programs import program_of
-from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.evaluate import RelationTuples, evaluate
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Input
 from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.language.binding import bind
@@ -23,7 +23,7 @@ X = se.TensorRelation(Input("X", RelationType((4, 4), (3, 3))))
 S = se.TensorRelation(Input("S", RelationType((4, 4), (3, 3), is_continuous=False), 5.0, (4.0, 3.0)))
 
 
-def dense(relation: Relation, of: RelationType) -> Array:
+def dense(relation: RelationTuples, of: RelationType) -> Array:
     """The axes of keys, then those of arrays; 0 where no tuple is."""
     array: Array = np.zeros((*of.frontier, *of.bound))
     for key, value in relation.items():
@@ -31,7 +31,7 @@ def dense(relation: Relation, of: RelationType) -> Array:
     return array
 
 
-def computed(expression: Expression, inputs: dict[str, Relation]) -> Array:
+def computed(expression: Expression, inputs: dict[str, RelationTuples]) -> Array:
     """The result of the program of an expression; parts of keys that are equal are one axis of it."""
     written = program_of({"result": expression})
     arrays = {name: dense(inputs[name], relation.type) for name, relation in written.inputs.items()}

@@ -26,7 +26,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
 )
 from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.compositions import Duplicate
-from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.evaluate import RelationTuples, evaluate
 from sparseeinsum.algebra.relational.folds import AggregateFold, MappedFold
 from sparseeinsum.algebra.relational.kernels import ADD, MATRIX_PRODUCT, einsum_kernel, elementwise
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
@@ -41,13 +41,13 @@ from sparseeinsum.semantics.exactness import JoinKind
 SUM = AggregateFold("sum")
 
 
-def expect_equal(actual: Relation, expected: Relation) -> None:
+def expect_equal(actual: RelationTuples, expected: RelationTuples) -> None:
     assert actual.keys() == expected.keys()
     for key, array in expected.items():
         np.testing.assert_allclose(actual[key], array, rtol=0, atol=scale_of(expected) * 1e-9, err_msg=str(key))
 
 
-def expect_placed(plan: SitePlan, inputs: dict[str, Relation], sites: int) -> None:
+def expect_placed(plan: SitePlan, inputs: dict[str, RelationTuples], sites: int) -> None:
     """Assert that every operator's result has its type and is on the sites that its distribution names."""
     for site_plan in topological_order(plan):
         run = simulate(site_plan, inputs, sites)
@@ -91,7 +91,7 @@ def test_rules_keep_relations(problem: Problem, sites: int, data: st.DataObject)
 
 
 SITES = 3
-STORED: dict[str, Relation] = {
+STORED: dict[str, RelationTuples] = {
     "X": {(i, j): np.arange(4.0).reshape(2, 2) + i - j for i in range(4) for j in range(4)},
     "Y": {(i, j): np.ones((2, 2)) * (i - 2 * j) for i in range(4) for j in range(4)},
 }

@@ -12,7 +12,7 @@ from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
-from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.evaluate import RelationTuples, evaluate
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.semantics.dense import evaluate_program
 from sparseeinsum.statistics.measured_tensors import stored_of
@@ -24,7 +24,7 @@ def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> 
     """Results of the expressions of a plan, evaluated by numpy."""
     stored_tensors = stored_of(plan.data.inputs)
     complete = {name for name, tensor in plan.data.inputs.items() if tensor.is_complete}
-    relations: dict[str, Relation] = {
+    relations: dict[str, RelationTuples] = {
         name: relation_of(arrays[name], stored.tensor, stored.decomposition, keeps_fill or name in complete)
         for name, stored in stored_tensors.items()
     }

@@ -20,7 +20,7 @@ from sparseeinsum.algebra.implementation.rewriting import RULES, Rule, rewritten
 from sparseeinsum.algebra.implementation.simulate import simulate
 from sparseeinsum.algebra.implementation.site_operators import Broadcast, LocalJoin, Shuffle, SitePlan
 from sparseeinsum.algebra.relational.compositions import OperandwiseKernel
-from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.evaluate import RelationTuples, evaluate
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import ADD, einsum_kernel
 from sparseeinsum.algebra.relational.keys import all_keys
@@ -30,7 +30,7 @@ from sparseeinsum.algebra.relational.types import RelationType
 from sparseeinsum.decompose.places.distribution import Hashed
 
 
-def blocks_of(matrix: NDArray[np.float64], size: int) -> Relation:
+def blocks_of(matrix: NDArray[np.float64], size: int) -> RelationTuples:
     """The square blocks of a square matrix."""
     keys = all_keys((len(matrix) // size,) * 2)
     return {(i, j): matrix[i * size : (i + 1) * size, j * size : (j + 1) * size] for i, j in keys}

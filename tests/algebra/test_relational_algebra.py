@@ -10,7 +10,7 @@ from random_relations import sum_of
 
 from sparseeinsum.algebra.relational.absence import AbsentArray, TileExtent
 from sparseeinsum.algebra.relational.compositions import OperandwiseKernel
-from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.evaluate import RelationTuples, evaluate
 from sparseeinsum.algebra.relational.expression_text import write_expression
 from sparseeinsum.algebra.relational.folds import AggregateFold, KernelFold
 from sparseeinsum.algebra.relational.kernels import (
@@ -50,7 +50,7 @@ R_B = Input("B", RelationType((2,), (2, 4)))
 DIAGONAL = einsum_kernel("ii->i")
 
 
-def blocks(matrix: Matrix, rows: int, columns: int) -> Relation:
+def blocks(matrix: Matrix, rows: int, columns: int) -> RelationTuples:
     """A matrix in blocks of this size; the last blocks may be smaller."""
     return {
         (i, j): matrix[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns]
@@ -59,7 +59,7 @@ def blocks(matrix: Matrix, rows: int, columns: int) -> Relation:
     }
 
 
-STORED: dict[str, Relation] = {"A": blocks(A, 2, 2), "B": {(0,): B[:, :4], (1,): B[:, 4:]}}
+STORED: dict[str, RelationTuples] = {"A": blocks(A, 2, 2), "B": {(0,): B[:, :4], (1,): B[:, 4:]}}
 
 
 def expect(expression: Expression, expected: Mapping[tuple[int, ...], object]) -> None:
@@ -94,7 +94,7 @@ def test_diagonal_blocks() -> None:
 
 def test_tile_rekey_and_concat() -> None:
     tiled = Tile(R_B, 1, 2)
-    expected: Relation = {(0, 0): B[:, :2], (0, 1): B[:, 2:4], (1, 0): B[:, 4:6], (1, 1): B[:, 6:]}
+    expected: RelationTuples = {(0, 0): B[:, :2], (0, 1): B[:, 2:4], (1, 0): B[:, 4:6], (1, 1): B[:, 6:]}
     expect(tiled, expected)
     numbered = Rekey(tiled, trace_key_map(lambda k0, k1: 2 * k0 + k1, 2))
     assert numbered.type == RelationType((4,), (2, 2))
@@ -121,8 +121,8 @@ def test_order_of_groups() -> None:
 
 @pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL])
 def test_outer_joins_keep_unmatched_tuples(kind: JoinKind) -> None:
-    left: Relation = {(0,): np.array([1.0]), (2,): np.array([3.0])}
-    right: Relation = {(2,): np.array([10.0]), (3,): np.array([20.0])}
+    left: RelationTuples = {(0,): np.array([1.0]), (2,): np.array([3.0])}
+    right: RelationTuples = {(2,): np.array([10.0]), (3,): np.array([20.0])}
     with_holes = RelationType((4,), (1,), is_continuous=False)
     absent = AbsentArray(-1, (TileExtent(1, 4, 0),))
     joined = Join(Input("L", with_holes), Input("R", with_holes), (0,), (0,), SUBTRACT, kind, (absent, absent))
@@ -144,7 +144,7 @@ def test_nearest_neighbour() -> None:
     rng = np.random.default_rng(0)
     query, points, metric = rng.normal(size=4), rng.normal(size=(6, 4)), rng.normal(size=(4, 4))
     metric = metric @ metric.T
-    stored: dict[str, Relation] = {
+    stored: dict[str, RelationTuples] = {
         "q": {(i,): query[2 * i : 2 * i + 2] for i in range(2)},
         "X": blocks(points, 3, 2),
         "A": blocks(metric, 2, 2),
@@ -215,7 +215,7 @@ def test_relations_that_do_not_fit_are_refused(make: object, message: str) -> No
         ({**STORED["A"], (0, 0): A[:2, :1]}, "the relation's bound is"),
     ],
 )
-def test_relations_that_break_their_type_are_refused(relation: Relation, message: str) -> None:
+def test_relations_that_break_their_type_are_refused(relation: RelationTuples, message: str) -> None:
     with pytest.raises(AlgebraError, match=message):
         evaluate(R_A, {"A": relation})
 

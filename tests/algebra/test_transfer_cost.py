@@ -43,7 +43,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.evaluate import RelationTuples
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import MATRIX_PRODUCT, einsum_kernel
 from sparseeinsum.algebra.relational.relational_expressions import Expression, Input, Join
@@ -151,7 +151,7 @@ def test_training_steps_compute_the_same() -> None:
         (data_parallel_parts(2), DATA_PARALLEL, data_parallel(shape, 2)),
         (model_parallel_parts(2), MODEL_PARALLEL, model_parallel(shape, 2)),
     ):
-        inputs: dict[str, Relation] = {
+        inputs: dict[str, RelationTuples] = {
             name: {
                 (i, j): block
                 for i, rows in enumerate(np.split(dense[name], parts[first]))

@@ -10,7 +10,7 @@ from random_relations import Problem, problems, scale_of
 from reading import relation_in
 
 import sparseeinsum as se
-from sparseeinsum.algebra.relational.evaluate import Relation, evaluate
+from sparseeinsum.algebra.relational.evaluate import RelationTuples, evaluate
 from sparseeinsum.algebra.relational.relational_expressions import Input
 from sparseeinsum.algebra.relational.tensor_types import type_of
 from sparseeinsum.algebra.relational.traversal import topological_order
@@ -38,7 +38,7 @@ def test_nearest_neighbour(db: se.Database) -> None:
         .aggregate(by=[], fold="min")
     )
     expected = np.einsum("ni,ij,nj->n", points - query, metric, points - query)
-    blocks: dict[str, Relation] = {
+    blocks: dict[str, RelationTuples] = {
         "q": {(i,): query[2 * i : 2 * i + 2] for i in range(2)},
         "X": {(n, i): points[3 * n : 3 * n + 3, 2 * i : 2 * i + 2] for n in range(2) for i in range(2)},
         "A": {(i, j): metric[2 * i : 2 * i + 2, 2 * j : 2 * j + 2] for i in range(2) for j in range(2)},

@@ -12,7 +12,7 @@ from bench.cluster_plans import Case, Laid, Way, neighbour_case, product_case, t
 from bench.clusters import figures_of
 from sparseeinsum.algebra.implementation.operator_costs import Sites, cost_of
 from sparseeinsum.algebra.implementation.simulate import replay, simulate
-from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.evaluate import RelationTuples
 
 CASES: dict[str, Callable[[], Case]] = {  # planned where a test needs them: that takes seconds
     "product": partial(product_case, "product", 8, 16, 12, 2),
@@ -23,7 +23,7 @@ CASES: dict[str, Callable[[], Case]] = {  # planned where a test needs them: tha
 }
 
 
-def blocks(laid: Laid) -> Relation:
+def blocks(laid: Laid) -> RelationTuples:
     """A tensor as a relation."""
     sizes = tuple(laid.tiles.values())
     return {
@@ -32,7 +32,7 @@ def blocks(laid: Laid) -> Relation:
     }
 
 
-def put_together(relation: Relation, shape: tuple[int, ...]) -> np.ndarray:
+def put_together(relation: RelationTuples, shape: tuple[int, ...]) -> np.ndarray:
     """The tensor of a relation of blocks."""
     whole = np.zeros(shape)
     for key, array in relation.items():

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 import sparseeinsum as se
-from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.evaluate import RelationTuples
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import VALUE_COLUMN
@@ -75,7 +75,7 @@ def rows_of(result: se.TensorResult) -> list[tuple[Any, ...]]:
     return sorted(frame[frame.val != result.fill].itertuples(index=False, name=None))
 
 
-def relation_in(result: se.TensorResult, arity: int) -> Relation:
+def relation_in(result: se.TensorResult, arity: int) -> RelationTuples:
     """The tuples of a result."""
     rows = result.rows.to_pydict()
     columns = [rows[f"k{at}"] for at in range(arity)]

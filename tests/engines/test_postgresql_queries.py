@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from reading import contents
 
 import sparseeinsum as se
-from sparseeinsum.api.examples import Matrix, load
+from sparseeinsum.api.examples import ExampleMatrix, load
 
 pytestmark = pytest.mark.engines("postgresql", reason="workers, queries put into others, and keys are PostgreSQL's own")
 
@@ -22,7 +22,7 @@ Z[m] = max(T[i, m])
 """  # T is read twice and therefore materialised
 
 
-def large_inputs() -> dict[str, Matrix]:
+def large_inputs() -> dict[str, ExampleMatrix]:
     """A graph of many edges, vectors for its nodes, and weights."""
     rng = np.random.default_rng(0)
     edges = np.unique(rng.integers(0, NODES * NODES, EDGES))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.kernels import Bound, Kernel
+from sparseeinsum.algebra.relational.kernels import ArrayBound, Kernel
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.operators.records import Law
@@ -30,14 +30,14 @@ class PythonKernel(Kernel):
 
     name: str
     function: Callable[..., Array]
-    result: Callable[..., Bound]
+    result: Callable[..., ArrayBound]
     operands: int = 1
     laws: frozenset[Law] = frozenset()
     own_law: Law | None = None
     is_foldable: bool = False
     work: Callable[..., float] | None = None
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound that is declared."""
         self.check(*bounds)
         return self.result(*bounds)
@@ -52,7 +52,7 @@ class PythonKernel(Kernel):
             )
         return result
 
-    def operations(self, *bounds: Bound) -> float:
+    def operations(self, *bounds: ArrayBound) -> float:
         """The operations that are declared."""
         return self.work(*bounds) if self.work is not None else float(sum(map(math.prod, bounds)))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.evaluate import RelationTuples
 from sparseeinsum.algebra.relational.folds import AggregateFold
 from sparseeinsum.algebra.relational.kernels import ADD, MULTIPLY, SUBTRACT, Elementwise, Kernel, einsum_kernel
 from sparseeinsum.algebra.relational.keys import (
@@ -66,7 +66,7 @@ class Drawn:
     """
 
     draw: st.DrawFn
-    inputs: dict[str, Relation] = field(default_factory=dict)
+    inputs: dict[str, RelationTuples] = field(default_factory=dict)
     distributions: dict[str, Distribution] = field(default_factory=dict)
 
     def choose(self, among: Sequence[Any]) -> Any:  # noqa: ANN401  # one of them
@@ -188,7 +188,7 @@ class Problem:
     """An expression, its inputs and their distributions."""
 
     expression: Expression
-    inputs: dict[str, Relation]
+    inputs: dict[str, RelationTuples]
     distributions: dict[str, Distribution]
 
 
@@ -202,7 +202,7 @@ def problems(draw: st.DrawFn, most: int = 5) -> Problem:
     return Problem(expression, drawn.inputs, drawn.distributions)
 
 
-def scale_of(relation: Relation) -> float:
+def scale_of(relation: RelationTuples) -> float:
     return max([1.0, *(float(np.abs(array).max(initial=0)) for array in relation.values() if array.size)])
 
 

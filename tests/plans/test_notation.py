@@ -8,7 +8,7 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.api.examples import (
     ExampleGraph,
-    Matrix,
+    ExampleMatrix,
     attention_inputs,
     attention_program,
     citation_graph,
@@ -52,7 +52,7 @@ WIDTH = 1024
 LIMIT = "4GB"  # by default it is a share of the machine's memory
 
 
-def load(database: se.Database, inputs: dict[str, Matrix]) -> se.Database:
+def load(database: se.Database, inputs: dict[str, ExampleMatrix]) -> se.Database:
     for name, matrix in inputs.items():
         database.tensor(name, matrix)
     return database

@@ -23,7 +23,7 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.plans.picture.cards import notation_lines
-from sparseeinsum.plans.picture.graph_layout import Edge, GraphLayout, Node, place
+from sparseeinsum.plans.picture.graph_layout import DrawnNode, Edge, GraphLayout, place
 
 SVG = "{http://www.w3.org/2000/svg}"
 # The width of a letter of DejaVu Sans Mono, the widest of the fonts, as a share of its size
@@ -174,11 +174,12 @@ def test_labels_of_promoted_axes_stand_out() -> None:
     assert all(text.count("[") == text.count("]") for text in ("".join(run for run, _ in line.runs) for line in lines))
 
 
-def random_graph(seed: int) -> tuple[list[Node], list[Edge]]:
+def random_graph(seed: int) -> tuple[list[DrawnNode], list[Edge]]:
     rng = random.Random(seed)
     count = rng.randint(1, 25)
     nodes = [
-        Node(f"n{number}", rng.randint(0, 8), rng.uniform(60, 350), rng.uniform(30, 120)) for number in range(count)
+        DrawnNode(f"n{number}", rng.randint(0, 8), rng.uniform(60, 350), rng.uniform(30, 120))
+        for number in range(count)
     ]
     pairs = [(upper, lower) for upper in nodes for lower in nodes if upper.layer < lower.layer]
     chosen = rng.sample(pairs, min(len(pairs), rng.randint(0, 30)))
@@ -217,7 +218,7 @@ def check_routes(placement: GraphLayout, edges: list[Edge]) -> None:
 
 def test_long_edges_run_straight() -> None:
     """Beside boxes of equal width an edge bends at most twice."""
-    nodes = [Node(f"n{layer}", layer, 200.0, 50.0) for layer in range(8)]
+    nodes = [DrawnNode(f"n{layer}", layer, 200.0, 50.0) for layer in range(8)]
     chain = [Edge(f"n{layer}", f"n{layer + 1}", 8.0) for layer in range(7)]
     placement = place(nodes, [*chain, Edge("n0", "n7")])
     *_, route = placement.routes
@@ -227,7 +228,7 @@ def test_long_edges_run_straight() -> None:
 
 
 def test_crossings_are_removed() -> None:
-    nodes = [Node(name, layer, 50.0, 20.0) for layer, names in enumerate(("abc", "xyz")) for name in names]
+    nodes = [DrawnNode(name, layer, 50.0, 20.0) for layer, names in enumerate(("abc", "xyz")) for name in names]
     placement = place(nodes, [Edge("a", "z"), Edge("b", "y"), Edge("c", "x")])
     order = [sorted(names, key=lambda name: placement.boxes[name].x) for names in ("abc", "xyz")]
     assert [("a", "z"), ("b", "y"), ("c", "x")] in (

@@ -12,7 +12,7 @@ import sparseeinsum as se
 from sparseeinsum.api.examples import (
     FEED_FORWARD,
     MULTI_HEAD_ATTENTION,
-    Matrix,
+    ExampleMatrix,
     citation_graph,
     feed_forward_inputs,
     feed_forward_reference,
@@ -47,7 +47,7 @@ def assert_cut(plan: se.Plan) -> None:
 GRAPH = gcn_inputs(citation_graph(200, 1200, 64, 1500), hidden=32, classes=8)
 ATTENTION = multi_head_attention_inputs(24, heads=4, width=6)
 NETWORK = feed_forward_inputs(40, 30, 20, 10)
-CASES: dict[str, tuple[str, Mapping[str, Matrix], NDArray[np.float64]]] = {
+CASES: dict[str, tuple[str, Mapping[str, ExampleMatrix], NDArray[np.float64]]] = {
     "convolutions": (GCN, GRAPH, gcn_reference(GRAPH)),
     "attention": (MULTI_HEAD_ATTENTION, ATTENTION, multi_head_attention_reference(ATTENTION)),
     "network": (FEED_FORWARD, NETWORK, feed_forward_reference(NETWORK)),

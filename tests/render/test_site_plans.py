@@ -15,7 +15,7 @@ from sparseeinsum.algebra.implementation.site_operators import (
     Shuffle,
     SitePlan,
 )
-from sparseeinsum.algebra.relational.evaluate import Relation
+from sparseeinsum.algebra.relational.evaluate import RelationTuples
 from sparseeinsum.algebra.relational.kernels import ADD, IDENTITY
 from sparseeinsum.algebra.relational.key_functions import trace_key_map, trace_predicate
 from sparseeinsum.algebra.relational.relational_expressions import Input
@@ -47,7 +47,7 @@ PLANS: dict[str, SitePlan] = {
 @pytest.mark.parametrize("name", PLANS)
 def test_tables_are_joined_by_equal_columns(db: se.Database, name: str) -> None:
     plan, engine = PLANS[name], db._engine
-    inputs: dict[str, Relation] = {}
+    inputs: dict[str, RelationTuples] = {}
     for seed, tensor in enumerate("XY"):
         matrix = np.random.default_rng(seed).normal(size=(8, 8))
         db.tensor(tensor, matrix, promoted={"dim_0": 2, "dim_1": 2})

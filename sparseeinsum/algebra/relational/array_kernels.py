@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sparseeinsum.algebra.relational.kernels import Bound, Kernel
+from sparseeinsum.algebra.relational.kernels import ArrayBound, Kernel
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.dtypes import Array
 
-SqlArgument: TypeAlias = int | Bound
+SqlArgument: TypeAlias = int | ArrayBound
 
 _LAST_AXIS = -1
 _CALL = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*")
@@ -35,29 +35,29 @@ class ArrayKernelRecord:
     """
 
     parameters: Mapping[str, int | None]
-    bound: Callable[..., Bound]
+    bound: Callable[..., ArrayBound]
     numpy: Callable[..., Array]
     operations: Callable[..., float]
     sql: Callable[..., tuple[SqlArgument, ...]]
 
 
-def _axis(bound: Bound, axis: int) -> int:
+def _axis(bound: ArrayBound, axis: int) -> int:
     """The axis, counted from 0."""
     if not -len(bound) <= axis < len(bound):
         raise AlgebraError(f"arrays of {len(bound)} axes have no axis {axis} to be sorted along")
     return axis % len(bound)
 
 
-def _sorted_bound(bound: Bound, axis: int) -> Bound:
+def _sorted_bound(bound: ArrayBound, axis: int) -> ArrayBound:
     _axis(bound, axis)
     return bound
 
 
-def _sort_operations(bound: Bound, axis: int) -> float:
+def _sort_operations(bound: ArrayBound, axis: int) -> float:
     return math.prod(bound) * math.log2(max(bound[_axis(bound, axis)], 2))
 
 
-def _largest_bound(bound: Bound, count: int, axis: int) -> Bound:
+def _largest_bound(bound: ArrayBound, count: int, axis: int) -> ArrayBound:
     position = _axis(bound, axis)
     if not 0 <= count <= bound[position]:
         raise AlgebraError(f"{count} elements are wanted of an axis of {bound[position]}")
@@ -69,11 +69,11 @@ def _largest(array: Array, count: int, axis: int) -> Array:
     return np.take(descending, range(count), axis=axis)
 
 
-def _largest_operations(bound: Bound, count: int, axis: int) -> float:
+def _largest_operations(bound: ArrayBound, count: int, axis: int) -> float:
     return math.prod(bound) * math.log2(max(count, 2))
 
 
-def _square_bound(bound: Bound) -> Bound:
+def _square_bound(bound: ArrayBound) -> ArrayBound:
     if len(bound) < 2 or bound[-1] != bound[-2]:
         raise AlgebraError(f"a matrix that is inverted is square, and arrays have the bound {list(bound)}")
     return bound
@@ -130,7 +130,7 @@ class ArrayKernel(Kernel):
         """One: it takes a single array."""
         return 1
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound of the function's result."""
         self.check(*bounds)
         return self._function.bound(bounds[0], *self.arguments)
@@ -140,11 +140,11 @@ class ArrayKernel(Kernel):
         self.bound(*(array.shape for array in arrays))
         return self._function.numpy(arrays[0], *self.arguments)
 
-    def operations(self, *bounds: Bound) -> float:
+    def operations(self, *bounds: ArrayBound) -> float:
         """The operations of the function."""
         return self._function.operations(bounds[0], *self.arguments)
 
-    def sql_arguments(self, bound: Bound) -> tuple[SqlArgument, ...]:
+    def sql_arguments(self, bound: ArrayBound) -> tuple[SqlArgument, ...]:
         """What the SQL function takes after an array of this bound."""
         return self._function.sql(bound, *self.arguments)
 

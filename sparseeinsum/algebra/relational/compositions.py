@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sparseeinsum.algebra.relational.kernels import Bound, Kernel
+from sparseeinsum.algebra.relational.kernels import ArrayBound, Kernel
 from sparseeinsum.algebra.relational.laws import EVERYTHING
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.dtypes import Array
@@ -26,7 +26,7 @@ class ComposedKernel(Kernel):
         """The number of arrays that the inner kernel takes."""
         return self.inner.operands
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound of the outer kernel's result."""
         return self.outer.bound(self.inner.bound(*bounds))
 
@@ -34,7 +34,7 @@ class ComposedKernel(Kernel):
         """The result of the outer kernel."""
         return self.outer.apply(self.inner.apply(*arrays))
 
-    def operations(self, *bounds: Bound) -> float:
+    def operations(self, *bounds: ArrayBound) -> float:
         """The operations of both kernels."""
         return self.inner.operations(*bounds) + self.outer.operations(self.inner.bound(*bounds))
 
@@ -64,7 +64,7 @@ class OperandwiseKernel(Kernel):
         """Two, as for the outer kernel."""
         return self.outer.operands
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound of the outer kernel's result."""
         self.check(*bounds)
         return self.outer.bound(*map(self.inner.bound, bounds))
@@ -73,7 +73,7 @@ class OperandwiseKernel(Kernel):
         """The result of the outer kernel."""
         return self.outer.apply(*map(self.inner.apply, arrays))
 
-    def operations(self, *bounds: Bound) -> float:
+    def operations(self, *bounds: ArrayBound) -> float:
         """The operations of the outer kernel, and of the inner one on both operands."""
         inner_operations = sum(map(self.inner.operations, bounds))
         return inner_operations + self.outer.operations(*map(self.inner.bound, bounds))
@@ -99,7 +99,7 @@ class _RearrangingKernel(Kernel):
         """One: it takes a single array."""
         return 1
 
-    def operations(self, *bounds: Bound) -> float:
+    def operations(self, *bounds: ArrayBound) -> float:
         """It computes nothing, so 0."""
         return 0.0
 
@@ -124,7 +124,7 @@ class Duplicate(_RearrangingKernel):
         """The number of copies that it makes."""
         return self.count
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound of the array."""
         self.check(*bounds)
         return bounds[0]
@@ -170,7 +170,7 @@ class SplitAxis(_RearrangingKernel):
         """The number of tiles of the largest array."""
         return self.count
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound of the array, but at most `size` along the axis."""
         self.check(*bounds)
         return tuple(min(size, self.size) if at == self.axis else size for at, size in enumerate(bounds[0]))
@@ -185,7 +185,7 @@ class SplitAxis(_RearrangingKernel):
         before = (slice(None),) * self.axis
         return [array[(*before, slice(start, start + self.size))] for start in starts]
 
-    def output_bounds(self, bound: Bound) -> list[Bound]:
+    def output_bounds(self, bound: ArrayBound) -> list[ArrayBound]:
         """The bounds of the tiles; the last one has the remaining indices."""
         extents = [min(self.size, bound[self.axis] - start) for start in range(0, bound[self.axis], self.size)]
         return [(*bound[: self.axis], extent, *bound[self.axis + 1 :]) for extent in extents]
@@ -204,7 +204,7 @@ class DropAxis(_RearrangingKernel):
 
     axis: int
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound of the array, without the axis.
 
         Raises:
@@ -239,7 +239,7 @@ class InsertAxis(_RearrangingKernel):
 
     axis: int
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound of the array, with the additional axis."""
         self.check(*bounds)
         return (*bounds[0][: self.axis], 1, *bounds[0][self.axis :])

@@ -28,10 +28,10 @@ from sparseeinsum.algebra.relational.types import RelationType, check_keys
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.operators.dtypes import Array
 
-Relation: TypeAlias = dict[Key, Array]
+RelationTuples: TypeAlias = dict[Key, Array]
 
 
-def evaluate(expression: Expression, inputs: Mapping[str, Mapping[Key, Array]]) -> Relation:
+def evaluate(expression: Expression, inputs: Mapping[str, Mapping[Key, Array]]) -> RelationTuples:
     """The relation that an expression computes.
 
     Args:
@@ -41,7 +41,7 @@ def evaluate(expression: Expression, inputs: Mapping[str, Mapping[Key, Array]]) 
     Raises:
         AlgebraError: A relation is not of its type.
     """
-    results: dict[int, Relation] = {}
+    results: dict[int, RelationTuples] = {}
     for node in topological_order(expression):
         if isinstance(node, Input):
             if node.name not in inputs:
@@ -78,22 +78,22 @@ def check_relation(relation: Mapping[Key, Array], relation_type: RelationType) -
 
 
 @singledispatch
-def _apply_operator(node: Any, *inputs: Relation) -> Relation:  # noqa: ANN401  # no operator
+def _apply_operator(node: Any, *inputs: RelationTuples) -> RelationTuples:  # noqa: ANN401  # no operator
     raise TypeError(f"no operator: {node!r}")
 
 
 @_apply_operator.register
-def _aggregation(node: Aggregation, relation: Relation) -> Relation:
+def _aggregation(node: Aggregation, relation: RelationTuples) -> RelationTuples:
     return dict(folded(relation.items(), node.group_by, node.fold, ARRAYS))
 
 
 @_apply_operator.register
-def _join(node: Join, left: Relation, right: Relation) -> Relation:
+def _join(node: Join, left: RelationTuples, right: RelationTuples) -> RelationTuples:
     return dict(node.pairing.joined(list(left.items()), list(right.items()), ARRAYS))
 
 
 @_apply_operator.register
-def _rekey(node: Rekey, relation: Relation) -> Relation:
+def _rekey(node: Rekey, relation: RelationTuples) -> RelationTuples:
     tuples = mapped(relation.items(), node.keys, node.kernel, ARRAYS)
     if tuples:
         keys = [key for key, _ in tuples]
@@ -102,25 +102,25 @@ def _rekey(node: Rekey, relation: Relation) -> Relation:
 
 
 @_apply_operator.register
-def _filter(node: Filter, relation: Relation) -> Relation:
+def _filter(node: Filter, relation: RelationTuples) -> RelationTuples:
     return {key: array for key, array in relation.items() if node.predicate.holds(key)}
 
 
 @_apply_operator.register
-def _transform(node: Transform, relation: Relation) -> Relation:
+def _transform(node: Transform, relation: RelationTuples) -> RelationTuples:
     return dict(mapped(relation.items(), identity_map(node.type.arity), node.kernel, ARRAYS))
 
 
 @_apply_operator.register
-def _tile(node: Tile, relation: Relation) -> Relation:
+def _tile(node: Tile, relation: RelationTuples) -> RelationTuples:
     return dict(mapped(relation.items(), node.keys, node.kernel, ARRAYS))
 
 
 @_apply_operator.register
-def _concat(node: Concat, relation: Relation) -> Relation:
+def _concat(node: Concat, relation: RelationTuples) -> RelationTuples:
     return dict(folded(relation.items(), node.group_by, node.concatenation, ARRAYS))
 
 
 @_apply_operator.register
-def _complete(node: Complete, relation: Relation) -> Relation:
+def _complete(node: Complete, relation: RelationTuples) -> RelationTuples:
     return dict(completed(relation.items(), node.absent, all_keys(node.type.frontier), ARRAYS))

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sparseeinsum.algebra.relational.absence import TileExtent
-from sparseeinsum.algebra.relational.kernels import Bound, Kernel
+from sparseeinsum.algebra.relational.kernels import ArrayBound, Kernel
 from sparseeinsum.algebra.relational.keys import Key
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.inference import aggregate_repeated
@@ -26,7 +26,7 @@ class Fold(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def bound(self, bound: Bound) -> Bound:
+    def bound(self, bound: ArrayBound) -> ArrayBound:
         """The bound of the result, from that of the arrays."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class AggregateFold(Fold):
         if self.name not in AGGREGATES:
             raise AlgebraError(f"{self.name!r} is no aggregate; there are {', '.join(_NAMES)}")
 
-    def bound(self, bound: Bound) -> Bound:
+    def bound(self, bound: ArrayBound) -> ArrayBound:
         """The bound of the arrays."""
         return bound
 
@@ -131,7 +131,7 @@ class PositionFold(Fold):
         """One: the part that is returned."""
         return 1
 
-    def bound(self, bound: Bound) -> Bound:
+    def bound(self, bound: ArrayBound) -> ArrayBound:
         """The bound of the arrays."""
         return bound
 
@@ -163,7 +163,7 @@ class KernelFold(Fold):
                 f"depend on an order that relations do not have; {self.kernel} is not known to be"
             )
 
-    def bound(self, bound: Bound) -> Bound:
+    def bound(self, bound: ArrayBound) -> ArrayBound:
         """The bound of the arrays."""
         if self.kernel.bound(bound, bound) != bound:
             raise AlgebraError(f"{self.kernel} makes arrays {self.kernel.bound(bound, bound)} of two {bound}")
@@ -205,7 +205,7 @@ class CompensatedFold(Fold):
     indices: int
     extents: tuple[TileExtent, ...]
 
-    def bound(self, bound: Bound) -> Bound:
+    def bound(self, bound: ArrayBound) -> ArrayBound:
         """The bound of the arrays."""
         return bound
 
@@ -240,7 +240,7 @@ class ConcatFold(Fold):
     extent: TileExtent
     fill: Number | None
 
-    def bound(self, bound: Bound) -> Bound:
+    def bound(self, bound: ArrayBound) -> ArrayBound:
         """The bound of the arrays, with the extent of the result along the axis."""
         return self._with_extent(bound, self.extent.tile)
 
@@ -249,7 +249,7 @@ class ConcatFold(Fold):
         """Whether the extent differs between groups."""
         return self.extent.varies
 
-    def _with_extent(self, bound: Bound, extent: int) -> Bound:
+    def _with_extent(self, bound: ArrayBound, extent: int) -> ArrayBound:
         return tuple(extent if at == self.axis else size for at, size in enumerate(bound))
 
     def fold(self, group: Key, keys: Sequence[Key], arrays: Sequence[Array]) -> Array:
@@ -285,7 +285,7 @@ class MappedFold(Fold):
     before: Kernel | None = None
     after: Kernel | None = None
 
-    def bound(self, bound: Bound) -> Bound:
+    def bound(self, bound: ArrayBound) -> ArrayBound:
         """The bound of the result of the kernels and the fold."""
         mapped = bound if self.before is None else self.before.bound(bound)
         folded = self.inner.bound(mapped)

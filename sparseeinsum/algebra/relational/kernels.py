@@ -31,7 +31,7 @@ from sparseeinsum.operators.records import Law
 from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.semantics.dense import evaluate_einsum
 
-Bound: TypeAlias = tuple[int, ...]
+ArrayBound: TypeAlias = tuple[int, ...]
 
 NAMES = ("u", "v")
 
@@ -47,7 +47,7 @@ class Kernel(ABC):
         """The number of arrays that it takes."""
 
     @abstractmethod
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound of the results, from those of the operands.
 
         Raises:
@@ -59,7 +59,7 @@ class Kernel(ABC):
         """The result; if it makes several, the first."""
 
     @abstractmethod
-    def operations(self, *bounds: Bound) -> float:
+    def operations(self, *bounds: ArrayBound) -> float:
         """The number of scalar operations on arrays of these bounds."""
 
     @property
@@ -81,7 +81,7 @@ class Kernel(ABC):
         """All arrays that it makes of one."""
         return [self.apply(array)]
 
-    def output_bounds(self, bound: Bound) -> list[Bound]:
+    def output_bounds(self, bound: ArrayBound) -> list[ArrayBound]:
         """The bounds of all arrays that it makes of one."""
         return [self.bound(bound)] * self.copies
 
@@ -105,7 +105,7 @@ class Kernel(ABC):
         """Whether it returns the array that it takes."""
         return False
 
-    def check(self, *bounds: Bound) -> None:
+    def check(self, *bounds: ArrayBound) -> None:
         """Raise an error if the number of arrays is not the number that it takes."""
         if len(bounds) != self.operands:
             raise AlgebraError(f"the kernel {self} takes {self.operands} arrays, and is given {len(bounds)}")
@@ -143,7 +143,7 @@ class Elementwise(Kernel):
         """One or two, by the expression."""
         return len(operands_of(self.expression))
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bound that all arrays have."""
         self.check(*bounds)
         if len(set(bounds)) > 1:
@@ -160,7 +160,7 @@ class Elementwise(Kernel):
         """The functions that the expression calls."""
         return functions_of(self.expression)
 
-    def operations(self, *bounds: Bound) -> float:
+    def operations(self, *bounds: ArrayBound) -> float:
         """The operations of the expression, for every element."""
         return count_operations(self.expression) * float(math.prod(bounds[0]))
 
@@ -209,12 +209,12 @@ class EinSumKernel(Kernel):
         """The number of operands of the EinSum."""
         return len(self.einsum.operands)
 
-    def bound(self, *bounds: Bound) -> Bound:
+    def bound(self, *bounds: ArrayBound) -> ArrayBound:
         """The bounds of the labels of the output."""
         sizes = self._sizes(*bounds)
         return tuple(sizes[label] for label in self.einsum.output.labels)
 
-    def _sizes(self, *bounds: Bound) -> dict[str, int]:
+    def _sizes(self, *bounds: ArrayBound) -> dict[str, int]:
         self.check(*bounds)
         sizes: dict[str, int] = {}
         for operand, bound in zip(self.einsum.operands, bounds, strict=True):
@@ -235,7 +235,7 @@ class EinSumKernel(Kernel):
         """The functions that the join expression calls."""
         return functions_of(self.einsum.join)
 
-    def operations(self, *bounds: Bound) -> float:
+    def operations(self, *bounds: ArrayBound) -> float:
         """The operations of the join expression and of the aggregate, for every index of all labels."""
         per_index = count_operations(self.einsum.join) + (self.einsum.aggregate is not None)
         return per_index * float(math.prod(self._sizes(*bounds).values()))

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparseeinsum.algebra.relational.absence import AbsentArray
 from sparseeinsum.algebra.relational.folds import Fold
-from sparseeinsum.algebra.relational.kernels import Bound, Kernel
+from sparseeinsum.algebra.relational.kernels import ArrayBound, Kernel
 from sparseeinsum.algebra.relational.keys import Key, KeyMap, pair_position
 from sparseeinsum.operators.dtypes import Array
 from sparseeinsum.semantics.exactness import JoinKind
@@ -69,23 +69,23 @@ class Arrays(Payloads):
 class Bounds(Payloads):
     """Payloads of tuples that hold only the bounds of arrays."""
 
-    def apply(self, kernel: Kernel, *values: Bound) -> Bound:
+    def apply(self, kernel: Kernel, *values: ArrayBound) -> ArrayBound:
         """The bound of the array that a kernel would compute."""
         return kernel.bound(*values)
 
-    def outputs(self, kernel: Kernel, value: Bound) -> Sequence[Bound]:
+    def outputs(self, kernel: Kernel, value: ArrayBound) -> Sequence[ArrayBound]:
         """The bounds of the arrays that a kernel would compute of one."""
         return kernel.output_bounds(value)
 
-    def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[Bound]) -> Bound:
+    def fold(self, fold: Fold, group: Key, keys: Sequence[Key], values: Sequence[ArrayBound]) -> ArrayBound:
         """The bound of the array that a fold would compute."""
         return fold.bound(values[0])
 
-    def absent(self, absent: AbsentArray, key: Key) -> Bound:
+    def absent(self, absent: AbsentArray, key: Key) -> ArrayBound:
         """The bound of the array of the fill."""
         return tuple(extent.at(key) for extent in absent.extents)
 
-    def size(self, value: Bound) -> int:
+    def size(self, value: ArrayBound) -> int:
         """The number of elements of an array of this bound."""
         return int(np.prod(value, dtype=np.int64))
 

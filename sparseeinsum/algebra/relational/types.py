@@ -19,7 +19,7 @@ from sparseeinsum.algebra.relational.equal_parts import (
     with_equal,
 )
 from sparseeinsum.algebra.relational.folds import Fold
-from sparseeinsum.algebra.relational.kernels import Bound, Kernel
+from sparseeinsum.algebra.relational.kernels import ArrayBound, Kernel
 from sparseeinsum.algebra.relational.key_map_bounds import is_injective, upper_bound
 from sparseeinsum.algebra.relational.keys import (
     MAX_GRID_KEYS,
@@ -50,7 +50,7 @@ class RelationType:
     """
 
     frontier: Key
-    bound: Bound
+    bound: ArrayBound
     is_continuous: bool = True
     is_ragged: bool = False
     known_keys: Keys | None = field(default=None, compare=False, repr=False)
@@ -97,7 +97,7 @@ class RelationType:
         return f"<{', '.join(map(str, self.frontier))}>{holes} of [{', '.join(map(str, self.bound))}]"
 
 
-def _type_of_keys(keys: Keys, bound: Bound, is_ragged: bool) -> RelationType:
+def _type_of_keys(keys: Keys, bound: ArrayBound, is_ragged: bool) -> RelationType:
     """The type of a relation whose keys are known and unique."""
     frontier = tuple(int(part.max()) + 1 if part.size else 0 for part in keys)
     is_continuous = math.prod(frontier) == keys.shape[1]
@@ -147,7 +147,7 @@ def joined_type(
     right: RelationType,
     left_keys: Sequence[int],
     right_keys: Sequence[int],
-    bound: Bound,
+    bound: ArrayBound,
     kind: JoinKind = JoinKind.INNER,
 ) -> RelationType:
     """The type of a join: the left frontier, then the parts of the right frontier that are not joined.
@@ -243,7 +243,7 @@ def _type_with_cache(function: Callable[..., RelationType], relation: RelationTy
     return function(relation, *arguments)
 
 
-def mapped_type(relation: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
+def mapped_type(relation: RelationType, mapping: KeyMap, bound: ArrayBound) -> RelationType:
     """The type of tuples with other keys.
 
     Args:
@@ -262,7 +262,7 @@ def mapped_type(relation: RelationType, mapping: KeyMap, bound: Bound) -> Relati
     return replace(_cached_type(_mapped, relation, mapping, bound), first_equal=first_equal)
 
 
-def _mapped(relation: RelationType, mapping: KeyMap, bound: Bound) -> RelationType:
+def _mapped(relation: RelationType, mapping: KeyMap, bound: ArrayBound) -> RelationType:
     frontier = tuple(upper_bound(part, relation.frontier, mapping.copies) + 1 for part in mapping.parts)
     if relation.is_continuous and is_injective(mapping, relation.frontier):
         frontier = frontier if relation.key_count else (0,) * len(frontier)

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.absent_features import OneMachine, ServerMemory
-from sparseeinsum.engines.engine import Column, Relation
+from sparseeinsum.engines.engine import Column, DatabaseRelation
 from sparseeinsum.engines.postgresql import casts, copy_format
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions, Variant
@@ -351,7 +351,7 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
         is_conflict = isinstance(error, ConflictError) or sqlstate(error) in _CONFLICTS
         return is_conflict and not self._session.is_in_transaction()
 
-    def relations_named(self, name: str) -> Sequence[Relation]:
+    def relations_named(self, name: str) -> Sequence[DatabaseRelation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
         return self._transactions.user_path.relations_named(self._session, name)
 

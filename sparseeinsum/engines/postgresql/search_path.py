@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from sparseeinsum.engines.engine import Relation
+from sparseeinsum.engines.engine import DatabaseRelation
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession
 from sparseeinsum.engines.quoting import quoted
 from sparseeinsum.environment import assets
@@ -74,11 +74,11 @@ class SearchPath:
             None if kinds is None else str(kinds),
         )
 
-    def relations_named(self, session: DatabaseSession, name: str) -> list[Relation]:
+    def relations_named(self, session: DatabaseSession, name: str) -> list[DatabaseRelation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
         rows = session.fetch(assets.read("sql/postgresql/relations.sql"), name, json.dumps(self.schemas))
         return [
-            Relation(None, str(schema), str(spelling), None if comment is None else str(comment))
+            DatabaseRelation(None, str(schema), str(spelling), None if comment is None else str(comment))
             for schema, spelling, comment in rows
         ]
 

@@ -7,7 +7,7 @@ from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.derivatives.simplification import simplified
 from sparseeinsum.language.parsing import parse_join
 from sparseeinsum.language.scalar import functions_of, operands_of
-from sparseeinsum.language.syntax import Expression, FunctionCall, NumberLiteral, TensorReference
+from sparseeinsum.language.syntax import ExpressionTree, FunctionCall, NumberLiteral, TensorReference
 from sparseeinsum.operators.expressions import Call, Literal, Operand, Scalar, joined_in_halves
 from sparseeinsum.operators.functions import FUNCTIONS
 
@@ -21,7 +21,7 @@ def read_rule(text: str, names: tuple[str, ...]) -> Scalar:
     return _as_scalar(parse_join(text, names), names)
 
 
-def _as_scalar(expression: Expression, names: tuple[str, ...]) -> Scalar:
+def _as_scalar(expression: ExpressionTree, names: tuple[str, ...]) -> Scalar:
     match expression:
         case NumberLiteral(value):
             return Literal(value)

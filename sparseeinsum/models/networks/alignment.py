@@ -3,15 +3,21 @@
 from collections.abc import Sequence
 
 from sparseeinsum.errors import ShapeError
-from sparseeinsum.models.networks.index_terms import FormulaTerm, Read, Term, labels_of, leaves
+from sparseeinsum.models.networks.index_terms import FormulaTerm, IndexTerm, Read, labels_of, leaves
 from sparseeinsum.models.networks.merging import merged
-from sparseeinsum.models.networks.network_values import Axis, Value, axis_size, common_refinement, new_axis
+from sparseeinsum.models.networks.network_values import (
+    FactoredAxis,
+    NetworkValue,
+    axis_size,
+    common_refinement,
+    new_axis,
+)
 from sparseeinsum.models.networks.writer import Writer
 
 _LARGEST_FORMULA = 6  # tensors that a statement reads, before a value gets one of its own
 
 
-def combined(writer: Writer, formula: str, values: Sequence[Value], kind: str) -> Value:
+def combined(writer: Writer, formula: str, values: Sequence[NetworkValue], kind: str) -> NetworkValue:
     """The value of a formula of values, which are broadcast as in numpy; nothing is written yet.
 
     Args:
@@ -29,10 +35,10 @@ def combined(writer: Writer, formula: str, values: Sequence[Value], kind: str) -
     while sum(_size(value.term) for value in values) > _LARGEST_FORMULA and not all(v.is_plain for v in values):
         largest = max(range(len(values)), key=lambda position: _size(values[position].term))
         values[largest] = writer.stored(values[largest])
-    return Value(axes, FormulaTerm(formula, tuple(value.term for value in values)), kind, writer.title)
+    return NetworkValue(axes, FormulaTerm(formula, tuple(value.term for value in values)), kind, writer.title)
 
 
-def broadcast(writer: Writer, values: Sequence[Value]) -> tuple[list[Value], tuple[Axis, ...]]:
+def broadcast(writer: Writer, values: Sequence[NetworkValue]) -> tuple[list[NetworkValue], tuple[FactoredAxis, ...]]:
     """The values with the same labels for the axes of the same position from the end; and these axes.
 
     Raises:
@@ -47,8 +53,8 @@ def broadcast(writer: Writer, values: Sequence[Value]) -> tuple[list[Value], tup
 
 
 def aligned(
-    writer: Writer, values: Sequence[Value], groups: Sequence[Sequence[tuple[int, int]]]
-) -> tuple[list[Value], tuple[Axis, ...]]:
+    writer: Writer, values: Sequence[NetworkValue], groups: Sequence[Sequence[tuple[int, int]]]
+) -> tuple[list[NetworkValue], tuple[FactoredAxis, ...]]:
     """The values with the same labels in each group of axes, and the axis of each group.
 
     Args:
@@ -79,5 +85,5 @@ def aligned(
     return values, tuple(axes)
 
 
-def _size(term: Term) -> int:
+def _size(term: IndexTerm) -> int:
     return sum(isinstance(leaf, Read) for leaf in leaves(term))

@@ -43,10 +43,10 @@ class FormulaTerm:
     """A formula of arguments, which stand for {0}, {1}, ... in its text."""
 
     formula: str
-    arguments: "tuple[Term, ...]"
+    arguments: "tuple[IndexTerm, ...]"
 
 
-Term: TypeAlias = Read | IndexValue | Ones | ConstantTerm | FormulaTerm
+IndexTerm: TypeAlias = Read | IndexValue | Ones | ConstantTerm | FormulaTerm
 
 
 def plain(label: str) -> AffineIndex:
@@ -66,7 +66,7 @@ def composed(index: AffineIndex, replacements: Mapping[str, AffineIndex]) -> Aff
     return AffineIndex(tuple((label, times) for label, times in coefficients.items() if times), offset)
 
 
-def substituted(term: Term, replacements: Mapping[str, AffineIndex]) -> Term:
+def substituted(term: IndexTerm, replacements: Mapping[str, AffineIndex]) -> IndexTerm:
     """The term with indices in place of some labels; those of Ones are replaced by labels or by nothing."""
     match term:
         case Read(_, indices):
@@ -82,7 +82,7 @@ def substituted(term: Term, replacements: Mapping[str, AffineIndex]) -> Term:
             return term
 
 
-def leaves(term: Term) -> Iterator[Read | IndexValue | Ones | ConstantTerm]:
+def leaves(term: IndexTerm) -> Iterator[Read | IndexValue | Ones | ConstantTerm]:
     """The terms inside a term that have no arguments, in order."""
     if isinstance(term, FormulaTerm):
         for argument in term.arguments:
@@ -91,7 +91,7 @@ def leaves(term: Term) -> Iterator[Read | IndexValue | Ones | ConstantTerm]:
         yield term
 
 
-def labels_of(term: Term) -> tuple[str, ...]:
+def labels_of(term: IndexTerm) -> tuple[str, ...]:
     """The labels of a term, in order."""
     in_order: dict[str, None] = {}
     for leaf in leaves(term):
@@ -105,6 +105,6 @@ def labels_of(term: Term) -> tuple[str, ...]:
     return tuple(in_order)
 
 
-def tensors_of(term: Term) -> frozenset[str]:
+def tensors_of(term: IndexTerm) -> frozenset[str]:
     """The tensors that a term reads."""
     return frozenset(leaf.tensor for leaf in leaves(term) if isinstance(leaf, Read))

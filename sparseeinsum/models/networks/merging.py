@@ -8,12 +8,12 @@ import numpy as np
 from sparseeinsum.models.networks.boolean_selections import BooleanSelection, merging
 from sparseeinsum.models.networks.index_terms import FormulaTerm, Read
 from sparseeinsum.models.networks.network_statements import StatementAggregate
-from sparseeinsum.models.networks.network_values import Axis, SizedLabel, Value, axis_size, new_axis
+from sparseeinsum.models.networks.network_values import FactoredAxis, NetworkValue, SizedLabel, axis_size, new_axis
 from sparseeinsum.models.networks.writer import Writer, read
 from sparseeinsum.operators.dtypes import Array
 
 
-def merged(writer: Writer, value: Value, position: int) -> Value:
+def merged(writer: Writer, value: NetworkValue, position: int) -> NetworkValue:
     """The value with a single label for one of its axes."""
     axis = value.axes[position]
     if len(axis) < 2:
@@ -28,12 +28,12 @@ def merged(writer: Writer, value: Value, position: int) -> Value:
 
 def selected(
     writer: Writer,
-    value: Value,
-    axes: Sequence[Axis],
+    value: NetworkValue,
+    axes: Sequence[FactoredAxis],
     selection: BooleanSelection,
     new: SizedLabel,
     old: Sequence[SizedLabel],
-) -> Value:
+) -> NetworkValue:
     """The value at the indices that a selection tells for a new label, in place of old ones."""
     value = writer.stored(value)
     name = writer.named("selection", selection.key, selection)
@@ -44,7 +44,7 @@ def selected(
     return writer.computed(axes, term, value.kind, StatementAggregate(function, tuple(old)))
 
 
-def _regrouped_constant(writer: Writer, array: Array, axes: Sequence[Axis], name: str) -> Value:
+def _regrouped_constant(writer: Writer, array: Array, axes: Sequence[FactoredAxis], name: str) -> NetworkValue:
     """The value of an array in memory, which has the axes among `axes` of more than one index."""
     constant = writer.constant(array, name)
     own = iter(constant.axes)

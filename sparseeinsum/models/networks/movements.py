@@ -14,9 +14,9 @@ from sparseeinsum.models.networks.boolean_selections import taking
 from sparseeinsum.models.networks.index_terms import ConstantTerm
 from sparseeinsum.models.networks.merging import merged, selected
 from sparseeinsum.models.networks.network_values import (
-    Axis,
+    FactoredAxis,
+    NetworkValue,
     SizedLabel,
-    Value,
     axis_size,
     common_refinement,
     cuts,
@@ -26,7 +26,7 @@ from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.operators.dtypes import Array
 
 
-def taken(writer: Writer, value: Value, position: int, indices: Sequence[int]) -> Value:
+def taken(writer: Writer, value: NetworkValue, position: int, indices: Sequence[int]) -> NetworkValue:
     """The value at some indices of an axis, in order; 0 or false where an index is -1.
 
     Args:
@@ -49,16 +49,18 @@ def taken(writer: Writer, value: Value, position: int, indices: Sequence[int]) -
     return selected(writer, value, axes, taking(indices, axis_size(axis)), new[0], axis)
 
 
-def masked(writer: Writer, value: Value, position: int, inside: Array, number: ConstantTerm) -> Value:
+def masked(writer: Writer, value: NetworkValue, position: int, inside: Array, number: ConstantTerm) -> NetworkValue:
     """The value where an array of truth values for an axis is true, and a number elsewhere."""
     mask = writer.constant(inside, "inside")
     around = [mask.axes[0] if axis == position else () for axis in range(len(value.axes))]
     formula = "where({0}, {1}, {2})" if value.kind != "bool" else "{0} and {1}"
-    values = [replace(mask, axes=tuple(around)), value, Value((), number, value.kind)]
+    values = [replace(mask, axes=tuple(around)), value, NetworkValue((), number, value.kind)]
     return combined(writer, formula, values, value.kind)
 
 
-def padded(writer: Writer, value: Value, position: int, before: int, after: int, number: ConstantTerm) -> Value:
+def padded(
+    writer: Writer, value: NetworkValue, position: int, before: int, after: int, number: ConstantTerm
+) -> NetworkValue:
     """The value with further indices before and after those of an axis, at which it is a number."""
     size = axis_size(value.axes[position])
     if before == after == 0:
@@ -70,7 +72,7 @@ def padded(writer: Writer, value: Value, position: int, before: int, after: int,
     return masked(writer, padded, position, indices >= 0, number)
 
 
-def reshaped(writer: Writer, value: Value, shape: Sequence[int]) -> Value:
+def reshaped(writer: Writer, value: NetworkValue, shape: Sequence[int]) -> NetworkValue:
     """The value with the same elements, in row-major order, in another shape.
 
     Raises:
@@ -97,7 +99,7 @@ def _suffixes(shape: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(cuts(shape)))
 
 
-def _segments(factors: Sequence[SizedLabel], shape: Sequence[int]) -> tuple[Axis, ...]:
+def _segments(factors: Sequence[SizedLabel], shape: Sequence[int]) -> tuple[FactoredAxis, ...]:
     """The factors in groups that begin and end where both the factors and the axes of a shape do."""
     common = set(cuts([factor.size for factor in factors])) & set(cuts(shape))
     segments: list[list[SizedLabel]] = []
@@ -108,12 +110,12 @@ def _segments(factors: Sequence[SizedLabel], shape: Sequence[int]) -> tuple[Axis
     return tuple(map(tuple, segments))
 
 
-def _grouped(factors: Sequence[SizedLabel], shape: Sequence[int]) -> tuple[Axis, ...]:
+def _grouped(factors: Sequence[SizedLabel], shape: Sequence[int]) -> tuple[FactoredAxis, ...]:
     """The factors in groups with the numbers of indices that a shape has."""
     rest = list(factors)
     axes = []
     for size in shape:
-        axis: Axis = ()
+        axis: FactoredAxis = ()
         while axis_size(axis) < size:
             axis = (*axis, rest.pop(0))
         axes.append(axis)

@@ -9,10 +9,10 @@ from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.models.networks.index_terms import (
     ConstantTerm,
     FormulaTerm,
+    IndexTerm,
     IndexValue,
     Ones,
     Read,
-    Term,
     labels_of,
     leaves,
     plain,
@@ -26,7 +26,7 @@ _LETTERS = "ijkmnpqrstuvwxyzabcdefgh"
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class NetworkStatement:
     """A statement of a program.
 
     Attributes:
@@ -58,10 +58,10 @@ class StatementAggregate:
 def write_statement(
     target: str,
     axes: Sequence[SizedLabel],
-    term: Term,
+    term: IndexTerm,
     tensors: frozenset[str],
     aggregation: StatementAggregate | None = None,
-) -> Statement:
+) -> NetworkStatement:
     """The statement that computes a tensor.
 
     Args:
@@ -90,7 +90,7 @@ def write_statement(
     if any(factor.label in unbounded for factor in axes):
         declared = ", ".join(f"{names[factor.label]}: {factor.size}" for factor in axes)
         statement = f"tensor {target}[{declared}]\n{statement}"
-    return Statement(target, statement, tensors)
+    return NetworkStatement(target, statement, tensors)
 
 
 def write_number(value: Number) -> str:
@@ -108,7 +108,7 @@ class _Writing:
     names: Mapping[str, str]
     sizes: Mapping[str, int]
 
-    def write(self, term: Term) -> str:
+    def write(self, term: IndexTerm) -> str:
         """The term, in parentheses if it is a formula with an operator."""
         match term:
             case ConstantTerm(value):
@@ -158,7 +158,7 @@ def _label_names() -> Iterator[str]:
     yield from (f"i{number}" for number in itertools.count())
 
 
-def _has_own_bound(label: str, size: int, term: Term) -> bool:
+def _has_own_bound(label: str, size: int, term: IndexTerm) -> bool:
     """Whether the term bounds a label to its size: by a tensor that is read at the mere label, and not also shifted."""
     whole: set[str] = set()
     other: set[str] = set()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.language.affine_indices import AffineIndex
-from sparseeinsum.models.networks.index_terms import Read, Term, plain, substituted, tensors_of
+from sparseeinsum.models.networks.index_terms import IndexTerm, Read, plain, substituted, tensors_of
 
 KINDS = ("bool", "int", "float")  # of numbers, from narrow to wide
 
@@ -21,21 +21,21 @@ class SizedLabel:
     size: int
 
 
-Axis = tuple[SizedLabel, ...]  # indices of all factors, in row-major order; an axis with one index has none
+FactoredAxis = tuple[SizedLabel, ...]  # indices of all factors, in row-major order; an axis with one index has none
 
 
-def new_axis(*sizes: int) -> Axis:
+def new_axis(*sizes: int) -> FactoredAxis:
     """An axis of new labels with some numbers of indices; no label stands for the only index of an axis."""
     return tuple(SizedLabel(f"label{next(_numbers)}", size) for size in sizes if size != 1)
 
 
-def axis_size(axis: Axis) -> int:
+def axis_size(axis: FactoredAxis) -> int:
     """The number of indices of an axis."""
     return math.prod(factor.size for factor in axis)
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class NetworkValue:
     """An array of a network.
 
     Attributes:
@@ -45,8 +45,8 @@ class Value:
         title: How the name of its tensor begins, if it gets one.
     """
 
-    axes: tuple[Axis, ...]
-    term: Term
+    axes: tuple[FactoredAxis, ...]
+    term: IndexTerm
     kind: str
     title: str = ""
 
@@ -65,18 +65,18 @@ class Value:
         """Whether the term is only read, or has no tensor, so that it need not be computed before."""
         return isinstance(self.term, Read) or not tensors_of(self.term)
 
-    def replaced(self, labels: Mapping[str, AffineIndex], axes: Sequence[Axis]) -> "Value":
+    def replaced(self, labels: Mapping[str, AffineIndex], axes: Sequence[FactoredAxis]) -> "NetworkValue":
         """The value with other axes, and with indices in place of labels."""
         return replace(self, axes=tuple(axes), term=substituted(self.term, labels))
 
-    def with_axis(self, position: int, axis: Axis) -> "Value":
+    def with_axis(self, position: int, axis: FactoredAxis) -> "NetworkValue":
         """The value with other labels for an axis, each of whose factors becomes one of them or a product of some."""
         labels, rest = {}, list(axis)
         for factor in self.axes[position]:
             labels[factor.label], rest = _split(factor, rest)
         return self.replaced(labels, (*self.axes[:position], axis, *self.axes[position + 1 :]))
 
-    def fresh(self) -> "Value":
+    def fresh(self) -> "NetworkValue":
         """The value with labels that no other value has."""
         axes = [new_axis(*(factor.size for factor in axis)) for axis in self.axes]
         new = (factor for axis in axes for factor in axis)

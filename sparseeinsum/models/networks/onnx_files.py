@@ -13,8 +13,8 @@ from sparseeinsum.models.networks.boolean_selections import BooleanSelection
 from sparseeinsum.models.networks.index_terms import ConstantTerm, Read, plain
 from sparseeinsum.models.networks.merging import merged
 from sparseeinsum.models.networks.network_program import Network, NetworkInput
-from sparseeinsum.models.networks.network_statements import Statement
-from sparseeinsum.models.networks.network_values import SizedLabel, Value, new_axis
+from sparseeinsum.models.networks.network_statements import NetworkStatement
+from sparseeinsum.models.networks.network_values import NetworkValue, SizedLabel, new_axis
 from sparseeinsum.models.networks.onnx_graphs import GraphReading
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.models.tensor_names import tensor_name
@@ -130,17 +130,17 @@ def _size(name: str, position: int, dim: Any, sizes: Mapping[str, int], used: se
     return int(sizes[key])
 
 
-def _value_of(network_input: NetworkInput, dtype: int) -> Value:
+def _value_of(network_input: NetworkInput, dtype: int) -> NetworkValue:
     """The value of an input, which is read at index 0 of axes of one index."""
     if 0 in network_input.shape:
         raise SemanticsError(f"the input {network_input.tensor} has an axis without indices")
     axes = tuple(new_axis(size) for size in network_input.shape)
     indices = tuple(plain(axis[0].label) if axis else AffineIndex((), 0) for axis in axes)
     _, kind = _DTYPES[dtype]
-    return Value(axes, Read(network_input.tensor, indices, network_input.shape), kind)
+    return NetworkValue(axes, Read(network_input.tensor, indices, network_input.shape), kind)
 
 
-def _write_output(writer: Writer, name: str, value: Value) -> None:
+def _write_output(writer: Writer, name: str, value: NetworkValue) -> None:
     """Write the statement of an output, with an axis for every axis of the value."""
     for position in range(len(value.axes)):
         value = merged(writer, value, position)
@@ -156,7 +156,7 @@ def _write_output(writer: Writer, name: str, value: Value) -> None:
 
 def _network(writer: Writer, inputs: Mapping[str, NetworkInput], outputs: Mapping[str, str]) -> Network:
     """The network, without the statements that no output needs."""
-    needed, chosen = set(outputs.values()), list[Statement]()
+    needed, chosen = set(outputs.values()), list[NetworkStatement]()
     for statement in reversed(writer.statements):
         if statement.target in needed:
             chosen.append(statement)

@@ -9,7 +9,7 @@ import numpy as np
 from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.models.networks.folding import folded
-from sparseeinsum.models.networks.network_values import Value
+from sparseeinsum.models.networks.network_values import NetworkValue
 from sparseeinsum.models.networks.onnx_nodes import attributes_of, body_of, defaults_of, inlined, inputs_of, schema_of
 from sparseeinsum.models.networks.operators.record import NodeCall
 from sparseeinsum.models.networks.operators.table import OPERATORS
@@ -39,7 +39,7 @@ class GraphReading:
     versions: Mapping[str, int]
     writer: Writer
     known: dict[str, Array] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, NetworkValue] = field(default_factory=dict)
     readers: dict[str, int] = field(default_factory=dict)
 
     def read_nodes(self, nodes: Sequence[_Node], outputs: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ class GraphReading:
                 title = f"{node.op_type} {node.name}" if node.name else f"{node.op_type} of {node.output[0]}"
                 raise _NodeError(f"the node {title} cannot be written as a program: {error}") from error
 
-    def value(self, name: str) -> Value:
+    def value(self, name: str) -> NetworkValue:
         """The value of a name."""
         if name in self.values:
             return self.values[name]
@@ -122,7 +122,7 @@ class GraphReading:
         call = NodeCall(node.op_type, schema.since_version, inputs, arrays, attributes, wanted)
         self.writer.title = tensor_name(node.op_type.lower())
         outcome = OPERATORS[node.op_type].write(call, self.writer)
-        results = [outcome] if isinstance(outcome, Value) else outcome
+        results = [outcome] if isinstance(outcome, NetworkValue) else outcome
         for name, value in zip(node.output, results, strict=False):
             if name:
                 is_shared = self.readers.get(name, 0) > 1 and not value.is_plain

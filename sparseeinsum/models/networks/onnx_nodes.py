@@ -6,10 +6,10 @@ from typing import Any
 from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import SemanticsError
 
-Node = Any  # an onnx.NodeProto
+OnnxNode = Any  # an onnx.NodeProto
 
 
-def inputs_of(node: Node) -> list[str]:
+def inputs_of(node: OnnxNode) -> list[str]:
     """The names that a node reads, also in its subgraphs."""
     names = [name for name in node.input if name]
     for attribute in node.attribute:
@@ -18,7 +18,7 @@ def inputs_of(node: Node) -> list[str]:
     return names
 
 
-def attributes_of(node: Node) -> dict[str, Any]:
+def attributes_of(node: OnnxNode) -> dict[str, Any]:
     """The attributes of a node, by name; texts as str."""
     helper: Any = imported("onnx.helper", "onnx", "a network")
     values = {}
@@ -39,7 +39,7 @@ def defaults_of(schema: Any) -> dict[str, Any]:  # noqa: ANN401
     return values
 
 
-def schema_of(node: Node, versions: Mapping[str, int]) -> Any:  # noqa: ANN401
+def schema_of(node: OnnxNode, versions: Mapping[str, int]) -> Any:  # noqa: ANN401
     """The definition of the operator of a node, an onnx.defs.OpSchema.
 
     Raises:
@@ -53,7 +53,7 @@ def schema_of(node: Node, versions: Mapping[str, int]) -> Any:  # noqa: ANN401
         raise SemanticsError(f"ONNX does not define the operator {operator}") from None
 
 
-def body_of(node: Node, versions: Mapping[str, int], types: Sequence[Any]) -> Any:  # noqa: ANN401
+def body_of(node: OnnxNode, versions: Mapping[str, int], types: Sequence[Any]) -> Any:  # noqa: ANN401
     """The nodes by which ONNX defines an operator, an onnx.FunctionProto.
 
     Args:
@@ -86,7 +86,7 @@ def body_of(node: Node, versions: Mapping[str, int], types: Sequence[Any]) -> An
     return function
 
 
-def inlined(node: Node, body: Any, schema: Any) -> list[Node]:  # noqa: ANN401
+def inlined(node: OnnxNode, body: Any, schema: Any) -> list[OnnxNode]:  # noqa: ANN401
     """The nodes of a definition, with the names and attributes of a node in place of its parameters.
 
     Args:

@@ -12,18 +12,18 @@ from sparseeinsum.models.networks.boolean_selections import BooleanSelection, co
 from sparseeinsum.models.networks.index_terms import (
     ConstantTerm,
     FormulaTerm,
+    IndexTerm,
     Ones,
     Read,
-    Term,
     labels_of,
     plain,
     tensors_of,
 )
-from sparseeinsum.models.networks.network_statements import Statement, StatementAggregate, write_statement
+from sparseeinsum.models.networks.network_statements import NetworkStatement, StatementAggregate, write_statement
 from sparseeinsum.models.networks.network_values import (
-    Axis,
+    FactoredAxis,
+    NetworkValue,
     SizedLabel,
-    Value,
     new_axis,
 )
 from sparseeinsum.operators.dtypes import Array
@@ -41,7 +41,7 @@ class Writer:
         title: What the next statements compute; names of tensors begin with it.
     """
 
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[NetworkStatement] = field(default_factory=list)
     tensors: dict[str, Array | BooleanSelection] = field(default_factory=dict)
     title: str = "value"
     _taken: set[str] = field(default_factory=set)
@@ -53,7 +53,7 @@ class Writer:
         self._taken.add(name.lower())
         return name
 
-    def constant(self, array: Array, name: str) -> Value:
+    def constant(self, array: Array, name: str) -> NetworkValue:
         """The value of an array, which becomes a tensor unless it is one number; `name` is a suggestion.
 
         Raises:
@@ -62,12 +62,12 @@ class Writer:
         numbers, kind = _numbers(array, name)
         axes = [new_axis(size) for size in numbers.shape]
         if numbers.size == 1 and numbers.reshape(()) == numbers.reshape(()):
-            return Value(tuple(axes), ConstantTerm(numbers.item()), kind)
+            return NetworkValue(tuple(axes), ConstantTerm(numbers.item()), kind)
         squeezed = numbers.squeeze()
         tensor = self.named(name, content_of(squeezed), squeezed)
-        return Value(tuple(axes), read(tensor, [factor for axis in axes for factor in axis]), kind)
+        return NetworkValue(tuple(axes), read(tensor, [factor for axis in axes for factor in axis]), kind)
 
-    def stored(self, value: Value) -> Value:
+    def stored(self, value: NetworkValue) -> NetworkValue:
         """The value as a tensor that a statement computes, with an axis for each label, unless it is one already."""
         if not tensors_of(value.term):
             return value
@@ -77,20 +77,20 @@ class Writer:
 
     def computed(
         self,
-        axes: Sequence[Axis],
-        term: Term,
+        axes: Sequence[FactoredAxis],
+        term: IndexTerm,
         kind: str,
         aggregation: StatementAggregate | None = None,
         title: str = "",
-    ) -> Value:
+    ) -> NetworkValue:
         """The value that a new statement computes, with an axis of its tensor for each label of `axes`."""
         factors = [factor for axis in axes for factor in axis]
         name = self.invent(title or self.title)
         self.write(name, factors, term, aggregation)
-        return Value(tuple(axes), read(name, factors), kind)
+        return NetworkValue(tuple(axes), read(name, factors), kind)
 
     def write(
-        self, name: str, factors: Sequence[SizedLabel], term: Term, aggregation: StatementAggregate | None = None
+        self, name: str, factors: Sequence[SizedLabel], term: IndexTerm, aggregation: StatementAggregate | None = None
     ) -> None:
         """Add the statement that computes the tensor of a name, which has an axis for every factor."""
         aggregated = aggregation.factors if aggregation is not None else ()
@@ -101,7 +101,7 @@ class Writer:
         term = self._with_layouts(term, sizes)
         self.statements.append(write_statement(name, factors, term, tensors_of(term), aggregation))
 
-    def _with_layouts(self, term: Term, sizes: Mapping[str, int]) -> Term:
+    def _with_layouts(self, term: IndexTerm, sizes: Mapping[str, int]) -> IndexTerm:
         """The term with weights in the layout in which it reads them, so that no statement selects from a weight."""
         match term:
             case FormulaTerm(_, arguments):

@@ -20,7 +20,7 @@ from sparseeinsum.plans.options import PlanOptions
 _SHOWN_EVERY = 0.1  # seconds between two signs of progress
 _KEEPING_PAUSE = 10  # times as long as it takes to write the state, until it is written again
 
-Progress = Callable[[int, int, str], None]  # (steps done, most steps, what the last one returned)
+StepProgress = Callable[[int, int, str], None]  # (steps done, most steps, what the last one returned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class LoopOptions:
     commit_seconds: float
     resumes: bool
     deterministic: bool
-    progress: Progress
+    progress: StepProgress
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from html import escape
 
 from sparseeinsum.plans.picture.cards import Card, Deck, Line, Link, Meter
-from sparseeinsum.plans.picture.graph_layout import Box, Edge, Node, Point, place
+from sparseeinsum.plans.picture.graph_layout import Box, DrawnNode, Edge, Point, place
 
 _MARGIN = 12.0
 _PADDING = 14.0
@@ -18,7 +18,7 @@ _LEAST_SCALE = 0.8  # to which a drawing shrinks with its window
 
 def draw(deck: Deck, title: str) -> str:
     """The drawing as an SVG element for a page with page.css."""
-    nodes = [Node(card.name, card.layer, _width(card), _height(card)) for card in deck.cards]
+    nodes = [DrawnNode(card.name, card.layer, _width(card), _height(card)) for card in deck.cards]
     edges = [Edge(link.source, link.target, link.weight) for link in deck.links]
     placement = place(nodes, edges)
     width, height = placement.width + 2 * _MARGIN, placement.height + 2 * _MARGIN

@@ -20,7 +20,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DrawnNode:
     """A box to place.
 
     Attributes:
@@ -78,7 +78,7 @@ class GraphLayout:
     height: float
 
 
-def place(nodes: Sequence[Node], edges: Sequence[Edge]) -> GraphLayout:
+def place(nodes: Sequence[DrawnNode], edges: Sequence[Edge]) -> GraphLayout:
     """Place boxes so that none overlaps another or an edge, with few crossings and mostly straight edges."""
     graph = _Layers.of(nodes, edges)
     graph.order()
@@ -143,7 +143,7 @@ class _Layers:
     neighbours: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, nodes: Sequence[Node], edges: Sequence[Edge]) -> "_Layers":
+    def of(cls, nodes: Sequence[DrawnNode], edges: Sequence[Edge]) -> "_Layers":
         """The layers that have boxes, numbered from 0."""
         numbers = {layer: number for number, layer in enumerate(sorted({node.layer for node in nodes}))}
         graph = cls(

@@ -22,19 +22,19 @@ from sparseeinsum.rewrite.equivalence.normal_form import (
     labels_of,
 )
 
-Key: TypeAlias = tuple[Any, ...]
+CanonicalKey: TypeAlias = tuple[Any, ...]
 
 _Powers: TypeAlias = tuple[tuple[Atom, int], ...]
 
 
-def key_of(polynomial: Polynomial, names: Mapping[str, Hashable]) -> Key:
+def key_of(polynomial: Polynomial, names: Mapping[str, Hashable]) -> CanonicalKey:
     """A key of a normal form, after isomorphic monomials are added up.
 
     Args:
         polynomial: The normal form.
         names: Names of its free labels.
     """
-    coefficients: dict[Key, Fraction] = {}
+    coefficients: dict[CanonicalKey, Fraction] = {}
     for monomial in polynomial.monomials:
         key = _key_of_monomial(monomial, names)
         coefficients[key] = coefficients.get(key, Fraction(0)) + monomial.coefficient
@@ -43,7 +43,7 @@ def key_of(polynomial: Polynomial, names: Mapping[str, Hashable]) -> Key:
 
 def combine_like_terms(polynomial: Polynomial, names: Mapping[str, Hashable]) -> Polynomial:
     """A normal form in which isomorphic monomials are added up, in the order of their keys."""
-    by_key: dict[Key, Monomial] = {}
+    by_key: dict[CanonicalKey, Monomial] = {}
     for monomial in polynomial.monomials:
         key = _key_of_monomial(monomial, names)
         isomorphic = by_key.get(key)
@@ -52,15 +52,15 @@ def combine_like_terms(polynomial: Polynomial, names: Mapping[str, Hashable]) ->
     return Polynomial(tuple(by_key[key] for key in sorted(by_key) if by_key[key].coefficient))
 
 
-def _key_of_monomial(monomial: Monomial, names: Mapping[str, Hashable]) -> Key:
-    without_bound: Counter[Key] = Counter()
+def _key_of_monomial(monomial: Monomial, names: Mapping[str, Hashable]) -> CanonicalKey:
+    without_bound: Counter[CanonicalKey] = Counter()
     with_bound: list[tuple[Atom, int]] = []
     for factor, exponent in monomial.powers:
         if labels_of(factor) & monomial.bound:
             with_bound.append((factor, exponent))
         else:
             without_bound[_key_of_atom(factor, names)] += exponent
-    components: Counter[Key] = Counter(
+    components: Counter[CanonicalKey] = Counter(
         _Component(labels, powers, names).key() for labels, powers in _components(monomial.bound, with_bound)
     )
     return tuple(sorted(without_bound.items())), tuple(sorted(components.items()))
@@ -80,7 +80,7 @@ def _components(bound: frozenset[str], powers: Iterable[tuple[Atom, int]]) -> It
     yield from groups
 
 
-def _key_of_atom(factor: Atom, names: Mapping[str, Hashable]) -> Key:
+def _key_of_atom(factor: Atom, names: Mapping[str, Hashable]) -> CanonicalKey:
     match factor:
         case TensorAtom(tensor, labels):
             return "entry", tensor, tuple(_name(label, names) for label in labels)
@@ -95,7 +95,7 @@ def _key_of_atom(factor: Atom, names: Mapping[str, Hashable]) -> Key:
             return "folded", _key_of_monomial(monomial, names)
 
 
-def _name(label: str, names: Mapping[str, Hashable]) -> Key:
+def _name(label: str, names: Mapping[str, Hashable]) -> CanonicalKey:
     """The name of a label; names and numbers are kept apart, because they cannot be compared with each other."""
     name = names.get(label, label)
     return ("", name) if isinstance(name, str) else ("#", name)
@@ -109,11 +109,11 @@ class _Component:
     powers: _Powers
     names: Mapping[str, Hashable]
 
-    def key(self) -> Key:
+    def key(self) -> CanonicalKey:
         """The least key of all numberings of the bound labels."""
         return self._least_key(self._refine_colors(dict.fromkeys(sorted(self.labels), 0)))
 
-    def _least_key(self, colors: Mapping[str, int]) -> Key:
+    def _least_key(self, colors: Mapping[str, int]) -> CanonicalKey:
         shared = [color for color, count in sorted(Counter(colors.values()).items()) if count > 1]
         if not shared:
             return self._key_with(colors)
@@ -146,7 +146,7 @@ class _Component:
                 return finer
             current = finer
 
-    def _use(self, label: str, colors: Mapping[str, int]) -> Key:
+    def _use(self, label: str, colors: Mapping[str, int]) -> CanonicalKey:
         marked = {**self.names, **colors, label: -1}
         return tuple(
             sorted(
@@ -156,8 +156,8 @@ class _Component:
             )
         )
 
-    def _key_with(self, colors: Mapping[str, int]) -> Key:
-        factors: Counter[Key] = Counter()
+    def _key_with(self, colors: Mapping[str, int]) -> CanonicalKey:
+        factors: Counter[CanonicalKey] = Counter()
         for factor, exponent in self.powers:
             factors[_key_of_atom(factor, {**self.names, **colors})] += exponent
         return tuple(sorted(factors.items()))

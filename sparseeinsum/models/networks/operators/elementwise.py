@@ -7,7 +7,7 @@ from functools import reduce
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.alignment import combined
 from sparseeinsum.models.networks.network_statements import write_number
-from sparseeinsum.models.networks.network_values import Value, widest
+from sparseeinsum.models.networks.network_values import NetworkValue, widest
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.writer import Writer
 
@@ -84,7 +84,7 @@ class _Formula:
     formula: str
     kind: str | None = None
 
-    def __call__(self, call: NodeCall, writer: Writer) -> Value:
+    def __call__(self, call: NodeCall, writer: Writer) -> NetworkValue:
         """The value of the formula for the inputs of a call."""
         count = sum(f"{{{position}}}" in self.formula for position in range(2))
         inputs = [call.input(position) for position in range(count)]
@@ -100,7 +100,7 @@ def with_attributes(formula: str, call: NodeCall) -> str:
     return formula
 
 
-def cast(writer: Writer, value: Value, kind: str) -> Value:
+def cast(writer: Writer, value: NetworkValue, kind: str) -> NetworkValue:
     """The value as numbers of another kind; a fraction is cut off, and what is not 0 is true."""
     if value.kind == kind:
         return value
@@ -109,9 +109,9 @@ def cast(writer: Writer, value: Value, kind: str) -> Value:
     return combined(writer, formulas.get((value.kind, kind), default), [value], kind)
 
 
-def _fold(formula: str) -> Callable[[NodeCall, Writer], Value]:
-    def write(call: NodeCall, writer: Writer) -> Value:
-        def join(first: Value, second: Value) -> Value:
+def _fold(formula: str) -> Callable[[NodeCall, Writer], NetworkValue]:
+    def write(call: NodeCall, writer: Writer) -> NetworkValue:
+        def join(first: NetworkValue, second: NetworkValue) -> NetworkValue:
             return combined(writer, formula, [first, second], widest([first.kind, second.kind]))
 
         return reduce(join, (call.input(position) for position in range(len(call.inputs))))
@@ -119,11 +119,11 @@ def _fold(formula: str) -> Callable[[NodeCall, Writer], Value]:
     return write
 
 
-def _mean(call: NodeCall, writer: Writer) -> Value:
+def _mean(call: NodeCall, writer: Writer) -> NetworkValue:
     return combined(writer, f"{{0}} / {len(call.inputs)}", [_fold("{0} + {1}")(call, writer)], "float")
 
 
-def _divide(call: NodeCall, writer: Writer) -> Value:
+def _divide(call: NodeCall, writer: Writer) -> NetworkValue:
     """Whole numbers are divided towards 0."""
     inputs = [call.input(0), call.input(1)]
     if "float" in (inputs[0].kind, inputs[1].kind):
@@ -131,19 +131,19 @@ def _divide(call: NodeCall, writer: Writer) -> Value:
     return combined(writer, "sign({0}) * sign({1}) * floor(abs({0}) / abs({1}))", inputs, "int")
 
 
-def _remainder(call: NodeCall, writer: Writer) -> Value:
+def _remainder(call: NodeCall, writer: Writer) -> NetworkValue:
     inputs = [call.input(0), call.input(1)]
     formula = "sign({0}) * mod(abs({0}), abs({1}))" if call.attributes.get("fmod") else "mod({0}, {1})"
     return combined(writer, formula, inputs, widest([value.kind for value in inputs]))
 
 
-def _power(call: NodeCall, writer: Writer) -> Value:
+def _power(call: NodeCall, writer: Writer) -> NetworkValue:
     base, exponent = call.input(0), call.input(1)
     power = combined(writer, "{0} ^ {1}", [base, exponent], widest([base.kind, exponent.kind]))
     return cast(writer, power, base.kind)
 
 
-def _clip(call: NodeCall, writer: Writer) -> Value:
+def _clip(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     for position, name, function in ((1, "min", "max"), (2, "max", "min")):
         if call.has(position):
@@ -154,12 +154,12 @@ def _clip(call: NodeCall, writer: Writer) -> Value:
     return value
 
 
-def _where(call: NodeCall, writer: Writer) -> Value:
+def _where(call: NodeCall, writer: Writer) -> NetworkValue:
     inputs = [call.input(position) for position in range(3)]
     return combined(writer, "where({0}, {1}, {2})", inputs, widest([inputs[1].kind, inputs[2].kind]))
 
 
-def _gelu(call: NodeCall, writer: Writer) -> Value:
+def _gelu(call: NodeCall, writer: Writer) -> NetworkValue:
     if call.attributes.get("approximate") == "tanh":
         inner = "tanh(0.7978845608028654 * ({0} + 0.044715 * {0} * {0} * {0}))"
     else:
@@ -167,7 +167,7 @@ def _gelu(call: NodeCall, writer: Writer) -> Value:
     return combined(writer, f"0.5 * {{0}} * (1 + {inner})", [call.input(0)], "float")
 
 
-def _is_infinite(call: NodeCall, writer: Writer) -> Value:
+def _is_infinite(call: NodeCall, writer: Writer) -> NetworkValue:
     signs = [
         text
         for name, text in (("detect_positive", "{0} == inf"), ("detect_negative", "{0} == -inf"))
@@ -176,7 +176,7 @@ def _is_infinite(call: NodeCall, writer: Writer) -> Value:
     return combined(writer, " or ".join(signs) or "{0} != {0} and {0} == {0}", [call.input(0)], "bool")
 
 
-def _dropout(call: NodeCall, writer: Writer) -> Value:
+def _dropout(call: NodeCall, writer: Writer) -> NetworkValue:
     training = call.arrays[2] if len(call.arrays) > 2 else None
     if call.has(2) and (training is None or bool(training)):
         raise SemanticsError("it drops values at random, as in training")
@@ -189,14 +189,14 @@ def _dropout(call: NodeCall, writer: Writer) -> Value:
 _KIND_OF_DTYPE = {1: "float", 11: "float", 10: "float", 16: "float", 6: "int", 7: "int", 9: "bool"}
 
 
-def _cast(call: NodeCall, writer: Writer) -> Value:
+def _cast(call: NodeCall, writer: Writer) -> NetworkValue:
     number = int(call.attributes["to"])
     if number not in _KIND_OF_DTYPE:
         raise SemanticsError(f"it casts to dtype {number} of ONNX, whose overflow is not computed")
     return cast(writer, call.input(0), _KIND_OF_DTYPE[number])
 
 
-def _cast_like(call: NodeCall, writer: Writer) -> Value:
+def _cast_like(call: NodeCall, writer: Writer) -> NetworkValue:
     return cast(writer, call.input(0), call.input(1).kind)
 
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from sparseeinsum.models.networks.alignment import aligned, combined
 from sparseeinsum.models.networks.index_terms import FormulaTerm
 from sparseeinsum.models.networks.network_statements import StatementAggregate, write_number
-from sparseeinsum.models.networks.network_values import Value, widest
+from sparseeinsum.models.networks.network_values import NetworkValue, widest
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.writer import Writer
 
 
 def contracted(
-    writer: Writer, values: Sequence[Value], letters: Sequence[Sequence[str]], result: Sequence[str]
-) -> Value:
+    writer: Writer, values: Sequence[NetworkValue], letters: Sequence[Sequence[str]], result: Sequence[str]
+) -> NetworkValue:
     """The sum of products of values over the letters that the result lacks.
 
     Args:
@@ -36,15 +36,15 @@ def contracted(
     kind = widest([value.kind for value in values])
     wanted = tuple(axis_of[letter] for letter in result)
     if not aggregated:
-        return writer.stored(Value(wanted, term, kind)) if len(values) > 2 else Value(wanted, term, kind)
+        return writer.stored(NetworkValue(wanted, term, kind)) if len(values) > 2 else NetworkValue(wanted, term, kind)
     return writer.computed(wanted, term, kind, StatementAggregate("sum", aggregated))
 
 
-def _matmul(call: NodeCall, writer: Writer) -> Value:
+def _matmul(call: NodeCall, writer: Writer) -> NetworkValue:
     return matrix_product(writer, call.input(0), call.input(1))
 
 
-def matrix_product(writer: Writer, first: Value, second: Value) -> Value:
+def matrix_product(writer: Writer, first: NetworkValue, second: NetworkValue) -> NetworkValue:
     """Numpy's matmul of two values."""
     left, right = len(first.axes), len(second.axes)
     batch = max(left, right) - 2 if max(left, right) > 2 else 0
@@ -55,7 +55,7 @@ def matrix_product(writer: Writer, first: Value, second: Value) -> Value:
     return contracted(writer, [first, second], [own, other], [*names, *rows, *columns])
 
 
-def _gemm(call: NodeCall, writer: Writer) -> Value:
+def _gemm(call: NodeCall, writer: Writer) -> NetworkValue:
     first = ["inner", "row"] if call.attributes.get("transA") else ["row", "inner"]
     second = ["column", "inner"] if call.attributes.get("transB") else ["inner", "column"]
     result = contracted(writer, [call.input(0), call.input(1)], [first, second], ["row", "column"])
@@ -67,11 +67,11 @@ def _gemm(call: NodeCall, writer: Writer) -> Value:
     )
 
 
-def _scaled(writer: Writer, value: Value, factor: float) -> Value:
+def _scaled(writer: Writer, value: NetworkValue, factor: float) -> NetworkValue:
     return value if factor == 1 else combined(writer, f"{write_number(float(factor))} * {{0}}", [value], value.kind)
 
 
-def _einsum(call: NodeCall, writer: Writer) -> Value:
+def _einsum(call: NodeCall, writer: Writer) -> NetworkValue:
     values = [call.input(position) for position in range(len(call.inputs))]
     equation = str(call.attributes["equation"]).replace(" ", "")
     operands, arrow, result = equation.partition("->")

@@ -6,7 +6,7 @@ import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.alignment import combined
-from sparseeinsum.models.networks.network_values import Value
+from sparseeinsum.models.networks.network_values import NetworkValue
 from sparseeinsum.models.networks.operators.elementwise import cast
 from sparseeinsum.models.networks.operators.linear_operators import matrix_product
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
@@ -16,7 +16,7 @@ from sparseeinsum.models.networks.writer import Writer
 _ROUNDED = "clip(round({0} / {1}) + {2}, LOW, HIGH)"
 
 
-def _along(call: NodeCall, value: Value, position: int) -> Value:
+def _along(call: NodeCall, value: NetworkValue, position: int) -> NetworkValue:
     """An input with a number for all elements, or one for each index of an axis of a value."""
     parameter = call.input(position)
     if len(parameter.axes) == 0 or parameter.shape == (1,):
@@ -28,14 +28,14 @@ def _along(call: NodeCall, value: Value, position: int) -> Value:
     return replace(parameter, axes=tuple(around))
 
 
-def _dequantize(call: NodeCall, writer: Writer) -> Value:
+def _dequantize(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     if call.has(2):
         value = combined(writer, "{0} - {1}", [value, _along(call, value, 2)], "int")
     return combined(writer, "{0} * {1}", [value, _along(call, value, 1)], "float")
 
 
-def _quantize(call: NodeCall, writer: Writer) -> Value:
+def _quantize(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     dtype = call.array(2, "dtype").dtype if call.has(2) else np.dtype(np.uint8)
     if dtype.name not in ("int8", "uint8", "int16", "uint16") or call.attributes.get("output_dtype"):
@@ -48,7 +48,7 @@ def _quantize(call: NodeCall, writer: Writer) -> Value:
     return combined(writer, formula, [*inputs, _along(call, value, 2)], "int")
 
 
-def _quantize_by_range(call: NodeCall, writer: Writer) -> tuple[Value, Value, Value]:
+def _quantize_by_range(call: NodeCall, writer: Writer) -> tuple[NetworkValue, NetworkValue, NetworkValue]:
     value = writer.stored(call.input(0))
     axes = range(len(value.axes))
     greatest = reduced(writer, value, axes, "max", keeps=False)
@@ -59,7 +59,7 @@ def _quantize_by_range(call: NodeCall, writer: Writer) -> tuple[Value, Value, Va
     return combined(writer, formula, [value, scale, zero], "int"), scale, zero
 
 
-def _matmul_of_integers(call: NodeCall, writer: Writer) -> Value:
+def _matmul_of_integers(call: NodeCall, writer: Writer) -> NetworkValue:
     factors = [call.input(0), call.input(1)]
     for number, position in enumerate((2, 3)):
         if call.has(position):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
-from sparseeinsum.models.networks.network_values import Value
+from sparseeinsum.models.networks.network_values import NetworkValue
 from sparseeinsum.models.networks.writer import Writer
 from sparseeinsum.operators.dtypes import Array
 
@@ -27,12 +27,12 @@ class NodeCall:
 
     operator: str
     version: int
-    inputs: tuple[Value | None, ...]
+    inputs: tuple[NetworkValue | None, ...]
     arrays: tuple[Array | None, ...]
     attributes: Mapping[str, Any]
     outputs: int
 
-    def input(self, position: int) -> Value:
+    def input(self, position: int) -> NetworkValue:
         """An input that must be there."""
         value = self.inputs[position] if position < len(self.inputs) else None
         if value is None:
@@ -69,7 +69,7 @@ class NodeCall:
             raise SemanticsError(f"{attribute}={value} is not supported, only {' and '.join(map(str, allowed))}")
 
 
-Outcome = Value | Sequence[Value]
+Outcome = NetworkValue | Sequence[NetworkValue]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from sparseeinsum.models.networks.index_terms import ConstantTerm, FormulaTerm, 
 from sparseeinsum.models.networks.merging import merged
 from sparseeinsum.models.networks.movements import padded, taken
 from sparseeinsum.models.networks.network_statements import StatementAggregate
-from sparseeinsum.models.networks.network_values import Value, axis_size
+from sparseeinsum.models.networks.network_values import NetworkValue, axis_size
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.writer import Writer
 
 
-def reduced(writer: Writer, value: Value, axes: Sequence[int], function: str, keeps: bool) -> Value:
+def reduced(writer: Writer, value: NetworkValue, axes: Sequence[int], function: str, keeps: bool) -> NetworkValue:
     """The value aggregated over some axes, which keep one index each or disappear."""
     factors = tuple(factor for axis in axes for factor in value.axes[axis])
     remaining = tuple(() if position in axes else axis for position, axis in enumerate(value.axes))
@@ -26,7 +26,7 @@ def reduced(writer: Writer, value: Value, axes: Sequence[int], function: str, ke
     return replace(result, axes=tuple(axis for position, axis in enumerate(remaining) if position not in axes))
 
 
-def mean(writer: Writer, value: Value, axes: Sequence[int], keeps: bool = True) -> Value:
+def mean(writer: Writer, value: NetworkValue, axes: Sequence[int], keeps: bool = True) -> NetworkValue:
     """The mean of the value over some axes."""
     count = 1
     for axis in axes:
@@ -34,7 +34,9 @@ def mean(writer: Writer, value: Value, axes: Sequence[int], keeps: bool = True) 
     return combined(writer, f"{{0}} / {count}", [reduced(writer, value, axes, "sum", keeps)], "float")
 
 
-def centred_and_scaled(writer: Writer, value: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
+def centred_and_scaled(
+    writer: Writer, value: NetworkValue, axes: Sequence[int], epsilon: float
+) -> tuple[NetworkValue, NetworkValue, NetworkValue]:
     """The value minus its mean, divided by its deviation; the mean; and one divided by the deviation."""
     value = writer.stored(value)
     average = mean(writer, value, axes)
@@ -63,7 +65,7 @@ class _Reduction:
     after: str = "{0}"
     is_float: bool = False
 
-    def __call__(self, call: NodeCall, writer: Writer) -> Value:
+    def __call__(self, call: NodeCall, writer: Writer) -> NetworkValue:
         """The reduction of the first input of a call."""
         value = call.input(0)
         axes = _axes(call, len(value.axes))
@@ -90,8 +92,8 @@ def _axes(call: NodeCall, rank: int) -> list[int] | None:
     return sorted({axis % rank for axis in axes})
 
 
-def _softmax(name: str) -> Callable[[NodeCall, Writer], Value]:
-    def write(call: NodeCall, writer: Writer) -> Value:
+def _softmax(name: str) -> Callable[[NodeCall, Writer], NetworkValue]:
+    def write(call: NodeCall, writer: Writer) -> NetworkValue:
         value = writer.stored(call.input(0))
         rank = len(value.axes)
         old = call.version < 13  # whose axis begins those that count as one
@@ -105,8 +107,8 @@ def _softmax(name: str) -> Callable[[NodeCall, Writer], Value]:
     return write
 
 
-def _extreme_index(name: str) -> Callable[[NodeCall, Writer], Value]:
-    def write(call: NodeCall, writer: Writer) -> Value:
+def _extreme_index(name: str) -> Callable[[NodeCall, Writer], NetworkValue]:
+    def write(call: NodeCall, writer: Writer) -> NetworkValue:
         value = call.input(0)
         axis = call.axis(0, len(value.axes))
         size = axis_size(value.axes[axis])
@@ -116,7 +118,7 @@ def _extreme_index(name: str) -> Callable[[NodeCall, Writer], Value]:
         value = writer.stored(merged(writer, value, axis))
         factors = value.axes[axis]
         remaining = tuple(() if position == axis else other for position, other in enumerate(value.axes))
-        result = Value(remaining, ConstantTerm(0), "int")
+        result = NetworkValue(remaining, ConstantTerm(0), "int")
         if factors:
             result = writer.computed(remaining, value.term, "int", StatementAggregate(name, factors))
         if is_last:
@@ -128,16 +130,16 @@ def _extreme_index(name: str) -> Callable[[NodeCall, Writer], Value]:
     return write
 
 
-def _cumulative(scan: str, first: int) -> Callable[[NodeCall, Writer], Value]:
+def _cumulative(scan: str, first: int) -> Callable[[NodeCall, Writer], NetworkValue]:
     """A scan; `first` is the value of no elements."""
 
-    def write(call: NodeCall, writer: Writer) -> Value:
+    def write(call: NodeCall, writer: Writer) -> NetworkValue:
         return _scanned(call, writer, scan, first)
 
     return write
 
 
-def _scanned(call: NodeCall, writer: Writer, scan: str, first: int) -> Value:
+def _scanned(call: NodeCall, writer: Writer, scan: str, first: int) -> NetworkValue:
     value = call.input(0)
     axis = int(call.array(1, "axis").item()) % len(value.axes)
     is_reverse, size = bool(call.attributes.get("reverse")), axis_size(value.axes[axis])
@@ -155,7 +157,7 @@ def _scanned(call: NodeCall, writer: Writer, scan: str, first: int) -> Value:
     return taken(writer, result, axis, backwards) if is_reverse else result
 
 
-def _hardmax(call: NodeCall, writer: Writer) -> Value:
+def _hardmax(call: NodeCall, writer: Writer) -> NetworkValue:
     """1 at the first greatest element along an axis, else 0."""
     value = call.input(0)
     rank = len(value.axes)
@@ -168,10 +170,10 @@ def _hardmax(call: NodeCall, writer: Writer) -> Value:
     remaining = tuple(() if position == place else axis for position, axis in enumerate(value.axes))
     greatest = writer.computed(remaining, value.term, "int", StatementAggregate("argmax", value.axes[place]))
     index = IndexValue(plain(value.axes[place][0].label))
-    return Value(value.axes, FormulaTerm("({0} == {1}) * 1.0", (index, greatest.term)), "float", writer.title)
+    return NetworkValue(value.axes, FormulaTerm("({0} == {1}) * 1.0", (index, greatest.term)), "float", writer.title)
 
 
-def _power_normalization(call: NodeCall, writer: Writer) -> Value:
+def _power_normalization(call: NodeCall, writer: Writer) -> NetworkValue:
     value = writer.stored(call.input(0))
     axis = call.axis(-1, len(value.axes))
     if call.attributes.get("p", 2) == 1:
@@ -183,7 +185,7 @@ def _power_normalization(call: NodeCall, writer: Writer) -> Value:
     return combined(writer, "where({1} == 0, 0, {0} / {1})", [value, size], "float")
 
 
-def _layer_normalization(call: NodeCall, writer: Writer) -> Sequence[Value]:
+def _layer_normalization(call: NodeCall, writer: Writer) -> Sequence[NetworkValue]:
     value = call.input(0)
     rank = len(value.axes)
     axes = range(call.axis(-1, rank), rank)
@@ -191,7 +193,7 @@ def _layer_normalization(call: NodeCall, writer: Writer) -> Sequence[Value]:
     return _scaled(call, writer, result, 1), average, inverse
 
 
-def _scaled(call: NodeCall, writer: Writer, value: Value, position: int) -> Value:
+def _scaled(call: NodeCall, writer: Writer, value: NetworkValue, position: int) -> NetworkValue:
     """The value times an input, plus the next one, if they are there."""
     value = combined(writer, "{0} * {1}", [value, call.input(position)], "float")
     if call.has(position + 1):
@@ -199,7 +201,7 @@ def _scaled(call: NodeCall, writer: Writer, value: Value, position: int) -> Valu
     return value
 
 
-def _batch_normalization(call: NodeCall, writer: Writer) -> Value:
+def _batch_normalization(call: NodeCall, writer: Writer) -> NetworkValue:
     call.refuse("spatial", 1)
     if call.attributes.get("training_mode") or call.outputs > 1 or call.attributes.get("is_test") == 0:
         raise SemanticsError("it normalises by the batch, as in training")
@@ -211,12 +213,12 @@ def _batch_normalization(call: NodeCall, writer: Writer) -> Value:
     return combined(writer, "{0} + {1}", [combined(writer, "{0} * {1}", [centred, factor], "float"), bias], "float")
 
 
-def by_channel(vector: Value, like: Value) -> Value:
+def by_channel(vector: NetworkValue, like: NetworkValue) -> NetworkValue:
     """A vector with a number for each channel, the second axis of another value, with as many axes as that."""
     return replace(vector, axes=((), vector.axes[0], *[()] * (len(like.axes) - 2)))
 
 
-def _instance_normalization(call: NodeCall, writer: Writer) -> Value:
+def _instance_normalization(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     epsilon = float(call.attributes.get("epsilon", 1e-5))
     result, _, _ = centred_and_scaled(writer, value, range(2, len(value.axes)), epsilon)

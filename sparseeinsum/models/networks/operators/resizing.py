@@ -10,7 +10,7 @@ from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.models.networks.folding import folded
 from sparseeinsum.models.networks.movements import taken
-from sparseeinsum.models.networks.network_values import Value
+from sparseeinsum.models.networks.network_values import NetworkValue
 from sparseeinsum.models.networks.operators.linear_operators import contracted
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.writer import Writer
@@ -28,7 +28,7 @@ _ATTRIBUTES = (
 )
 
 
-def _resize(call: NodeCall, writer: Writer) -> Value:
+def _resize(call: NodeCall, writer: Writer) -> NetworkValue:
     call.refuse("keep_aspect_ratio_policy", "stretch")
     attributes = {name: call.attributes[name] for name in _ATTRIBUTES if call.attributes.get(name) is not None}
     if attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
@@ -49,8 +49,8 @@ def _resize(call: NodeCall, writer: Writer) -> Value:
 
 
 def _interpolated(
-    writer: Writer, value: Value, axis: int, target: Mapping[str, float], attributes: Mapping[str, Any]
-) -> Value:
+    writer: Writer, value: NetworkValue, axis: int, target: Mapping[str, float], attributes: Mapping[str, Any]
+) -> NetworkValue:
     """The value with an axis of another size."""
     matrix = _matrix(value.shape[axis], target, attributes)
     if matrix.shape[0] == matrix.shape[1] and (matrix == np.eye(len(matrix))).all():
@@ -75,7 +75,7 @@ def _matrix(size: int, target: Mapping[str, float], attributes: Mapping[str, Any
     return np.stack(columns, 1)
 
 
-def _upsample(call: NodeCall, writer: Writer) -> Value:
+def _upsample(call: NodeCall, writer: Writer) -> NetworkValue:
     return _resize(replace(call, version=10), writer)
 
 

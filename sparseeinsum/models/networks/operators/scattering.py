@@ -8,15 +8,15 @@ from sparseeinsum.models.networks.boolean_selections import BooleanSelection
 from sparseeinsum.models.networks.index_terms import FormulaTerm
 from sparseeinsum.models.networks.merging import merged
 from sparseeinsum.models.networks.network_statements import StatementAggregate
-from sparseeinsum.models.networks.network_values import Value, new_axis
+from sparseeinsum.models.networks.network_values import NetworkValue, new_axis
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.writer import Writer, read
 from sparseeinsum.operators.dtypes import Array
 
 
 def placed(
-    writer: Writer, value: Value, targets: Array, sources: Array, shape: tuple[int, ...], function: str
-) -> Value:
+    writer: Writer, value: NetworkValue, targets: Array, sources: Array, shape: tuple[int, ...], function: str
+) -> NetworkValue:
     """A value of a shape with elements of another one at some coordinates, and 0 elsewhere.
 
     Args:
@@ -41,11 +41,11 @@ def placed(
     formula = "{0} and {1}" if value.kind == "bool" else "where({0}, {1}, 0)"
     term = FormulaTerm(formula, (read(name, [*factors, *value.factors]), value.term))
     if not value.factors:
-        return Value(axes, term, value.kind)
+        return NetworkValue(axes, term, value.kind)
     return writer.computed(axes, term, value.kind, StatementAggregate(function, value.factors))
 
 
-def _replaced(call: NodeCall, writer: Writer, targets: Array, sources: Array) -> Value:
+def _replaced(call: NodeCall, writer: Writer, targets: Array, sources: Array) -> NetworkValue:
     """The first input with elements of the third one at some coordinates, added or in their place."""
     reduction = str(call.attributes.get("reduction") or "none")
     data, updates = call.input(0), call.input(2)
@@ -65,7 +65,7 @@ def _replaced(call: NodeCall, writer: Writer, targets: Array, sources: Array) ->
     return combined(writer, "where({0}, {1}, {2})", [writer.constant(inside, "inside"), elements, data], data.kind)
 
 
-def _scatter_elements(call: NodeCall, writer: Writer) -> Value:
+def _scatter_elements(call: NodeCall, writer: Writer) -> NetworkValue:
     data, indices = call.input(0), call.array(1, "indices")
     axis = call.axis(0, len(data.axes))
     sources = np.indices(indices.shape).reshape(indices.ndim, -1)
@@ -74,7 +74,7 @@ def _scatter_elements(call: NodeCall, writer: Writer) -> Value:
     return _replaced(call, writer, targets, sources)
 
 
-def _scatter_blocks(call: NodeCall, writer: Writer) -> Value:
+def _scatter_blocks(call: NodeCall, writer: Writer) -> NetworkValue:
     data, indices = call.input(0), call.array(1, "indices")
     depth = indices.shape[-1]
     updates = call.input(2).shape
@@ -85,7 +85,7 @@ def _scatter_blocks(call: NodeCall, writer: Writer) -> Value:
     return _replaced(call, writer, np.concatenate([heads, sources[outside:]]), sources)
 
 
-def _gather_blocks(call: NodeCall, writer: Writer) -> Value:
+def _gather_blocks(call: NodeCall, writer: Writer) -> NetworkValue:
     data, indices = call.input(0), call.array(1, "indices")
     batch, depth = int(call.attributes.get("batch_dims", 0)), indices.shape[-1]
     shape = (*indices.shape[:-1], *data.shape[batch + depth :])

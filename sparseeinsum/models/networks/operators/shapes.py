@@ -12,12 +12,12 @@ from sparseeinsum.models.networks.index_terms import ConstantTerm, FormulaTerm, 
 from sparseeinsum.models.networks.merging import merged
 from sparseeinsum.models.networks.movements import padded, reshaped, taken
 from sparseeinsum.models.networks.network_statements import StatementAggregate, write_number
-from sparseeinsum.models.networks.network_values import Axis, Value, new_axis, widest
+from sparseeinsum.models.networks.network_values import FactoredAxis, NetworkValue, new_axis, widest
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.writer import Writer
 
 
-def _reshape(call: NodeCall, writer: Writer) -> Value:
+def _reshape(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     wanted = call.numbers("shape", 1, "new shape") or []
     if not call.attributes.get("allowzero"):
@@ -28,20 +28,20 @@ def _reshape(call: NodeCall, writer: Writer) -> Value:
     return reshaped(writer, value, wanted)
 
 
-def _flatten(call: NodeCall, writer: Writer) -> Value:
+def _flatten(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     axis = int(call.attributes.get("axis", 1))
     axis = axis + len(value.axes) if axis < 0 else axis
     return reshaped(writer, value, [math.prod(value.shape[:axis]), math.prod(value.shape[axis:])])
 
 
-def _transpose(call: NodeCall, writer: Writer) -> Value:
+def _transpose(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     order = call.attributes.get("perm") or list(reversed(range(len(value.axes))))
     return replace(value, axes=tuple(value.axes[position] for position in order))
 
 
-def _squeeze(call: NodeCall, writer: Writer) -> Value:
+def _squeeze(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     axes = call.numbers("axes", 1, "axes")
     rank = len(value.axes)
@@ -49,7 +49,7 @@ def _squeeze(call: NodeCall, writer: Writer) -> Value:
     return replace(value, axes=tuple(axis for position, axis in enumerate(value.axes) if position not in dropped))
 
 
-def _unsqueeze(call: NodeCall, writer: Writer) -> Value:
+def _unsqueeze(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     axes = call.numbers("axes", 1, "axes") or []
     rank = len(value.axes) + len(axes)
@@ -58,19 +58,19 @@ def _unsqueeze(call: NodeCall, writer: Writer) -> Value:
     return replace(value, axes=tuple(() if position in added else next(own) for position in range(rank)))
 
 
-def _expand(call: NodeCall, writer: Writer) -> Value:
+def _expand(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     return expanded(writer, value, np.broadcast_shapes(value.shape, tuple(call.numbers("shape", 1, "new shape") or ())))
 
 
-def expanded(writer: Writer, value: Value, shape: Sequence[int]) -> Value:
+def expanded(writer: Writer, value: NetworkValue, shape: Sequence[int]) -> NetworkValue:
     """The value broadcast to a shape."""
     axes = ((),) * (len(shape) - len(value.axes)) + value.axes
     grown = (axis or new_axis(size) for axis, size in zip(axes, shape, strict=True))
     return replace(value, axes=tuple(grown))
 
 
-def _slice(call: NodeCall, writer: Writer) -> Value:
+def _slice(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     rank = len(value.axes)
     starts = call.numbers("starts", 1, "starts") or []
@@ -87,13 +87,13 @@ def _slice(call: NodeCall, writer: Writer) -> Value:
     return value
 
 
-def _taken(writer: Writer, value: Value, position: int, indices: list[int]) -> Value:
+def _taken(writer: Writer, value: NetworkValue, position: int, indices: list[int]) -> NetworkValue:
     if not indices:
         raise SemanticsError("its result has an axis without indices")
     return taken(writer, value, position, indices)
 
 
-def _split(call: NodeCall, writer: Writer) -> Sequence[Value]:
+def _split(call: NodeCall, writer: Writer) -> Sequence[NetworkValue]:
     value = call.input(0)
     axis = call.axis(0, len(value.axes))
     size = value.shape[axis]
@@ -106,11 +106,11 @@ def _split(call: NodeCall, writer: Writer) -> Sequence[Value]:
     return [_taken(writer, value, axis, list(range(end - part, end))) for end, part in zip(ends, sizes, strict=True)]
 
 
-def concatenated(writer: Writer, values: Sequence[Value], axis: int) -> Value:
+def concatenated(writer: Writer, values: Sequence[NetworkValue], axis: int) -> NetworkValue:
     """The values one after the other along an axis."""
     total = sum(value.shape[axis] for value in values)
     kind = widest([value.kind for value in values])
-    result: Value | None = None
+    result: NetworkValue | None = None
     before = 0
     for value in values:
         size = value.shape[axis]
@@ -123,13 +123,13 @@ def concatenated(writer: Writer, values: Sequence[Value], axis: int) -> Value:
     return result
 
 
-def _concat(call: NodeCall, writer: Writer) -> Value:
+def _concat(call: NodeCall, writer: Writer) -> NetworkValue:
     values = [call.input(position) for position in range(len(call.inputs))]
     values = [value for value in values if math.prod(value.shape)]
     return concatenated(writer, values, call.axis(0, len(values[0].axes)))
 
 
-def _pad(call: NodeCall, writer: Writer) -> Value:
+def _pad(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     rank = len(value.axes)
     amounts = call.numbers("pads", 1, "amounts") or call.numbers("paddings", 1, "amounts") or []
@@ -143,8 +143,8 @@ def _pad(call: NodeCall, writer: Writer) -> Value:
 
 
 def _padded(
-    writer: Writer, value: Value, axis: int, amounts: tuple[int, int], mode: str, number: ConstantTerm
-) -> Value:
+    writer: Writer, value: NetworkValue, axis: int, amounts: tuple[int, int], mode: str, number: ConstantTerm
+) -> NetworkValue:
     before, after = amounts
     size = value.shape[axis]
     if mode == "constant" and min(before, after) >= 0:
@@ -156,7 +156,7 @@ def _padded(
     return taken(writer, value, axis, indices.tolist())
 
 
-def _tile(call: NodeCall, writer: Writer) -> Value:
+def _tile(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     for axis, count in enumerate(call.numbers("repeats", 1, "counts") or []):
         repeated = replace(value, axes=(*value.axes[:axis], new_axis(count), *value.axes[axis:]))
@@ -166,7 +166,7 @@ def _tile(call: NodeCall, writer: Writer) -> Value:
     return value
 
 
-def _gather(call: NodeCall, writer: Writer) -> Value:
+def _gather(call: NodeCall, writer: Writer) -> NetworkValue:
     value, axis = call.input(0), call.axis(0, len(call.input(0).axes))
     size = value.shape[axis]
     indices = call.arrays[1]
@@ -180,7 +180,9 @@ def _gather(call: NodeCall, writer: Writer) -> Value:
     return _looked_up(writer, value, axis, at, axes)
 
 
-def _looked_up(writer: Writer, value: Value, axis: int, at: Value, axes: Sequence[Axis]) -> Value:
+def _looked_up(
+    writer: Writer, value: NetworkValue, axis: int, at: NetworkValue, axes: Sequence[FactoredAxis]
+) -> NetworkValue:
     """The value at indices of an axis that are data."""
     factors = value.axes[axis]
     if not factors:
@@ -196,7 +198,7 @@ def _looked_up(writer: Writer, value: Value, axis: int, at: Value, axes: Sequenc
     return writer.computed(axes, term, value.kind, StatementAggregate(function, factors))
 
 
-def _gather_elements(call: NodeCall, writer: Writer) -> Value:
+def _gather_elements(call: NodeCall, writer: Writer) -> NetworkValue:
     value, at = call.input(0), call.input(1)
     rank = len(value.axes)
     axis = call.axis(0, rank)
@@ -208,7 +210,7 @@ def _gather_elements(call: NodeCall, writer: Writer) -> Value:
     return _looked_up(writer, writer.stored(value), axis, writer.stored(at), at.axes)
 
 
-def _one_hot(call: NodeCall, writer: Writer) -> Value:
+def _one_hot(call: NodeCall, writer: Writer) -> NetworkValue:
     at, depth = call.input(0), int(call.array(1, "depth").item())
     numbers = call.array(2, "numbers")
     off, on = (write_number(number.item()) for number in numbers)
@@ -219,10 +221,10 @@ def _one_hot(call: NodeCall, writer: Writer) -> Value:
     position = IndexValue(plain(new[0].label)) if new else ConstantTerm(0)
     formula = f"where({{0}} == mod({{1}}, {depth}), {on}, {off})"
     inside = f"where({{1}} >= -{depth} and {{1}} < {depth}, {formula}, {off})"
-    return Value(axes, FormulaTerm(inside, (position, at.term)), "float" if numbers.dtype.kind == "f" else "int")
+    return NetworkValue(axes, FormulaTerm(inside, (position, at.term)), "float" if numbers.dtype.kind == "f" else "int")
 
 
-def _triangle(call: NodeCall, writer: Writer) -> Value:
+def _triangle(call: NodeCall, writer: Writer) -> NetworkValue:
     value = call.input(0)
     offset = int(call.array(1, "diagonal").item()) if call.has(1) else 0
     rank = len(value.axes)
@@ -231,10 +233,10 @@ def _triangle(call: NodeCall, writer: Writer) -> Value:
     row, column = (IndexValue(plain(axis[0].label)) if axis else ConstantTerm(0) for axis in value.axes[-2:])
     comparison = "{1} - {0} >= " if call.attributes.get("upper", 1) else "{1} - {0} <= "
     formula = f"where({comparison}{offset}, {{2}}, 0)"
-    return Value(value.axes, FormulaTerm(formula, (row, column, value.term)), value.kind)
+    return NetworkValue(value.axes, FormulaTerm(formula, (row, column, value.term)), value.kind)
 
 
-def _depth_to_space(call: NodeCall, writer: Writer) -> Value:
+def _depth_to_space(call: NodeCall, writer: Writer) -> NetworkValue:
     value, block = call.input(0), int(call.attributes["blocksize"])
     batch, depth, height, width = value.shape
     is_column = call.attributes.get("mode", "DCR") == "DCR"
@@ -246,7 +248,7 @@ def _depth_to_space(call: NodeCall, writer: Writer) -> Value:
     return reshaped(writer, moved, [batch, inner, height * block, width * block])
 
 
-def _space_to_depth(call: NodeCall, writer: Writer) -> Value:
+def _space_to_depth(call: NodeCall, writer: Writer) -> NetworkValue:
     value, block = call.input(0), int(call.attributes["blocksize"])
     batch, depth, height, width = value.shape
     split = reshaped(writer, value, [batch, depth, height // block, block, width // block, block])

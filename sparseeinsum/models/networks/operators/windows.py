@@ -13,7 +13,7 @@ from sparseeinsum.models.networks.alignment import combined
 from sparseeinsum.models.networks.index_terms import ConstantTerm
 from sparseeinsum.models.networks.merging import merged
 from sparseeinsum.models.networks.movements import padded, reshaped, taken
-from sparseeinsum.models.networks.network_values import Value, new_axis
+from sparseeinsum.models.networks.network_values import NetworkValue, new_axis
 from sparseeinsum.models.networks.operators.linear_operators import contracted
 from sparseeinsum.models.networks.operators.record import NetworkOperator, NodeCall
 from sparseeinsum.models.networks.operators.reductions import by_channel, reduced
@@ -74,7 +74,7 @@ def _padding(automatic: str, bound: int, extent: int, stride: int, pads: tuple[i
     return (less, total - less) if automatic == "SAME_UPPER" else (total - less, less)
 
 
-def windowed(writer: Writer, value: Value, windows: Sequence[Window], number: ConstantTerm) -> Value:
+def windowed(writer: Writer, value: NetworkValue, windows: Sequence[Window], number: ConstantTerm) -> NetworkValue:
     """The value with two axes for each of its last ones: the place of the window, and the element in it.
 
     Args:
@@ -99,7 +99,9 @@ def windowed(writer: Writer, value: Value, windows: Sequence[Window], number: Co
     return value
 
 
-def convolved(writer: Writer, value: Value, weights: Value, windows: Sequence[Window], groups: int) -> Value:
+def convolved(
+    writer: Writer, value: NetworkValue, weights: NetworkValue, windows: Sequence[Window], groups: int
+) -> NetworkValue:
     """The convolution of a value of (batch, channels, ...) with weights of (channels out, channels in a group, ...)."""
     batch, channels, *_ = value.shape
     outside, inside, *sizes = weights.shape
@@ -117,20 +119,20 @@ def convolved(writer: Writer, value: Value, weights: Value, windows: Sequence[Wi
     return replace(result, axes=(result.axes[0], (*group, *out), *result.axes[3:]))
 
 
-def _with_bias(call: NodeCall, writer: Writer, value: Value) -> Value:
+def _with_bias(call: NodeCall, writer: Writer, value: NetworkValue) -> NetworkValue:
     if not call.has(2):
         return value
     return combined(writer, "{0} + {1}", [value, by_channel(call.input(2), value)], value.kind)
 
 
-def _convolution(call: NodeCall, writer: Writer) -> Value:
+def _convolution(call: NodeCall, writer: Writer) -> NetworkValue:
     value, weights = call.input(0), call.input(1)
     windows = windows_of(call, value.shape[2:], weights.shape[2:])
     result = convolved(writer, value, weights, windows, int(call.attributes.get("group", 1)))
     return _with_bias(call, writer, result)
 
 
-def _transposed_convolution(call: NodeCall, writer: Writer) -> Value:
+def _transposed_convolution(call: NodeCall, writer: Writer) -> NetworkValue:
     """The convolution of the value, with zeros between its elements, with the weights in reverse order."""
     value, weights = call.input(0), call.input(1)
     groups = int(call.attributes.get("group", 1))
@@ -174,21 +176,21 @@ def _transposed_places(call: NodeCall, axis: int, full: int, automatic_size: int
     return (cut // 2 if mode == "SAME_UPPER" else cut - cut // 2), places
 
 
-def _pool(call: NodeCall, writer: Writer, number: ConstantTerm, function: str, sizes: Sequence[int]) -> Value:
+def _pool(call: NodeCall, writer: Writer, number: ConstantTerm, function: str, sizes: Sequence[int]) -> NetworkValue:
     value = call.input(0)
     windows = windows_of(call, value.shape[2:], sizes)
     value = windowed(writer, value, windows, number)
     return reduced(writer, value, range(3, len(value.axes), 2), function, keeps=False)
 
 
-def _max_pool(call: NodeCall, writer: Writer) -> Value:
+def _max_pool(call: NodeCall, writer: Writer) -> NetworkValue:
     if call.outputs > 1:
         raise SemanticsError("the indices of its greatest values are not supported")
     number = ConstantTerm(-math.inf if call.input(0).kind == "float" else np.iinfo(np.int64).min)
     return _pool(call, writer, number, "max", call.attributes["kernel_shape"])
 
 
-def _average_pool(call: NodeCall, writer: Writer) -> Value:
+def _average_pool(call: NodeCall, writer: Writer) -> NetworkValue:
     sizes = call.attributes["kernel_shape"]
     shape = call.input(0).shape[2:]
     total = _pool(call, writer, ConstantTerm(0), "sum", sizes)
@@ -208,7 +210,7 @@ def _counts(windows: Sequence[Window], shape: Sequence[int], with_padding: bool)
     return product.reshape(-1)[:1].reshape(()) if (product == product.reshape(-1)[0]).all() else product
 
 
-def _power_pool(call: NodeCall, writer: Writer) -> Value:
+def _power_pool(call: NodeCall, writer: Writer) -> NetworkValue:
     power = float(call.attributes.get("p", 2))
     raised = combined(writer, f"abs({{0}}) ^ {power}", [call.input(0)], "float")
     inner = replace(call, inputs=(writer.stored(raised),))
@@ -216,7 +218,7 @@ def _power_pool(call: NodeCall, writer: Writer) -> Value:
     return combined(writer, f"{{0}} ^ {1 / power!r}", [total], "float")
 
 
-def _global_power_pool(call: NodeCall, writer: Writer) -> Value:
+def _global_power_pool(call: NodeCall, writer: Writer) -> NetworkValue:
     power, value = float(call.attributes.get("p", 2)), call.input(0)
     raised = combined(writer, f"abs({{0}}) ^ {power}", [value], "float")
     total = reduced(writer, raised, range(2, len(value.axes)), "sum", keeps=True)
@@ -224,7 +226,7 @@ def _global_power_pool(call: NodeCall, writer: Writer) -> Value:
 
 
 def _global_pool(function: str) -> NetworkOperator:
-    def write(call: NodeCall, writer: Writer) -> Value:
+    def write(call: NodeCall, writer: Writer) -> NetworkValue:
         value = call.input(0)
         axes = range(2, len(value.axes))
         if function == "max":
@@ -235,7 +237,7 @@ def _global_pool(function: str) -> NetworkOperator:
     return NetworkOperator("GlobalMaxPool" if function == "max" else "GlobalAveragePool", write)
 
 
-def _local_response(call: NodeCall, writer: Writer) -> Value:
+def _local_response(call: NodeCall, writer: Writer) -> NetworkValue:
     value, size = writer.stored(call.input(0)), int(call.attributes["size"])
     alpha, beta, bias = (float(call.attributes[name]) for name in ("alpha", "beta", "bias"))
     before = (size - 1) // 2
