@@ -57,7 +57,11 @@ class Circuit:
         return {name: array.real.copy() if is_real else array for name, array in arrays.items()}
 
     def load(self, database: Database) -> None:
-        """Store the tensors that programs of the circuit read; they replace tensors of the same names."""
+        """Store the tensors that programs of the circuit read; they replace tensors of the same names.
+
+        Args:
+            database: The database that takes the tensors.
+        """
         for name, array in self.tensors.items():
             database.tensor(name, array)
 

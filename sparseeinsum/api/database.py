@@ -93,7 +93,10 @@ class Database(TensorDatabase):
     def program(self, text: str, /, folder: Path | None = None, **parameters: Number) -> Program:
         """Read program text as `se.program` does; the tensors of this database give the ranks of names without labels.
 
-        The text may include files of `folder`; None forbids includes.
+        Args:
+            text: The statements.
+            folder: The folder whose files the text may include; None forbids includes.
+            parameters: Values for the parameters that the text declares, as in `param eta = 0.1`.
         """
         return lower_text(text, parameters, folder, shapes_in(self._engine))
 
@@ -101,7 +104,12 @@ class Database(TensorDatabase):
 
     @synchronized
     def read_program(self, path: str | Path, /, **parameters: Number) -> Program:
-        """Read a program from a file as `se.read_program` does, with the ranks of this database's tensors."""
+        """Read a program from a file as `se.read_program` does, with the ranks of this database's tensors.
+
+        Args:
+            path: The file of program text; it may include files beside it.
+            parameters: Values for the parameters that the text declares, as in `param eta = 0.1`.
+        """
         return lower_file(Path(path), parameters, shapes_in(self._engine))
 
     @overload

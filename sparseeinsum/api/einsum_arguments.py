@@ -48,7 +48,13 @@ class EinsumCall:
 
 
 def plan_call(text: str, arrays: Sequence[EinsumOperand], join: str = "*", agg: str = "sum") -> EinsumCall:
-    """Make a program of the subscripts and the operands of einsum; see there.
+    """Make a program of the subscripts and the operands of einsum.
+
+    Args:
+        text: The subscripts, as in ij,jk->ik.
+        arrays: The operands.
+        join: The function of two operands, or an operator.
+        agg: The aggregate over labels that the result lacks.
 
     Raises:
         ParseError: The subscripts or the join have a syntax error.
@@ -70,7 +76,13 @@ def plan_call(text: str, arrays: Sequence[EinsumOperand], join: str = "*", agg: 
 
 
 def for_booleans(join: str, agg: str, dtypes: Sequence[str]) -> tuple[str, str]:
-    """The join and the aggregate; for operands of bool, numpy's product is `and`, and its sum `any`."""
+    """The join and the aggregate; for operands of bool, numpy's product is `and`, and its sum `any`.
+
+    Args:
+        join: The join, as a call names it.
+        agg: The aggregate, as a call names it.
+        dtypes: The dtype of every operand.
+    """
     is_logical = (join, agg) == ("*", "sum") and all(dtype == "bool" for dtype in dtypes)
     return ("and", "any") if is_logical else (join, agg)
 

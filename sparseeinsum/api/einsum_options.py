@@ -223,6 +223,13 @@ def read_result_options(
 ) -> ResultOptions:
     """Read the arguments of numpy.einsum that concern the result.
 
+    Args:
+        out: The array that takes the result; None for a new one.
+        dtype: The dtype of the result; None for that of the operands.
+        order: The memory layout: C, F, A or K, in either case; None is K.
+        casting: Which conversions are allowed, by the name of a rule of numpy.
+        sparse: Whether the result is sparse.
+
     Raises:
         ArgumentError: One of them is not what numpy takes.
     """

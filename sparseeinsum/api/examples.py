@@ -64,7 +64,7 @@ class ExampleGraph:
 def citation_graph(
     nodes: int = 2708, edges: int = 10556, features: int = 1433, entries: int = 49216, seed: int = 0, name: str = "twin"
 ) -> ExampleGraph:
-    """The graph that `graphs.citation_graph` generates."""
+    """The graph that `graphs.citation_graph` generates, with the same arguments, as scipy matrices."""
     return _of_scipy(graphs.citation_graph(nodes, edges, features, entries, seed, name))
 
 
@@ -98,7 +98,14 @@ def load(database: Database, inputs: Mapping[str, ExampleMatrix], promoted: Sequ
 
 
 def gcn_inputs(graph: ExampleGraph, hidden: int = 256, classes: int = 16, seed: int = 0) -> dict[str, ExampleMatrix]:
-    """The inputs of GCN, as in `graphs.gcn_tensors`."""
+    """The inputs of GCN by name, as `graphs.gcn_tensors` makes them.
+
+    Args:
+        graph: The graph and the features of its nodes.
+        hidden: The width of the first layer.
+        classes: The width of the second layer.
+        seed: The seed of the random weights.
+    """
     featured = FeaturedGraph(graph.name, _entries(graph.adjacency), _entries(graph.features))
     return matrices(gcn_tensors(featured, hidden, classes, seed))
 
@@ -117,7 +124,12 @@ def _entries(matrix: sp.csr_array) -> CoordinateMatrix:
 
 
 def gcn_reference(inputs: dict[str, ExampleMatrix], weights_first: bool = False) -> NDArray[np.float64]:
-    """GCN by scipy: step by step as the program, or with the weights first, before neighbours are aggregated."""
+    """GCN by scipy: a number for every node and class.
+
+    Args:
+        inputs: The inputs, as `gcn_inputs` returns them.
+        weights_first: Whether to multiply by the weights before neighbours are aggregated.
+    """
     normalised = inputs["D"] @ inputs["A"] @ inputs["D"]
     if weights_first:
         hidden = sigmoid(np.asarray(normalised @ (inputs["X"] @ inputs["W1"])))
@@ -156,7 +168,14 @@ def attention_reference(inputs: dict[str, ExampleMatrix]) -> sp.csr_array:
 def multi_head_attention_inputs(
     positions: int = 256, heads: int = 8, width: int = 64, seed: int = 0
 ) -> dict[str, NDArray[np.float64]]:
-    """The inputs of MULTI_HEAD_ATTENTION: values and random projections; the number of features is heads * width."""
+    """The inputs of MULTI_HEAD_ATTENTION: values and random projections; the number of features is heads * width.
+
+    Args:
+        positions: The number of positions in the sequence.
+        heads: The number of heads.
+        width: The number of features that a head sees of a position.
+        seed: The seed of the random numbers.
+    """
     features = heads * width
     rng = np.random.default_rng(seed)
     project = (features, heads, width)
@@ -180,7 +199,15 @@ def multi_head_attention_reference(inputs: Mapping[str, NDArray[np.float64]]) ->
 def feed_forward_inputs(
     batch: int = 256, features: int = 784, hidden: int = 512, classes: int = 10, seed: int = 0
 ) -> dict[str, NDArray[np.float64]]:
-    """The inputs of FEED_FORWARD: a batch, random weights and biases."""
+    """The inputs of FEED_FORWARD: a batch, random weights and biases.
+
+    Args:
+        batch: The number of rows of X.
+        features: The number of columns of X.
+        hidden: The width of the first layer.
+        classes: The width of the second layer.
+        seed: The seed of the random numbers.
+    """
     rng = np.random.default_rng(seed)
     return {
         "X": rng.standard_normal((batch, features)),
@@ -198,7 +225,12 @@ def feed_forward_reference(inputs: Mapping[str, NDArray[np.float64]]) -> NDArray
 
 
 def matrix_chain_inputs(size: int = 512, seed: int = 0) -> dict[str, NDArray[np.float64]]:
-    """The inputs of MATRIX_CHAIN: random matrices; B and E have a quarter of the columns, so that the order matters."""
+    """The inputs of MATRIX_CHAIN: random matrices; B and E have a quarter of the columns, so that the order matters.
+
+    Args:
+        size: The number of rows of every matrix.
+        seed: The seed of the random numbers.
+    """
     rng = np.random.default_rng(seed)
     columns = {"A": size, "B": size // 4, "C": size, "D": size, "E": size // 4}
     return {name: rng.standard_normal((size, width)) for name, width in columns.items()}

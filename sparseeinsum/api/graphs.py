@@ -135,7 +135,14 @@ def read_graph(path: Path) -> FeaturedGraph:
 def gcn_tensors(
     graph: FeaturedGraph, hidden: int = 256, classes: int = 16, seed: int = 0
 ) -> dict[str, CoordinateMatrix | NDArray[np.float64]]:
-    """The tensors of GCN: the adjacency with self loops, degrees to the power -1/2, features and random weights."""
+    """The tensors of GCN: the adjacency with self loops, degrees to the power -1/2, features and random weights.
+
+    Args:
+        graph: The graph and the features of its nodes.
+        hidden: The width of the first layer.
+        classes: The width of the second layer.
+        seed: The seed of the random weights.
+    """
     nodes, features = graph.features.shape
     rng = np.random.default_rng(seed)
     loops = np.arange(nodes)

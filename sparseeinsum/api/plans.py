@@ -144,7 +144,12 @@ class Plan:
         return self.explanation(analyze, top).write()
 
     def explanation(self, analyze: bool = False, top: int = 4) -> Explanation:
-        """The same as data: `as_dict()` for programs, `to_json()` as JSON text; arguments are as for `explain`."""
+        """What `explain` writes, as data: `as_dict()` returns a dict, and `to_json()` JSON text.
+
+        Args:
+            analyze: As for `explain`.
+            top: As for `explain`.
+        """
         return Explanation(self.data, self._analyzed() if analyze else None, top - 1)
 
     def to_html(self, path: str | Path | None = None, analyze: bool = False, top: int = 4) -> str:
@@ -194,7 +199,11 @@ class Plan:
         return write_plan(self.data)
 
     def save(self, path: str | Path) -> None:
-        """Write the text of `to_json` to a file, in place of an existing one."""
+        """Write the text of `to_json` to a file, which replaces an existing one.
+
+        Args:
+            path: The file; `Database.load_plan` reads it.
+        """
         Path(path).write_text(self.to_json(), encoding="utf-8")
 
     def _analyzed(self) -> Analysis:

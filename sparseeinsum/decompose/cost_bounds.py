@@ -25,7 +25,15 @@ def least_seconds(
     *,
     constants: CostConstants,
 ) -> list[float]:
-    """Expected seconds of some EinSums of a graph, each with its cheapest choice, without repartitions."""
+    """Expected seconds of some EinSums of a graph, each with its cheapest choice, without repartitions.
+
+    Args:
+        graph: The graph.
+        statistics: Statistics of all its tensors, by name.
+        evaluations: How each EinSum is evaluated, by the name of its result.
+        einsums: The EinSums to price.
+        constants: The cost constants of the engine.
+    """
     model = CostModel(graph, statistics, evaluations, constants)
     return [_least_seconds(model, einsum) for einsum in einsums]
 

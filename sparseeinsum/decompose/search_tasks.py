@@ -188,7 +188,14 @@ def task_of(
     stored: Mapping[str, Decomposition],
     layouts: Mapping[str, Decomposition],
 ) -> SearchTask:
-    """A task from decompositions instead of tiles; see `SearchTask`."""
+    """A task from decompositions instead of tiles; see `SearchTask`.
+
+    Args:
+        model: The cost model.
+        choices: The choices that the search may make, by the name of the result.
+        stored: The decompositions of inputs.
+        layouts: The decompositions in which outputs are delivered.
+    """
     return SearchTask(
         model,
         choices,

@@ -12,7 +12,12 @@ _TOGETHER = 1 << 14  # numbers whose keys are computed together
 
 
 def keys_of(numbers: NDArray[np.int64], counts: Sequence[int]) -> list[NDArray[np.signedinteger]]:
-    """The keys, in order, of the positions of keys in C order; of a part that stays in the cache at a time."""
+    """For each part of the keys, its values in the order of `numbers`; computed in blocks that stay in the cache.
+
+    Args:
+        numbers: Positions of keys among all possible keys, in C order.
+        counts: How many values each part of a key can have.
+    """
     if not counts:
         return []
     keys = [np.empty(len(numbers), index_dtype(count)) for count in counts]

@@ -193,17 +193,29 @@ class Matrix:
 
 
 def matrix(name: str) -> Matrix:
-    """A stored matrix for use in programs: a tensor of two axes, rows first."""
+    """A stored matrix for use in programs: a tensor of two axes, rows first.
+
+    Args:
+        name: The name of the stored tensor.
+    """
     return Matrix(linear_algebra.tensor(name, Dimension(), Dimension()), (NamedTensor(name, None),))
 
 
 def vector(name: str) -> Matrix:
-    """A stored column vector for use in programs: a tensor of one axis; `.T` is a row vector."""
+    """A stored column vector for use in programs: a tensor of one axis; `.T` is a row vector.
+
+    Args:
+        name: The name of the stored tensor.
+    """
     return Matrix(linear_algebra.tensor(name, Dimension(), None), (NamedTensor(name, None),))
 
 
 def scalar(name: str) -> Matrix:
-    """A stored number for use in programs: a tensor without axes."""
+    """A stored number for use in programs: a tensor without axes.
+
+    Args:
+        name: The name of the stored tensor.
+    """
     return Matrix(linear_algebra.tensor(name, None, None), (NamedTensor(name, None),))
 
 

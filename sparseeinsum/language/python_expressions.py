@@ -219,11 +219,11 @@ class TensorExpression:
         return call("sumsq", self, labels=labels)
 
     def argmax(self, *labels: str) -> "TensorExpression":
-        """The first index of one label at which the maximum or NaN is; by default as for `sum`."""
+        """The first index of the one label in `labels` at which the maximum or NaN is; by default as for `sum`."""
         return call("argmax", self, labels=labels)
 
     def argmin(self, *labels: str) -> "TensorExpression":
-        """The first index of one label at which the minimum or NaN is; by default as for `sum`."""
+        """The first index of the one label in `labels` at which the minimum or NaN is; by default as for `sum`."""
         return call("argmin", self, labels=labels)
 
     def softmax(self, *labels: str) -> "TensorExpression":
@@ -235,7 +235,12 @@ class TensorExpression:
         return call("log_softmax", self, labels=labels)
 
     def layer_norm(self, *labels: str, eps: ExpressionOperand = 1e-5) -> "TensorExpression":
-        """The values along labels, shifted and scaled to mean 0 and variance 1."""
+        """The values along labels, shifted and scaled to mean 0 and variance 1.
+
+        Args:
+            labels: The labels, which the result keeps.
+            eps: A number that is added to the variance before its root is taken.
+        """
         return call("layer_norm", self, eps, labels=labels)
 
     def one_hot(self, label: str) -> "TensorExpression":
@@ -316,17 +321,32 @@ def where(condition: ExpressionOperand, if_true: ExpressionOperand, if_false: Ex
 
 
 def bound(name: str, axis: int | None = None) -> TensorExpression:
-    """The bound of a label, as in `bound("j")`, or of an axis of a tensor, as in `bound("A", 1)`."""
+    """The bound of a label, as in `bound("j")`, or of an axis of a tensor, as in `bound("A", 1)`.
+
+    Args:
+        name: A label, or a tensor if there is an axis.
+        axis: The position of an axis of the tensor, counted from 0.
+    """
     return TensorExpression(BoundExpression(check_labels(name)[0], axis))
 
 
 def index(label: str, bound: int | None = None) -> TensorExpression:
-    """The index of a label itself: 0, 1, ...; by default with the bound that the label has elsewhere."""
+    """The index of a label itself: 0, 1, ...; by default with the bound that the label has elsewhere.
+
+    Args:
+        label: The label.
+        bound: How many indices it has.
+    """
     return TensorExpression(RangeExpression("index", check_labels(label)[0], bound))
 
 
 def ones(label: str, bound: int | None = None) -> TensorExpression:
-    """True at every index of a label; by default with the bound that the label has elsewhere."""
+    """True at every index of a label; by default with the bound that the label has elsewhere.
+
+    Args:
+        label: The label.
+        bound: How many indices it has.
+    """
     return TensorExpression(RangeExpression("ones", check_labels(label)[0], bound))
 
 

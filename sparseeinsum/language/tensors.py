@@ -162,18 +162,33 @@ def write_label(label: str, tiles: Mapping[str, int]) -> str:
 
 
 def extent_of(tile: int, bound: int) -> int:
-    """The number of indices of an axis in the largest array."""
+    """The number of indices of an axis in the largest array.
+
+    Args:
+        tile: The tile of the axis, or DEMOTED.
+        bound: The bound of the axis.
+    """
     return bound if tile == DEMOTED else min(tile, bound)
 
 
 def mean_extent(tile: int, bound: int) -> float:
-    """The average number of indices of an axis in one array."""
+    """The average number of indices of an axis in one array.
+
+    Args:
+        tile: The tile of the axis, or DEMOTED.
+        bound: The bound of the axis.
+    """
     keys = count_keys(tile, bound)
     return bound / keys if keys else 1.0
 
 
 def count_keys(tile: int, bound: int) -> int:
-    """The number of values that the key column of an axis can have; 1 for a demoted axis."""
+    """The number of values that the key column of an axis can have; 1 for a demoted axis.
+
+    Args:
+        tile: The tile of the axis, or DEMOTED.
+        bound: The bound of the axis.
+    """
     return 1 if tile == DEMOTED else -(-bound // tile)
 
 

@@ -91,6 +91,12 @@ def _suggestion(values: NDArray[Any], dtype: str) -> str:
 
 
 def position_of(position: int | np.intp, values: NDArray[Any], first_row: int = 0) -> str:
-    """Return the position of a value, for a message: its row, or its index in an array of several axes."""
+    """Return the position of a value, for a message: its row, or its index in an array of several axes.
+
+    Args:
+        position: The position in the flat array, in C order.
+        values: The array.
+        first_row: The number of its first row.
+    """
     index = tuple(map(int, np.unravel_index(position, values.shape)))
     return f"row {first_row + index[0]} (counted from 0)" if len(index) == 1 else f"element {index}"

@@ -236,7 +236,13 @@ def _present(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def entry_columns(tensor: Tensor, coordinates: Iterable[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
-    """Return one row per entry: key columns with the names of the axes, then the value."""
+    """Return one row per entry: key columns with the names of the axes, then the value.
+
+    Args:
+        tensor: The tensor.
+        coordinates: For every axis the indices of all entries.
+        values: The values of all entries.
+    """
     keys = [
         pa.array(indices.astype(_key_column_type(axis.bound).to_pandas_dtype(), copy=False))
         for indices, axis in zip(coordinates, tensor.axes, strict=True)

@@ -13,7 +13,13 @@ from sparseeinsum.presentation.spelling import did_you_mean
 def named_weights(
     source: str | Path | Weights, prefix: str, names: Mapping[str, str] | None
 ) -> dict[str, tuple[str, object]]:
-    """The tensor and the values of each weight, by its name in the source; see `Database.load_weights`."""
+    """The tensor and the values of each weight, by its name in the source.
+
+    Args:
+        source: A file of weights, or the weights by name.
+        prefix: What the names of tensors begin with if `names` is None.
+        names: Tensors by names of weights in the source, to read no others; None for all.
+    """
     if isinstance(source, str | Path):
         title, weights = str(source), read_weights(Path(source))
     else:

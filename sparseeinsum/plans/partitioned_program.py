@@ -88,7 +88,11 @@ class PartitionedProgram:
         return parts_text(self.parts(schemes))
 
     def parts(self, schemes: Mapping[str, CutAxes] | None = None) -> Iterator[Table | str]:
-        """The tables and lines of `explain`."""
+        """The tables and lines of `explain`.
+
+        Args:
+            schemes: As for `explain`.
+        """
         others = {"even": self.even()} | {name: self.along(scheme) for name, scheme in (schemes or {}).items()}
         yield self._einsums()
         yield self._comparison(others)

@@ -221,7 +221,14 @@ def _unpacked_entries_select(
 def keys_of_entries(
     rows: Mapping[str, int], positions: Mapping[str, int], position: exp.Expr, alias: str
 ) -> dict[str, exp.Expr]:
-    """The keys by name, of which a row and a position in it consist in C order, with how many keys there are."""
+    """The keys of entries by name, from the number of a row and a position in it.
+
+    Args:
+        rows: The keys that a row number consists of, in C order, each with how many keys there are.
+        positions: The same of the position in a row.
+        position: The position in a row.
+        alias: The alias of the relation with the row numbers.
+    """
     return positions_at(exp.column(ROW_COLUMN, table=alias), rows) | positions_at(position, positions)
 
 
@@ -317,7 +324,13 @@ def result_value(relation: Contract, value: exp.Expr) -> exp.Expr:
 
 
 def computed_number(value: exp.Expr, dtype: str, computed_in: str) -> exp.Expr:
-    """A number of an operand in the type of the kernel."""
+    """A number of an operand in the type of the kernel.
+
+    Args:
+        value: The number.
+        dtype: Its dtype.
+        computed_in: The dtype in which the kernel computes.
+    """
     return value if NUMBER_TYPES[dtype] == NUMBER_TYPES[computed_in] else converted(value, number_type(computed_in))
 
 

@@ -163,7 +163,15 @@ def result_query(
     dialect: Dialect,
     boundaries: Mapping[str, Sequence[int]],
 ) -> exp.Select:
-    """The SELECT of one result, which reads other results from `tables`; the rest is as for `staged_statements`."""
+    """The SELECT of one result, which reads other results from tables.
+
+    Args:
+        definitions: All EinSums, in topological order.
+        name: The name of the result.
+        tables: The tables of other results, by name.
+        dialect: The dialect of the engine.
+        boundaries: Row numbers at which to split the scans of inputs, by tensor.
+    """
     compiler = _Compiler(tuple(definitions), tables, dialect, boundaries, {})
     definition = _named(definitions, name)
     return compiler.deliver(name, Computed(definition.relation.schema)).query
@@ -177,7 +185,16 @@ def result_statements(
     boundaries: Mapping[str, Sequence[int]],
     materialized: Mapping[Materialized, exp.Table],
 ) -> tuple[SqlStatement, ...]:
-    """The statements that fill the table of one result, and of relations that it reads; see `staged_statements`."""
+    """The statements that fill the table of one result, and the tables of materialised relations that it reads.
+
+    Args:
+        definitions: All EinSums, in topological order.
+        name: The name of the result.
+        tables: The tables of this result and of others, by name.
+        dialect: The dialect of the engine.
+        boundaries: Row numbers at which to split the scans of inputs, by tensor.
+        materialized: Temporary tables of materialised relations; the statements fill those that the result reads.
+    """
     definition = _named(definitions, name)
     read = {relation: materialized[relation] for relation in definition.materialized_operands()}
     compiler = _Compiler(tuple(definitions), tables, dialect, boundaries, read)

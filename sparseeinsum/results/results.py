@@ -191,6 +191,9 @@ class TensorResult(ArrayInterface):
     def to_parquet(self, path: str | Path) -> None:
         """Write the columns of `arrow` to a Parquet file, completely or not at all; an existing file is replaced.
 
+        Args:
+            path: The file, in a folder that exists.
+
         Raises:
             DataError: The folder does not exist.
         """

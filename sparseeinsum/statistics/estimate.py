@@ -251,10 +251,15 @@ def _joined(
 
 
 def joined_distinct(kind: JoinKind, u: Mapping[str, float], v: Mapping[str, float]) -> dict[str, float]:
-    """V of every label of a join.
+    """V of every label of a join: the expected number of distinct indices.
 
     For a label of both operands, an inner join has the smaller V, a full join the larger, and a left or right join that
     of the operand whose unmatched tuples it keeps.
+
+    Args:
+        kind: Which tuples the join keeps.
+        u: V(l, U), by label.
+        v: V(l, V), by label.
 
     >>> joined_distinct(JoinKind.INNER, {"i": 10, "j": 50}, {"j": 20})
     {'i': 10, 'j': 20}
@@ -272,7 +277,15 @@ def joined_distinct(kind: JoinKind, u: Mapping[str, float], v: Mapping[str, floa
 def joined_tuples(
     kind: JoinKind, u: float, v: float, distinct_u: Mapping[str, float], distinct_v: Mapping[str, float]
 ) -> float:
-    """Expected tuples of a join of operands with `u` and `v` tuples, with the unmatched tuples that its kind keeps."""
+    """Expected tuples of a join.
+
+    Args:
+        kind: Which unmatched tuples the join keeps.
+        u: T(U), the tuples of the left operand.
+        v: T(V), those of the right one.
+        distinct_u: V(l, U), the distinct indices of every label of the left operand.
+        distinct_v: V(l, V), those of the right one.
+    """
     matches = join_tuples(u, v, distinct_u, distinct_v)
     match kind:
         case JoinKind.INNER:
@@ -287,6 +300,12 @@ def joined_tuples(
 
 def join_tuples(u: float, v: float, distinct_u: Mapping[str, float], distinct_v: Mapping[str, float]) -> float:
     """Expected tuples of an inner join on the common labels: T(U) T(V) / prod max(V(l, U), V(l, V)).
+
+    Args:
+        u: T(U), the tuples of one operand.
+        v: T(V), those of the other one.
+        distinct_u: V(l, U), the distinct indices of every label of the first operand.
+        distinct_v: V(l, V), those of the second one.
 
     Source: SparseEinSum, section 7.2.
 

@@ -30,7 +30,13 @@ class Sketch:
 
 
 def under_labels(labels: tuple[str, ...], entries: float, axes: Sequence[AxisCounts]) -> Sketch:
-    """The sketch of a tensor by label, from the counts of its axes; if a label is repeated, that of the diagonal."""
+    """The sketch of a tensor by label, from the counts of its axes; if a label is repeated, that of the diagonal.
+
+    Args:
+        labels: The label of every axis.
+        entries: The entries of the tensor.
+        axes: The counts of every axis.
+    """
     sketch = Sketch(entries, {})
     for label, counts in zip(labels, axes, strict=True):
         if label in sketch.counts:

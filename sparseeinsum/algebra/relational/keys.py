@@ -241,7 +241,14 @@ def with_copy_number(arity: int, copies: int) -> KeyMap:
 
 
 def pair_position(position: int, left_arity: int, left_keys: Sequence[int], right_keys: Sequence[int]) -> int:
-    """The position of a part of the right key in the key of a joined pair: the left key, then what is not joined."""
+    """The position of a part of the right key in a joined pair's key: the left key, then what is not joined.
+
+    Args:
+        position: A position in the right key.
+        left_arity: How many parts the left key has.
+        left_keys: Joined positions of the left key.
+        right_keys: The positions of the right key that are equal to those.
+    """
     if position in right_keys:
         return left_keys[right_keys.index(position)]
     return left_arity + sum(1 for before in range(position) if before not in right_keys)

@@ -6,7 +6,11 @@ from sparseeinsum.errors import AlgebraError
 
 
 def as_kernel(value: Kernel | str, operands: int) -> Kernel:
-    """The kernel itself, that of whole arrays such as `inverse`, or the elementwise one of a function such as `relu`.
+    """The kernel, or that of a function's name.
+
+    Args:
+        value: A kernel, or the name of a function of whole arrays such as `inverse`, or of numbers such as `relu`.
+        operands: How many arrays the kernel must take.
 
     Raises:
         AlgebraError: The function does not exist, or the kernel takes another number of arrays.

@@ -204,7 +204,17 @@ _JOINED_FRONTIER: dict[JoinKind, Callable[[int, int], int]] = {
 
 
 def check_join_keys(left: int, right: int, left_keys: Sequence[int], right_keys: Sequence[int]) -> None:
-    """Raise an error if relations of these arities do not have the keys to join on."""
+    """Check the positions of keys that a join compares.
+
+    Args:
+        left: How many parts the keys of the left relation have.
+        right: How many those of the right relation have.
+        left_keys: Positions in the left key.
+        right_keys: Positions in the right key, each to equal the left one at its place.
+
+    Raises:
+        AlgebraError: There are more positions of one key than of the other, or a key has no such part.
+    """
     if len(left_keys) != len(right_keys):
         raise AlgebraError(f"{len(left_keys)} keys of the left relation are to equal {len(right_keys)} of the right")
     _check_positions("left_keys", left_keys, left)

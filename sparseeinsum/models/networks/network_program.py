@@ -77,7 +77,11 @@ class Network:
         return lower_text(self.text)
 
     def load(self, database: TensorStore) -> None:
-        """Store the weights and the selections; they replace tensors of the same names."""
+        """Store the weights and the selections; they replace tensors of the same names.
+
+        Args:
+            database: The database that takes the tensors.
+        """
         for name, array in self.weights.items():
             database.tensor(name, array)
         for name, selection in self.selections.items():

@@ -194,12 +194,12 @@ class StepPlan:
 
     @property
     def is_small(self) -> bool:
-        """As in `SuppliedPlan`."""
+        """Whether all inputs and results have few rows, so that an optimiser has little to gain."""
         return self._planned.is_small
 
     @property
     def reads_own_tables(self) -> bool:
-        """As in `SuppliedPlan`."""
+        """Whether all stored inputs are tables of this package, which only transactions change."""
         return self._planned.reads_own_tables
 
     def statements(self, turn: int) -> StepStatements:

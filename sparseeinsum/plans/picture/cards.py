@@ -83,7 +83,12 @@ class Link:
 
 
 def notation_lines(text: str, promoted: frozenset[str], longest: int = _LONGEST_LINE) -> tuple[Line, ...]:
-    """An EinSum in notation, its promoted labels marked, in lines of so many characters that break outside brackets.
+    """An EinSum in lines, its promoted labels marked.
+
+    Args:
+        text: The EinSum in notation.
+        promoted: Its promoted labels, in lower case.
+        longest: Characters of a line; lines break outside brackets.
 
     >>> [line.length for line in notation_lines("C[I] = sum(A[I, j])", frozenset("i"))]
     [19]

@@ -15,7 +15,15 @@ from sparseeinsum.models.networks.writer import Writer
 
 
 def reduced(writer: Writer, value: NetworkValue, axes: Sequence[int], function: str, keeps: bool) -> NetworkValue:
-    """The value aggregated over some axes, which keep one index each or disappear."""
+    """The value aggregated over some axes.
+
+    Args:
+        writer: Takes the statement.
+        value: The value.
+        axes: Positions of the axes.
+        function: The name of the aggregate.
+        keeps: Whether the axes keep one index each.
+    """
     factors = tuple(factor for axis in axes for factor in value.axes[axis])
     remaining = tuple(() if position in axes else axis for position, axis in enumerate(value.axes))
     result = value
@@ -37,7 +45,14 @@ def mean(writer: Writer, value: NetworkValue, axes: Sequence[int], keeps: bool =
 def centred_and_scaled(
     writer: Writer, value: NetworkValue, axes: Sequence[int], epsilon: float
 ) -> tuple[NetworkValue, NetworkValue, NetworkValue]:
-    """The value minus its mean, divided by its deviation; the mean; and one divided by the deviation."""
+    """The value minus its mean, divided by its deviation; the mean; and one divided by the deviation.
+
+    Args:
+        writer: Takes the statements.
+        value: The value.
+        axes: Positions of the axes over which mean and deviation are taken.
+        epsilon: A number that is added to the variance before its root is taken.
+    """
     value = writer.stored(value)
     average = mean(writer, value, axes)
     centred = writer.stored(combined(writer, "{0} - {1}", [value, average], "float"))

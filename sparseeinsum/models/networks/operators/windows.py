@@ -102,7 +102,15 @@ def windowed(writer: Writer, value: NetworkValue, windows: Sequence[Window], num
 def convolved(
     writer: Writer, value: NetworkValue, weights: NetworkValue, windows: Sequence[Window], groups: int
 ) -> NetworkValue:
-    """The convolution of a value of (batch, channels, ...) with weights of (channels out, channels in a group, ...)."""
+    """The convolution of a value, of shape (batch, channels out, ...).
+
+    Args:
+        writer: Takes the statements.
+        value: A value of shape (batch, channels, ...).
+        weights: Weights of shape (channels out, channels in a group, ...).
+        windows: The window along each further axis.
+        groups: How many groups of channels do not mix.
+    """
     batch, channels, *_ = value.shape
     outside, inside, *sizes = weights.shape
     if channels != inside * groups:
