@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 from sparseeinsum.algebra.operators import Densify, Stack
 from sparseeinsum.algebra.translate import ComputedResult, is_aggregating
-from sparseeinsum.decompose.decomposed_graph import Step
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.staging import TableCost
 
 # A shorter join is not worth several processes.
 _MIN_JOIN_SECONDS = 0.08
 # The time to create and analyze a table, and to write and read a byte of it (measured on GCN, PostgreSQL 15).
-_TABLE_SECONDS = 0.01
-_TABLE_SECONDS_PER_BYTE = 2e-9
+_TABLE_COST = TableCost(table_seconds=0.01, seconds_per_byte=2e-9)
 
 
 def results_read_in_parallel(
@@ -38,13 +37,13 @@ def results_read_in_parallel(
             for name in _single_tuple_operands(definition)
             if name in steps
             and name not in staged
-            and _saved_seconds(steps[name].seconds, model) > _table_seconds(steps[name], model)
+            and _saved_seconds(steps[name].seconds, model) > _TABLE_COST.seconds(steps[name], model)
         }
         read = [operand.tensor for operand in definition.step.einsum.operands]
         seconds = definition.step.join_seconds + definition.step.aggregation_seconds
         if len(read) == 2 and seconds >= _MIN_JOIN_SECONDS:
             saved = _saved_seconds(seconds, model)
-            chosen |= {name for name in read if name in one_process and saved > _table_seconds(steps[name], model)}
+            chosen |= {name for name in read if name in one_process and saved > _TABLE_COST.seconds(steps[name], model)}
             one_process -= chosen
         if definition.name not in staged and (_forms_groups(definition) or not one_process.isdisjoint(read)):
             one_process.add(definition.name)
@@ -72,8 +71,3 @@ def _forms_groups(definition: ComputedResult) -> bool:
         return bool(relation.schema.keys)
     operands = [operand.input if isinstance(operand, Densify) else operand for operand in relation.inputs]
     return any(isinstance(operand, Stack) and bool(operand.schema.keys) for operand in operands)
-
-
-def _table_seconds(step: Step, model: CostModel) -> float:
-    name, tiles = step.einsum.output.tensor, step.result.tiles
-    return _TABLE_SECONDS + model.sizes.relation_bytes(name, tiles) * _TABLE_SECONDS_PER_BYTE

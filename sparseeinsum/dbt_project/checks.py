@@ -105,7 +105,7 @@ class _InputCheck:
             changed = exp.column("changed")
             yield _problem("changed > 0", f"values {value} that cannot be {self.stored.tensor.dtype}: ", changed)
         if self.assumption.is_complete:
-            most = self.stored.decomposition.max_tuples(self.stored.tensor.shape)
+            most = self.stored.max_tuples
             yield _problem(f"tuples <> {most}", f"of {most} rows that are needed there are ", exp.column("tuples"))
 
     def _value_problems(self) -> Iterator[exp.Expr]:

@@ -44,7 +44,7 @@ class _PlainCheck:
         yield from self._of_keys()
         yield from self._of_values()
         if self.assumption.is_complete:
-            most = self.stored.decomposition.max_tuples(self.stored.tensor.shape)
+            most = self.stored.max_tuples
             yield self._missing(f"rows that are missing of {most} that are needed", most, None)
 
     def _of_keys(self) -> Iterator[exp.Select]:

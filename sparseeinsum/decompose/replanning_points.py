@@ -6,16 +6,16 @@ If the estimate was right, the table was a waste. So it must cost much less than
 import math
 from collections.abc import Collection
 
-from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
+from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.decompose.staging import TableCost
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.semantics.exactness import JoinKind
 from sparseeinsum.statistics.estimate import Statistics, by_label
 
 # To create, read and drop a temporary table of few rows instead of inlining it took 0.5 ms. Rows take some 1 ns more
 # per byte, or less if several threads aggregate them anyway.
-_TABLE_SECONDS = 5e-4
-_TABLE_SECONDS_PER_BYTE = 1e-9
+_TABLE_COST = TableCost(table_seconds=5e-4, seconds_per_byte=1e-9)
 
 # How often an estimate is so wrong that another plan for the rest is better: the weight of what that could save.
 _CHANCE = 0.05
@@ -44,7 +44,7 @@ def replanning_points(plan: DecomposedGraph, model: CostModel, staged: Collectio
     for step in plan.steps:
         name = step.einsum.output.tensor
         if name in times and name not in staged and not step.computed_in:
-            seconds = _table_seconds(step, model)
+            seconds = _TABLE_COST.seconds(step, model)
             expected = _CHANCE * later[name] * (min(times[name], _MOST_TIMES) - 1)
             if seconds < expected:
                 cost[name], gain[name] = seconds, expected
@@ -65,11 +65,6 @@ def _later_seconds(plan: DecomposedGraph) -> dict[str, float]:
         later[step.einsum.output.tensor] = seconds
         seconds += step.seconds
     return later
-
-
-def _table_seconds(step: Step, model: CostModel) -> float:
-    name, tiles = step.einsum.output.tensor, step.result.tiles
-    return _TABLE_SECONDS + model.sizes.relation_bytes(name, tiles) * _TABLE_SECONDS_PER_BYTE
 
 
 def possible_times(model: CostModel) -> dict[str, float]:

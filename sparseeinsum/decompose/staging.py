@@ -11,6 +11,24 @@ from sparseeinsum.decompose.repartitions import Repartition
 _MOST_NESTED = 64  # DuckDB nests 1,000 queries, of which a result may take several
 
 
+@dataclass(frozen=True, slots=True)
+class TableCost:
+    """What a temporary table of a result takes.
+
+    Attributes:
+        table_seconds: Seconds to create and drop a table.
+        seconds_per_byte: Seconds to write and read a byte of it.
+    """
+
+    table_seconds: float
+    seconds_per_byte: float
+
+    def seconds(self, step: Step, model: CostModel) -> float:
+        """The expected seconds for the result of a step of a plan that `model` priced."""
+        size_bytes = model.sizes.relation_bytes(step.einsum.output.tensor, step.result.tiles)
+        return self.table_seconds + size_bytes * self.seconds_per_byte
+
+
 def staged_results(
     plan: DecomposedGraph, model: CostModel, computes_whole: bool = True, shared: Set[str] = frozenset()
 ) -> tuple[str, ...]:

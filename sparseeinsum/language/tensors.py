@@ -332,6 +332,11 @@ class StoredTensor:
         return self.relation if self.lists is None else self.lists.relation
 
     @property
+    def max_tuples(self) -> int:
+        """The number of tuples if there is one for every possible key."""
+        return self.decomposition.max_tuples(self.tensor.shape)
+
+    @property
     def as_view(self) -> "StoredTensor":
         """The tensor as its relation has it, which is a view of entries if the table has them in lists."""
         return replace(self, lists=None)

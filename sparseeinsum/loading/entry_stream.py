@@ -12,12 +12,11 @@ from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.loading.conversion import converted_values, dtype_of_values
 from sparseeinsum.loading.frames import dictionaries_of_frame, entries_of_frame
 from sparseeinsum.loading.tensor_columns import check_indices, entry_columns
+from sparseeinsum.statistics.columns import INT_BOUND
 from sparseeinsum.storage.catalogue_rows import StoredDictionary
 from sparseeinsum.storage.dictionaries import dictionaries_of, sizes_of
 from sparseeinsum.storage.natural_keys import KeyColumn
 from sparseeinsum.storage.tensor_description import GREATEST_BOUND, TensorDescription
-
-_INT_BOUND = 1 << 31
 
 
 class EntryStream:
@@ -48,7 +47,7 @@ class EntryStream:
         if bounds is not None and len(bounds) != len(names):
             raise ShapeError(f"tensor {self.name} is given shape {bounds}, but data of {len(names)} index columns")
         type_bounds = [
-            _INT_BOUND if np.can_cast(_indices(column).dtype, np.int32) else GREATEST_BOUND for column in coordinates
+            INT_BOUND if np.can_cast(_indices(column).dtype, np.int32) else GREATEST_BOUND for column in coordinates
         ]
         self._bounded_tensor = description.tensor(bounds or type_bounds, self._dtype, names)
 

@@ -40,7 +40,7 @@ class SuppliedRows:
     @property
     def is_complete(self) -> bool:
         """Whether there is a row for every possible key."""
-        return bool(self.table.num_rows == self.stored.decomposition.max_tuples(self.stored.tensor.shape))
+        return bool(self.table.num_rows == self.stored.max_tuples)
 
     def facts(self) -> ValueFacts:
         """The range of the values that are not the fill, and whether some index holds the fill."""

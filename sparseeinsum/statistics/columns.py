@@ -35,7 +35,7 @@ NUMBER_TYPES = {dtype: types.computed for dtype, types in _ELEMENT_TYPES.items()
 # Wider types do not fit into BIGINT, the type of indices in functions and results.
 _INDEX_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WHOLE_TYPES = (*_INDEX_TYPES, "UBIGINT", "HUGEINT", "UHUGEINT")
-_INT_BOUND = 1 << 31  # the greatest bound of an axis whose indices have the SQL type INTEGER
+INT_BOUND = 1 << 31  # the greatest bound of an axis whose indices have the SQL type INTEGER
 _LARGEST_COORDINATE = 1 << 62
 IS_TRUTH = "is_truth"  # marks casts of booleans, or of 0 and 1: some engines cannot cast booleans to floats directly
 _PAIR_TYPES = ("DOUBLE[]", "FLOAT[]", "DOUBLE[2]", "FLOAT[2]")
@@ -85,12 +85,12 @@ def value_type(stored: StoredTensor) -> str:
 
 def index_type(bound: int) -> exp.DataType:
     """The SQL type of the indices of an axis in tables of tensors."""
-    return exp.DataType.build("int" if bound <= _INT_BOUND else "bigint")
+    return exp.DataType.build("int" if bound <= INT_BOUND else "bigint")
 
 
 def index_dtype(bound: int) -> np.dtype[np.signedinteger]:
     """The dtype of the indices of an axis that are read from a table of tensors."""
-    return np.dtype(np.int32 if bound <= _INT_BOUND else np.int64)
+    return np.dtype(np.int32 if bound <= INT_BOUND else np.int64)
 
 
 def number_type(dtype: str) -> exp.DataType:

@@ -51,7 +51,7 @@ class MeasuredTensor:
     @property
     def is_complete(self) -> bool:
         """Whether the table has a row for every possible key."""
-        return self.measurement.tuples == self.stored.decomposition.max_tuples(self.stored.tensor.shape)
+        return self.measurement.tuples == self.stored.max_tuples
 
     @property
     def identifying_axes(self) -> frozenset[int]:

@@ -17,6 +17,7 @@ from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose import replanning_points as replanning_points_module
 from sparseeinsum.decompose.alternatives import Alternatives
 from sparseeinsum.decompose.replanning_points import possible_times, replanning_points
+from sparseeinsum.decompose.staging import TableCost
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.pipeline import replanning
 from sparseeinsum.pipeline.run_options import RunOptions
@@ -290,9 +291,8 @@ def test_checkpoints_are_set_where_they_may_pay(db: se.Database, monkeypatch: py
     plan = db.plan("T[i, j] = A[i, j] * B[i, j]\nY[i] = sum(T[i, j])", rewrite=False)
     model = plan.data.alternatives.model
     assert set(possible_times(model)) == {"T", "Y"}
-    monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS_PER_BYTE", 0.0)
     for seconds, points in ((0.0, ("T",)), (10 * plan.cost, ())):
-        monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS", seconds)
+        monkeypatch.setattr(replanning_points_module, "_TABLE_COST", TableCost(seconds, 0.0))
         assert replanning_points(plan.data.decomposed, model, ()) == points
-    monkeypatch.setattr(replanning_points_module, "_TABLE_SECONDS", 0.0)
+    monkeypatch.setattr(replanning_points_module, "_TABLE_COST", TableCost(0.0, 0.0))
     assert replanning_points(plan.data.decomposed, model, ("T",)) == ()

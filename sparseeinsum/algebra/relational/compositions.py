@@ -194,8 +194,23 @@ class SplitAxis(_RearrangingKernel):
         return f"axis {self.axis} in pieces of {self.size}"
 
 
+class _ReshapingKernel(_RearrangingKernel):
+    """A kernel that keeps the elements in C order, and changes the bound of the array."""
+
+    __slots__ = ()
+
+    def apply(self, *arrays: Array) -> Array:
+        """The array, reshaped to the bound of the result."""
+        return arrays[0].reshape(self.bound(arrays[0].shape))
+
+    @property
+    def commutes_with(self) -> frozenset[Law]:
+        """It commutes with all functions."""
+        return EVERYTHING
+
+
 @dataclass(frozen=True, slots=True)
-class DropAxis(_RearrangingKernel):
+class DropAxis(_ReshapingKernel):
     """An array without an axis that has one index.
 
     Attributes:
@@ -216,21 +231,12 @@ class DropAxis(_RearrangingKernel):
             raise AlgebraError(f"the axis {self.axis} of {bound} has several indices, and cannot be left out")
         return (*bound[: self.axis], *bound[self.axis + 1 :])
 
-    def apply(self, *arrays: Array) -> Array:
-        """The array without the axis."""
-        return arrays[0].reshape(self.bound(arrays[0].shape))
-
-    @property
-    def commutes_with(self) -> frozenset[Law]:
-        """It commutes with all functions."""
-        return EVERYTHING
-
     def __str__(self) -> str:
         return f"without axis {self.axis}"
 
 
 @dataclass(frozen=True, slots=True)
-class InsertAxis(_RearrangingKernel):
+class InsertAxis(_ReshapingKernel):
     """An array with an additional axis of one index.
 
     Attributes:
@@ -243,15 +249,6 @@ class InsertAxis(_RearrangingKernel):
         """The bound of the array, with the additional axis."""
         self.check(*bounds)
         return (*bounds[0][: self.axis], 1, *bounds[0][self.axis :])
-
-    def apply(self, *arrays: Array) -> Array:
-        """The array with the additional axis."""
-        return arrays[0].reshape(self.bound(arrays[0].shape))
-
-    @property
-    def commutes_with(self) -> frozenset[Law]:
-        """It commutes with all functions."""
-        return EVERYTHING
 
     def __str__(self) -> str:
         return f"with an axis {self.axis}"

@@ -46,7 +46,7 @@ class StateTables:
     @property
     def most_rows(self) -> int:
         """The number of rows if there is one for every possible key."""
-        return self.stored[0].decomposition.max_tuples(self.stored[0].tensor.shape)
+        return self.stored[0].max_tuples
 
     @property
     def tables(self) -> tuple[exp.Table, exp.Table]:
@@ -106,7 +106,7 @@ def create_state_tables(
     in_turn = RefilledTable(engine, statements, tables[0], most), RefilledTable(engine, statements, tables[1], most)
     kept_table = table_by_name(kept, dialect)
     home = RefilledTable(engine, statements, kept_table, None if engine.dialect.has_workers else most)
-    keeps_fill = has_own_layout and count_rows(engine, source) == source.decomposition.max_tuples(source.tensor.shape)
+    keeps_fill = has_own_layout and count_rows(engine, source) == source.max_tuples
     keeping = [
         rows_in_layout(engine, stored, kept.decomposition, keeps_fill)
         if has_own_layout

@@ -57,7 +57,7 @@ class AlternatingInput:
     @property
     def most_rows(self) -> int:
         """The number of rows if there is one for every possible key."""
-        return self.stored[0].decomposition.max_tuples(self.stored[0].tensor.shape)
+        return self.stored[0].max_tuples
 
 
 def later_values(dtype: str, stays_finite: bool = True) -> ValueFacts:
