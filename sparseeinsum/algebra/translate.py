@@ -35,6 +35,7 @@ from sparseeinsum.decompose.places.distribution import Distribution
 from sparseeinsum.decompose.repartitions import Repartition
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.tensors import StoredTensor, count_keys, tuple_bytes
+from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
 
@@ -161,7 +162,7 @@ def translate(
         evaluations: For every EinSum, what is exact.
         policy: Which operands are stored in tables of their own.
     """
-    definitions = tuple(_definitions(plan, inputs, evaluations, policy.fills_rows))
+    definitions = tuple(_Translation(plan, inputs, evaluations, policy.fills_rows).definitions())
     if policy.shares:
         definitions = _materialize_shared(definitions)
     return tuple(
@@ -170,45 +171,72 @@ def translate(
     )
 
 
-def _definitions(
-    plan: DecomposedGraph, inputs: InputTensors, evaluations: Mapping[str, Evaluation], fills_rows: bool
-) -> Iterator[ComputedResult]:
-    readables = {
-        name: Readable(Stored(source), name in inputs.complete, not inputs.values[name].has_fill)
-        for name, source in inputs.stored.items()
-    }
-    for step in plan.steps:
-        if step.computed_in:
-            continue
-        name = step.einsum.output.tensor
-        schema = Schema(plan.graph.tensors[name], step.result)
-        evaluation = evaluations[name]
-        if step.fused is not None:
-            relation = fused_relation(step, step.fused, schema, readables, plan, evaluation)
-            yield ComputedResult(name, relation, step)
+@dataclass(frozen=True, slots=True)
+class _Translation:
+    """Makes the operators of every step of a plan.
+
+    Attributes:
+        plan: The decompositions of all EinSums.
+        inputs: The input tensors.
+        evaluations: For every EinSum, what is exact.
+        fills_rows: As in `MaterializationPolicy`.
+    """
+
+    plan: DecomposedGraph
+    inputs: InputTensors
+    evaluations: Mapping[str, Evaluation]
+    fills_rows: bool
+
+    def definitions(self) -> Iterator[ComputedResult]:
+        """The results of all steps that compute one, in topological order."""
+        readables = {
+            name: Readable(Stored(source), name in self.inputs.complete, not self.inputs.values[name].has_fill)
+            for name, source in self.inputs.stored.items()
+        }
+        for step in self.plan.steps:
+            if step.computed_in:
+                continue
+            name = step.einsum.output.tensor
+            schema = Schema(self.plan.graph.tensors[name], step.result)
+            evaluation = self.evaluations[name]
             has_all_values = not evaluation.values.has_fill
-            readables[name] = Readable(Computed(schema), has_all_values or not schema.keys, has_all_values)
-            continue
-        operands = [
-            _operand(
-                readables[operand.tensor],
-                step,
-                index,
-                plan.repartitions[operand.tensor, step.operand(index)],
-                evaluation.computed_in,
-            )
-            for index, operand in enumerate(step.einsum.operands)
-        ]
-        aggregated_labels = step.promoted - frozenset(step.einsum.output.labels)
-        pairs = step.most_pairs(plan.graph)
-        is_complete = pairs > 0 and all(
+            if step.fused is not None:
+                relation = fused_relation(step, step.fused, schema, readables, self.plan, evaluation)
+                has_all_tuples = has_all_values or not schema.keys
+            else:
+                operands = self._operands(step, readables)
+                is_complete = self._has_all_pairs(step, operands)
+                relation = self._contract(step, operands, schema, is_complete)
+                is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none
+                has_all_tuples = is_complete or is_single or has_all_values or relation.fills_rows
+            yield ComputedResult(name, relation, step)
+            readables[name] = Readable(Computed(schema), has_all_tuples, has_all_values)
+
+    def _operands(self, step: Step, readables: Mapping[str, Readable]) -> list[Readable]:
+        """The operands of a step as it reads them."""
+        computed_in = self.evaluations[step.einsum.output.tensor].computed_in
+        operands = []
+        for index, operand in enumerate(step.einsum.operands):
+            planned = self.plan.repartitions[operand.tensor, step.operand(index)]
+            operands.append(_operand(readables[operand.tensor], step, index, planned, computed_in))
+        return operands
+
+    def _has_all_pairs(self, step: Step, operands: Sequence[Readable]) -> bool:
+        """Whether operands have pairs of tuples, and lack none of them."""
+        return step.most_pairs(self.plan.graph) > 0 and all(
             operand.is_complete or (step.cost.is_sparse_matmul and index in step.orders)
             for index, operand in enumerate(operands)
         )
+
+    def _contract(self, step: Step, operands: Sequence[Readable], schema: Schema, is_complete: bool) -> Contract:
+        """The join and the aggregation of a step; `is_complete` tells whether no pair of tuples is absent."""
+        graph, evaluation = self.plan.graph, self.evaluations[step.einsum.output.tensor]
         relations = tuple(operand.relation for operand in operands)
-        indices = step.aggregated_indices(plan.graph)
-        compensation = None if is_complete or not aggregated_labels else _compensation(evaluation, pairs, indices)
-        contract = Contract(
+        aggregated_labels = step.promoted - frozenset(step.einsum.output.labels)
+        compensation = None
+        if aggregated_labels and not is_complete:
+            compensation = _compensation(evaluation, step.most_pairs(graph), step.aggregated_indices(graph))
+        return Contract(
             step.einsum,
             relations,
             step.absence.join,
@@ -216,27 +244,19 @@ def _definitions(
             evaluation.computed_in,
             compensation,
             evaluation.detects_nonfinite,
-            compensation is None and has_single_pairs(step, relations, inputs.identifying),
+            compensation is None and has_single_pairs(step, relations, self.inputs.identifying),
             compressed=tuple(step.orders),
             is_matched=step.cost.is_matched,
-            ranges=tuple(
-                _facts(operand.tensor, inputs, evaluations).range_with_fill(plan.graph.tensors[operand.tensor].fill)
-                for operand in step.einsum.operands
-            ),
+            ranges=tuple(self._range(operand.tensor) for operand in step.einsum.operands),
             complete=tuple(operand.is_complete for operand in operands),
-            fills_rows=fills_rows and step.fills_rows(plan.graph),
+            fills_rows=self.fills_rows and step.fills_rows(graph),
             is_brief=step.is_brief,
         )
-        yield ComputedResult(name, contract, step)
-        is_single = is_aggregating(step) and not schema.keys  # it has one tuple, also if it aggregates none
-        has_all_values = not evaluation.values.has_fill
-        has_all_tuples = is_complete or is_single or has_all_values or contract.fills_rows
-        readables[name] = Readable(Computed(schema), has_all_tuples, has_all_values)
 
-
-def _facts(name: str, inputs: InputTensors, evaluations: Mapping[str, Evaluation]) -> ValueFacts:
-    """What is known of the values of an input or of a result."""
-    return inputs.values[name] if name in inputs.values else evaluations[name].values
+    def _range(self, name: str) -> Range:
+        """The range of the values and the fill of a tensor that is read."""
+        facts = self.inputs.values[name] if name in self.inputs.values else self.evaluations[name].values
+        return facts.range_with_fill(self.plan.graph.tensors[name].fill)
 
 
 def _materialize_shared(definitions: Sequence[ComputedResult]) -> tuple[ComputedResult, ...]:

@@ -68,17 +68,7 @@ def all_choices(
         PlanError: A pinned label is not in the EinSum, or must be demoted.
     """
     if pinned is not None:
-        unknown = sorted(pinned.keys() - frozenset(einsum.labels))
-        if unknown:
-            raise PlanError(
-                f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
-            )
-        for label in einsum.demoted_labels:
-            if label in pinned:
-                raise PlanError(
-                    f"{einsum.output.tensor} has {label} inside arrays, so {label} cannot be promoted in it"
-                )
-        return [tuple(pinned.get(label, DEMOTED) for label in einsum.labels)]
+        return [_pinned_choice(einsum, pinned)]
     fixed = fixed_tiles(einsum)
     untiled = [_label_tiles(label, fixed, cut) for label in einsum.labels]
     tiled = [
@@ -95,6 +85,19 @@ def all_choices(
     together = frozenset(free[most_labels:])  # all promoted, or none
     few = [(DEMOTED,) if label in together else options for label, options in zip(einsum.labels, untiled, strict=True)]
     return itertools.chain(itertools.product(*few), [tuple(fixed.get(label, 1) for label in einsum.labels)])
+
+
+def _pinned_choice(einsum: EinSum, pinned: Mapping[str, int]) -> Choice:
+    """The choice that promotes exactly the labels of `pinned`, in its tiles."""
+    unknown = sorted(pinned.keys() - frozenset(einsum.labels))
+    if unknown:
+        raise PlanError(
+            f"{einsum.output.tensor} has no label {unknown[0]} to promote; it has {', '.join(einsum.labels)}"
+        )
+    for label in einsum.demoted_labels:
+        if label in pinned:
+            raise PlanError(f"{einsum.output.tensor} has {label} inside arrays, so {label} cannot be promoted in it")
+    return tuple(pinned.get(label, DEMOTED) for label in einsum.labels)
 
 
 def _choices_of_many_labels(

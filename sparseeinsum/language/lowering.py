@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -100,45 +101,70 @@ def lower(
     if not any(isinstance(statement, Assignment) for statement in others):
         problem = "the program assigns nothing; write a statement such as C[i, k] = sum(A[i, j] * B[j, k])"
         report(NOWHERE.error(problem, source))
-    einsums: list[EinSum] = []
-    declared: list[DeclaredTensor] = []
-    derivatives: list[Derivatives] = []
+    lowering = _Lowering(names, source)
     for statement in labelled:
         try:
-            if isinstance(statement, Assignment):
-                check_labelled(statement.value, source)
-                einsums.extend(lower_assignment(statement, names))
-            elif isinstance(statement, Differentiation):
-                complexes = complex_tensors(einsums, declared_complex(declared))
-                derivatives.append(_differentiate(statement, einsums, names, complexes))
-                einsums.extend(derivatives[-1].einsums)
-            elif isinstance(statement, Declaration):
-                declared.append(_declare(statement, names))
+            lowering.add(statement)
         except ParseError as error:
             report(error)
         if isinstance(statement, Assignment):
             names.assigned.add(statement.target.tensor)
-    added = {einsum.output.tensor for derivative in derivatives for einsum in derivative.einsums}
-    read = {operand.tensor for einsum in einsums if einsum.output.tensor not in added for operand in einsum.operands}
     state = tuple(_states(states, names, report))
     kept = {following for _, following in state}
+    read, derivatives = lowering.read_tensors(), lowering.derivatives
     outputs = tuple(name for name in (a.target.tensor for a in assignments) if name not in read or name in kept)
-    layouts = tuple(_layouts(assignments, outputs))
-    imported = tuple(names.imported.values())
-    generated = tuple(names.generated.values())
-    differentiated = tuple(dict.fromkeys(name for derivative in derivatives for name in derivative.differentiated))
-    complex_names = tuple(dict.fromkeys(name for derivative in derivatives for name in derivative.complexes))
     return Program(
-        tuple(einsums),
-        tuple(declared),
+        tuple(lowering.einsums),
+        tuple(lowering.declared),
         outputs,
-        layouts,
-        generated,
-        imported,
-        state,
-        differentiated=differentiated,
-        complexes=complex_names,
+        layouts=tuple(_layouts(assignments, outputs)),
+        generated=tuple(names.generated.values()),
+        imported=tuple(names.imported.values()),
+        state=state,
+        differentiated=tuple(dict.fromkeys(name for derivative in derivatives for name in derivative.differentiated)),
+        complexes=tuple(dict.fromkeys(name for derivative in derivatives for name in derivative.complexes)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lowering:
+    """Collects what statements compute and declare.
+
+    Attributes:
+        names: The names of the program.
+        source: The text that errors show if a statement is from no text.
+        einsums: The EinSums of all statements that were added.
+        declared: The tensors that they declare.
+        derivatives: Their gradients.
+    """
+
+    names: ProgramNames
+    source: SourceText
+    einsums: list[EinSum] = field(default_factory=list)
+    declared: list[DeclaredTensor] = field(default_factory=list)
+    derivatives: list[Derivatives] = field(default_factory=list)
+
+    def add(self, statement: Statement) -> None:
+        """Lower a statement.
+
+        Raises:
+            ParseError: A label, a name or a function is wrong.
+        """
+        if isinstance(statement, Assignment):
+            check_labelled(statement.value, self.source)
+            self.einsums.extend(lower_assignment(statement, self.names))
+        elif isinstance(statement, Differentiation):
+            complexes = complex_tensors(self.einsums, declared_complex(self.declared))
+            self.derivatives.append(_differentiate(statement, self.einsums, self.names, complexes))
+            self.einsums.extend(self.derivatives[-1].einsums)
+        elif isinstance(statement, Declaration):
+            self.declared.append(_declare(statement, self.names))
+
+    def read_tensors(self) -> set[str]:
+        """The tensors that EinSums read, except those of gradients."""
+        added = {einsum.output.tensor for derivative in self.derivatives for einsum in derivative.einsums}
+        written = [einsum for einsum in self.einsums if einsum.output.tensor not in added]
+        return {operand.tensor for einsum in written for operand in einsum.operands}
 
 
 def _differentiate(
