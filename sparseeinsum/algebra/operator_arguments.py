@@ -42,6 +42,10 @@ def whole_number(name: str, value: object) -> int:
 def key_positions(name: str, values: Sequence[int]) -> tuple[int, ...]:
     """An argument that must be positions in a key.
 
+    Args:
+        name: What errors call the argument.
+        values: The positions, counted from 0.
+
     Raises:
         AlgebraError: It is something else.
     """

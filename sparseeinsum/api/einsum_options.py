@@ -49,6 +49,11 @@ class PathSearch:
     def contraction(self, subscripts: str, shapes: Sequence[tuple[int, ...]], use_blas: bool = True) -> PathInfo:
         """The path that opt_einsum finds for arrays of these shapes, and its costs.
 
+        Args:
+            subscripts: The subscripts of the call.
+            shapes: The shape of every operand.
+            use_blas: Whether opt_einsum marks steps that BLAS computes.
+
         Raises:
             ArgumentError: The search finds none.
         """

@@ -172,7 +172,12 @@ class CompressedSizes:
         return self.entries * self.prices.listed_entry + min(self.rows, self.entries) * self.prices.per_list
 
     def ordering(self, tuples_per_row: float, tuples_per_entry: float) -> Work:
-        """The work to order it, by the tuples that take as long as a row and as an entry."""
+        """The work to order the entries by row.
+
+        Args:
+            tuples_per_row: The tuples of a join that take as long as a row.
+            tuples_per_entry: Those that take as long as an entry.
+        """
         if self.stays:
             return NO_WORK
         return Work(self.rows * tuples_per_row + self.ordered_tuples * tuples_per_entry, operators=1)

@@ -77,7 +77,13 @@ def indexable_operands(decomposed: DecomposedEinSum, graph: EinGraph, computed_i
 
 
 def needs_no_conversion(dtype: str, computed_in: str, has_other_fill: bool) -> bool:
-    """Whether rows need no conversion to the computing dtype, and the fill is a single number of their element type."""
+    """Whether rows need no conversion to the computing dtype, and the fill is a single number of their element type.
+
+    Args:
+        dtype: The dtype of the tensor.
+        computed_in: The dtype in which the kernel computes.
+        has_other_fill: Whether the fill is another number than 0.
+    """
     is_alike = NUMBER_TYPES[dtype] == NUMBER_TYPES[computed_in] and is_complex(dtype) == is_complex(computed_in)
     return is_alike and not (is_complex(dtype) and has_other_fill)
 

@@ -106,7 +106,13 @@ class RunMemory:
         return min(kept_bytes, LEAST_BUFFER_BYTES) * self.planned_share if self.covers_process else 0.0
 
     def needed_bytes(self, vector_bytes: float, states_bytes: float, kept_bytes: float) -> float:
-        """The limit that is enough for vectors, states, and what is kept in tables and hash tables."""
+        """The memory limit that is enough for a statement.
+
+        Args:
+            vector_bytes: Bytes of the vectors of rows that operators pass on.
+            states_bytes: Bytes of the states of aggregates.
+            kept_bytes: Bytes of tables and hash tables.
+        """
         together = vector_bytes + self.margins.states * states_bytes + self.least_buffer_bytes(kept_bytes)
         return max(self.margins.vectors * vector_bytes, together)
 

@@ -67,7 +67,14 @@ class Pricing(Protocol[_Vertex]):
         """How often an EinSum reads its operands."""
 
     def repartition_cost(self, tensor: str, before: State, after: State, reads: int = 1) -> float:
-        """The cost of a change of state, if its result is read so many times."""
+        """The cost of a change of state.
+
+        Args:
+            tensor: The name of the tensor.
+            before: The state in which it is.
+            after: The state in which it is read.
+            reads: How many times its result is read.
+        """
 
     def repartition_costs(
         self, tensor: str, before: Sequence[State], required: Sequence[tuple[State, int]]

@@ -263,6 +263,10 @@ class ListLayout:
     def write(self, name: str, names: Sequence[str]) -> str:
         """The layout as text, as in A[I, ~j] or A[I:1024, ~i, ~j].
 
+        Args:
+            name: The name of the tensor.
+            names: The names of its axes.
+
         >>> ListLayout((1, DEMOTED), (1,)).write("A", ["i", "j"])
         'A[I, ~j]'
         >>> ListLayout((1024, DEMOTED), (0, 1)).write("A", ["i", "j"])

@@ -87,7 +87,11 @@ class SuppliedPlan:
         self._facts = {name: self.plan.inputs[name].values for name in self.supplied}
 
     def plan_within(self, most_seconds: float, assumed: Mapping[str, ValueFacts]) -> bool:
-        """Make a plan as `plan_again` does, but keep the present one if the other is expected to take longer than that.
+        """Make a plan as `plan_again` does, but keep the present one if the other is expected to take longer.
+
+        Args:
+            most_seconds: The longest expected time of a plan that is taken.
+            assumed: As for `plan_again`.
 
         Returns:
             Whether the other one was taken.

@@ -12,7 +12,14 @@ def cell_text(value: object) -> str:
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Iterable[object]], note: str = "") -> str:
-    """Return a title, a table and a note below it as HTML."""
+    """Return a title, a table and a note below it as HTML.
+
+    Args:
+        title: The text above the table.
+        columns: The heads of the columns.
+        rows: The cells of every row.
+        note: The text below; empty for none.
+    """
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell_text(value))}</td>' for value in row)}</tr>" for row in rows)
     below = f"<p>{escape(note)}</p>" if note else ""

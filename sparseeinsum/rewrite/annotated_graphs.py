@@ -131,7 +131,14 @@ class GraphAnnotator:
         values: Mapping[str, ValueFacts],
         allows_nonfinite: bool = False,
     ) -> "GraphAnnotator":
-        """An annotator for measured inputs: those tensors that have `statistics`."""
+        """An annotator for the tensors that have statistics, which are measured inputs.
+
+        Args:
+            tensors: The tensors by name.
+            statistics: Statistics of inputs, by name.
+            values: What is known of their values, by name.
+            allows_nonfinite: Whether the graph computes with values that turn NaN or infinite.
+        """
         inputs = {name: AnnotatedTensor(tensors[name], statistics[name], values[name]) for name in statistics}
         return cls(inputs, allows_nonfinite)
 

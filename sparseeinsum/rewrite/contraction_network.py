@@ -109,7 +109,12 @@ class ContractionEstimates:
         return is_as_precise(dtypes, self.network.dtypes)
 
     def join(self, first: int, second: int) -> float:
-        """Expected number of tuples of the join of two groups, each a factor or joined before."""
+        """The expected number of tuples of a join of two groups, each a factor or joined before.
+
+        Args:
+            first: A group: an integer with a bit for each of its factors.
+            second: Another one, with no factor in common.
+        """
         pair = (first, second) if first < second else (second, first)
         tuples = self._joined.get(pair)
         if tuples is None:
@@ -126,7 +131,12 @@ class ContractionEstimates:
         return math.fsum(self.join_cost(*tree[group]) + self.result_cost(group) for group in tree)
 
     def join_cost(self, first: int, second: int) -> float:
-        """Expected cost of the join of two groups, each a factor or joined before, without that of its result."""
+        """The expected cost of a join of two groups, each a factor or joined before, without that of its result.
+
+        Args:
+            first: A group: an integer with a bit for each of its factors.
+            second: Another one, with no factor in common.
+        """
         tuples = self.join(first, second)
         if self.pair_cost is None:
             return tuples

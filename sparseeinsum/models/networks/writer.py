@@ -83,7 +83,15 @@ class Writer:
         aggregation: StatementAggregate | None = None,
         title: str = "",
     ) -> NetworkValue:
-        """The value that a new statement computes, with an axis of its tensor for each label of `axes`."""
+        """The value that a new statement computes.
+
+        Args:
+            axes: The axes of the value; its tensor has an axis for each of their labels.
+            term: What the statement computes.
+            kind: The kind of its numbers: bool, int or float.
+            aggregation: What it aggregates; None for nothing.
+            title: What the name of the tensor begins with; by default the title of the writer.
+        """
         factors = [factor for axis in axes for factor in axis]
         name = self.invent(title or self.title)
         self.write(name, factors, term, aggregation)

@@ -51,7 +51,13 @@ class NodeCall:
         return array
 
     def numbers(self, attribute: str, position: int, title: str) -> list[int] | None:
-        """Whole numbers that older definitions have as an attribute and newer ones as an input; None if left out."""
+        """Whole numbers that older definitions have as an attribute and newer ones as an input; None if left out.
+
+        Args:
+            attribute: The name of the attribute.
+            position: The position of the input.
+            title: What errors call it.
+        """
         if self.attributes.get(attribute) is not None:
             return [int(number) for number in np.atleast_1d(self.attributes[attribute])]
         if not self.has(position):
