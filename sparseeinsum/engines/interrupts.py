@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-Stop = Callable[[bool], None]  # called with True to stop work, and with False to let work go on
+StopCallback = Callable[[bool], None]  # called with True to stop work, and with False to let work go on
 
 _NO_FILE = -1
 _MARKER = b"\0"  # no signal has this number
@@ -27,13 +27,13 @@ class _SignalListener:
         self._read, self._write = socket.socketpair()
         self._write.setblocking(False)
         self._lock = threading.Lock()
-        self._stop: Stop | None = None
+        self._stop: StopCallback | None = None
         self._previous_file = _NO_FILE
         self._has_received_all = threading.Event()
         threading.Thread(target=self._listen, daemon=True, name="sparseeinsum-interrupts").start()
 
     @contextmanager
-    def stopping(self, stop: Stop) -> Iterator[None]:
+    def stopping(self, stop: StopCallback) -> Iterator[None]:
         """Call `stop` on SIGINT in the context; contexts may be nested.
 
         Only the main thread can restore the previous wakeup file. If another thread ends the context, the listener goes
@@ -77,7 +77,7 @@ class _SignalListener:
 
 
 @contextmanager
-def interruptible(stop: Stop) -> Iterator[None]:
+def interruptible(stop: StopCallback) -> Iterator[None]:
     """Call `stop` on Ctrl-C in the context, if this is the main thread and Ctrl-C raises KeyboardInterrupt."""
     raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not raises or threading.current_thread() is not threading.main_thread():
