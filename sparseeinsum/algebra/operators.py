@@ -11,7 +11,6 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.places.distribution import Distribution, Gridded
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import (
-    Axis,
     Decomposition,
     StoredTensor,
     count_keys,
@@ -178,9 +177,24 @@ class OnGrid:
     @property
     def schema(self) -> Schema:
         """The schema of the input, after an axis for the cell."""
+        return self.input.schema.with_first_key(self.cell, self.place.grid.bound)
+
+
+@dataclass(frozen=True, slots=True)
+class OffGrid:
+    """The tuples of a relation on a grid without the key of their cell: a rekey of the TRA.
+
+    Attributes:
+        input: The relation, in which each tuple is in one cell; the key of the cell comes first.
+    """
+
+    input: "Relation"
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the input, without the axis for the cell."""
         tensor, tiles = self.input.schema.tensor, self.input.schema.decomposition.tiles
-        axis = Axis(self.cell, self.place.grid.bound)
-        return Schema(replace(tensor, axes=(axis, *tensor.axes)), Decomposition((1, *tiles)))
+        return Schema(replace(tensor, axes=tensor.axes[1:]), Decomposition(tiles[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +258,9 @@ class Contract:
         detects_nonfinite: Whether a value that turned NaN or infinite ends the run.
         has_single_pairs: Whether it is known that every tuple of the result has at most one pair, so that nothing is
             aggregated.
-        parts_by: An aggregated label by whose keys groups are computed in parts; its key comes first in the output,
-            before those of the EinSum's result. None if groups are whole.
+        parts_by: An aggregated label by whose keys groups are computed in parts, or the label of the cells of a grid
+            that has the groups; its key comes first in the output, before those of the EinSum's result. None if there
+            is none.
         compressed: The numbers of the operands that are compressed, the one whose rows are those of the result first.
         is_matched: Whether both operands are compressed in one order, and their entries matched row by row, by a join
             of any kind.
@@ -331,6 +346,7 @@ Relation = (
     | Compress
     | Restrict
     | OnGrid
+    | OffGrid
     | Materialized
     | Contract
     | Convert

@@ -17,6 +17,7 @@ from sparseeinsum.algebra.operators import (
     Contract,
     Densify,
     Materialized,
+    OffGrid,
     OnGrid,
     Relation,
     Slice,
@@ -31,13 +32,20 @@ from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume, volume_
 from sparseeinsum.decompose.clusters.grid_strategies import CELL, cell_label
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.partial_groups import partial_result, volume_of_partials
-from sparseeinsum.decompose.clusters.repartition_routes import PlacedOperator, PricedOperator, Routes, SizedRelation
+from sparseeinsum.decompose.clusters.repartition_routes import (
+    PlacedOperator,
+    PossiblePlaces,
+    PricedOperator,
+    Routes,
+    SizedRelation,
+)
 from sparseeinsum.decompose.clusters.transfers import transfer_bytes
 from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import (
     Central,
     Distribution,
+    Grid,
     Gridded,
     Hashed,
     Replicated,
@@ -90,10 +98,18 @@ def place_definitions(
 
 @dataclass(frozen=True, slots=True)
 class _TableSource:
-    """A relation that is read from a table, and the distribution of the table."""
+    """A relation that is read from a table, and the distribution of the table.
+
+    On a grid, the relation has a key for the cell.
+    """
 
     relation: Relation
     distribution: Distribution
+
+    @property
+    def without_cells(self) -> Relation:
+        """The relation without a key for the cell."""
+        return OffGrid(self.relation) if isinstance(self.distribution, Gridded) else self.relation
 
 
 @dataclass(frozen=True)
@@ -140,7 +156,10 @@ class _Placer:
             partial_bytes = transfer_bytes(partial_bytes, Scattered(), strategy.result, self.costs.cluster)
             self.transferred[partial_groups] = transferred + partial_bytes
             contract, transferred, partial_bytes = _whole_groups(contract, strategy.parts_by, partial_groups), 0.0, 0.0
-        transferred += partial_bytes + self._transfer_bytes(contract.schema, strategy, distribution)
+        transferred += partial_bytes + self._transfer_bytes(relation.schema, strategy, distribution)
+        if isinstance(distribution, Gridded):
+            cells = _cell_schema(relation.schema, distribution.grid)
+            contract, distribution = replace(contract, output=cells, parts_by=cell_label(relation.einsum)), Hashed(0)
         self.transferred[contract] = transferred
         return replace(definition, relation=contract, distribution=distribution)
 
@@ -205,10 +224,12 @@ class _Placer:
 
     def _read(self, operand: Relation, distribution: Distribution) -> Relation:
         """An operand in a distribution, by the cheapest route from the tables that exist."""
-        routes = Routes(self.costs, len(operand.schema.tensor.axes))
         chain = _chain(operand)
         suffixes = [chain[number:] for number in range(len(chain))]
         starts = [(operators, source) for operators in suffixes for source in self._sources(operators[0])]
+        places = dict.fromkeys([distribution, *(source.distribution for _, source in starts)])
+        grids = tuple(place for place in places if isinstance(place, Gridded))
+        routes = Routes(self.costs, PossiblePlaces(len(operand.schema.tensor.axes), grids))
 
         def seconds(start: tuple[list[Relation], _TableSource]) -> float:
             operators, source = start
@@ -231,7 +252,10 @@ class _Placer:
         if isinstance(relation, Stored):
             return [_TableSource(relation, self.cluster_plan.machines.distributions[relation.schema.tensor.name])]
         if isinstance(relation, Computed):
-            return [_TableSource(relation, self.cluster_plan.distributions[relation.schema.tensor.name])]
+            distribution = self.cluster_plan.distributions[relation.schema.tensor.name]
+            if isinstance(distribution, Gridded):
+                relation = Computed(_cell_schema(relation.schema, distribution.grid))
+            return [_TableSource(relation, distribution)]
         return self.tables.get(relation, [])
 
     def _materialize(self, relation: Relation, operand: Relation, placed: PlacedOperator) -> _TableSource:
@@ -268,15 +292,15 @@ class _Placer:
             return source.relation
         if isinstance(distribution, Gridded):
             return self._on_grid(source, distribution)
-        table_distribution = distribution
+        relation, table_distribution = source.without_cells, distribution
         if distribution == Replicated():
-            self.broadcasts[source.relation] += 1
-            if source.relation not in self.shared:
-                if source.distribution == Central() and not isinstance(source.relation, Stored):  # may be a view
-                    return source.relation
+            self.broadcasts[relation] += 1
+            if relation not in self.shared:
+                if source.distribution == Central() and not isinstance(relation, Stored):  # may be a view
+                    return relation
                 table_distribution = Central()
-        materialized = Materialized(source.relation, 0, 1, table_distribution)
-        size = self.volume_of(source.relation.schema).size_bytes
+        materialized = Materialized(relation, 0, 1, table_distribution)
+        size = self.volume_of(relation.schema).size_bytes
         self.transferred[materialized] = transfer_bytes(
             size, source.distribution, table_distribution, self.costs.cluster
         )
@@ -284,8 +308,9 @@ class _Placer:
 
     def _on_grid(self, source: _TableSource, place: Gridded) -> Materialized:
         """A relation in a table that is distributed by the cells of a grid."""
-        schema = source.relation.schema
-        copied = OnGrid(source.relation, place, unused_axis_name(CELL, schema.tensor))
+        relation = source.without_cells
+        schema = relation.schema
+        copied = OnGrid(relation, place, unused_axis_name(CELL, schema.tensor))
         materialized = Materialized(copied, 0, 1, Hashed(0))
         size = self.volume_of(schema).in_place(place).size_bytes
         self.transferred[materialized] = transfer_bytes(size, source.distribution, place, self.costs.cluster)
@@ -306,6 +331,11 @@ def _on_grid(contract: Contract) -> Contract:
     label = cell_label(einsum)
     operands = tuple(Reference(operand.tensor, (label, *operand.labels)) for operand in einsum.operands)
     return replace(contract, einsum=replace(einsum, operands=operands))
+
+
+def _cell_schema(schema: Schema, grid: Grid) -> Schema:
+    """The schema of a result on a grid, whose first key is that of the cell."""
+    return schema.with_first_key(unused_axis_name(CELL, schema.tensor), grid.bound)
 
 
 def _whole_groups(contract: Contract, label: str, partial_groups: Materialized) -> Contract:

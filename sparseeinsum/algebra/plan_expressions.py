@@ -17,6 +17,7 @@ from sparseeinsum.algebra.operators import (
     Convert,
     Densify,
     Materialized,
+    OffGrid,
     OnGrid,
     Relation,
     Resident,
@@ -40,7 +41,7 @@ from sparseeinsum.algebra.relational.relational_expressions import (
     Transform,
 )
 from sparseeinsum.algebra.relational.tensor_types import frontier_of, type_of
-from sparseeinsum.algebra.repartition_expressions import completed, on_grid, sliced, stacked
+from sparseeinsum.algebra.repartition_expressions import completed, off_grid, on_grid, sliced, stacked
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.operators.expressions import Call, Literal, Operand
@@ -129,6 +130,8 @@ class PlanExpressions:
             case Restrict(operand, axis, first, last):
                 key_position = operand.schema.decomposition.promoted.index(axis)
                 return _restricted(self.expression_of(operand), key_position, first, last)
+            case OffGrid(operand):
+                return off_grid(self.expression_of(operand))
             case Convert(operand):
                 return Transform(self.expression_of(operand), _IS_TRUE)
             case AllKeys():
@@ -140,7 +143,7 @@ class PlanExpressions:
         name, decomposition = schema.tensor.name, schema.decomposition
         relation_type = type_of(schema.tensor, decomposition, name in self.complete)
         statistics = self.statistics.get(name)
-        if statistics is None:
+        if statistics is None or len(statistics.shape) != len(decomposition.tiles):  # nothing is known of cells
             return Input(name, relation_type)
         distinct = tuple(statistics.blocks(at, decomposition.tiles[at]) for at in decomposition.promoted)
         return Input(name, relation_type, statistics.tuples(decomposition.tiles), distinct)

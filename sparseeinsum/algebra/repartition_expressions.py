@@ -85,6 +85,12 @@ def on_grid(expression: Expression, schema: Schema, place: Gridded) -> Rekey:
     return Rekey(expression, KeyMap(arity, (number, *map(KeyPart, range(arity))), place.copies))
 
 
+def off_grid(expression: Expression) -> Rekey:
+    """Drop the first part of the keys, the cell of a grid, of which each tuple is in one."""
+    arity = expression.type.arity
+    return Rekey(expression, KeyMap(arity, tuple(map(KeyPart, range(1, arity)))))
+
+
 def _split(arity: int, position: int, ratio: int) -> KeyMap:
     """Split a part of a key into the number of the larger tile, and the place in it."""
     split = (Operation("//", KeyPart(position), Integer(ratio)), Operation("%", KeyPart(position), Integer(ratio)))

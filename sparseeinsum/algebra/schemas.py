@@ -1,9 +1,17 @@
 """Algebra: the schema of a tensor relation: a tensor, and which of its axes are keys."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sparseeinsum.language.tensors import Decomposition, Tensor, count_keys, extent_of, is_ragged, key_dictionaries
+from sparseeinsum.language.tensors import (
+    Axis,
+    Decomposition,
+    Tensor,
+    count_keys,
+    extent_of,
+    is_ragged,
+    key_dictionaries,
+)
 from sparseeinsum.operators.dtypes import is_complex
 
 
@@ -23,6 +31,11 @@ class Schema:
     def keys(self) -> tuple[str, ...]:
         """The names of the key columns, in axis order."""
         return tuple(self.tensor.axes[position].name for position in self.decomposition.promoted)
+
+    def with_first_key(self, name: str, bound: int) -> "Schema":
+        """The schema with one more axis before the others, which is a key of that name."""
+        axes = (Axis(name, bound), *self.tensor.axes)
+        return Schema(replace(self.tensor, axes=axes), Decomposition((1, *self.decomposition.tiles)))
 
     @property
     def has_dictionaries(self) -> bool:

@@ -61,7 +61,7 @@ class ComputedResult:
         passes = self.step.passes
         if passes is None:
             return (self.relation,)
-        position = self.step.einsum.output.labels.index(passes.label)
+        position = self.relation.labels.index(passes.label)
         schema = self.relation.output
         keys = count_keys(schema.decomposition.tiles[position], schema.tensor.axes[position].bound)
         ranges = key_ranges(keys, passes.count)

@@ -1,8 +1,8 @@
-"""Render: the copies of tuples in the cells of a grid, as a SELECT whose first column is the cell."""
+"""Render: tuples in the cells of a grid, as a SELECT whose first column is the cell, and without that column."""
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import OnGrid
+from sparseeinsum.algebra.operators import OffGrid, OnGrid
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call, integer, integers
 from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, with_join
@@ -36,3 +36,10 @@ def on_grid_select(relation: OnGrid, source: SelectSource) -> exp.Select:
     for table in pieces_tables:
         select = with_join(select, table, kind="CROSS")
     return select
+
+
+def off_grid_select(relation: OffGrid, source: SelectSource) -> exp.Select:
+    """The SELECT of every tuple without its cell."""
+    keys = [key_column(source, key, "t") for key in relation.schema.keys]
+    select = exp.select(*keys, named(source.value("t"), VALUE_COLUMN))
+    return select.from_(aliased(source.table, "t"), copy=False)

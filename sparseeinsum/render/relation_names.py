@@ -1,13 +1,24 @@
 """Render: names and notations of tensor relations, in SQL, in its comments and in explanations."""
 
-from sparseeinsum.algebra.operators import AllKeys, Compress, Contract, Convert, Densify, OnGrid, Resident, Slice, Stack
+from sparseeinsum.algebra.operators import (
+    AllKeys,
+    Compress,
+    Contract,
+    Convert,
+    Densify,
+    OffGrid,
+    OnGrid,
+    Resident,
+    Slice,
+    Stack,
+)
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.eingraph import Reference, write_reference
 from sparseeinsum.language.tensors import DEMOTED
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
 
-def block_name(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid) -> str:
+def block_name(relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid | OffGrid) -> str:
     """The name of the CTE of a relation, before others have it."""
     schema, name = relation.schema, layout_name(relation.schema)
     if isinstance(relation, Convert):
@@ -27,7 +38,7 @@ def layout_name(schema: Schema) -> str:
 
 
 def block_comment(
-    relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid | Contract,
+    relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid | OffGrid | Contract,
 ) -> str:
     """A line that says what the CTE of a relation has."""
     notation = write_schema(relation.schema)

@@ -17,6 +17,7 @@ from sparseeinsum.algebra.operators import (
     Convert,
     Densify,
     Materialized,
+    OffGrid,
     OnGrid,
     Relation,
     Resident,
@@ -40,7 +41,7 @@ from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.entry_chain_queries import EntryChainWriter
 from sparseeinsum.render.gathered_rows import array_select, grouped_rows_select, listed_rows_select
-from sparseeinsum.render.grid_cells import on_grid_select
+from sparseeinsum.render.grid_cells import off_grid_select, on_grid_select
 from sparseeinsum.render.kernel_selects import kernel_select_of
 from sparseeinsum.render.layouts import (
     HANDLE_COLUMN,
@@ -261,7 +262,7 @@ class Renderer:
             ) is not None:
                 block = Block(block_name(relation), lists, block_comment(relation), is_aggregated=False)
                 return self._add_block(block, relation.schema, is_joined=False)
-            case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert() | OnGrid():
+            case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert() | OnGrid() | OffGrid():
                 select = self._select(relation)
                 block = Block(block_name(relation), select, block_comment(relation), isinstance(relation, Stack))
                 return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
@@ -294,7 +295,7 @@ class Renderer:
         return replace(plain_source(query, relation.schema), handle=number)
 
     def _select(
-        self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid
+        self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid | OffGrid
     ) -> exp.Select:
         """The SELECT of a relation that is no EinSum."""
         if isinstance(relation, AllKeys):
@@ -359,6 +360,7 @@ _SELECTS: dict[type, Callable[..., exp.Select]] = {
     Compress: compress_select,
     Convert: convert_select,
     OnGrid: on_grid_select,
+    OffGrid: off_grid_select,
 }
 
 

@@ -16,6 +16,7 @@ from sparseeinsum.algebra.operators import (
     Convert,
     Densify,
     Materialized,
+    OffGrid,
     OnGrid,
     Relation,
     Resident,
@@ -373,6 +374,7 @@ class _Compiler:
                     | Convert()
                     | Restrict()
                     | OnGrid()
+                    | OffGrid()
                     | Materialized()
                 ) as reading:
                     unfilled.append(reading.input)

@@ -16,7 +16,13 @@ from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.local_strategies import slice_strategies, stack_strategies
-from sparseeinsum.decompose.clusters.repartition_routes import PricedOperator, Routes, SizedRelation, tables_for
+from sparseeinsum.decompose.clusters.repartition_routes import (
+    PossiblePlaces,
+    PricedOperator,
+    Routes,
+    SizedRelation,
+    tables_for,
+)
 from sparseeinsum.decompose.clusters.transfers import Cluster
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.model import CostModel
@@ -87,7 +93,7 @@ def test_routes(before: tuple[int, ...], after: tuple[int, ...]) -> None:
         operators.append(
             PricedOperator(tuple(stack_strategies(middle, expected)), SizedRelation(expected, Volume(1e4, 1e6)), 1e-3)
         )
-    routes = Routes(COSTS, 2)
+    routes = Routes(COSTS, PossiblePlaces(2))
     start_relation = SizedRelation(source, Volume(1e4, 2e6))
     seconds = routes.seconds(start_relation, operators)
 

@@ -78,15 +78,16 @@ def plan_on_cluster(task: SearchTask, machines: Machines) -> ClusterPlan:
     """The cheapest strategies and distributions for a task in which every EinSum has a single choice of tiles."""
     compared = machines.compared
     cluster_task = ClusterTask.from_task(task, compared)
-    best = min(search_jointly(cluster_task, 1) + search_jointly(cluster_task.with_grids(cluster_task.choices), 1))
+    on_grids = cluster_task.with_grids(cluster_task.choices)
+    best = min(search_jointly(cluster_task, 1) + search_jointly(on_grids, 1))
     choices, seconds = dict(best.choices), best.cost
     if compared is not machines:
-        seconds = total_cost(ClusterTask.from_task(task, machines), task.graph.einsums, choices, {})
+        seconds = total_cost(on_grids.on_machines(machines), task.graph.einsums, choices, {})
     einsums = {einsum.output.tensor: einsum for einsum in task.graph.einsums}
     return ClusterPlan(
         compared,
-        {name: cluster_task.strategy(einsum, choices[name]) for name, einsum in einsums.items()},
-        {name: cluster_task.distribution(einsum, choices[name]) for name, einsum in einsums.items()},
+        {name: on_grids.strategy(einsum, choices[name]) for name, einsum in einsums.items()},
+        {name: on_grids.distribution(einsum, choices[name]) for name, einsum in einsums.items()},
         seconds,
         best.cost,
     )

@@ -7,7 +7,7 @@ kernels do, and what is transferred between machines.
 """
 
 import heapq
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
@@ -21,18 +21,18 @@ from sparseeinsum.decompose.clusters.grid_strategies import grid_strategies
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, contraction_strategies
 from sparseeinsum.decompose.clusters.partial_groups import keys_of_labels, partitioning_keys, volume_of_partials
 from sparseeinsum.decompose.clusters.repartition_routes import (
+    PossiblePlaces,
     PricedOperator,
     Routes,
     Seconds,
     SizedRelation,
-    distribution_number,
-    numbered_distribution,
     tables_for,
 )
-from sparseeinsum.decompose.places.distribution import Distribution
+from sparseeinsum.decompose.places.distribution import Distribution, Gridded
 from sparseeinsum.decompose.search_tasks import Choices, SearchTask, State, reading_cost
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import Decomposition, common_tile
+from sparseeinsum.semantics.exactness import JoinKind
 
 _Value = TypeVar("_Value", bound=Hashable)
 
@@ -67,11 +67,13 @@ class ClusterTask:
         task: The choices and costs on one machine.
         machines: The cluster.
         choices: The choices of every EinSum, by the name of its result.
+        grids: The distributions on grids that each tensor may have, by its name.
     """
 
     task: SearchTask
     machines: Machines
     choices: Mapping[str, Sequence[Choice]]
+    grids: Mapping[str, tuple[Gridded, ...]] = field(default_factory=dict)
     _strategies: dict[tuple[str, Choice], tuple[LocalStrategy, ...]] = field(default_factory=dict, repr=False)
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
     _relations: dict[tuple[str, Choice], SizedRelation] = field(default_factory=dict, repr=False)
@@ -96,8 +98,26 @@ class ClusterTask:
 
     def with_grids(self, others: Mapping[str, Sequence[Choice]]) -> "ClusterTask":
         """The task with all choices on grids, and some others."""
-        on_grids = {einsum.output.tensor: self._on_grids(einsum) for einsum in self.graph.einsums}
-        return self.narrowed({name: [*choices, *on_grids[name]] for name, choices in others.items()})
+        grids: dict[str, dict[Gridded, None]] = {name: {} for name in self.graph.tensors}
+        for einsum in self.graph.einsums:
+            for _, strategy in self._on_grids(einsum):
+                places = zip((*einsum.operands, einsum.output), (*strategy.operands, strategy.result), strict=True)
+                for reference, place in places:
+                    if isinstance(place, Gridded):
+                        grids[reference.tensor][place] = None
+        placed = replace(self, grids={name: tuple(places) for name, places in grids.items()}, _routes={})
+        on_grids = {
+            einsum.output.tensor: [
+                (*choice, placed._places(einsum.output.tensor).number(strategy.result))
+                for choice, strategy in self._on_grids(einsum)
+            ]
+            for einsum in self.graph.einsums
+        }
+        return placed.narrowed({name: [*choices, *on_grids[name]] for name, choices in others.items()})
+
+    def on_machines(self, machines: Machines) -> "ClusterTask":
+        """The task with other costs of the same machines."""
+        return replace(self, machines=machines, _own={}, _routes={})
 
     def tiles_of(self, choices: Choices) -> Choices:
         """The choices without the numbers of strategies and distributions."""
@@ -109,7 +129,7 @@ class ClusterTask:
 
     def distribution(self, einsum: EinSum, choice: Choice) -> Distribution:
         """The distribution of the result's table under a choice."""
-        return numbered_distribution(choice[-1], len(einsum.output.labels))
+        return self._places(einsum.output.tensor).numbered(choice[-1])
 
     def result_state(self, einsum: EinSum, choice: Choice) -> State:
         """Tiles and distribution of the result."""
@@ -120,7 +140,7 @@ class ClusterTask:
         tiles, reference = _tiles(einsum, choice), einsum.operands[index]
         distribution = self.strategy(einsum, choice).operands[index]
         is_dense = self.task.model.vertex_cost(einsum, tiles).absence.dense[index]
-        number = distribution_number(distribution, len(reference.labels))
+        number = self._places(reference.tensor).number(distribution)
         return *reference_tiles(einsum, reference, tiles), number, int(is_dense)
 
     def own_cost(self, einsum: EinSum, choice: Choice) -> float:
@@ -193,7 +213,7 @@ class ClusterTask:
         seconds = self._routes.get(key)
         if seconds is None:
             operators = self.operators(tensor, before, after, is_dense, reads)
-            routes = Routes(self.machines.costs, len(self.graph.tensors[tensor].axes))
+            routes = Routes(self.machines.costs, self._places(tensor))
             seconds = self._routes[key] = routes.seconds(self._sized(tensor, before), operators)
         return seconds
 
@@ -207,7 +227,7 @@ class ClusterTask:
     def _input_states(self) -> dict[str, State]:
         """States of the inputs, except those that may be read in any decomposition at no cost."""
         return {
-            name: (*tiles, distribution_number(self.machines.distributions[name], len(tiles)))
+            name: (*tiles, self._places(name).number(self.machines.distributions[name]))
             for name, tiles in self.task.stored.items()
         }
 
@@ -224,10 +244,26 @@ class ClusterTask:
             keys = keys_of_labels(self.task.model, einsum, tiles)
             strategies = (
                 *contraction_strategies(einsum, tiles, join, has_parts),
-                *grid_strategies(einsum, keys, join, has_parts, self.machines.costs.cluster),
+                *self._grid_strategies(einsum, keys, join, has_parts),
             )
             allowed = self._strategies[name, tiles] = self.machines.costs.allowed_strategies(strategies, size_bytes)
         return allowed
+
+    def _grid_strategies(
+        self, einsum: EinSum, keys: Mapping[str, int], join: JoinKind, has_parts: bool
+    ) -> Iterator[LocalStrategy]:
+        """Strategies on grids. Outputs do not stay there, and inputs come there only in copies."""
+        computed = {other.output.tensor for other in self.graph.einsums}
+        is_output = einsum.output.tensor in self.graph.outputs
+        reads_computed = any(operand.tensor in computed for operand in einsum.operands)
+        for strategy in grid_strategies(einsum, keys, join, has_parts, self.machines.costs.cluster):
+            stays = isinstance(strategy.result, Gridded)
+            if not (stays and is_output) and (reads_computed or strategy.makes_copies):
+                yield strategy
+
+    def _places(self, tensor: str) -> PossiblePlaces:
+        """The distributions that a tensor may have."""
+        return PossiblePlaces(len(self.graph.tensors[tensor].axes), self.grids.get(tensor, ()))
 
     def _choices_of(self, einsum: EinSum) -> list[Choice]:
         """All choices of an EinSum; if there are too many, those whose tiles are cheapest on one machine."""
@@ -241,17 +277,15 @@ class ClusterTask:
 
     def _extended(self, einsum: EinSum, tiles: Choice) -> list[Choice]:
         """A choice of tiles with every strategy on no grid and every distribution of the table."""
-        axes = len(einsum.output.labels)
         tables = tables_for(Decomposition(result_tiles(einsum, tiles)).promoted)
         strategies = [at for at, strategy in enumerate(self._strategies_of(einsum, tiles)) if strategy.grid is None]
-        numbers = [distribution_number(table, axes) for table in tables]
+        numbers = list(map(self._places(einsum.output.tensor).number, tables))
         return [(*tiles, strategy, number) for strategy in strategies for number in numbers]
 
-    def _on_grids(self, einsum: EinSum) -> list[Choice]:
-        """The choices of tiles with every strategy on a grid, whose parts go to where the table has the result."""
-        axes = len(einsum.output.labels)
+    def _on_grids(self, einsum: EinSum) -> list[tuple[Choice, LocalStrategy]]:
+        """The strategies on a grid, each after the choice of tiles and its number."""
         return [
-            (*tiles, at, distribution_number(strategy.result, axes))
+            ((*tiles, at), strategy)
             for tiles in dict.fromkeys(_tiles(einsum, choice) for choice in self.choices[einsum.output.tensor])
             for at, strategy in enumerate(self._strategies_of(einsum, tiles))
             if strategy.grid is not None

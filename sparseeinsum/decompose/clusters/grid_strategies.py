@@ -1,10 +1,11 @@
-"""Decompose: local strategies on grids: both operands of a join are copied to the cells where their tuples meet.
+"""Decompose: local strategies on grids: operands are copied to the cells where their tuples meet.
 
 Source: tensor relational algebra, section 5.3: replication-based matrix multiplication (RMM), of which a cut of two
 labels is the case without partial results; EinDecomp, section 6: every label is cut into a number of pieces.
 """
 
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,25 +31,31 @@ def cell_label(einsum: EinSum) -> str:
 def grid_strategies(
     einsum: EinSum, keys: Mapping[str, int], join: JoinKind, has_parts: bool, cluster: Cluster
 ) -> Iterator[LocalStrategy]:
-    """Strategies to compute an EinSum of two operands on grids with a cell for each machine.
+    """Strategies to compute an EinSum of one operand or two on grids with a cell for each machine.
 
-    Groups are aggregated in every cell, and then where the result is, whether they have parts in several cells or not.
+    Each cell aggregates its pairs. Groups that are in one cell may stay there; otherwise their parts are aggregated
+    where the result is.
 
     Args:
         einsum: The EinSum.
-        keys: The number of keys of every promoted label.
+        keys: The number of keys of every promoted label; labels that are cut keep their order.
         join: Which unmatched tuples the join keeps: there are strategies only if it keeps none.
         has_parts: Whether groups may be combined from partial results.
         cluster: The machines.
     """
-    is_product = len(einsum.operands) == 2 and einsum.along is None and einsum.aggregate in AGGREGATES
-    if not is_product or join != JoinKind.INNER or not has_parts:
+    is_aggregated = einsum.aggregate in AGGREGATES
+    is_possible = len(einsum.operands) <= 2 and einsum.along is None and (is_aggregated or einsum.aggregate is None)
+    if not is_possible or join != JoinKind.INNER or not has_parts:
         return
-    axes = [axis for axis, label in enumerate(einsum.output.labels) if label in keys]
-    for cut in _best_cuts(einsum, keys, cluster.cells):
+    output = einsum.output.labels
+    axes = [axis for axis, label in enumerate(output) if label in keys]
+    for cut in _useful_cuts(einsum, keys, cluster.cells):
         grid = Grid(tuple(cut.pieces.values()), cell_keys(cluster))
         operands = tuple(Gridded(grid, cut.axes(operand.labels)) for operand in einsum.operands)
-        yield from (LocalStrategy(operands, Hashed(axis), parts_by=cell_label(einsum)) for axis in axes)
+        if cut.without(output) == 1:
+            yield LocalStrategy(operands, Gridded(grid, cut.axes(output)))
+        if is_aggregated:
+            yield from (LocalStrategy(operands, Hashed(axis), parts_by=cell_label(einsum)) for axis in axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +73,23 @@ class _Cut:
         return math.prod(count for label, count in self.pieces.items() if label not in labels)
 
 
-def _best_cuts(einsum: EinSum, keys: Mapping[str, int], cells: int) -> list[_Cut]:
-    """The cuts with copies into so many cells, of which no other has fewer copies, parts and work of the busiest."""
+def _useful_cuts(einsum: EinSum, keys: Mapping[str, int], cells: int) -> Iterator[_Cut]:
+    """The cuts into so many cells without copies, and the best ones with copies.
+
+    No other cut has fewer copies, parts and work of the busiest cell.
+    """
     measured: dict[tuple[float, ...], _Cut] = {}
     for pieces in _cuts(dict(keys), cells):
         cut = _Cut(pieces)
         copies = [cut.without(operand.labels) for operand in einsum.operands]
-        if max(copies) > 1:
+        if max(copies) == 1:
+            yield cut
+        else:
             share = math.prod(math.ceil(keys[label] / count) / keys[label] for label, count in pieces.items())
             measured.setdefault((*copies, cut.without(einsum.output.labels), share), cut)
-    return [
-        cut
-        for measures, cut in measured.items()
-        if not any(
-            other != measures and all(map(float.__le__, map(float, other), map(float, measures))) for other in measured
-        )
-    ]
+    for measures, cut in measured.items():
+        if not any(other != measures and all(map(operator.le, other, measures)) for other in measured):
+            yield cut
 
 
 def _cuts(keys: Mapping[str, int], cells: int) -> Iterator[dict[str, int]]:

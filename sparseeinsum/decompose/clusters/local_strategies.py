@@ -53,6 +53,11 @@ class LocalStrategy:
         """The grid on which operands are joined; None if there is none."""
         return next((operand.grid for operand in self.operands if isinstance(operand, Gridded)), None)
 
+    @property
+    def makes_copies(self) -> bool:
+        """Whether tuples of an operand are in several cells of a grid."""
+        return any(isinstance(operand, Gridded) and operand.copies > 1 for operand in self.operands)
+
     def pieces(self, einsum: EinSum) -> dict[str, int]:
         """The labels of the EinSum that the grid cuts, and their numbers of pieces."""
         pieces: dict[str, int] = {}

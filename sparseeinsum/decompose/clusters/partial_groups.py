@@ -95,9 +95,9 @@ def _expected_parts(
 
 
 def keys_of_labels(model: CostModel, einsum: EinSum, choice: Choice) -> dict[str, int]:
-    """The number of keys that each promoted label can have."""
-    tiles = dict(zip(einsum.labels, choice, strict=True))
+    """The number of keys that each promoted label can have; labels are in the order in which operands have them."""
+    tiles, promoted = dict(zip(einsum.labels, choice, strict=True)), promoted_labels(einsum, choice)
+    labels = dict.fromkeys(label for reference in (*einsum.operands, einsum.output) for label in reference.labels)
     return {
-        label: count_keys(tiles[label], model.graph.bound_of(einsum, label))
-        for label in promoted_labels(einsum, choice)
+        label: count_keys(tiles[label], model.graph.bound_of(einsum, label)) for label in labels if label in promoted
     }

@@ -17,7 +17,6 @@ from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, repa
 from sparseeinsum.decompose.places.distribution import (
     Central,
     Distribution,
-    Grid,
     Gridded,
     Hashed,
     Replicated,
@@ -78,31 +77,41 @@ class PlacedOperator:
     distribution: Distribution
 
 
-def distribution_number(distribution: Distribution, axes: int) -> int:
-    """The number of a distribution of a tensor with so many axes: its axis, or a number after those of the axes.
-
-    Grids have a number for each number of copies, on which alone it depends what it costs to bring tuples there.
-
-    >>> [distribution_number(place, 2) for place in (Hashed(1), Central(), Replicated(), Scattered())]
-    [1, 2, 3, 4]
-    """
-    if isinstance(distribution, Hashed):
-        return distribution.axis
-    if isinstance(distribution, Gridded):
-        return axes + len(_WITHOUT_AXIS) + _divisors(distribution.grid.cells).index(distribution.copies)
-    return axes + _WITHOUT_AXIS.index(distribution)
-
-
-def numbered_distribution(number: int, axes: int) -> Distribution:
-    """The distribution of a tensor of `axes` axes, on no grid, whose number `distribution_number` returns."""
-    return Hashed(number) if number < axes else _WITHOUT_AXIS[number - axes]
-
-
-def _divisors(number: int) -> list[int]:
-    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
-
-
 _WITHOUT_AXIS: tuple[Distribution, ...] = (Central(), Replicated(), Scattered())
+
+
+@dataclass(frozen=True, slots=True)
+class PossiblePlaces:
+    """The distributions that a tensor may have, each with a number: its axis, or one after those of the axes.
+
+    Attributes:
+        axes: The number of axes of the tensor.
+        grids: The distributions on grids.
+    """
+
+    axes: int
+    grids: tuple[Gridded, ...] = ()
+
+    def number(self, distribution: Distribution) -> int:
+        """The number of a distribution.
+
+        >>> [PossiblePlaces(2).number(place) for place in (Hashed(1), Central(), Replicated(), Scattered())]
+        [1, 2, 3, 4]
+        """
+        if isinstance(distribution, Hashed):
+            return distribution.axis
+        if isinstance(distribution, Gridded):
+            return self.axes + len(_WITHOUT_AXIS) + self.grids.index(distribution)
+        return self.axes + _WITHOUT_AXIS.index(distribution)
+
+    def numbered(self, number: int) -> Distribution:
+        """The distribution with a number."""
+        return Hashed(number) if number < self.axes else (*_WITHOUT_AXIS, *self.grids)[number - self.axes]
+
+    @property
+    def count(self) -> int:
+        """How many distributions there are."""
+        return self.axes + len(_WITHOUT_AXIS) + len(self.grids)
 
 
 def tables_for(promoted: Iterable[int]) -> list[Distribution]:
@@ -119,11 +128,11 @@ class Routes:
 
     Attributes:
         costs: Costs of transfers.
-        axes: Number of axes of the tensor.
+        places: The distributions that the tensor may have.
     """
 
     costs: TransferCosts
-    axes: int
+    places: PossiblePlaces
 
     def seconds(self, stored: SizedRelation, operators: Sequence[PricedOperator]) -> Seconds:
         """The least cost from every distribution of `stored` to every distribution of the last operator's result."""
@@ -135,7 +144,7 @@ class Routes:
 
     def between(self, seconds: Seconds, start: Distribution, end: Distribution) -> float:
         """The entry of the matrix `seconds` for two distributions."""
-        return float(seconds[distribution_number(start, self.axes), distribution_number(end, self.axes)])
+        return float(seconds[self.places.number(start), self.places.number(end)])
 
     def placed_operators(
         self, stored: SizedRelation, operators: Sequence[PricedOperator], start: Distribution, end: Distribution
@@ -149,49 +158,40 @@ class Routes:
         for operator in operators:
             stages += [(operator, self._operator_costs(operator)), (None, self._transfer_costs(operator.result))]
         # Shortest paths: the least cost to reach every distribution after each stage, then the path backwards.
-        reached = [_start_row(self._size, distribution_number(start, self.axes))]
+        reached = [_start_row(self.places.count, self.places.number(start))]
         for _, seconds in stages:
             reached.append(_min_plus(reached[-1], seconds))
-        at, placed = distribution_number(end, self.axes), []
+        at, placed = self.places.number(end), []
         if reached[-1][0, at] == np.inf:
             raise ValueError(f"there is no way from {start} to {end}")
         for (computed, seconds), before in zip(reversed(stages), reversed(reached[:-1]), strict=True):
             origin = int(np.argmin(before[0] + seconds[:, at]))
             if computed is not None:
-                read, written = numbered_distribution(origin, self.axes), numbered_distribution(at, self.axes)
+                read, written = self.places.numbered(origin), self.places.numbered(at)
                 placed.append(PlacedOperator(self._best_strategy(computed, read, written), written))
             at = origin
         return tuple(reversed(placed))
 
-    @property
-    def _size(self) -> int:
-        return self.axes + len(_WITHOUT_AXIS) + len(self._grids)
-
-    @property
-    def _grids(self) -> list[Gridded]:
-        """For each number of copies, a distribution on a grid in which tuples have as many."""
-        cells = self.costs.cluster.cells
-        return [Gridded(Grid((copies, cells // copies), ()), (None, 0)) for copies in _divisors(cells)]
-
     def _transfer_costs(self, relation: SizedRelation) -> Seconds:
         """Costs of a transfer: a row for each distribution before, a column for each after; 0 where nothing changes."""
-        seconds = np.full((self._size, self._size), np.inf)
+        seconds = np.full((self.places.count, self.places.count), np.inf)
         np.fill_diagonal(seconds, 0.0)
-        tables = tables_for(relation.promoted)
-        for before in [*tables, Replicated(), Scattered()]:
-            for after in [*tables, Replicated(), *self._grids]:
+        tables, grids = tables_for(relation.promoted), self.places.grids
+        results = [grid for grid in grids if grid.copies == 1]
+        for before in [*tables, Replicated(), Scattered(), *results]:
+            for after in [*tables, Replicated(), *grids]:
                 if before != after:
-                    at = distribution_number(before, self.axes), distribution_number(after, self.axes)
+                    at = self.places.number(before), self.places.number(after)
                     seconds[at] = self.costs.transfer_seconds(relation.volume, before, after)
         return seconds
 
     def _operator_costs(self, operator: PricedOperator) -> Seconds:
         """Costs of an operator: a row for each distribution of its operand, a column for each of the table it fills."""
-        seconds = np.full((self._size, self._size), np.inf)
+        seconds = np.full((self.places.count, self.places.count), np.inf)
         for strategy in operator.strategies:
-            row = distribution_number(strategy.operands[0], self.axes)
+            row = self.places.number(strategy.operands[0])
             for distribution in tables_for(operator.result.promoted):
-                at = row, distribution_number(distribution, self.axes)
+                at = row, self.places.number(distribution)
                 seconds[at] = min(seconds[at], self._strategy_seconds(operator, strategy, distribution))
         return seconds
 

@@ -4,7 +4,11 @@ Source: tensor relational algebra, section 5.3: to broadcast f numbers to s site
 them transfers f, of which one in s is already where it belongs.
 """
 
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sparseeinsum.decompose.places.distribution import Central, Distribution, Gridded, Hashed, Replicated, Scattered
 
@@ -33,7 +37,7 @@ def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution,
     """Bytes sent between machines to bring a relation of `size_bytes` from one distribution into another.
 
     A relation that is broadcast goes to the coordinator first, unless it is there. Copies for the cells of a grid go
-    there from where the tuples are.
+    there from where the tuples are, except those whose cell is on the same machine.
 
     >>> two = Cluster(sites=2, shards=8)
     >>> transfer_bytes(100.0, Central(), Replicated(), two), transfer_bytes(100.0, Hashed(0), Hashed(1), two)
@@ -44,8 +48,7 @@ def transfer_bytes(size_bytes: float, before: Distribution, after: Distribution,
     if isinstance(after, Replicated):
         return size_bytes * (cluster.sites + (0 if isinstance(before, Central) else 1))
     copies = after.copies if isinstance(after, Gridded) else 1
-    is_shuffled = isinstance(before, Hashed | Scattered) and isinstance(after, Hashed | Gridded)
-    return size_bytes * copies * (1 - 1 / cluster.sites if is_shuffled else 1)
+    return size_bytes * (copies - _copies_in_place(before, after, cluster))
 
 
 def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluster) -> float:
@@ -62,7 +65,7 @@ def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluste
     >>> bottleneck_copies(Central(), Replicated(), two)
     3.0
     """
-    is_shared = isinstance(before, Hashed | Scattered)
+    is_shared = isinstance(before, Hashed | Scattered | Gridded)
     if isinstance(after, Replicated):
         sent = (cluster.sites + cluster.shards / cluster.sites) / 2
         return sent if isinstance(before, Central) else sent + 1.0
@@ -70,3 +73,35 @@ def bottleneck_copies(before: Distribution, after: Distribution, cluster: Cluste
         return 1.0 / cluster.sites if is_shared else 1.0
     copies = after.copies if isinstance(after, Gridded) else 1
     return 3.0 * copies / cluster.sites if is_shared and isinstance(after, Hashed | Gridded) else 1.0 * copies
+
+
+def _copies_in_place(before: Distribution, after: Distribution, cluster: Cluster) -> float:
+    """How many copies of a tuple belong, on average, on the machine that has the tuple."""
+    if isinstance(after, Gridded):
+        if isinstance(before, Gridded):
+            return _share_in_both(before, after)
+        return after.copies / cluster.sites if isinstance(before, Hashed | Scattered) else 0.0
+    return 1 / cluster.sites if isinstance(before, Hashed | Scattered | Gridded) and isinstance(after, Hashed) else 0.0
+
+
+@lru_cache
+def _share_in_both(before: Gridded, after: Gridded) -> float:
+    """The share of tuples whose only cell in one grid is among their cells in another one; keys are independent."""
+    pieces = [*zip(before.axes, before.grid.pieces, strict=True), *zip(after.axes, after.grid.pieces, strict=True)]
+    periods: dict[int, int] = {}
+    for axis, count in pieces:
+        if axis is not None:
+            periods[axis] = math.lcm(periods.get(axis, 1), count)
+    keys = [dict(zip(periods, numbers, strict=True)) for numbers in itertools.product(*map(range, periods.values()))]
+    return sum(next(_cells(before, numbers)) in _cells(after, numbers) for numbers in keys) / len(keys)
+
+
+def _cells(place: Gridded, keys: dict[int, int]) -> Iterator[int]:
+    """The numbers of the cells that have the tuple with these keys."""
+    axes = zip(place.axes, place.grid.pieces, strict=True)
+    choices = [range(count) if axis is None else [keys[axis] % count] for axis, count in axes]
+    for numbers in itertools.product(*choices):
+        cell = 0
+        for number, count in zip(numbers, place.grid.pieces, strict=True):
+            cell = cell * count + number
+        yield cell
