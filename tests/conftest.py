@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from selection import has_no_checked_test, is_checked, mark_nightly
 
 import sparseeinsum as se
 from sparseeinsum import cli
+from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.cost_constants import constants_for, store_constants
 from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.platforms import this_platform
@@ -33,6 +35,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.pipeline.search_cache import SEARCHES
 from sparseeinsum.presentation.tracebacks import VARIABLE
+from sparseeinsum.storage import tensor_placement
 
 ENGINES = ("duckdb", "postgresql")
 
@@ -290,6 +293,13 @@ def citus(citus_url: str) -> Iterator[se.Database]:
         yield database
         for name in database.tensors():
             database.drop_tensor(name)
+
+
+@pytest.fixture
+def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Distribute small tensors like large ones, for which creating tables costs little."""
+    monkeypatch.setattr(tensor_placement, "SMALL_BYTES", -1)
+    monkeypatch.setattr(tensor_placement, "TransferCosts", partial(TransferCosts, small_bytes=-1, table_seconds=0.0))
 
 
 @pytest.fixture(scope="module")

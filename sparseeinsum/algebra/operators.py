@@ -258,9 +258,8 @@ class Contract:
         detects_nonfinite: Whether a value that turned NaN or infinite ends the run.
         has_single_pairs: Whether it is known that every tuple of the result has at most one pair, so that nothing is
             aggregated.
-        parts_by: An aggregated label by whose keys groups are computed in parts, or the label of the cells of a grid
-            that has the groups; its key comes first in the output, before those of the EinSum's result. None if there
-            is none.
+        parts_by: An aggregated label by whose keys groups are computed in parts; its key comes first in the output,
+            before those of the EinSum's result. None if groups are whole.
         compressed: The numbers of the operands that are compressed, the one whose rows are those of the result first.
         is_matched: Whether both operands are compressed in one order, and their entries matched row by row, by a join
             of any kind.

@@ -147,7 +147,7 @@ class _Placer:
         hashed = [index for index, operand in enumerate(strategy.operands) if isinstance(operand, Hashed)]
         contract = replace(relation, inputs=operands, keys_from=min(hashed, default=0))
         if strategy.grid is not None:
-            contract = _on_grid(contract)
+            contract = _on_grid(contract, strategy)
         transferred = sum(map(self._broadcast_bytes, operands, read_from))
         choice = definition.step.choice
         partial_bytes = volume_of_partials(self.model, relation.einsum, choice, strategy, self.costs.cluster).size_bytes
@@ -157,11 +157,9 @@ class _Placer:
             self.transferred[partial_groups] = transferred + partial_bytes
             contract, transferred, partial_bytes = _whole_groups(contract, strategy.parts_by, partial_groups), 0.0, 0.0
         transferred += partial_bytes + self._transfer_bytes(relation.schema, strategy, distribution)
-        if isinstance(distribution, Gridded):
-            cells = _cell_schema(relation.schema, distribution.grid)
-            contract, distribution = replace(contract, output=cells, parts_by=cell_label(relation.einsum)), Hashed(0)
         self.transferred[contract] = transferred
-        return replace(definition, relation=contract, distribution=distribution)
+        has_cells = isinstance(distribution, Gridded)  # then the cell is the first key
+        return replace(definition, relation=contract, distribution=Hashed(0) if has_cells else distribution)
 
     def worth_sharing(self, definitions: Sequence[ComputedResult]) -> frozenset[Relation]:
         """The relations that a table on all machines sends at a lower cost than the statements that read them do.
@@ -325,12 +323,22 @@ class _Placer:
         return [PricedOperator.between(self.costs, before, after) for before, after in itertools.pairwise(sized)]
 
 
-def _on_grid(contract: Contract) -> Contract:
-    """An EinSum whose operands have a key for the cell, before the others, by which they are joined, too."""
+def _on_grid(contract: Contract, strategy: LocalStrategy) -> Contract:
+    """An EinSum whose operands have a key for the cell, before the others, by which they are joined, too.
+
+    So has the result, if it stays on the grid.
+    """
     einsum = contract.einsum
     label = cell_label(einsum)
-    operands = tuple(Reference(operand.tensor, (label, *operand.labels)) for operand in einsum.operands)
-    return replace(contract, einsum=replace(einsum, operands=operands))
+
+    def with_cell(reference: Reference) -> Reference:
+        return Reference(reference.tensor, (label, *reference.labels))
+
+    operands = tuple(map(with_cell, einsum.operands))
+    if not isinstance(strategy.result, Gridded):
+        return replace(contract, einsum=replace(einsum, operands=operands))
+    on_grid = replace(einsum, operands=operands, output=with_cell(einsum.output))
+    return replace(contract, einsum=on_grid, output=_cell_schema(contract.schema, strategy.result.grid))
 
 
 def _cell_schema(schema: Schema, grid: Grid) -> Schema:

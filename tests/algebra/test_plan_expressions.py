@@ -1,41 +1,19 @@
 """Every plan, written as an expression of the tensor relational algebra, evaluates to numpy's result."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
-from dense_relations import array_of, relation_of
+from evaluated_plans import results_of
 from hypothesis import given
 from hypothesis import strategies as st
-from program_cases import Array, Case
+from program_cases import Case
 from random_programs import FAMILIES, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
-from sparseeinsum.algebra.relational.evaluate import RelationTuples, evaluate
 from sparseeinsum.algebra.relational.traversal import topological_order
 from sparseeinsum.semantics.dense import evaluate_program
-from sparseeinsum.statistics.measured_tensors import stored_of
 
 pytestmark = pytest.mark.engines("duckdb", reason="nothing runs in the database")
-
-
-def results_of(plan: se.Plan, arrays: Mapping[str, Array], keeps_fill: bool) -> dict[str, Array]:
-    """Results of the expressions of a plan, evaluated by numpy."""
-    stored_tensors = stored_of(plan.data.inputs)
-    complete = {name for name, tensor in plan.data.inputs.items() if tensor.is_complete}
-    relations: dict[str, RelationTuples] = {
-        name: relation_of(arrays[name], stored.tensor, stored.decomposition, keeps_fill or name in complete)
-        for name, stored in stored_tensors.items()
-    }
-    algebra = plan.algebra()
-    for name, expression in algebra.einsums.items():
-        relations[name] = evaluate(expression, relations)
-    tensors, layouts = plan.data.decomposed.graph.tensors, plan.data.decomposed.layouts
-    return {
-        name: array_of(evaluate(expression, relations), tensors[name], layouts[name])
-        for name, expression in algebra.outputs.items()
-    }
 
 
 @pytest.mark.parametrize("family", ["float64", "mixed"])

@@ -29,11 +29,9 @@ from sparseeinsum.api.examples import (
 )
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.clusters import cluster_tasks
-from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.clusters.local_strategies import contraction_strategies
 from sparseeinsum.decompose.places.distribution import Hashed, Replicated, Scattered
 from sparseeinsum.render.dialects import write_sql
-from sparseeinsum.storage import tensor_placement
 from sparseeinsum.storage.tensor_placement import distribution_of
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
@@ -43,13 +41,6 @@ PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 def db(citus: se.Database) -> se.Database:
     """A database of the cluster; tensors of one test replace those of others."""
     return citus
-
-
-@pytest.fixture
-def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Distribute small tensors like large ones, for which creating tables costs little."""
-    monkeypatch.setattr(tensor_placement, "SMALL_BYTES", -1)
-    monkeypatch.setattr(tensor_placement, "TransferCosts", partial(TransferCosts, small_bytes=-1, table_seconds=0.0))
 
 
 def filling_queries(plan: se.Plan) -> list[str]:

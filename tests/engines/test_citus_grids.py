@@ -1,10 +1,16 @@
-"""Products on grids of a Citus cluster: operands are copied to the cells that read them, partial results added up."""
+"""On grids of a Citus cluster, operands are copied to the cells that read them, and results stay or are added up."""
 
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+from evaluated_plans import results_of
+from hypothesis import given
+from hypothesis import strategies as st
+from program_cases import check
+from random_programs import FAMILIES, cases
+from random_runs import random_runs
 from reading import engine_of
 
 import sparseeinsum as se
@@ -14,12 +20,20 @@ from sparseeinsum.decompose.clusters.grid_strategies import grid_strategies
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.partial_groups import keys_of_labels
 from sparseeinsum.decompose.clusters.transfers import Cluster
-from sparseeinsum.decompose.places.distribution import Replicated, Scattered
+from sparseeinsum.decompose.places.distribution import Gridded, Hashed, Replicated, Scattered
 from sparseeinsum.engines.postgresql.citus import CitusEngine
+from sparseeinsum.language.eingraph import EinSum
 
 PRODUCT = "C[i, k] = sum(A[i, j] * B[j, k])"
 SQUARES = "C[k] = sum(tanh(A[i, j] * B[j, k]))"
 BATCH = "C[b, i, k] = sum(A[b, i, j] * B[j, k])"
+CHAIN = """
+T[i, k] = sum(A[i, j] * B[j, k])
+U[i, k] = tanh(T[i, k]) * T[i, k]
+V[k, i] = U[i, k] - D[k]
+Y[i, l] = sum(V[k, i] * C[k, l])
+s[k] = sum(U[i, k])
+"""
 
 
 @pytest.fixture
@@ -56,6 +70,11 @@ def test_cells_lie_on_machines_of_their_own(db: se.Database) -> None:
     assert len(machines) == len(cell_keys(cluster)) == cluster.sites
 
 
+def impossible(einsum: EinSum) -> LocalStrategy:
+    """A strategy that no plan has: nothing is sent to be scattered."""
+    return LocalStrategy((Scattered(), Replicated())[: len(einsum.operands)], Scattered())
+
+
 @pytest.mark.parametrize(("text", "inner"), [(PRODUCT, 5), (PRODUCT, 0), (SQUARES, 5), (BATCH, 5)])
 def test_all_grids(
     db: se.Database, text: str, inner: int, cluster_of_eight: Cluster, monkeypatch: pytest.MonkeyPatch
@@ -75,9 +94,12 @@ def test_all_grids(
     plan = planned()
     (step,) = plan.data.decomposed.steps
     keys = keys_of_labels(plan.data.alternatives.model, step.einsum, step.choice)
-    strategies = list(grid_strategies(step.einsum, keys, step.absence.join, True, cluster_of_eight))
-    impossible = LocalStrategy((Scattered(), Replicated()), Scattered())  # nothing is sent to be scattered
-    monkeypatch.setattr(cluster_tasks, "contraction_strategies", lambda *_: [impossible])
+    strategies = [
+        strategy
+        for strategy in grid_strategies(step.einsum, keys, step.absence.join, True, cluster_of_eight)
+        if isinstance(strategy.result, Hashed)  # as outputs are
+    ]
+    monkeypatch.setattr(cluster_tasks, "contraction_strategies", lambda einsum, *_: [impossible(einsum)])
     cuts = set()
     for strategy in strategies:
         monkeypatch.setattr(cluster_tasks, "grid_strategies", lambda *_, only=strategy: [only])
@@ -93,3 +115,44 @@ def test_all_grids(
                 db.connection.execute(command)
         cuts.add(tuple(sorted(strategy.pieces(step.einsum).values())))
     assert {len(pieces) for pieces in cuts} == ({2, 3} if inner and text != SQUARES else {2})
+
+
+@pytest.mark.usefixtures("cluster_of_eight", "nothing_is_small")
+def test_results_stay_on_grids(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the next statement reads in the same cells is not sent; a result may also leave its grid for another one."""
+    rng = np.random.default_rng(0)
+    arrays = {"A": (12, 16), "B": (16, 12), "C": (12, 20), "D": (12,)}
+    inputs = {name: rng.normal(size=shape) for name, shape in arrays.items()}
+    for name, array in inputs.items():
+        db.tensor(name, array, promoted={f"dim_{axis}": 2 for axis in range(array.ndim)}, distribute="dim_0")
+    monkeypatch.setattr(cluster_tasks, "contraction_strategies", lambda einsum, *_: [impossible(einsum)])
+    labels = {"T": "ijk", "U": "ik", "V": "ki", "Y": "kil", "s": "ik"}
+    pins = {name: dict.fromkeys(promoted, 2) for name, promoted in labels.items()}
+    plan = db.plan(CHAIN, pin=pins, rewrite=False, objective="floats")
+    decomposed = plan.data.decomposed
+    assert decomposed.cluster_plan is not None
+    on_grids = {name for name, place in decomposed.cluster_plan.distributions.items() if isinstance(place, Gridded)}
+    assert {"T", "U"} <= on_grids
+    assert on_grids.isdisjoint(decomposed.graph.outputs)
+    product = inputs["A"] @ inputs["B"]
+    kept = np.tanh(product) * product
+    expected = {"Y": (kept - inputs["D"]) @ inputs["C"], "s": kept.sum(axis=0)}
+    run, evaluated = db.run(plan), results_of(plan, inputs, keeps_fill=True)
+    for name, array in expected.items():
+        np.testing.assert_allclose(run[name].to_numpy(), array, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(evaluated[name], array, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.usefixtures("cluster_of_eight", "nothing_is_small")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_programs(db: se.Database, family: str) -> None:
+    """Programs in a network so slow that grids are worthwhile."""
+    db.connection.execute("SET sparseeinsum.network_gbit_per_second = '1e-6'")
+
+    @random_runs(5, "citus")
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        check(db, data.draw(cases(family, data.draw(st.sampled_from(["dp", "greedy", "relational"])))))
+
+    run()
+    db.connection.execute("RESET sparseeinsum.network_gbit_per_second")
