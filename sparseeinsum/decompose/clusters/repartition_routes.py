@@ -8,6 +8,7 @@ cheapest route is a min-plus product of such matrices.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,7 @@ class PlacedOperator:
 
 
 _WITHOUT_AXIS: tuple[Distribution, ...] = (Central(), Replicated(), Scattered())
+_MANY = 2.0**40  # tuples or bytes: so many that nothing of their cost is lost beside what a transfer of none takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +176,9 @@ class Routes:
 
     def _transfer_costs(self, relation: SizedRelation) -> Seconds:
         """Costs of a transfer: a row for each distribution before, a column for each after; 0 where nothing changes."""
-        seconds = np.full((self.places.count, self.places.count), np.inf)
-        np.fill_diagonal(seconds, 0.0)
-        tables, grids = tables_for(relation.promoted), self.places.grids
-        results = [grid for grid in grids if grid.copies == 1]
-        for before in [*tables, Replicated(), Scattered(), *results]:
-            for after in [*tables, Replicated(), *grids]:
-                if before != after:
-                    at = self.places.number(before), self.places.number(after)
-                    seconds[at] = self.costs.transfer_seconds(relation.volume, before, after)
-        return seconds
+        fixed, by_tuples, by_bytes = _transfer_rates(self.costs, self.places, relation.promoted)
+        costs: Seconds = fixed + relation.volume.tuples * by_tuples + relation.volume.size_bytes * by_bytes
+        return costs
 
     def _operator_costs(self, operator: PricedOperator) -> Seconds:
         """Costs of an operator: a row for each distribution of its operand, a column for each of the table it fills."""
@@ -202,6 +197,35 @@ class Routes:
     def _best_strategy(self, operator: PricedOperator, read: Distribution, written: Distribution) -> LocalStrategy:
         strategies = (strategy for strategy in operator.strategies if strategy.operands == (read,))
         return min(strategies, key=lambda strategy: self._strategy_seconds(operator, strategy, written))
+
+
+@lru_cache(maxsize=256)
+def _transfer_rates(
+    costs: TransferCosts, places: PossiblePlaces, promoted: tuple[int, ...]
+) -> tuple[Seconds, Seconds, Seconds]:
+    """Costs of transfers of nothing, and what they rise by for each tuple and for each byte.
+
+    Args:
+        costs: Costs of transfers, which are linear in tuples and bytes.
+        places: The distributions that the relation may have.
+        promoted: The positions of its axes that have keys.
+    """
+    volumes = Volume(0.0, 0.0), Volume(_MANY, 0.0), Volume(0.0, _MANY)
+    seconds = np.full((len(volumes), places.count, places.count), np.inf)
+    tables = tables_for(promoted)
+    results = [grid for grid in places.grids if grid.copies == 1]
+    for before in [*tables, Replicated(), Scattered(), *results]:
+        row = places.number(before)
+        for after in [*tables, Replicated(), *places.grids]:
+            seconds[:, row, places.number(after)] = [
+                costs.transfer_seconds(volume, before, after) for volume in volumes
+            ]
+    for matrix in seconds:
+        np.fill_diagonal(matrix, 0.0)
+    fixed = seconds[0]
+    rises = np.where(np.isinf(fixed), 0.0, seconds[1:]) - np.where(np.isinf(fixed), 0.0, fixed)
+    by_tuples, by_bytes = rises / _MANY
+    return fixed, by_tuples, by_bytes
 
 
 def _start_row(size: int, at: int) -> Seconds:

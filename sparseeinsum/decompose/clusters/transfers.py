@@ -4,11 +4,12 @@ Source: tensor relational algebra, section 5.3: to broadcast f numbers to s site
 them transfers f, of which one in s is already where it belongs.
 """
 
-import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sparseeinsum.decompose.places.distribution import Central, Distribution, Gridded, Hashed, Replicated, Scattered
 
@@ -84,24 +85,19 @@ def _copies_in_place(before: Distribution, after: Distribution, cluster: Cluster
     return 1 / cluster.sites if isinstance(before, Hashed | Scattered | Gridded) and isinstance(after, Hashed) else 0.0
 
 
-@lru_cache
+@lru_cache(maxsize=1 << 14)
 def _share_in_both(before: Gridded, after: Gridded) -> float:
     """The share of tuples whose only cell in one grid is among their cells in another one; keys are independent."""
-    pieces = [*zip(before.axes, before.grid.pieces, strict=True), *zip(after.axes, after.grid.pieces, strict=True)]
     periods: dict[int, int] = {}
-    for axis, count in pieces:
-        if axis is not None:
-            periods[axis] = math.lcm(periods.get(axis, 1), count)
-    keys = [dict(zip(periods, numbers, strict=True)) for numbers in itertools.product(*map(range, periods.values()))]
-    return sum(next(_cells(before, numbers)) in _cells(after, numbers) for numbers in keys) / len(keys)
-
-
-def _cells(place: Gridded, keys: dict[int, int]) -> Iterator[int]:
-    """The numbers of the cells that have the tuple with these keys."""
-    axes = zip(place.axes, place.grid.pieces, strict=True)
-    choices = [range(count) if axis is None else [keys[axis] % count] for axis, count in axes]
-    for numbers in itertools.product(*choices):
-        cell = 0
-        for number, count in zip(numbers, place.grid.pieces, strict=True):
-            cell = cell * count + number
-        yield cell
+    for axis, count in [*before.cut_axes, *after.cut_axes]:
+        periods[axis] = math.lcm(periods.get(axis, 1), count)
+    keys = dict(zip(periods, np.ogrid[tuple(map(slice, periods.values()))], strict=True))
+    cell: NDArray[np.int64] = np.zeros(tuple(periods.values()), dtype=np.int64)
+    for axis, count in before.cut_axes:
+        cell = cell * count + keys[axis] % count
+    is_same = np.ones(cell.shape, dtype=np.bool_)
+    for cut_axis, count in reversed(list(zip(after.axes, after.grid.pieces, strict=True))):
+        if cut_axis is not None:
+            is_same &= cell % count == keys[cut_axis] % count
+        cell //= count
+    return float(is_same.mean())

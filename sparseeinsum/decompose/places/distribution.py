@@ -107,6 +107,12 @@ class Gridded:
         pieces = zip(self.grid.pieces, self.axes, strict=True)
         return math.prod(count for count, axis in pieces if axis is None)
 
+    @property
+    def cut_axes(self) -> list[tuple[int, int]]:
+        """The axes of the tensor that are cut, and their numbers of pieces."""
+        pieces = zip(self.axes, self.grid.pieces, strict=True)
+        return [(axis, count) for axis, count in pieces if axis is not None]
+
     def __str__(self) -> str:
         axes = ", ".join(str(axis) for axis in self.axes if axis is not None)
         return f"by <{axes}> in {self.copies} of {self.grid.cells} cells"
