@@ -28,7 +28,7 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan
-from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume, volume_of
+from sparseeinsum.decompose.clusters.costs import NOTHING, TransferCosts, Volume, volume_of, volume_of_all_keys
 from sparseeinsum.decompose.clusters.grid_strategies import CELL, cell_label
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.partial_groups import partial_result, volume_of_partials
@@ -40,7 +40,6 @@ from sparseeinsum.decompose.clusters.repartition_routes import (
     SizedRelation,
 )
 from sparseeinsum.decompose.clusters.transfers import transfer_bytes
-from sparseeinsum.decompose.clusters.wire import keys_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import (
     Central,
@@ -279,9 +278,8 @@ class _Placer:
     def _all_keys(self, schema: Schema, distribution: Distribution) -> Materialized:
         """All keys of a schema in a table that is distributed as relations of that schema."""
         all_keys = Materialized(AllKeys(schema), 0, 1, distribution)
-        tuples = self.model.sizes.tuples(schema.tensor.name, schema.decomposition.tiles)
-        size = tuples * keys_bytes(schema.decomposition)
-        self.transferred[all_keys] = transfer_bytes(size, Central(), distribution, self.costs.cluster)
+        size_bytes = volume_of_all_keys(schema.tensor, schema.decomposition).size_bytes
+        self.transferred[all_keys] = transfer_bytes(size_bytes, Central(), distribution, self.costs.cluster)
         return all_keys
 
     def _redistributed(self, source: _TableSource, distribution: Distribution) -> Relation:
@@ -319,8 +317,13 @@ class _Placer:
 
     def _priced_operators(self, chain: Sequence[Relation]) -> list[PricedOperator]:
         """The operators between relations, each of which is computed of the one before, as if that took no time."""
-        sized = map(self._sized, chain)
-        return [PricedOperator.between(self.costs, before, after) for before, after in itertools.pairwise(sized)]
+        return [self._priced_operator(before, after) for before, after in itertools.pairwise(chain)]
+
+    def _priced_operator(self, before: Relation, after: Relation) -> PricedOperator:
+        schema = after.schema
+        adds_tuples = schema.decomposition == before.schema.decomposition
+        all_keys = volume_of_all_keys(schema.tensor, schema.decomposition) if adds_tuples else NOTHING
+        return PricedOperator.between(self.costs, self._sized(before), self._sized(after), all_keys=all_keys)
 
 
 def _on_grid(contract: Contract, strategy: LocalStrategy) -> Contract:

@@ -1,6 +1,7 @@
 """Plans for several machines get cheap placements and the SQL that moves their data; no cluster is needed."""
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from sparseeinsum.algebra.placement import PlacedDefinitions, place_definitions
 from sparseeinsum.api.examples import citation_graph, gcn_inputs
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.decompose.alternatives import choices_of
+from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.partial_groups import expected_partials
@@ -26,14 +28,20 @@ TWO = Cluster(sites=2, shards=8)
 EIGHT = Cluster(sites=8, shards=32)
 
 
-def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, str]:
-    """A plan with placements on sites, and its SQL."""
+def cheapest(plan: se.Plan, cluster: Cluster, stored: Mapping[str, Distribution]) -> ClusterPlan:
+    """The placements of a plan that send the fewest bytes."""
     slow = replace(cluster, network_bytes_per_second=1.0)  # only transfers count
     costs = TransferCosts(slow, small_bytes=0)
     alternatives = replace(plan.data.alternatives, machines=Machines(costs, stored))
     cluster_plan = alternatives.priced(choices_of(plan.data.decomposed)).cluster_plan
     assert cluster_plan is not None
-    result = place_definitions(plan.data.definitions, cluster_plan, alternatives.model)
+    return cluster_plan
+
+
+def placed(plan: se.Plan, cluster: Cluster, **stored: Distribution) -> tuple[PlacedDefinitions, str]:
+    """A plan with placements on sites, and its SQL."""
+    cluster_plan = cheapest(plan, cluster, stored)
+    result = place_definitions(plan.data.definitions, cluster_plan, plan.data.alternatives.model)
     on_machines = replace(plan.data, definitions=result.definitions, dialect=CITUS)
     return result, write_sql(on_machines.statements, "staged")
 
@@ -159,6 +167,21 @@ def test_sql_of_gcn(db: se.Database) -> None:
     plan = db.plan(GCN, rewrite=False, indexes=False)
     hashed = {name: Hashed(0) for name in plan.data.inputs}
     check_golden("gcn_citus", placed(plan, TWO, **hashed)[1])
+
+
+@pytest.mark.parametrize("cluster", [TWO, EIGHT, Cluster(sites=64, shards=64)])
+@pytest.mark.parametrize("optimizer", ["dp", "relational"])
+def test_plans_are_compared_by_the_bytes_that_their_tables_take(
+    db: se.Database, optimizer: str, cluster: Cluster
+) -> None:
+    """Also by those of keys that are sent to add absent tuples; what several statements read is sent once, at most."""
+    for name, matrix in gcn_inputs(citation_graph()).items():
+        db.tensor(name, matrix)
+    plan = db.plan(GCN, optimizer=optimizer, rewrite=False, indexes=False)
+    hashed = {name: Hashed(0) for name in plan.data.inputs}
+    site_plan, _ = placed(plan, cluster, **hashed)
+    expected = cheapest(plan, cluster, hashed).cost
+    assert 0.9 * expected < site_plan.total_bytes < 1.001 * expected
 
 
 def test_one_machine_has_no_distribution(db: se.Database) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
-from sparseeinsum.decompose.clusters.costs import TransferCosts, volume_of
+from sparseeinsum.decompose.clusters.costs import NOTHING, TransferCosts, volume_of, volume_of_all_keys
 from sparseeinsum.decompose.clusters.grid_strategies import grid_strategies
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, contraction_strategies
 from sparseeinsum.decompose.clusters.partial_groups import keys_of_labels, partitioning_keys, volume_of_partials
@@ -202,9 +202,11 @@ class ClusterTask:
         seconds = self.task.repartition_cost(tensor, before, after, reads)
         seconds /= max((between != before) + (between != after), 1)
         stored, sliced, required = (self._sized(tensor, tiles) for tiles in (before, between, after))
-        steps = [(stored, sliced, seconds)] if between != before else []
-        steps += [(sliced, required, seconds)] if between != after else []
-        steps += [(required, required, 0.0)] if is_dense else []
+        steps = [(stored, sliced, seconds, NOTHING)] if between != before else []
+        steps += [(sliced, required, seconds, NOTHING)] if between != after else []
+        if is_dense:
+            all_keys = volume_of_all_keys(self.graph.tensors[tensor], required.decomposition)
+            steps += [(required, required, 0.0, all_keys)]
         return [PricedOperator.between(self.machines.costs, *step) for step in steps]
 
     def _route_seconds(self, tensor: str, before: Choice, after: Choice, is_dense: bool, reads: int) -> Seconds:

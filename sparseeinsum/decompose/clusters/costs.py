@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy
 from sparseeinsum.decompose.clusters.transfers import Cluster, bottleneck_copies, transfer_bytes
-from sparseeinsum.decompose.clusters.wire import CELL_BYTES, row_bytes
+from sparseeinsum.decompose.clusters.wire import CELL_BYTES, keys_bytes, row_bytes
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import Central, Distribution, Gridded, Hashed, Replicated, Scattered
 from sparseeinsum.language.eingraph import EinSum
-from sparseeinsum.language.tensors import Decomposition
+from sparseeinsum.language.tensors import Decomposition, Tensor
 
 SMALL_BYTES = (
     8 << 20
@@ -145,6 +145,12 @@ def volume_of(model: CostModel, tensor: str, tiles: Choice) -> Volume:
     """Expected volume of all tuples of a tensor in a decomposition, given as the tiles of its axes."""
     tuples = model.sizes.tuples(tensor, tiles)
     return Volume(tuples, tuples * row_bytes(model.graph.tensors[tensor], Decomposition(tiles)))
+
+
+def volume_of_all_keys(tensor: Tensor, decomposition: Decomposition) -> Volume:
+    """The volume of all keys that tuples of a tensor can have, without values."""
+    tuples = decomposition.max_tuples(tensor.shape)
+    return Volume(tuples, tuples * keys_bytes(decomposition))
 
 
 def most_sending_seconds(model: CostModel, costs: TransferCosts, einsum: EinSum, choice: Choice) -> float:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
+from sparseeinsum.decompose.clusters.costs import NOTHING, TransferCosts, Volume
 from sparseeinsum.decompose.clusters.local_strategies import LocalStrategy, repartition_strategies
 from sparseeinsum.decompose.places.distribution import (
     Central,
@@ -54,20 +54,28 @@ class PricedOperator:
         strategies: The local strategies that compute it.
         result: The relation that it returns.
         seconds: Its cost on a single machine.
+        all_keys: The keys that it reads if it adds absent tuples; the coordinator enumerates them, and sends them to
+            the machines that add the tuples.
     """
 
     strategies: tuple[LocalStrategy, ...]
     result: SizedRelation
     seconds: float
+    all_keys: Volume = NOTHING
 
     @classmethod
     def between(
-        cls, costs: TransferCosts, operand: SizedRelation, result: SizedRelation, seconds: float = 0.0
+        cls,
+        costs: TransferCosts,
+        operand: SizedRelation,
+        result: SizedRelation,
+        seconds: float = 0.0,
+        all_keys: Volume = NOTHING,
     ) -> "PricedOperator":
         """The operator that makes `result` of `operand`, with all strategies that do not overload the coordinator."""
         strategies = repartition_strategies(operand.decomposition, result.decomposition)
         size_bytes = operand.volume.size_bytes + result.volume.size_bytes
-        return cls(costs.allowed_strategies(strategies, size_bytes, not result.promoted), result, seconds)
+        return cls(costs.allowed_strategies(strategies, size_bytes, not result.promoted), result, seconds, all_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +200,8 @@ class Routes:
 
     def _strategy_seconds(self, operator: PricedOperator, strategy: LocalStrategy, distribution: Distribution) -> float:
         seconds = operator.seconds * self.costs.work_share(strategy)
+        if operator.all_keys.tuples and isinstance(strategy.result, Hashed):
+            seconds += self.costs.transfer_seconds(operator.all_keys, Central(), strategy.result)
         return seconds + self.costs.filling_seconds(operator.result.volume, strategy, distribution)
 
     def _best_strategy(self, operator: PricedOperator, read: Distribution, written: Distribution) -> LocalStrategy:
