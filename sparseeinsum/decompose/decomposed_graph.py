@@ -254,6 +254,27 @@ def _fuse(steps: dict[str, _StepWork], model: CostModel) -> None:
                 steps[operand.tensor] = _StepWork(read.priced, nothing, nothing, nothing, nothing, computed_in=name)
 
 
+def _operand_repartitions(
+    model: CostModel, einsum: EinSum, choice: Choice, reads: int, tiles_of: Mapping[str, Choice]
+) -> list[tuple[tuple[str, Decomposition], Repartition]]:
+    """How each operand of an EinSum is brought into the decomposition that it needs, by name and decomposition.
+
+    Args:
+        model: The cost model.
+        einsum: The EinSum.
+        choice: Tiles of its labels.
+        reads: How often it reads its operands.
+        tiles_of: The tiles of tensors as they are stored or computed, by name; others may be read in any at no cost.
+    """
+    repartitions = []
+    for index, operand in enumerate(einsum.operands):
+        required = model.operand_tiles(einsum, index, choice)
+        current = tiles_of.get(operand.tensor, required)
+        repartition = model.repartitions.cheapest(operand.tensor, current, required, reads)
+        repartitions.append(((operand.tensor, Decomposition(required)), repartition))
+    return repartitions
+
+
 def price_choices(
     model: CostModel,
     choices: Mapping[str, Choice],
@@ -276,18 +297,14 @@ def price_choices(
     for einsum in model.graph.einsums:
         choice = choices[einsum.output.tensor]
         cost = model.vertex_cost(einsum, choice)
-        moving = Work()
-        for index, operand in enumerate(einsum.operands):
-            required = model.operand_tiles(einsum, index, choice)
-            current = tiles_of.get(operand.tensor, required)
-            repartition = model.repartitions.cheapest(operand.tensor, current, required, cost.reads)
-            moving += repartition.work
+        read = _operand_repartitions(model, einsum, choice, cost.reads, tiles_of)
+        for decomposed, repartition in read:
             if repartition.passes is not None:
                 # It goes into a table, which every other reader of this decomposition shares.
-                repartitions[operand.tensor, Decomposition(required)] = repartition
-            repartitions.setdefault((operand.tensor, Decomposition(required)), repartition)
+                repartitions[decomposed] = repartition
+            repartitions.setdefault(decomposed, repartition)
+        moving = sum([repartition.work for _, repartition in read], Work()) + cost.storing
         tiles_of[einsum.output.tensor] = result_tiles(einsum, choice)
-        moving += cost.storing
         filling = cost.filling + cost.rereading
         priced = PricedEinSum(einsum, choice, cost)
         steps[einsum.output.tensor] = _StepWork(priced, cost.join, cost.aggregation, filling, moving)

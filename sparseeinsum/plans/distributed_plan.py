@@ -11,7 +11,7 @@ from sparseeinsum.decompose.eindecomp.partition_vectors import check_workers, pa
 from sparseeinsum.decompose.eindecomp.partitioning import partition_graph
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
-from sparseeinsum.decompose.places.blocks import Gridded
+from sparseeinsum.decompose.places.blocks import BlockPlacement
 from sparseeinsum.decompose.places.distribution import Distribution, Hashed, Replicated
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph
@@ -56,7 +56,7 @@ def distribute_plan(
     return PartitionedProgram(task, partition_graph(task, best, sites))
 
 
-def _blocks(graph: EinGraph, sites: int, places: Mapping[str, InputPlace]) -> dict[str, Gridded]:
+def _blocks(graph: EinGraph, sites: int, places: Mapping[str, InputPlace]) -> dict[str, BlockPlacement]:
     if not isinstance(places, Mapping):
         raise PlanError(f"stored is {places!r}; give places by name, as in {{'A': 0, 'B': 'everywhere'}}")
     inputs = graph.inputs
@@ -64,7 +64,7 @@ def _blocks(graph: EinGraph, sites: int, places: Mapping[str, InputPlace]) -> di
         if name not in inputs:
             raise PlanError(f"{name} is placed, and no input; {did_you_mean(name, inputs, 'inputs are')}")
     return {
-        name: Gridded.of_distribution(_distribution(graph, name, place), inputs[name].shape, sites)
+        name: BlockPlacement.of_distribution(_distribution(graph, name, place), inputs[name].shape, sites)
         for name, place in places.items()
     }
 

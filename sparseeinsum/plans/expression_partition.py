@@ -6,7 +6,7 @@ from sparseeinsum.algebra.expression_programs import program_of
 from sparseeinsum.algebra.implementation.distributed import DistributionLike, input_distributions
 from sparseeinsum.algebra.relational.relational_expressions import Expression
 from sparseeinsum.decompose.eindecomp.partition_vectors import check_workers
-from sparseeinsum.decompose.places.blocks import Gridded
+from sparseeinsum.decompose.places.blocks import BlockPlacement
 from sparseeinsum.decompose.places.distribution import Hashed
 from sparseeinsum.errors import AlgebraError
 from sparseeinsum.language.binding import bind
@@ -35,6 +35,6 @@ def partition_expressions(
     for name, place in input_distributions(written.inputs, stored).items():
         if isinstance(place, Hashed) and len(place.axes) != 1:
             raise AlgebraError(f"{name} is {place}; give one position, or leave it out, if floats are minimised")
-        blocks[name] = Gridded.of_distribution(place, written.tensors[name].shape, workers)
+        blocks[name] = BlockPlacement.of_distribution(place, written.tensors[name].shape, workers)
     graph = bind(written.program, written.tensors)
     return PartitionSource(graph, written.statistics, blocks, written.array_axes).partitioned(workers, rewrite)

@@ -13,7 +13,7 @@ from sparseeinsum.decompose.eindecomp.replay import replay
 from sparseeinsum.decompose.eindecomp.rewritings import rewritings_for
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask
-from sparseeinsum.decompose.places.blocks import Gridded
+from sparseeinsum.decompose.places.blocks import BlockPlacement
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.operators.ranges import finite_range
@@ -40,7 +40,7 @@ class PartitionSource:
 
     bound: EinGraph
     statistics: Mapping[str, Statistics]
-    stored: Mapping[str, Gridded] = field(default_factory=dict)
+    stored: Mapping[str, BlockPlacement] = field(default_factory=dict)
     uncut_axes: Mapping[str, Iterable[int]] = field(default_factory=dict)
 
     def partitioned(self, workers: int, rewrite: bool = True, objective: str = FLOATS) -> PartitionedProgram:

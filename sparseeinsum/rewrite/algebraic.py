@@ -66,14 +66,11 @@ def rewrite_algebraically(
         return AlgebraicRewrite(graph, binary, {})
     parts_by_result = parts_of({einsum.output.tensor for einsum in graph.einsums}, binary.graph)
     merged = merge_common_subexpressions(graph, pinned)
-    groups = find_einsum_groups(merged, pinned)
-    if not groups:
-        return AlgebraicRewrite(graph, binary, {})
     names = UniqueNames(graph.tensors)
     replaced: dict[str, Sequence[EinSum]] = {}
     derivations: dict[str, Derivation] = {}
     unsearched: list[str] = []
-    for group in groups:
+    for group in find_einsum_groups(merged, pinned):
         parts = itertools.chain.from_iterable(parts_by_result[einsum.output.tensor] for einsum in group.einsums)
         if sum(seconds[part.output.tensor] for part in parts) < LEAST_SECONDS:
             continue
@@ -88,15 +85,10 @@ def rewrite_algebraically(
             replaced[group.einsums[-1].output.tensor] = formulas.einsums
     if not replaced:
         return AlgebraicRewrite(graph, binary, {}, tuple(unsearched))
-    better = _with_einsums(
-        _in_topological_order(
-            replacement for einsum in merged.einsums for replacement in replaced.get(einsum.output.tensor, [einsum])
-        ),
-        merged,
-    )
-    return AlgebraicRewrite(
-        better, binarise(better, binary.annotator(), cost.pair_cost), derivations, tuple(unsearched)
-    )
+    einsums = [other for einsum in merged.einsums for other in replaced.get(einsum.output.tensor, [einsum])]
+    better = _with_einsums(_in_topological_order(einsums), merged)
+    better_binary = binarise(better, binary.annotator(), cost.pair_cost)
+    return AlgebraicRewrite(better, better_binary, derivations, tuple(unsearched))
 
 
 def _in_topological_order(einsums: Iterable[EinSum]) -> tuple[EinSum, ...]:

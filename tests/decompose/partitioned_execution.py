@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.sendings import sent_name
-from sparseeinsum.decompose.places.blocks import Blocks, Gridded
+from sparseeinsum.decompose.places.blocks import BlockPlacement, Blocks
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.semantics.dense import evaluate_einsum
 
@@ -84,7 +84,7 @@ class Cluster:
         needed, sent = self.moves.needed(einsum, operand, choice), sent_name(operand.tensor)
         if sent not in self.choices:
             return self._gathered(operand.tensor, *self._stored(einsum, operand, choice), needed)
-        place = Gridded.of_state(self.choices[sent])
+        place = BlockPlacement.of_state(self.choices[sent])
         if sent not in self.blocks:
             arrays = self._gathered(operand.tensor, *self._stored(einsum, operand, choice), place)
             placed = self._boxes(operand.tensor, place)
@@ -93,7 +93,7 @@ class Cluster:
 
     def _stored(
         self, einsum: EinSum, operand: Reference, choice: Choice
-    ) -> tuple[dict[int, tuple[Box, Array]], Gridded]:
+    ) -> tuple[dict[int, tuple[Box, Array]], BlockPlacement]:
         """Blocks of an operand before it is sent, and where they are."""
         tensor, destination = operand.tensor, self.choices.get(sent_name(operand.tensor))
         if tensor not in self.inputs:
@@ -108,7 +108,7 @@ class Cluster:
         return {worker: (box, self.inputs[tensor][box]) for worker, box in boxes_of.items()}, place
 
     def _gathered(
-        self, tensor: str, stored: Mapping[int, tuple[Box, Array]], before: Gridded, after: Gridded
+        self, tensor: str, stored: Mapping[int, tuple[Box, Array]], before: BlockPlacement, after: BlockPlacement
     ) -> dict[int, Array]:
         """For every worker, a block that it needs: what it has of it, and the rest from the first that have it."""
         kind, blocks = "join" if before.tiles == after.tiles else "repartition", {}
@@ -123,7 +123,7 @@ class Cluster:
                 lacking[here] = False
         return blocks
 
-    def _boxes(self, tensor: str, places: Gridded) -> dict[int, Box]:
+    def _boxes(self, tensor: str, places: BlockPlacement) -> dict[int, Box]:
         return boxes(places.blocks(self.moves.graph.tensors[tensor].shape, self.moves.workers))
 
     def _move(self, kind: str, source: int, target: int, block: Array) -> None:

@@ -21,7 +21,7 @@ from sparseeinsum.decompose.eindecomp.partitioning import Partitioning, least_pa
 from sparseeinsum.decompose.eindecomp.replay import KINDS, Replay, replay, replay_choices
 from sparseeinsum.decompose.eindecomp.sendings import shared_tensors
 from sparseeinsum.decompose.eindecomp.vector_search import TransferTask, Vectors, search
-from sparseeinsum.decompose.places.blocks import Blocks, Gridded
+from sparseeinsum.decompose.places.blocks import BlockPlacement, Blocks
 from sparseeinsum.decompose.places.distribution import Central, Distribution, Hashed, Replicated, Scattered
 from sparseeinsum.decompose.places.traffic import sent_copies
 from sparseeinsum.decompose.short_lists import search_in_lists
@@ -156,7 +156,7 @@ def test_inputs_are_sent_from_where_they_are_stored(data: st.DataObject) -> None
     shape, workers = data.draw(st.tuples(st.integers(1, 9), st.integers(1, 9))), data.draw(st.integers(1, 6))
     places: tuple[Distribution, ...] = (Hashed(0), Hashed(1), Replicated(), Scattered(), Central())
     stored, needed = (
-        Gridded.of_distribution(data.draw(st.sampled_from(places)), shape, workers).blocks(shape, workers)
+        BlockPlacement.of_distribution(data.draw(st.sampled_from(places)), shape, workers).blocks(shape, workers)
         for _ in range(2)
     )
     traffic = sent_copies(stored, needed, 1.0)

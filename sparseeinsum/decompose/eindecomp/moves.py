@@ -24,7 +24,7 @@ from sparseeinsum.decompose.choice_tables import ChoiceTables
 from sparseeinsum.decompose.eindecomp.partition_vectors import pieces_of
 from sparseeinsum.decompose.eindecomp.sendings import Sending, Vertex, source_of, vertices_of
 from sparseeinsum.decompose.eindecomp.transfer import TransferModel
-from sparseeinsum.decompose.places.blocks import UNDIVIDED, Blocks, Digits, Floats, Gridded, numberings
+from sparseeinsum.decompose.places.blocks import UNDIVIDED, BlockPlacement, Blocks, Digits, Floats, numberings
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.search_tasks import State
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
@@ -52,8 +52,8 @@ class Moves:
     tables: ChoiceTables = field(default_factory=ChoiceTables, repr=False)
     _own: dict[tuple[str, Choice], float] = field(default_factory=dict, repr=False)
     _numbered: dict[tuple[str, Choice], Digits] = field(default_factory=dict, repr=False)
-    _needed: dict[tuple[str, tuple[str, ...], Choice], Gridded] = field(default_factory=dict, repr=False)
-    _origins: dict[tuple[str, State], Gridded] = field(default_factory=dict, repr=False)
+    _needed: dict[tuple[str, tuple[str, ...], Choice], BlockPlacement] = field(default_factory=dict, repr=False)
+    _origins: dict[tuple[str, State], BlockPlacement] = field(default_factory=dict, repr=False)
     _result_states: dict[tuple[str, Choice], State] = field(default_factory=dict, repr=False)
     _required_states: dict[tuple[str, tuple[str, ...], Choice], State] = field(default_factory=dict, repr=False)
 
@@ -102,24 +102,24 @@ class Moves:
         """A copy whose EinSums are searched without sendings: every operand is sent for itself."""
         return replace(self, _own={}, tables=ChoiceTables())  # an EinSum then pays for shared inputs, too
 
-    def needed(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
+    def needed(self, einsum: EinSum, reference: Reference, choice: Choice) -> BlockPlacement:
         """The pieces of a tensor that every worker's call reads or computes."""
         key = einsum.output.tensor, reference.labels, choice[:-1]
         needed = self._needed.get(key)
         if needed is None:
             digits, tiles = self._digits(einsum, choice), reference_tiles(einsum, reference, choice)
             positions = [einsum.labels.index(label) for label in reference.labels]
-            needed = self._needed[key] = Gridded(math.prod(digits.counts), tiles, digits.selected(positions))
+            needed = self._needed[key] = BlockPlacement(math.prod(digits.counts), tiles, digits.selected(positions))
         return needed
 
-    def result(self, einsum: EinSum, choice: Choice) -> Gridded:
+    def result(self, einsum: EinSum, choice: Choice) -> BlockPlacement:
         """Where the result is when all groups are aggregated."""
         digits = self._digits(einsum, choice)
         group = [at for at, label in enumerate(einsum.labels) if label in einsum.aggregated and digits.counts[at] > 1]
         group.sort(key=lambda at: -digits.strides[at])
         return replace(self.needed(einsum, einsum.output, choice), group=digits.selected(group), divided=choice[-1])
 
-    def available(self, einsum: EinSum, reference: Reference, choice: Choice) -> Gridded:
+    def available(self, einsum: EinSum, reference: Reference, choice: Choice) -> BlockPlacement:
         """Where an input is before an EinSum reads it: as stored, or each piece on the first worker that reads it."""
         stored = self.model.stored.get(reference.tensor)
         if stored is not None:
@@ -144,7 +144,7 @@ class Moves:
             places.add(stored.state())
         return sorted(places)
 
-    def origin(self, tensor: str, state: State) -> Gridded:
+    def origin(self, tensor: str, state: State) -> BlockPlacement:
         """Where an input is before it is sent to be in a state."""
         return self._origins[tensor, state]
 
@@ -202,7 +202,7 @@ class Moves:
                 available = self.available(einsum, operand, choice)
                 yield self._sent(operand.tensor, self.required_state(vertex, index, choice), available)
 
-    def _sent(self, tensor: str, needed: State, stored: Gridded) -> float:
+    def _sent(self, tensor: str, needed: State, stored: BlockPlacement) -> float:
         lacking = self.computed.lacking(needed, stored.state(), self._shape(tensor), self.workers)
         return self.density(tensor) * lacking
 
@@ -225,7 +225,7 @@ class Moves:
         """For every worker, the indices of the labels that its call has."""
         digits, tiles = self._digits(einsum, choice), choice[:-2]
         bounds = [self.graph.bound_of(einsum, label) for label in einsum.labels]
-        return Gridded(math.prod(digits.counts), tiles, digits).blocks(bounds, self.workers).sizes
+        return BlockPlacement(math.prod(digits.counts), tiles, digits).blocks(bounds, self.workers).sizes
 
     def _digits(self, einsum: EinSum, choice: Choice) -> Digits:
         key = einsum.output.tensor, choice[:-1]

@@ -16,7 +16,7 @@ from sparseeinsum.decompose.eindecomp.moves import Moves
 from sparseeinsum.decompose.eindecomp.partitioning import Partitioning
 from sparseeinsum.decompose.eindecomp.sendings import sent_name
 from sparseeinsum.decompose.eindecomp.transfer import MovedFloats, TransferModel
-from sparseeinsum.decompose.places.blocks import Floats, Gridded
+from sparseeinsum.decompose.places.blocks import BlockPlacement, Floats
 from sparseeinsum.decompose.places.computed_blocks import ComputedBlocks
 from sparseeinsum.decompose.places.traffic import Traffic, sent_copies, sent_partials
 from sparseeinsum.language.eingraph import EinSum, Reference
@@ -99,7 +99,7 @@ def _reading(
     """
     choice, tensor = choices[einsum.output.tensor], operand.tensor
     producer, destination = moves.graph.producer_of(tensor), choices.get(sent_name(tensor))
-    places = [] if destination is None else [Gridded.of_state(destination)]
+    places = [] if destination is None else [BlockPlacement.of_state(destination)]
     if producer is not None and not is_sent:
         places.insert(0, moves.result(producer, choices[tensor]))
     elif destination is None:

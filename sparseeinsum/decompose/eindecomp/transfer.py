@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.eindecomp.overlaps import OverlapCounts, count_overlaps
-from sparseeinsum.decompose.places.blocks import Gridded
+from sparseeinsum.decompose.places.blocks import BlockPlacement
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
@@ -108,7 +108,7 @@ class TransferModel:
     graph: EinGraph
     statistics: Mapping[str, Statistics]
     evaluations: Mapping[str, Evaluation]
-    stored: Mapping[str, Gridded] = field(default_factory=dict)
+    stored: Mapping[str, BlockPlacement] = field(default_factory=dict)
     counts_keys: bool = False
     _moved: dict[tuple[str, Choice], MovedFloats] = field(default_factory=dict, init=False, repr=False)
     _tuples: dict[tuple[str, Choice], float] = field(default_factory=dict, init=False, repr=False)

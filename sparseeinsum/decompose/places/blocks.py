@@ -63,7 +63,7 @@ def numberings(counts: tuple[int, ...]) -> tuple[Digits, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gridded:
+class BlockPlacement:
     """Which block of a tensor every worker has, or needs.
 
     Attributes:
@@ -82,7 +82,7 @@ class Gridded:
     divided: int = UNDIVIDED
 
     @classmethod
-    def of_distribution(cls, distribution: Distribution, shape: Sequence[int], workers: int) -> "Gridded":
+    def of_distribution(cls, distribution: Distribution, shape: Sequence[int], workers: int) -> "BlockPlacement":
         """A tensor of this shape that is hashed by one axis, in a piece for each worker, or that all have, or none has.
 
         No worker has what another machine has, or what is scattered, because nothing tells who has it.
@@ -101,7 +101,7 @@ class Gridded:
         return self.calls, self.divided, len(self.tiles), *numbers
 
     @classmethod
-    def of_state(cls, state: State) -> "Gridded":
+    def of_state(cls, state: State) -> "BlockPlacement":
         """The distribution whose `state` returns these numbers."""
         calls, divided, axes, *numbers = state
         tiles, counts, strides = (tuple(numbers[axes * at : axes * (at + 1)]) for at in range(3))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sparseeinsum.decompose.places.blocks import Blocks, Floats, Gridded
+from sparseeinsum.decompose.places.blocks import BlockPlacement, Blocks, Floats
 from sparseeinsum.decompose.search_tasks import State
 
 _MOST_COMPARED = 1 << 14  # blocks that are compared at once: their numbers stay in a processor's cache
@@ -25,7 +25,7 @@ class ComputedBlocks:
         key = state, shape, workers
         blocks = self._blocks.get(key)
         if blocks is None:
-            blocks = self._blocks[key] = Gridded.of_state(state).blocks(shape, workers)
+            blocks = self._blocks[key] = BlockPlacement.of_state(state).blocks(shape, workers)
         return blocks
 
     def lacking(self, needed: State, stored: State, shape: tuple[int, ...], workers: int) -> float:
