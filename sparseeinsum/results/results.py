@@ -24,6 +24,7 @@ from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.array_interface import ArrayInterface
 from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
+from sparseeinsum.statistics.columns import index_dtype
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
 if TYPE_CHECKING:
@@ -204,12 +205,12 @@ class TensorResult(ArrayInterface):
     def arrow(self) -> pa.Table:
         """An Arrow table with a column for every axis, then `val`; indices without a row hold the fill.
 
-        The columns of axes hold natural keys if the axis has a dictionary, and indices otherwise. Complex values are
-        struct<re, im>. The metadata of the schema hold bounds and fill; Parquet files keep them, and
-        `Database.tensor` reads them.
+        The columns of axes hold natural keys if the axis has a dictionary, and indices otherwise: int32, or int64 for
+        bounds above 2^31, whatever the plan. Complex values are struct<re, im>. The metadata of the schema hold bounds
+        and fill; Parquet files keep them, and `Database.tensor` reads them.
         """
         if self.schema.is_scalar and not self.dictionaries:
-            return self.rows.replace_schema_metadata(metadata_of(self.schema.tensor))
+            return _with_index_types(self.rows, self.schema).replace_schema_metadata(metadata_of(self.schema.tensor))
         if self.schema.is_scalar:
             return self._table(*self._tensor_rows.columns())
         return pa.concat_tables(self.tables(_BATCH_NUMBERS))  # in parts, each of which takes little extra memory
@@ -313,10 +314,10 @@ class TensorResult(ArrayInterface):
         return [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
 
     def _labelled(self, indices: Sequence[NDArray[Any]]) -> list[pa.Array]:
-        """Replace the indices of axes that have a dictionary by natural keys."""
+        """The columns of axes: natural keys in place of the indices of axes that have a dictionary."""
         axes = self.schema.tensor.axes
         return [
-            pa.array(column)
+            pa.array(column.astype(index_dtype(axis.bound), copy=False))
             if axis.dictionary is None
             else self.dictionaries[axis.dictionary.name].take(pa.array(column))
             for axis, column in zip(axes, indices, strict=True)
@@ -368,6 +369,16 @@ def _needing(package: str) -> Iterator[None]:
         raise PackageError(
             f"the package {package} cannot be imported ({error}); install it, as in pip install {package}"
         ) from error
+
+
+def _with_index_types(rows: pa.Table, schema: Schema) -> pa.Table:
+    """Rows whose keys have the types that indices of these axes have; kernels and tables may use others."""
+    for name, axis in zip(schema.keys, schema.tensor.axes, strict=True):
+        index_type = pa.from_numpy_dtype(index_dtype(axis.bound))
+        position = rows.schema.get_field_index(name)
+        if rows.schema.field(position).type != index_type:
+            rows = rows.set_column(position, name, rows.column(position).cast(index_type))
+    return rows
 
 
 def _column(values: NDArray[Any]) -> pa.Array:

@@ -411,5 +411,5 @@ def test_database_in_a_file_shows_its_path(tmp_path: Path) -> None:
 def test_pandas_frame_of_a_result_that_holds_only_the_fill() -> None:
     result = make_result({"i": [1]}, np.zeros((1, 4)), (4,), 0)
     pd.testing.assert_frame_equal(
-        result.df(), pd.DataFrame({"i": [], "j": [], "val": []}).astype({"i": "int32", "j": "int64", "val": "float64"})
+        result.df(), pd.DataFrame({"i": [], "j": [], "val": []}).astype({"i": "int32", "j": "int32", "val": "float64"})
     )
