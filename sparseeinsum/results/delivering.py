@@ -10,11 +10,12 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError
+from sparseeinsum.language.tensors import VALUE_COLUMN, key_dictionaries
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.output_targets import OutputTarget, ParquetFile, Table
 from sparseeinsum.results.parquet_files import write_parquet
 from sparseeinsum.results.results import entries_in_batches
-from sparseeinsum.statistics.columns import is_index_type
+from sparseeinsum.statistics.columns import index_type, is_index_type
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.table_comments import describe_table, extend_description
 from sparseeinsum.storage.table_names import parse_table_name, qualified_table
@@ -50,7 +51,9 @@ def deliver(engine: Engine, statement: SqlStatement, keyed: SqlStatement, schema
     columns = engine.columns_of(table) if target.mode == "append" else None
     if columns is None:
         key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
-        count = engine.replace_table(table, keyed.query, key, keyed.distribution)
+        # On a cluster, distribution columns are of one type, so that tables are colocated.
+        query = keyed.query if engine.dialect.distributes else _with_index_types(keyed.query, schema)
+        count = engine.replace_table(table, query, key, keyed.distribution)
         if not schema.has_dictionaries:
             describe_table(engine, table, schema)
         return count
@@ -81,9 +84,22 @@ def _write_file(
         exp.CopyParameter(this=exp.var("PRESERVE_ORDER"), expression=exp.false()),
     ]
     path = exp.Literal.string(str(target.written))
-    copy = exp.Copy(this=keyed.query.subquery(), kind=False, files=[path], params=parameters)
+    copy = exp.Copy(this=_with_index_types(keyed.query, schema).subquery(), kind=False, files=[path], params=parameters)
     ((count,),) = engine.rows(copy)
     return int(str(count))
+
+
+def _with_index_types(query: exp.Select, schema: Schema) -> exp.Select:
+    """A query of rows whose indices have the types that those of these axes have; kernels may return others."""
+    tensor, decomposition = schema.tensor, schema.decomposition
+    columns: list[exp.Expr] = []
+    for position, dictionary in zip(decomposition.promoted, key_dictionaries(tensor, decomposition), strict=True):
+        axis = tensor.axes[position]
+        column = exp.column(exp.to_identifier(axis.name, quoted=True), table="rows")
+        index = exp.cast(column, index_type(axis.bound))
+        columns.append(exp.alias_(index, axis.name, quoted=True) if dictionary is None else column)
+    value = exp.column(exp.to_identifier(VALUE_COLUMN, quoted=True), table="rows")
+    return exp.select(*columns, value).from_(query.subquery("rows"))
 
 
 def _check_columns(target: Table, present: Sequence[Column], schema: Schema, added: Sequence[Column]) -> None:

@@ -1,14 +1,19 @@
 """The types of index columns follow from the bounds of axes, whatever the plan and however a result is read."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from any_sql import run_sql
+from pyarrow import parquet
 
 import sparseeinsum as se
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import Axis, Decomposition, Tensor
 
+_TYPES = "SELECT data_type FROM information_schema.columns WHERE table_name = 'stored' AND column_name <> 'val'"
 PROGRAMS = {
     "C[i, k] = sum(A[i, j] * B[j, k])": 2,
     "C[i, m] = sum(A[i, j] * H[j, m])": 2,
@@ -28,12 +33,18 @@ def loaded(db: se.Database) -> se.Database:
 
 @pytest.mark.parametrize("layout", ["entries", "any"])
 @pytest.mark.parametrize("optimizer", ["dp", "relational", "dense"])
-def test_are_those_of_the_axes(loaded: se.Database, optimizer: str, layout: str) -> None:
+def test_are_those_of_the_axes(loaded: se.Database, tmp_path: Path, optimizer: str, layout: str) -> None:
     for text, axes in PROGRAMS.items():
         plan = loaded.plan(text, optimizer=optimizer, layout=layout)
         result = loaded.run(plan)["C"]
         with loaded.stream(plan) as stream:
             schemas = {"whole": result.arrow().schema, "streamed": stream["C"].read_all().schema}
+        if layout == "entries":
+            loaded.run(plan, into={"C": tmp_path / "c.parquet"})
+            schemas["file"] = parquet.read_schema(tmp_path / "c.parquet")
+            loaded.run(plan, into={"C": "stored"})
+            types = [sql_type for (sql_type,) in run_sql(loaded, _TYPES)]
+            assert [str(sql_type).lower() for sql_type in types] == ["integer"] * axes
         for schema in schemas.values():
             assert schema.types == [*[pa.int32()] * axes, pa.float64()]
         assert [str(dtype) for dtype in result.df().dtypes] == [*["int32"] * axes, "float64"]
