@@ -329,8 +329,10 @@ class _Placer:
 def _on_grid(contract: Contract, strategy: LocalStrategy) -> Contract:
     """An EinSum whose operands have a key for the cell, before the others, by which they are joined, too.
 
-    So has the result, if it stays on the grid.
+    So has the result, if it stays on the grid. Groups are aggregated, also those of one pair: whether they still have
+    one is checked by the stored operands before a run, and here copies are read.
     """
+    contract = replace(contract, has_single_pairs=False)
     einsum = contract.einsum
     label = cell_label(einsum)
 

@@ -143,6 +143,23 @@ def test_results_stay_on_grids(db: se.Database, monkeypatch: pytest.MonkeyPatch)
         np.testing.assert_allclose(evaluated[name], array, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.usefixtures("nothing_is_small")
+def test_groups_of_one_pair(db: se.Database) -> None:
+    """A permutation has one entry for each group, which is aggregated all the same."""
+    rng = np.random.default_rng(0)
+    permuted = np.zeros((40, 40))
+    permuted[np.arange(40), rng.permutation(40)] = 2.0
+    inputs = {"A": rng.normal(size=(40, 40)), "B": rng.normal(size=(40, 40)), "P": permuted}
+    for name, matrix in inputs.items():
+        db.tensor(name, matrix, promoted=["dim_0", "dim_1"], distribute="dim_0")
+    text = "T[i, k] = sum(A[i, j] * B[j, k])\nY[i, l] = sum(T[i, k] * P[k, l])"
+    plan = db.plan(text, optimizer="relational", objective="floats")
+    assert plan.data.decomposed.cluster_plan is not None
+    assert all(strategy.grid is not None for strategy in plan.data.decomposed.cluster_plan.strategies.values())
+    expected = inputs["A"] @ inputs["B"] @ permuted
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected, rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.usefixtures("cluster_of_eight", "nothing_is_small")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_programs(db: se.Database, family: str) -> None:
