@@ -98,20 +98,18 @@ class ClusterTask:
 
     def with_grids(self, others: Mapping[str, Sequence[Choice]]) -> "ClusterTask":
         """The task with all choices on grids, and some others."""
+        strategies = {einsum.output.tensor: self._on_grids(einsum) for einsum in self.graph.einsums}
         grids: dict[str, dict[Gridded, None]] = {name: {} for name in self.graph.tensors}
         for einsum in self.graph.einsums:
-            for _, strategy in self._on_grids(einsum):
+            for _, strategy in strategies[einsum.output.tensor]:
                 places = zip((*einsum.operands, einsum.output), (*strategy.operands, strategy.result), strict=True)
                 for reference, place in places:
                     if isinstance(place, Gridded):
                         grids[reference.tensor][place] = None
         placed = replace(self, grids={name: tuple(places) for name, places in grids.items()}, _routes={})
         on_grids = {
-            einsum.output.tensor: [
-                (*choice, placed._places(einsum.output.tensor).number(strategy.result))
-                for choice, strategy in self._on_grids(einsum)
-            ]
-            for einsum in self.graph.einsums
+            name: [(*choice, placed._places(name).number(strategy.result)) for choice, strategy in numbered]
+            for name, numbered in strategies.items()
         }
         return placed.narrowed({name: [*choices, *on_grids[name]] for name, choices in others.items()})
 

@@ -63,8 +63,7 @@ class LocalStrategy:
         pieces: dict[str, int] = {}
         for reference, operand in zip(einsum.operands, self.operands, strict=True):
             if isinstance(operand, Gridded):
-                cut = zip(operand.axes, operand.grid.pieces, strict=True)
-                pieces |= {reference.labels[axis]: count for axis, count in cut if axis is not None}
+                pieces |= {reference.labels[axis]: count for axis, count in operand.cut_axes}
         return pieces
 
     @property

@@ -114,7 +114,7 @@ class Gridded:
         return [(axis, count) for axis, count in pieces if axis is not None]
 
     def __str__(self) -> str:
-        axes = ", ".join(str(axis) for axis in self.axes if axis is not None)
+        axes = ", ".join(str(axis) for axis, _ in self.cut_axes)
         return f"by <{axes}> in {self.copies} of {self.grid.cells} cells"
 
 
