@@ -15,7 +15,12 @@ from sparseeinsum.engines.claims import claimed_in_process
 from sparseeinsum.engines.collected_tuples import ELEMENT_BYTES, are_collected, collected_table
 from sparseeinsum.engines.duckdb_changes import can_record_changes, change_tokens, recorded_table, start_recording
 from sparseeinsum.engines.duckdb_freed_rows import free_rows
-from sparseeinsum.engines.duckdb_prepared import DuckDBPreparedQuery, DuckDBPreparedWrite, DuckDBSuppliedTable
+from sparseeinsum.engines.duckdb_prepared import (
+    DuckDBCollectedQuery,
+    DuckDBPreparedQuery,
+    DuckDBPreparedWrite,
+    DuckDBSuppliedTable,
+)
 from sparseeinsum.engines.duckdb_progress import measured_progress
 from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, own_tables, relations_named
 from sparseeinsum.engines.duckdb_settings import DuckDBSettings
@@ -159,14 +164,33 @@ class DuckDBEngine(OneMachine, NoRoles):
     def prepared_query(
         self, name: str, query: exp.Select | str, supplied: Sequence[SuppliedTable] = (), is_small: bool = False
     ) -> DuckDBPreparedQuery:
-        """Prepare a query under a name that no other one of this connection has.
-
-        A small one is not optimised, since DuckDB binds and optimises again whatever it has optimised.
-        """
+        """Prepare a query under a name that no other one of this connection has."""
         text = query if isinstance(query, str) else write_sql(query, self.dialect)
+        with self._optimized_unless(is_small):
+            return DuckDBPreparedQuery(self.connection, self._translating_errors, name, text)
+
+    def prepared_tuples(
+        self,
+        name: str,
+        statement: SqlStatement,
+        schema: Schema,
+        count: float,
+        supplied: Sequence[SuppliedTable],
+        is_small: bool,
+    ) -> DuckDBPreparedQuery | DuckDBCollectedQuery:
+        """Prepare the query of a statement that returns about `count` tuples; see `Engine.prepared_tuples`."""
+        if not are_collected(schema, count):
+            return self.prepared_query(name, statement.text, supplied, is_small)
+        text = statement.collecting_text(schema)
+        with self._optimized_unless(is_small):
+            return DuckDBCollectedQuery(self.connection, self._translating_errors, name, text, schema)
+
+    @contextmanager
+    def _optimized_unless(self, is_small: bool) -> Iterator[None]:
+        """Prepare what is small as it is written, since DuckDB binds and optimises again whatever it has optimised."""
         optimizes = self.optimize(False) if is_small else None
         try:
-            return DuckDBPreparedQuery(self.connection, self._translating_errors, name, text)
+            yield
         finally:
             if optimizes is not None:
                 self.optimize(optimizes)

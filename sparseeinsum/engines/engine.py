@@ -178,6 +178,26 @@ class Engine(Protocol):
             is_small: Whether it reads and returns so few rows that to optimise it takes longer than it saves.
         """
 
+    def prepared_tuples(
+        self,
+        name: str,
+        statement: SqlStatement,
+        schema: Schema,
+        count: float,
+        supplied: Sequence[SuppliedTable],
+        is_small: bool,
+    ) -> PreparedQuery:
+        """Prepare the query of a statement for `tuples`.
+
+        Args:
+            name: Its name, which no other query of this connection has.
+            statement: The statement.
+            schema: What it returns.
+            count: About how many tuples it returns.
+            supplied: Tables of `supplied_table` that it may read.
+            is_small: As for `prepared_query`.
+        """
+
     def prepared_write(self, name: str, statement: str) -> PreparedWrite:
         """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
 

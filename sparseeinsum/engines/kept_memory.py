@@ -109,6 +109,11 @@ class KeptMemory:
         """Release all memory that this connection keeps."""
         _release_all(self._state, self._library)
 
+    def has_all(self, handles: Iterable[int | None]) -> bool:
+        """Whether what has these handles is still kept; None stands for what has no rows."""
+        kept = {kept.handle for kept in self._state.kept.values()}
+        return kept.issuperset(handle for handle in handles if handle is not None)
+
     @property
     def count(self) -> int:
         """How many arrays are kept."""

@@ -13,6 +13,7 @@ from itertools import count
 
 import pyarrow as pa
 
+from sparseeinsum.algebra.operators import Relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.prepared import SuppliedTable, TransactionMark
 from sparseeinsum.engines.retries import in_snapshot
@@ -33,11 +34,14 @@ from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.results.execution import execute, with_dictionaries
+from sparseeinsum.results.kept_operands import kept_operands
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.storage.program_inputs import stored_inputs
 from sparseeinsum.storage.tensor_tables import stored_tensor
 
 _NUMBERS = count(1)  # of the names of relations in this process
+# A plan that is expected to take longer runs after a look whether tables have changed; others run before that look.
+_WORTH_LOOKING_SECONDS = 0.005
 
 
 class PreparedPlan:
@@ -71,8 +75,7 @@ class PreparedPlan:
         try:
             with engine.protected():
                 self._supply_stored(names)
-            in_snapshot(engine, self._planned.plan_again)
-            self._prepare()
+            in_snapshot(engine, self._plan_again)
         except BaseException:
             self.close()
             raise
@@ -157,6 +160,11 @@ class PreparedPlan:
     ) -> Mapping[str, TensorResult] | None:
         """The results if the plan is exact, and nobody has changed tables since the transaction of `mark`; or None."""
         self._mark = None  # until the run has succeeded
+        if self.plan.decomposed.seconds > _WORTH_LOOKING_SECONDS:  # or the run would be in vain
+            unchanged = self._engine.mark_after(mark, 0)
+            if unchanged is None:
+                return None
+            mark = unchanged
         check_functions(self.plan)
         self._supply(rows)
         if not all(map(self._is_exact_for, rows.values())):
@@ -170,13 +178,15 @@ class PreparedPlan:
         self._mark = None
         self._supply(rows)
         is_exact = not self._has_failed and all(map(self._is_exact_for, rows.values()))
-        if is_exact and not (mark.follows(last) and self._planned.reads_own_tables):
+        is_unchanged = mark.follows(last) and self._planned.reads_own_tables
+        if is_exact and not is_unchanged:
             is_exact = self._planned.adapts_to_stored()
         check_functions(self.plan)
         if not is_exact:
             self._fill()
-            self._planned.plan_again()
-        self._prepare()
+            self._plan_again()
+        elif not (is_unchanged and self._statements.can_run and self.plan is self._statements.plan):
+            self._prepare(kept_operands(self.plan, self._engine))
         results = self._results()
         self._mark = mark
         return results
@@ -207,11 +217,17 @@ class PreparedPlan:
         for table in self._tables.values():
             table.fill()
 
-    def _prepare(self) -> None:
-        """Prepare the statements of a new plan."""
-        if self.plan is not self._statements.plan:
+    def _plan_again(self) -> None:
+        """Make the plan for the present data, and prepare its statements, in the open transaction."""
+        self._planned.plan_again()
+        self._prepare(kept_operands(self.plan, self._engine, at_once=True))
+
+    def _prepare(self, kept: Mapping[Relation, int | None]) -> None:
+        """Prepare the statements of a new plan, or of other operands in memory."""
+        if self.plan is not self._statements.plan or kept != self._statements.kept:
             self._statements.drop()
-            self._statements = PreparedQueries.of_plan(self._planned, self._engine, tuple(self._tables.values()))
+            supplied = tuple(self._tables.values())
+            self._statements = PreparedQueries.of_plan(self._planned, self._engine, supplied, kept)
 
     def _results(self) -> Mapping[str, TensorResult]:
         """Run the statements in the open transaction; results by name."""

@@ -1,7 +1,7 @@
 """Pipeline: a plan for inputs whose values change from run to run; it is replaced where it is not exact for them."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -18,6 +18,7 @@ from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.validity import with_valid_grouping
 from sparseeinsum.rewrite.equal_formulas import EqualFormulas
 from sparseeinsum.semantics.exactness import ValueFacts
+from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 
 _FEW_ROWS = 100_000  # which one thread reads in the time of an optimisation or two
@@ -123,11 +124,24 @@ class SuppliedPlan:
 
     @property
     def is_small(self) -> bool:
-        """Whether all inputs and results have few rows, so that an optimiser has little to gain.
+        """Whether all inputs and results have few rows, so that an optimiser has little to gain."""
+        return self._has_few_rows(self.plan.inputs.values())
+
+    def has_few_rows(self, tables_read: Container[str]) -> bool:
+        """The same for a statement that reads only some tables, without schemas, and other inputs in memory."""
+        dialect = self._engine.dialect_name
+        return self._has_few_rows(
+            measured
+            for measured in self.plan.inputs.values()
+            if not measured.stored.is_owned or table_by_name(measured.stored, dialect).name in tables_read
+        )
+
+    def _has_few_rows(self, read: Iterable[MeasuredTensor]) -> bool:
+        """Whether inputs that are read and all results have few rows.
 
         A relation of the user may be a view, whose rows say nothing of what it reads.
         """
-        inputs = (measured.measurement.tuples for measured in self.plan.inputs.values())
+        inputs = (measured.measurement.tuples for measured in read)
         statistics, steps = self.plan.statistics, self.plan.decomposed.steps
         results = (statistics[step.einsum.output.tensor].tuples(step.result.tiles) for step in steps)
         return self.reads_own_tables and max((*inputs, *results), default=0) <= _FEW_ROWS

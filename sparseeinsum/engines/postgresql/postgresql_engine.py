@@ -15,7 +15,9 @@ from sparseeinsum.engines.postgresql import casts, copy_format
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions, Variant
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
+    PostgreSQLSmallQuery,
     PostgreSQLSuppliedTable,
+    PostgreSQLTuples,
     PostgreSQLWrite,
     mark_after,
     own_tables,
@@ -189,6 +191,21 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
         """Prepare a query that is small; COPY, which returns the results of others, takes no prepared statement."""
         tables = [table for table in supplied if isinstance(table, PostgreSQLSuppliedTable)]
         return prepared_query(self._session, query, tables, is_small)
+
+    def prepared_tuples(
+        self,
+        name: str,
+        statement: SqlStatement,
+        schema: Schema,
+        count: float,
+        supplied: Sequence[SuppliedTable],
+        is_small: bool,
+    ) -> PreparedQuery:
+        """Prepare the query of a statement if it is small; the tuples of others are returned as `tuples` does it."""
+        query = self.prepared_query(name, statement.query, supplied, is_small)
+        if isinstance(query, PostgreSQLSmallQuery):
+            return query
+        return PostgreSQLTuples(partial(self.tuples, statement, schema, count), query.reads_filled_tables)
 
     def prepared_write(self, name: str, statement: str) -> PostgreSQLWrite:
         """Return the statement as it is, which the server plans for the present sizes of tables."""

@@ -1,6 +1,7 @@
 """Engines: rows that the client supplies to PostgreSQL, and queries of prepared programs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from sqlglot import exp, parse_one
@@ -108,6 +109,22 @@ class PostgreSQLQuery:
     def arrow(self) -> pa.Table:
         """Run the query and return its result as an Arrow table."""
         return self._session.read(self._query)
+
+    def drop(self) -> None:
+        """Do nothing: the server does not know the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgreSQLTuples:
+    """A query that is planned whenever it runs, and returns its tuples as `tuples` of the engine does.
+
+    Attributes:
+        arrow: Runs the query and returns its result as an Arrow table.
+        reads_filled_tables: Whether it reads supplied tables.
+    """
+
+    arrow: Callable[[], pa.Table]
+    reads_filled_tables: bool
 
     def drop(self) -> None:
         """Do nothing: the server does not know the query."""
