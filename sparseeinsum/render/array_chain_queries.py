@@ -17,7 +17,7 @@ from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.contract import row_value
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.layouts import HANDLE_COLUMN
+from sparseeinsum.render.layouts import HANDLE_COLUMN, first_row, kept_array
 from sparseeinsum.render.nested_levels import nested_levels
 from sparseeinsum.render.sources import SelectSource, aliased, with_join
 from sparseeinsum.render.sparse_matmul import sparse_matmul_value
@@ -85,9 +85,13 @@ class ArrayChainWriter:
         always: list[exp.Expr] = []
         missing: list[exp.Expr] = []
         values: list[exp.Expr] = []
+        reads_first_row = False
         for number, (leaf, source) in enumerate(zip(self.chain.leaves, self.sources, strict=True)):
             alias = f"r{number + 1}"
             value = range_of(leaf) if source is None else source.handle
+            if value is not None and isinstance(leaf, Stack) and source is not None:
+                value = kept_array(source.schema, value)
+                reads_first_row = True
             if value is None:
                 assert source is not None
                 value = exp.column(HANDLE_COLUMN, table=alias) if isinstance(leaf, Compress) else source.value(alias)
@@ -100,6 +104,8 @@ class ArrayChainWriter:
             if leaf in self._numbers:
                 values.append(exp.alias_(exp.column(self._numbers[leaf], table=alias), self._columns_of(leaf)[1]))
         select = exp.select(*values)
+        if reads_first_row:
+            always.append(first_row())
         if not always:
             always = [exp.select(exp.Literal.number(1).as_("one")).subquery("one")]
         first, *others = always

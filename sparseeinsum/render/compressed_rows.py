@@ -15,7 +15,7 @@ from sparseeinsum.operators.semirings import Semiring
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, constant, converted, function_named, integer, text
 from sparseeinsum.render.dialects import DUCKDB, Dialect
-from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of
+from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, with_join
 from sparseeinsum.render.values import with_finite_check
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_type, number_type, stored_type
@@ -23,7 +23,6 @@ from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_t
 _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
 _MOST_RANGES = 4  # of the numbers of rows; each takes some time to start
 _VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
-ROW_COLUMN = "row_number"
 _ENTRY_COLUMN, POSITION_COLUMN = "entry", "position"
 POSITION_BYTES = 8  # of a position in entries that come as bytes
 HANDLE_ALIASES = ("u", "v", "w")  # of the tables that have handles

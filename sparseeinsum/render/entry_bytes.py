@@ -8,7 +8,8 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import positions_at
 from sparseeinsum.render.calls import any_row, call, integer
-from sparseeinsum.render.compressed_rows import POSITION_BYTES, POSITION_COLUMN, ROW_COLUMN
+from sparseeinsum.render.compressed_rows import POSITION_BYTES, POSITION_COLUMN
+from sparseeinsum.render.layouts import ROW_COLUMN
 
 START_COLUMN, COUNT_COLUMN = "start", "count"
 _CLAUSES = {"expressions", "from_", "with_"}  # of a SELECT that does nothing but name columns

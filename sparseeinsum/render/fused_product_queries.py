@@ -12,7 +12,6 @@ from sparseeinsum.operators.semirings import SEMIRINGS
 from sparseeinsum.render.calls import call, integer, text
 from sparseeinsum.render.compressed_rows import (
     HANDLE_ALIASES,
-    ROW_COLUMN,
     computed_number,
     entries_of_rows_select,
     gathered_rows_select,
@@ -21,7 +20,7 @@ from sparseeinsum.render.compressed_rows import (
     result_value,
 )
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of, row_position
+from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of, row_position
 from sparseeinsum.render.sources import SelectSource, aliased, named
 
 

@@ -33,6 +33,8 @@ from sparseeinsum.statistics.extents import Extent, as_sql, product
 from sparseeinsum.statistics.number_literals import number
 
 HANDLE_COLUMN = "handle"
+ROW_COLUMN = "row_number"
+_FIRST_ROW = "first_row"
 # DuckDB folds a constant list while it plans, at 65 ns an element; an aggregate makes one at 4 ns an element.
 _MAX_CONSTANT_SIZE = 1024
 # A list that depends on a column is computed for every row, and takes as much memory as the arrays.
@@ -309,6 +311,20 @@ def resident_row(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
     position, _ = row_position(schema, key_of)
     size = schema.list_length
     return call("tensor_row", handle, position, integer(size), element_of(schema))
+
+
+def kept_array(schema: Schema, handle: exp.Expr) -> exp.Expr:
+    """The only array of a resident array of a handle, over `first_row`; it is not copied.
+
+    An expression of constants would be evaluated while the statement is planned, and become part of the plan.
+    """
+    position = exp.column(ROW_COLUMN, table=_FIRST_ROW)
+    return call("tensor_row", handle, position, integer(schema.list_length), element_of(schema))
+
+
+def first_row() -> exp.Expr:
+    """The table that `kept_array` reads: one row with the number 0."""
+    return aliased(exp.Table(this=call("tensor_row_numbers", integer(1), integer(1))), _FIRST_ROW)
 
 
 def element_of(schema: Schema) -> exp.Expr:

@@ -8,12 +8,11 @@ from sparseeinsum.algebra.operators import FILLED_IN, Compress, Contract
 from sparseeinsum.render.calls import call, constant
 from sparseeinsum.render.compressed_rows import (
     HANDLE_ALIASES,
-    ROW_COLUMN,
     field_of_entry,
     keys_of_entries,
     rows_of_entries_select,
 )
-from sparseeinsum.render.layouts import HANDLE_COLUMN
+from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN
 from sparseeinsum.render.sources import SelectSource
 from sparseeinsum.statistics.columns import number_type
 

@@ -49,6 +49,8 @@ from sparseeinsum.render.layouts import (
     convert_select,
     densify_from_keys_select,
     densify_select,
+    first_row,
+    kept_array,
     resident_select,
     slice_select,
     stack_select,
@@ -287,12 +289,15 @@ class Renderer:
         return None if source is None else write(relation, source)
 
     def _kept(self, relation: Relation) -> SelectSource:
-        """The query of the handle of an operand that is in memory already."""
+        """The query of the handle of an operand that is in memory already, or of its only array."""
         handle = self.kept[relation]
         number = exp.cast(exp.null() if handle is None else integer(handle), "bigint")
         number.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
-        query = exp.select(exp.alias_(number, HANDLE_COLUMN)).subquery()
-        return replace(plain_source(query, relation.schema), handle=number)
+        if isinstance(relation, Stack):
+            query = exp.select(exp.alias_(kept_array(relation.schema, number), VALUE_COLUMN)).from_(first_row())
+        else:
+            query = exp.select(exp.alias_(number, HANDLE_COLUMN))
+        return replace(plain_source(query.subquery(), relation.schema), handle=number)
 
     def _select(
         self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid | OffGrid

@@ -37,7 +37,8 @@ def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> M
     }
 
     def keep(operand: Relation) -> int | None:
-        query = relation_query(operand, plan.dialect).subquery("made")
+        resident = Resident(operand) if isinstance(operand, Stack) else operand
+        query = relation_query(resident, plan.dialect).subquery("made")
         kept_handle = call("tensor_keep", exp.column(HANDLE_COLUMN, table="made"))
         ((handle,),) = engine.rows(exp.select(kept_handle).from_(query))
         return None if handle is None else int(str(handle))
@@ -60,6 +61,10 @@ def _in_memory(relation: Relation) -> Iterator[tuple[Relation, Stored]]:
             for operand in inputs:
                 yield from _in_memory(operand)
         case Resident(input=source) | Compress(input=source):
+            stored = _stored(source)
+            if stored is not None:
+                yield relation, stored
+        case Stack(input=source) if not relation.schema.keys:  # one array
             stored = _stored(source)
             if stored is not None:
                 yield relation, stored
