@@ -4,9 +4,10 @@
 
 Everything is float64, and has as many threads as a library takes, up to those asked for. Loading does not count: data
 are in each library's own format before. Libraries multiply in the best order, as GCN by the weights first. A run of
-ours ends with an array of numpy or a table of Arrow, a run of theirs with what they return. In the table, `dense` is
-what would be too large as a dense array, `-` what a library has no product for, `> 60` a query that was stopped, and
-`wrong` a result that differs from the others.
+ours ends with an array of numpy or a table of Arrow, a run of theirs with what they return. `run` is db.run of a plan,
+`prepared` a program of db.prepare, whose statements are parsed once. In the table, `dense` is what would be too large
+as a dense array, `-` what a library has no product for, `> 60` a query that was stopped, and `wrong` a result that
+differs from the others.
 """
 
 import argparse

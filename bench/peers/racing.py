@@ -11,7 +11,7 @@ from bench.peers.results import entries, of_table, same
 from bench.peers.workloads import Workload
 from bench.timing import Figure, race
 
-OURS, PLANNING = "sparseeinsum", "its planning"
+OURS, PREPARED, PLANNING = "sparseeinsum", "prepared", "its planning"
 COMPILING_SECONDS = 20.0  # more than any library compiles for a workload
 
 
@@ -36,7 +36,7 @@ class Race:
 
     Attributes:
         workload: Its name.
-        figures: Those of ours, of planning, and of the peers; ratios are to the fastest peer.
+        figures: Those of ours, of a prepared program, of planning, and of the peers; ratios are to the fastest peer.
         unavailable: Why a peer has no figure.
     """
 
@@ -47,13 +47,12 @@ class Race:
     @property
     def best(self) -> str:
         """The fastest peer; empty if there is none."""
-        peers = [figure for figure in self.figures if figure.contender not in (OURS, PLANNING)]
+        peers = [figure for figure in self.figures if figure.contender not in (OURS, PREPARED, PLANNING)]
         return min(peers, key=lambda figure: figure.seconds).contender if peers else ""
 
-    @property
-    def ratio(self) -> float:
-        """Our run by that of the fastest peer."""
-        return next(figure.ratio for figure in self.figures if figure.contender == OURS)
+    def ratio(self, contender: str) -> float:
+        """The seconds of a contender by those of the fastest peer."""
+        return next(figure.ratio for figure in self.figures if figure.contender == contender)
 
     def seconds(self, contender: str) -> float | None:
         """The median of a contender, if it has one."""
@@ -85,11 +84,14 @@ def race_workload(workload: Workload, peers: Sequence[Library], threads: int, tu
                 unavailable[peer.name] = "wrong"
                 continue
             runs[peer.name] = run
-        ours = Ours(workload, threads, stack)
-        once[OURS], result = _timed(ours.run, turns.patience)
         assert expected is not None, f"no peer computes {workload.name}"
-        assert same(ours.plain(result), expected), f"{workload.name}: the result of {OURS} differs"
-        runs = {OURS: ours.run, PLANNING: ours.plan, **runs}
+        # Each has a database of its own: runs between those of a prepared program make it look at its tables.
+        ours, prepared = (Ours(workload, threads, stack) for _ in range(2))
+        own_runs = {OURS: ours.run, PREPARED: prepared.prepared(stack)}
+        for name, run in own_runs.items():
+            once[name], result = _timed(run, turns.patience)
+            assert same(ours.plain(result), expected), f"{workload.name}: the result of {name} differs"
+        runs = {**own_runs, PLANNING: ours.plan, **runs}
         figures = _raced(workload.name, runs, once, turns)
     unrated = Race(workload.name, figures, unavailable)
     base = unrated.seconds(unrated.best) or 1.0
@@ -130,14 +132,26 @@ class Ours:
             self._database.tensor(name, data, fill=workload.fills.get(name, 0))
         self._plan = self.plan()
 
+    @property
+    def _layout(self) -> str:
+        """Results are as entries, or in the cheapest layout where arrays are asked for."""
+        return "entries" if self._workload.form == "entries" else "any"
+
     def plan(self) -> se.Plan:
-        """Plan the program: results are as entries, or in the cheapest layout where arrays are asked for."""
-        layout = "entries" if self._workload.form == "entries" else "any"
-        return self._database.plan(self._workload.program, layout=layout)
+        """Plan the program."""
+        return self._database.plan(self._workload.program, layout=self._layout)
 
     def run(self) -> object:
         """Compute an array, an Arrow table of entries, or one with an array in each row."""
-        (result,) = self._database.run(self._plan, replan=False, progress=False).values()
+        return self._converted(self._database.run(self._plan, replan=False, progress=False))
+
+    def prepared(self, stack: ExitStack) -> Run:
+        """The same by a prepared program."""
+        step = stack.enter_context(self._database.prepare(self._workload.program, inputs=[], layout=self._layout))
+        return lambda: self._converted(step.run())
+
+    def _converted(self, results: Mapping[str, se.TensorResult]) -> object:
+        (result,) = results.values()
         forms: dict[str, Callable[[], object]] = {
             "dense": result.to_numpy,
             "entries": result.arrow,

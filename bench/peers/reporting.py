@@ -8,14 +8,14 @@ from pathlib import Path
 
 from rich.table import Table
 
-from bench.peers.racing import OURS, PLANNING, Race
+from bench.peers.racing import OURS, PLANNING, PREPARED, Race
 
 
 def table(races: Sequence[Race], peers: Sequence[str], missing: Mapping[str, str]) -> Table:
     """Seconds of all contenders, a star at the best peer, and a line for every package that is not installed."""
     shown = Table(title="seconds; times: those of sparseeinsum by those of the best peer (*)", title_justify="left")
     shown.add_column("workload")
-    for heading in ("plan", "run", "times", *peers):
+    for heading in ("plan", "run", "times", "prepared", "times", *peers):
         shown.add_column(heading, justify="right")
     for race in races:
         shown.add_row(race.workload, *_cells(race, peers))
@@ -27,7 +27,9 @@ def table(races: Sequence[Race], peers: Sequence[str], missing: Mapping[str, str
 
 def _cells(race: Race, peers: Sequence[str]) -> list[str]:
     best = race.best
-    cells = [_number(race.seconds(PLANNING)), _number(race.seconds(OURS)), f"{race.ratio:.1f}"]
+    cells = [_number(race.seconds(PLANNING))]
+    for contender in (OURS, PREPARED):
+        cells += [_number(race.seconds(contender)), f"{race.ratio(contender):.1f}"]
     for peer in peers:
         cells.append(race.unavailable.get(peer) or _number(race.seconds(peer)) + "*" * (peer == best))
     return cells
@@ -66,14 +68,14 @@ def _drawing(races: Sequence[Race], peers: Sequence[str]) -> str:
     from matplotlib import pyplot  # noqa: PLC0415  # for pages alone
 
     drawing, (left, right) = pyplot.subplots(1, 2, figsize=(15, 0.4 * len(races) + 1.5), sharey=True)
-    for contender in (OURS, PLANNING, *peers):
+    for contender in (OURS, PREPARED, PLANNING, *peers):
         seconds = [race.seconds(contender) or math.nan for race in races]
-        marker = {OURS: "D", PLANNING: "d"}.get(contender, "o")
+        marker = {OURS: "D", PREPARED: "s", PLANNING: "d"}.get(contender, "o")
         left.plot(seconds, [race.workload for race in races], marker, label=contender, alpha=0.8)
     left.set_xscale("log")
     left.set_xlabel("seconds")
     left.legend(fontsize="small")
-    right.barh([race.workload for race in races], [race.ratio for race in races])
+    right.barh([race.workload for race in races], [race.ratio(OURS) for race in races])
     right.set_xlabel("seconds of a run by those of the best peer")
     right.axvline(1, color="black", linewidth=1)
     right.invert_yaxis()

@@ -23,6 +23,7 @@ from sparseeinsum.statistics.scan_cache import ChangeToken, TableState
 _LOG_PREFIX = "changes_"
 _EVENTS = ("INSERT", "UPDATE", "DELETE")
 _IN_TRIGGER = re.compile(rf"{SCHEMA}\.{_LOG_PREFIX}[0-9a-f]+")
+_FEW_CHANGES = 256  # are added up here in less time than DuckDB takes to group them
 _FIRST_VERSION = 2  # of DuckDB whose files can have triggers
 _RANDOM_NUMBER = "CAST(hash(gen_random_uuid()) // 2 AS BIGINT)"
 
@@ -72,10 +73,7 @@ def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
     if len(logs) != 1:
         return {}
     log = logs.pop()
-    changes = {
-        str(name): (int(str(count)), int(str(number)))
-        for name, count, number in rows(f"SELECT table_name, count(*), sum(number) FROM {log} GROUP BY table_name")
-    }
+    changes = _changes(rows, log)
     tables = rows(
         "SELECT schema_name, table_name, database_name, table_oid, sql FROM duckdb_tables() "
         "WHERE database_name = current_database() AND check_constraint_count > 0"
@@ -87,6 +85,19 @@ def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
         for schema, name, database, oid, definition in tables
         if len(triggers.get((schema, name), ())) == len(_EVENTS) and f"{schema}.{name}" in changes
     }
+
+
+def _changes(rows: Rows, log: str) -> dict[str, tuple[int, int]]:
+    """By table, how many changes a log has of it, and the sum of their numbers."""
+    few = rows(f"SELECT table_name, number FROM {log} LIMIT {_FEW_CHANGES + 1}")
+    if len(few) > _FEW_CHANGES:
+        counted = rows(f"SELECT table_name, count(*), sum(number) FROM {log} GROUP BY table_name")
+        return {str(name): (int(str(count)), int(str(number))) for name, count, number in counted}
+    changes: dict[str, tuple[int, int]] = {}
+    for name, number in few:
+        count, total = changes.get(str(name), (0, 0))
+        changes[str(name)] = count + 1, total + int(str(number))
+    return changes
 
 
 def _triggers(rows: Rows) -> dict[tuple[object, object], tuple[str, ...]]:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import sparseeinsum as se
 from bench.peers.libraries import DISTRIBUTIONS, Library, UnavailableError
-from bench.peers.racing import OURS, PLANNING, Race, Turns, race_workload
+from bench.peers.racing import OURS, PLANNING, PREPARED, Race, Turns, race_workload
 from bench.peers.reporting import table
 from bench.peers.results import entries, same
 from bench.peers.unfolding import Fibres
@@ -58,10 +58,12 @@ def test_a_race_has_a_row_for_every_workload(libraries: dict[str, Library]) -> N
     races = [race_workload(workload, [*libraries.values()], 2, Turns(1, 0.5, 0)) for workload in WORKLOADS.values()]
     for race in races:
         seconds = {figure.contender: figure.seconds for figure in race.figures}
-        assert seconds.keys() | race.unavailable.keys() == {OURS, PLANNING, *PEERS}
+        assert seconds.keys() | race.unavailable.keys() == {OURS, PREPARED, PLANNING, *PEERS}
         assert "wrong" not in race.unavailable.values()
         assert min(seconds.values()) > 0
-        assert race.ratio == pytest.approx(seconds[OURS] / min(seconds[peer] for peer in PEERS if peer in seconds))
+        fastest = min(seconds[peer] for peer in PEERS if peer in seconds)
+        for contender in (OURS, PREPARED):
+            assert race.ratio(contender) == pytest.approx(seconds[contender] / fastest)
     text = printed(races)
     for workload in WORKLOADS.values():
         assert workload.kind.split()[0] in text

@@ -10,6 +10,7 @@ from indexing import compress_wherever_possible
 from numpy.typing import NDArray
 
 import sparseeinsum as se
+from sparseeinsum.engines.duckdb_prepared import DuckDBCollectedQuery, DuckDBPreparedQuery
 from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.pipeline.loops import loop
@@ -80,6 +81,78 @@ def test_results_follow_the_tables(loaded: se.Database) -> None:
     for _ in range(3):
         np.testing.assert_array_equal(result(loaded), dense(changed) @ other)
     assert require_library().count_residents() == 0
+
+
+def test_prepared_programs_follow_the_tables(loaded: se.Database) -> None:
+    array, other = dense(entries(0)), np.random.default_rng(1).integers(0, 5, (400, 16)).astype(float)
+    with loaded.prepare(PROGRAM, inputs=[]) as step:
+
+        def check(present: NDArray[Any]) -> None:
+            for _ in range(3):
+                np.testing.assert_array_equal(step.run()["Y"].to_numpy(), present)
+
+        assert kept_count(loaded) == 2
+        check(array @ other)
+        loaded.connection.execute("UPDATE A SET val = 2 * val WHERE dim_0 < 100")
+        array[:100] *= 2
+        check(array @ other)
+        assert loaded._engine.kept_memory is not None
+        loaded._engine.kept_memory.release_all()
+        check(array @ other)
+        with loaded.connection.cursor() as cursor:
+            cursor.execute("DELETE FROM X WHERE dim_0 < 30")
+        other[:30] = 0
+        check(array @ other)
+        loaded.connection.execute("DELETE FROM A")
+        check(0 * (array @ other))
+        changed = entries(3)
+        loaded.tensor("A", (changed[:2], changed[2].astype(float)), shape=(500, 400))
+        check(dense(changed) @ other)
+
+
+@pytest.mark.parametrize("width", [3, 400], ids=["Arrow", "collected"])
+def test_prepared_programs_run_once(db: se.Database, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays are returned in one transaction, or the run would look as if somebody had changed tables."""
+    runs: list[type] = []
+    for kind in (DuckDBPreparedQuery, DuckDBCollectedQuery):
+
+        def counted(self: Any, run: Any = kind.arrow) -> object:  # noqa: ANN401
+            runs.append(type(self))
+            return run(self)
+
+        monkeypatch.setattr(kind, "arrow", counted)
+    other = np.random.default_rng(1).normal(size=(400, width))
+    db.tensor("A", np.eye(500, 400))
+    db.tensor("X", other)
+    with db.prepare("T[i, k] = sum(A[i, j] * X[j, k])\nY[i, k] = tanh(T[i, k])", ["X"], layout="any") as step:
+        step.run()
+        runs.clear()
+        for scale in (1, 2):
+            result = step.run(X=scale * other)["Y"].to_numpy()
+            np.testing.assert_allclose(result[:400], np.tanh(scale * other), rtol=1e-12)
+    assert runs == [DuckDBCollectedQuery if width == 400 else DuckDBPreparedQuery] * 2
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
+def test_whole_arrays(db: se.Database, dtype: str) -> None:
+    """A chain of arrays reads those of stored tensors in memory, from the second run on."""
+    weights = np.random.default_rng(0).integers(0, 2, (40, 30)).astype(dtype)
+    factors = np.random.default_rng(1).integers(0, 2, (20, 40)).astype(dtype)
+    db.tensor("W", weights, promoted=["dim_0"])
+    db.tensor("F", factors)
+    plan = db.plan("T[i, k] = sum(F[i, j] * W[j, k])\nU[i, k] = T[i, k] + 1\nY[i, k] = U[i, k] * U[i, k]", layout="any")
+
+    def expected() -> NDArray[Any]:
+        product: NDArray[Any] = factors.astype(np.complex128) @ weights + 1
+        return product * product
+
+    for _ in range(3):
+        np.testing.assert_array_equal(result(db, plan), expected())
+    assert kept_count(db) == 2
+    db.connection.execute("UPDATE W SET val = (SELECT w.val FROM W AS w WHERE w.dim_0 = 0) WHERE dim_0 < 7")
+    weights[:7] = weights[0]
+    for _ in range(3):
+        np.testing.assert_array_equal(result(db, plan), expected())
 
 
 @pytest.mark.parametrize("changes", [False, True], ids=["tables that stay", "tables that change"])
