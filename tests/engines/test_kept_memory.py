@@ -143,8 +143,8 @@ def test_whole_arrays(db: se.Database, dtype: str) -> None:
     plan = db.plan("T[i, k] = sum(F[i, j] * W[j, k])\nU[i, k] = T[i, k] + 1\nY[i, k] = U[i, k] * U[i, k]", layout="any")
 
     def expected() -> NDArray[Any]:
-        product: NDArray[Any] = factors.astype(np.complex128) @ weights + 1
-        return product * product
+        squares: NDArray[Any] = np.square(factors.astype(np.complex128) @ weights + 1)
+        return squares
 
     for _ in range(3):
         np.testing.assert_array_equal(result(db, plan), expected())

@@ -18,6 +18,7 @@ from random_runs import random_runs
 from sqlglot import exp
 
 import sparseeinsum as se
+from sparseeinsum.engines import duckdb_changes
 
 PROGRAM = "Y[i] = sum(A[i, j] * X[j])"
 MATRIX = np.array([[0, 1.5, 0, 0], [0, 0, 3, 0], [0, 0, 0, 0], [4, 0, 0, 1]])
@@ -237,3 +238,23 @@ def test_every_way_of_the_driver_to_add_rows_changes_the_token() -> None:
 def change_token(db: se.Database) -> object:
     (token,) = db._engine.change_tokens([exp.table_("A", db="main")])
     return token
+
+
+def test_many_changes_change_the_token() -> None:
+    """A log of many changes is summarised by the database, one of few by the client: both to the same."""
+    with se.connect() as database:
+        database.tensor("A", MATRIX, axes=["i", "j"], promoted=["i", "j"])
+        database.tensor("X", VECTOR, axes=["j"])
+        for count in (1, 255, 45):
+            for _ in range(count):
+                database.connection.execute("UPDATE A SET val = val + 1 WHERE i = 3 AND j = 0")
+            table = exp.table_("A", db="main")
+            token, again = (database._engine.change_tokens([table])[0] for _ in range(2))
+            assert token == again
+            expected = MATRIX.copy()
+            expected[3, 0] = database.connection.execute("SELECT val FROM A WHERE i = 3 AND j = 0").fetchall()[0][0]
+            np.testing.assert_array_equal(database.run(PROGRAM)["Y"].to_numpy(), expected @ VECTOR)
+        summary = duckdb_changes._changes(database._engine.rows, token.state.log)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(duckdb_changes, "_FEW_CHANGES", 1000)
+            assert duckdb_changes._changes(database._engine.rows, token.state.log) == summary
