@@ -19,6 +19,7 @@ from sqlglot import exp
 
 import sparseeinsum as se
 from sparseeinsum.engines import duckdb_changes
+from sparseeinsum.statistics.scan_cache import ChangeToken
 
 PROGRAM = "Y[i] = sum(A[i, j] * X[j])"
 MATRIX = np.array([[0, 1.5, 0, 0], [0, 0, 3, 0], [0, 0, 0, 0], [4, 0, 0, 1]])
@@ -251,6 +252,7 @@ def test_many_changes_change_the_token() -> None:
             table = exp.table_("A", db="main")
             token, again = (database._engine.change_tokens([table])[0] for _ in range(2))
             assert token == again
+            assert isinstance(token, ChangeToken)
             expected = MATRIX.copy()
             expected[3, 0] = database.connection.execute("SELECT val FROM A WHERE i = 3 AND j = 0").fetchall()[0][0]
             np.testing.assert_array_equal(database.run(PROGRAM)["Y"].to_numpy(), expected @ VECTOR)
