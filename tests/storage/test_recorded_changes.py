@@ -253,10 +253,11 @@ def test_many_changes_change_the_token() -> None:
             token, again = (database._engine.change_tokens([table])[0] for _ in range(2))
             assert token == again
             assert isinstance(token, ChangeToken)
+            log = token.state.log
             expected = MATRIX.copy()
             expected[3, 0] = database.connection.execute("SELECT val FROM A WHERE i = 3 AND j = 0").fetchall()[0][0]
             np.testing.assert_array_equal(database.run(PROGRAM)["Y"].to_numpy(), expected @ VECTOR)
-        summary = duckdb_changes._changes(database._engine.rows, token.state.log)
+        summary = duckdb_changes._changes(database._engine.rows, log)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(duckdb_changes, "_FEW_CHANGES", 1000)
-            assert duckdb_changes._changes(database._engine.rows, token.state.log) == summary
+            assert duckdb_changes._changes(database._engine.rows, log) == summary
