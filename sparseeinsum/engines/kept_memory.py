@@ -4,13 +4,15 @@ A run that needs the same as a run before it, of tables that have not changed si
 not needed for the longest time is released first, so that all together stays within a limit.
 """
 
+import math
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
+NO_ROOM = 0
 MOST_KEPT = 256  # arrays of a connection; the library has room for twice as many of all connections
 
 
@@ -25,6 +27,9 @@ class MemoryLibrary(Protocol):
 
     def release(self, handle: int) -> bool:
         """Release the memory of a handle; return whether there was any."""
+
+    def lost(self, handles: Sequence[int]) -> Set[int]:
+        """Return the handles that have no memory any more, although nobody released it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +65,17 @@ class _State:
 class KeptMemory:
     """The memory that a connection keeps between runs."""
 
-    def __init__(self, library: Callable[[], MemoryLibrary]) -> None:
-        """Keep nothing at first; `library` opens the library of the process, when there is something to keep."""
+    def __init__(self, library: Callable[[], MemoryLibrary], outlives_connection: bool = True) -> None:
+        """Keep nothing at first.
+
+        Args:
+            library: Opens what has the memory, when there is something to keep.
+            outlives_connection: Whether memory stays after the connection is closed, and so must be released.
+        """
         self._library = library
         self._state = _State()
-        weakref.finalize(self, _release_all, self._state, library)
+        if outlives_connection:
+            weakref.finalize(self, _release_all, self._state, library)
 
     def handles(
         self,
@@ -78,10 +89,11 @@ class KeptMemory:
         Args:
             needed: What the run needs, with the versions of rows that it sees.
             limit_bytes: How much may be kept.
-            keep: Makes what is needed, and returns its handle; None if there are no rows.
+            keep: Makes what is needed, and returns its handle; None if there are no rows, NO_ROOM if it cannot stay.
             at_once: Whether to keep also what no run before this one needed.
         """
         state = self._state
+        self._forget_lost(needed)
         for key, version in needed.items():
             kept = state.kept.pop(key, None)
             if kept is not None and kept.version != version:
@@ -92,7 +104,10 @@ class KeptMemory:
             is_too_large = tried == version and limit_bytes <= bytes_then
             if kept is None and is_needed_again and not is_too_large and self._library().can_keep():
                 handle = keep(key)
-                kept = Kept(version, handle, 0 if handle is None else self._library().kept_bytes(handle))
+                if handle == NO_ROOM:
+                    state.too_large[key] = version, math.inf
+                else:
+                    kept = Kept(version, handle, 0 if handle is None else self._library().kept_bytes(handle))
             if kept is not None:
                 state.kept[key] = kept  # at the end
         if len(state.needed) >= MOST_KEPT:
@@ -104,6 +119,15 @@ class KeptMemory:
         # What does not fit beside the rest would be made in every run, only to be released before it is read.
         state.too_large.update({key: (needed[key], limit_bytes) for key in before_release if key not in state.kept})
         return {key: state.kept[key].handle for key in needed if key in state.kept}
+
+    def _forget_lost(self, needed: Iterable[Key]) -> None:
+        """Forget what has no memory any more."""
+        handles = {key: state.handle for key in needed if (state := self._state.kept.get(key)) is not None}
+        present = {key: handle for key, handle in handles.items() if handle is not None}
+        lost = self._library().lost(list(present.values())) if present else frozenset[int]()
+        for key, handle in present.items():
+            if handle in lost:
+                del self._state.kept[key]
 
     def release_all(self) -> None:
         """Release all memory that this connection keeps."""

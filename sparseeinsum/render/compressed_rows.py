@@ -24,6 +24,7 @@ _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
 _MOST_RANGES = 4  # of the numbers of rows; each takes some time to start
 _VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
 _ENTRY_COLUMN, POSITION_COLUMN = "entry", "position"
+_ONLY = "only_row"  # an alias; PostgreSQL 15 needs one
 POSITION_BYTES = 8  # of a position in entries that come as bytes
 HANDLE_ALIASES = ("u", "v", "w")  # of the tables that have handles
 
@@ -269,8 +270,12 @@ def _rows_with_values_select(columns: Sequence[exp.Expr], handles: Sequence[Sele
 def put_values_in_place(select: exp.Select, handles: Mapping[str, SelectSource]) -> None:
     """Replace handles by values that are computed once, read from sources by alias; `select` is changed."""
     for alias, source in handles.items():
-        value = exp.select(exp.column(HANDLE_COLUMN)).from_(source.table.copy(), copy=False).subquery()
-        _put_in_place(select, alias, value)
+        _put_in_place(select, alias, only_value(source))
+
+
+def only_value(source: SelectSource) -> exp.Subquery:
+    """The only value of a source as a subquery, which PostgreSQL computes once, before all rows."""
+    return exp.select(exp.column(HANDLE_COLUMN)).from_(aliased(source.table, _ONLY), copy=False).subquery()
 
 
 def _put_in_place(select: exp.Select, alias: str, handle: exp.Expr) -> None:

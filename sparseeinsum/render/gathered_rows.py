@@ -6,14 +6,16 @@ of its table of lists, or those of a GROUP BY.
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Compress, Contract, Resident
+from sparseeinsum.algebra.operators import Compress, Contract, Relation, Resident, Stack
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of
 from sparseeinsum.render.calls import call, integer
-from sparseeinsum.render.compressed_rows import computed_number, result_value
+from sparseeinsum.render.compressed_rows import computed_number, only_value, result_value
+from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of, row_position, size_without_rows
+from sparseeinsum.render.relation_names import write_schema
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, unused
-from sparseeinsum.statistics.columns import computed_type, stored_type
+from sparseeinsum.statistics.columns import array_type, computed_type, stored_type
 
 _MOST_ROWS = (1 << 63) - 1
 
@@ -30,6 +32,26 @@ def array_select(relation: Resident, source: SelectSource) -> exp.Select:
     tuples = exp.select("*").from_(aliased(source.table, "u"), copy=False).limit(integer(_MOST_ROWS), copy=False)
     value = exp.alias_(exp.func("coalesce", stacked, filled), HANDLE_COLUMN)
     return exp.select(value).from_(tuples.subquery("t"), copy=False)
+
+
+def reads_rows(relation: Contract, operand: Relation, dialect: Dialect) -> bool:
+    """Whether an EinSum reads the entries of every row of an operand in two arrays, and not all of them as a value."""
+    is_gathered = isinstance(operand, Compress) and relation.indexed is not None and not relation.is_fused
+    return is_gathered and not dialect.keeps_residents
+
+
+def kept_value_select(relation: Relation, handle: int | None) -> exp.Select:
+    """The SELECT of the array that a session keeps under a handle, in place of that of a relation.
+
+    None stands for an operand without entries. The array is copied, so that it is read once.
+    """
+    kind = array_type("int64" if isinstance(relation, Compress) else relation.schema.tensor.dtype)
+    value: exp.Expr = exp.cast(exp.null(), kind)
+    if handle is not None:
+        value = call("tensor_kept", integer(handle), exp.cast(exp.array(), kind.copy()))
+    value.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
+    column = VALUE_COLUMN if isinstance(relation, Stack) else HANDLE_COLUMN
+    return exp.select(exp.alias_(value, column)).offset(0, copy=False)
 
 
 def listed_rows_select(relation: Compress, source: ListSource) -> exp.Select | None:
@@ -84,7 +106,7 @@ def gathered_select(relation: Contract, entries: SelectSource, array: SelectSour
     """
     compressed = relation.inputs[relation.compressed[0]]
     assert isinstance(compressed, Compress)
-    rows = exp.select(exp.column(HANDLE_COLUMN)).from_(array.table.copy(), copy=False).subquery()
+    rows = only_value(array)
     gathered = call(
         "tensor_gather_sum",
         exp.column(VALUE_COLUMN, table="u"),

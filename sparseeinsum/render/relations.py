@@ -40,7 +40,13 @@ from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.entry_chain_queries import EntryChainWriter
-from sparseeinsum.render.gathered_rows import array_select, grouped_rows_select, listed_rows_select
+from sparseeinsum.render.gathered_rows import (
+    array_select,
+    grouped_rows_select,
+    kept_value_select,
+    listed_rows_select,
+    reads_rows,
+)
 from sparseeinsum.render.grid_cells import off_grid_select, on_grid_select
 from sparseeinsum.render.kernel_selects import kernel_select_of
 from sparseeinsum.render.layouts import (
@@ -142,8 +148,7 @@ class Renderer:
 
     def _operand_source(self, relation: Contract, operand: Relation) -> SelectSource:
         """What to select from to read an operand of an EinSum."""
-        is_gathered = isinstance(operand, Compress) and relation.indexed is not None and not relation.is_fused
-        if isinstance(operand, Compress) and is_gathered and not self.dialect.keeps_residents:
+        if isinstance(operand, Compress) and reads_rows(relation, operand, self.dialect):
             return self._rows_source(operand)
         return self.source(operand)
 
@@ -291,6 +296,8 @@ class Renderer:
     def _kept(self, relation: Relation) -> SelectSource:
         """The query of the handle of an operand that is in memory already, or of its only array."""
         handle = self.kept[relation]
+        if not self.dialect.keeps_residents:
+            return plain_source(kept_value_select(relation, handle).subquery(), relation.schema)
         number = exp.cast(exp.null() if handle is None else integer(handle), "bigint")
         number.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
         if isinstance(relation, Stack):

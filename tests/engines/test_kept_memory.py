@@ -1,6 +1,7 @@
 """Operands that are ordered or put together in memory stay there for later runs, until their tables change."""
 
 import gc
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from sparseeinsum.engines.duckdb_prepared import DuckDBCollectedQuery, DuckDBPreparedQuery
-from sparseeinsum.engines.kept_memory import KeptMemory
+from sparseeinsum.engines.kept_memory import NO_ROOM, KeptMemory
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.pipeline.loops import loop
 
@@ -224,12 +225,16 @@ class Library:
 
     has_room: bool
     released: list[int] = field(default_factory=list)
+    lost_handles: set[int] = field(default_factory=set)
 
     def can_keep(self) -> bool:
         return self.has_room
 
     def kept_bytes(self, handle: int) -> int:
         return 10
+
+    def lost(self, handles: Sequence[int]) -> frozenset[int]:
+        return frozenset(handles).intersection(self.lost_handles)
 
     def release(self, handle: int) -> bool:
         self.released.append(handle)
@@ -257,6 +262,32 @@ def test_what_was_not_needed_for_the_longest_time_goes_first() -> None:
     memory.release_all()
     assert sorted(released) == [1, 2, 3, 4]
     assert handles("a", version=1) == {}
+
+
+def test_what_is_lost_is_made_again() -> None:
+    library, made = Library(has_room=True), iter(range(1, 100))
+    memory = KeptMemory(lambda: library)
+
+    def handles() -> dict[str, int | None]:
+        return memory.handles(dict.fromkeys("ab", 0), 100, lambda key: next(made))
+
+    assert [handles() for _ in range(3)] == [{}, {"a": 1, "b": 2}, {"a": 1, "b": 2}]
+    library.lost_handles.add(1)
+    assert handles() == {"a": 3, "b": 2}
+    assert library.released == []
+
+
+def test_what_finds_no_room_is_not_made_again() -> None:
+    made = []
+    memory = KeptMemory(lambda: Library(has_room=True))
+
+    def keep(key: str) -> int:
+        made.append(key)
+        return NO_ROOM
+
+    for _ in range(4):
+        assert memory.handles({"a": 0}, 100, keep) == {}
+    assert made == ["a"]
 
 
 def test_nothing_is_kept_without_room() -> None:

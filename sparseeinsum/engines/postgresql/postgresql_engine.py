@@ -11,9 +11,11 @@ from sqlglot import exp
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.absent_features import OneMachine, ServerMemory
 from sparseeinsum.engines.engine import Column, DatabaseRelation
+from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.postgresql import casts, copy_format
 from sparseeinsum.engines.postgresql.column_definitions import column_definitions
 from sparseeinsum.engines.postgresql.installed_functions import InstalledFunctions, Variant
+from sparseeinsum.engines.postgresql.kept_arrays import SessionArrays
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
     PostgreSQLSmallQuery,
     PostgreSQLSuppliedTable,
@@ -58,14 +60,18 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
     dialect: Dialect = POSTGRESQL
     _transactions_type = PostgreSQLTransactions
 
-    def __init__(self, session: DatabaseSession, functions: InstalledFunctions) -> None:
+    def __init__(self, session: DatabaseSession, functions: InstalledFunctions, keeps_arrays: bool = False) -> None:
+        """Use a session whose database has the functions; `keeps_arrays` lets its process keep arrays between runs."""
         self._session = session
         self._functions = functions
         if functions.variant == Variant.PORTABLE:
             self.dialect = PORTABLE
         self._transactions = self._transactions_type(session, functions.schema)
         self.scans = ScanCache()
-        self.kept_memory = None  # a server keeps nothing in memory for this package
+        self.kept_memory: KeptMemory | None = None
+        if keeps_arrays and functions.variant == Variant.EXTENSION:
+            arrays = SessionArrays(session, functions.schema)
+            self.kept_memory = KeptMemory(lambda: arrays, outlives_connection=False)
 
     @property
     def place(self) -> str:
@@ -400,4 +406,6 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
 
     def close(self) -> None:
         """Close the connection if it was opened here."""
+        if self.kept_memory is not None:
+            self.kept_memory.release_all()
         self._session.close()

@@ -29,7 +29,7 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQLEngine
     """
     psycopg = load_driver()
     if not isinstance(target, str):
-        return open_session(ClientSession(target, psycopg, is_owned=False))
+        return open_session(ClientSession(target, psycopg, is_owned=False), keeps_arrays=True)
     try:
         connection = psycopg.connect(target, autocommit=True, **_timeout(target, psycopg))
         # Once a server process has compiled a query, all its parallel workers load the compiler, too.
@@ -38,7 +38,7 @@ def open_postgresql(target: "str | psycopg.Connection[Any]") -> PostgreSQLEngine
         raise EngineError(f"cannot connect: {error}") from error
     session = ClientSession(connection, psycopg, is_owned=True)
     try:
-        return open_session(session)
+        return open_session(session, keeps_arrays=True)
     except EngineError:
         session.close()
         raise
@@ -50,8 +50,12 @@ def _timeout(url: str, driver: Any) -> dict[str, int]:  # noqa: ANN401  # a modu
     return {} if is_set else {"connect_timeout": _TIMEOUT_SECONDS}
 
 
-def open_session(session: DatabaseSession) -> PostgreSQLEngine:
+def open_session(session: DatabaseSession, keeps_arrays: bool = False) -> PostgreSQLEngine:
     """Return the engine for a session.
+
+    Args:
+        session: The session.
+        keeps_arrays: Whether its process keeps arrays in memory between runs, unless the database is a cluster.
 
     Raises:
         EngineError: The server is too old, or the database lacks the functions.
@@ -65,4 +69,4 @@ def open_session(session: DatabaseSession) -> PostgreSQLEngine:
     if has_machines(session):
         check_machines(session, functions.variant)
         return CitusEngine(session, functions)
-    return PostgreSQLEngine(session, functions)
+    return PostgreSQLEngine(session, functions, keeps_arrays)

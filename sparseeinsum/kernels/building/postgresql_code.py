@@ -8,13 +8,14 @@ from sparseeinsum.kernels.array_functions import HANDLES
 from sparseeinsum.kernels.building.data_code import bytes_code
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
 from sparseeinsum.kernels.building.postgresql_functions import GLUE
+from sparseeinsum.kernels.building.postgresql_kept_arrays import kept_arrays_code
 from sparseeinsum.kernels.building.postgresql_rows import rows_code
 from sparseeinsum.kernels.building.postgresql_type import type_code
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.kernel_descriptions import descriptor_words, texts_of
 from sparseeinsum.kernels.postgresql import descriptors as pd
 from sparseeinsum.kernels.postgresql.declared_functions import NUMBERS, CFunction, c_functions, supported_functions
-from sparseeinsum.kernels.postgresql.linking_names import TYPE_SYMBOLS, WITH_COLUMNS, link_symbol
+from sparseeinsum.kernels.postgresql.linking_names import KEPT_SYMBOLS, TYPE_SYMBOLS, WITH_COLUMNS, link_symbol
 from sparseeinsum.kernels.postgresql.sqlstates import sqlstate_word, sqlstate_words
 from sparseeinsum.kernels.static_data import StaticText, StaticWords
 from sparseeinsum.kernels.symbols import processor_symbol
@@ -98,13 +99,15 @@ def postgresql_code(targets: Sequence[Target], exported: Collection[str], major:
     yield rows_code(WITH_COLUMNS)
     read, receive, cast = (link_symbol(symbol, version) for symbol in TYPE_SYMBOLS)
     yield type_code((read, receive, cast))
+    keep, kept, size, release = (link_symbol(symbol, version) for symbol in KEPT_SYMBOLS)
+    yield kept_arrays_code((keep, kept, size, release))
     for index, function in enumerate(c_functions()):
         yield _entry_point(link_symbol(function.symbol, version), index)
 
 
 def exported_to_postgresql(version: str) -> tuple[str, ...]:
     """List the symbols that PostgreSQL uses in the library of a version of the extension."""
-    symbols = ("version", *TYPE_SYMBOLS, *(function.symbol for function in c_functions()))
+    symbols = ("version", *TYPE_SYMBOLS, *KEPT_SYMBOLS, *(function.symbol for function in c_functions()))
     names = [WITH_COLUMNS, *(link_symbol(symbol, version) for symbol in symbols)]
     return ("Pg_magic_func", "_PG_init", *names, *(f"pg_finfo_{name}" for name in names))
 

@@ -1,7 +1,7 @@
 """Kernels: opens the library for DuckDB in this process, once; it stays open because databases call it."""
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +107,10 @@ class DuckdbLibrary:
     def release(self, handle: int) -> bool:
         """Release memory that `tensor_keep` returned a handle of; False if there is none."""
         return bool(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(self.address_of(RELEASE))(handle))
+
+    def lost(self, handles: Sequence[int]) -> frozenset[int]:
+        """Return no handle: memory stays until it is released."""
+        return frozenset()
 
     def kept_bytes(self, handle: int) -> int:
         """Return the bytes of memory that is kept under a handle."""

@@ -13,7 +13,7 @@ from sparseeinsum.kernels.postgresql.declared_functions import (
     aggregates,
     c_functions,
 )
-from sparseeinsum.kernels.postgresql.linking_names import link_symbol
+from sparseeinsum.kernels.postgresql.linking_names import KEPT_SYMBOLS, link_symbol
 from sparseeinsum.kernels.postgresql.templates import fill, literal
 from sparseeinsum.kernels.postgresql.tensor_type import type_statements
 
@@ -50,6 +50,8 @@ def _statements(version: str, or_replace: str) -> Iterator[str]:
         yield _aggregate(aggregate, or_replace)
     yield fill("sum_of_numbers.sql", or_replace=or_replace)
     yield from type_statements(version)
+    kept_symbols = {symbol: link_symbol(symbol, version) for symbol in KEPT_SYMBOLS}
+    yield fill("kept_arrays.sql", or_replace=or_replace, **kept_symbols)
 
 
 def _function(function: CFunction, version: str, or_replace: str) -> str:

@@ -8,6 +8,7 @@ MAJORS = (15, 16, 17, 18)
 # that this script can be created before an update.
 WITH_COLUMNS = "sparseeinsum_with_columns"
 TYPE_SYMBOLS = ("tensor_in", "tensor_recv", "tensor_cast")  # of the functions of the type tensor
+KEPT_SYMBOLS = ("kept_keep", "kept_read", "kept_size", "kept_release")  # of those of arrays that a session keeps
 
 
 def link_symbol(symbol: str, version: str) -> str:
