@@ -80,13 +80,14 @@ def compress_select(relation: Compress, source: SelectSource) -> exp.Select:
     return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
 
 
-def gather_select(relation: Contract, entries: SelectSource, array: SelectSource) -> exp.Select:
+def gather_select(relation: Contract, entries: SelectSource, array: SelectSource, dialect: Dialect) -> exp.Select:
     """The SELECT of an EinSum whose operands are compressed and resident: a kernel computes every row that has entries.
 
     Args:
         relation: The EinSum.
         entries: Where the handle of the compressed operand is read.
         array: Where the handle of the resident operand is read.
+        dialect: The dialect of the engine.
     """
     size = array.schema.list_length
     gathered = call(
@@ -97,7 +98,7 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
         integer(size),
         element_of(array.schema),
     )
-    return gathered_rows_select(relation, gathered, (entries, array), size, DUCKDB)
+    return gathered_rows_select(relation, gathered, (entries, array), size, dialect)
 
 
 def gathered_rows_select(

@@ -4,6 +4,8 @@ The dense operand is one array, a scalar subquery, and every row of the sparse o
 of its table of lists, or those of a GROUP BY.
 """
 
+from collections.abc import Container
+
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compress, Contract, Relation, Resident, Stack
@@ -34,10 +36,18 @@ def array_select(relation: Resident, source: SelectSource) -> exp.Select:
     return exp.select(value).from_(tuples.subquery("t"), copy=False)
 
 
-def reads_rows(relation: Contract, operand: Relation, dialect: Dialect) -> bool:
-    """Whether an EinSum reads the entries of every row of an operand in two arrays, and not all of them as a value."""
-    is_gathered = isinstance(operand, Compress) and relation.indexed is not None and not relation.is_fused
-    return is_gathered and not dialect.keeps_residents
+def reads_rows(relation: Contract, dialect: Dialect, kept: Container[Relation]) -> bool:
+    """Whether an EinSum that adds up rows of an array reads the entries of every row in two arrays.
+
+    Otherwise, it reads all entries as a value, or by a handle.
+
+    Args:
+        relation: The EinSum.
+        dialect: The dialect of the engine.
+        kept: The operands that are in memory already.
+    """
+    is_gathered = bool(relation.compressed) and relation.indexed is not None and not relation.is_fused
+    return is_gathered and not dialect.keeps_residents and relation.inputs[relation.compressed[0]] not in kept
 
 
 def kept_value_select(relation: Relation, handle: int | None) -> exp.Select:

@@ -24,13 +24,16 @@ class KernelSelect:
     detects_nonfinite: bool = False
 
 
-def kernel_select_of(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> KernelSelect | None:
+def kernel_select_of(
+    relation: Contract, sources: Sequence[SelectSource], dialect: Dialect, reads_rows: bool
+) -> KernelSelect | None:
     """The SELECT of an EinSum that reads operands in memory; None if it joins tuples.
 
     Args:
         relation: The EinSum.
         sources: Where its operands are read.
         dialect: The dialect of the engine.
+        reads_rows: As `gathered_rows.reads_rows` tells.
     """
     if relation.is_fused:
         return KernelSelect(fused_select(relation, sources, dialect), bool(relation.compressed))
@@ -44,6 +47,6 @@ def kernel_select_of(relation: Contract, sources: Sequence[SelectSource], dialec
         return KernelSelect(sparse_matmul_select(relation, first, second))
     if relation.indexed is None:
         return KernelSelect(row_product_select(relation, first, second, dialect))
-    if dialect.keeps_residents:
-        return KernelSelect(gather_select(relation, first, second))
-    return KernelSelect(gathered_select(relation, first, second), False, relation.detects_nonfinite)
+    if reads_rows:
+        return KernelSelect(gathered_select(relation, first, second), False, relation.detects_nonfinite)
+    return KernelSelect(gather_select(relation, first, second, dialect))

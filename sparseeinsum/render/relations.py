@@ -129,7 +129,7 @@ class Renderer:
             else self._operand_source(relation, operand)
             for number, operand in enumerate(relation.inputs)
         ]
-        computed = kernel_select_of(relation, sources, self.dialect)
+        computed = kernel_select_of(relation, sources, self.dialect, reads_rows(relation, self.dialect, self.kept))
         if computed is not None:
             detects = computed.detects_nonfinite
             block = Block(name, computed.select, comment, computed.is_aggregated, detects_nonfinite=detects)
@@ -148,7 +148,7 @@ class Renderer:
 
     def _operand_source(self, relation: Contract, operand: Relation) -> SelectSource:
         """What to select from to read an operand of an EinSum."""
-        if isinstance(operand, Compress) and reads_rows(relation, operand, self.dialect):
+        if isinstance(operand, Compress) and reads_rows(relation, self.dialect, self.kept):
             return self._rows_source(operand)
         return self.source(operand)
 

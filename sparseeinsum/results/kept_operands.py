@@ -11,8 +11,6 @@ from sparseeinsum.algebra.operators import Compress, Contract, Densify, Relation
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.calls import call
-from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.gathered_rows import reads_rows
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.storage.row_versions import row_versions
@@ -52,17 +50,16 @@ def _operands_in_memory(plan: ProgramPlan) -> Iterator[tuple[Relation, Stored]]:
     """The operands that statements put into memory from one stored tensor alone, with that tensor."""
     for definition in plan.definitions:
         if definition.step.passes is None:
-            yield from _in_memory(definition.relation, plan.dialect)
+            yield from _in_memory(definition.relation)
     for entries in plan.statements.entry_chains:
-        yield from _in_memory(entries.pattern, plan.dialect)
+        yield from _in_memory(entries.pattern)
 
 
-def _in_memory(relation: Relation, dialect: Dialect) -> Iterator[tuple[Relation, Stored]]:
+def _in_memory(relation: Relation) -> Iterator[tuple[Relation, Stored]]:
     match relation:
         case Contract(inputs=inputs):
             for operand in inputs:
-                if not reads_rows(relation, operand, dialect):
-                    yield from _in_memory(operand, dialect)
+                yield from _in_memory(operand)
         case Resident(input=source) | Compress(input=source):
             stored = _stored(source)
             if stored is not None:

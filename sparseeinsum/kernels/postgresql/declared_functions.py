@@ -36,7 +36,11 @@ _TYPES = {
     ValueType.COMPRESSED: pd.INT8,  # the entries themselves, as the words of an array
     ValueType.ENTRIES: pd.BYTEA,  # positions, then numbers
 }
-_GATHERS = {"gather_product_sum": "product_sum", "scaled_dot": "scaled_dot"}  # callbacks, by kernel
+_GATHERS = {  # callbacks, by kernel
+    "gather_sum": "product_sum",
+    "gather_product_sum": "product_sum",
+    "scaled_dot": "scaled_dot",
+}
 _TAKE_NULL = ("scaled_dot",)  # kernels of functions for which a NULL array stands for zeros
 _MISSING_KINDS = (FunctionKind.VIEW, FunctionKind.KEEPER, FunctionKind.ENTRIES)
 _MISSING_RESULTS = (ValueType.RESIDENT, ValueType.COLLECTED, ValueType.MATCHES)

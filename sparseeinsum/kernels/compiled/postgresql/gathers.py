@@ -27,8 +27,9 @@ half_word = types.int32
 
 _LARGEST_SIZE = 1 << 40
 
-# The arguments of sums over the entries of a row, and the operands of their kernel.
-_ENTRIES, _ROW, _ARRAY, _OTHER_ARRAY, _SIZE, _START = range(6)
+# The arguments of sums over the entries of a row: one array or two, the size of their rows, and what sums start from
+# follow. Then the operands of their kernels.
+_ENTRIES, _ROW, _ARRAY = range(3)
 _ROWS, _STARTS, _POSITIONS, _RESULTS, _FIRST, _ARRAYS = 0, 1, 2, 4, 5, 6
 _ROW_WORD, _START_WORDS, _RESULT_WORDS = KEPT, KEPT + 1, KEPT + 3  # words that these are in
 
@@ -37,12 +38,12 @@ _LEFT, _LEFT_ROW, _RIGHT, _RIGHT_ROW, _LENGTH = range(1, 6)  # the arguments of 
 
 @njit
 def postgres_product_sum(call_info, description):
-    """Return the sum over the entries of a row, each times a row of either array; NULL if the row has no entries."""
+    """Return the sum over the entries of a row, each times a row of every array; NULL if the row has no entries."""
     descriptor, work = descriptor_at(description), work_of(call_info)
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
-    size = word_at(operands_of(work)[2 * _SIZE]) if code == 0 else word(0)
+    size = word_at(operands_of(work)[2 * (descriptor[d.ARGUMENTS] - 2)]) if code == 0 else word(0)
     entries = _read_sum(descriptor, work, size) if code == 0 else code
     if entries == 0:
         return null_result(call_info)
@@ -73,13 +74,16 @@ def _read_sum(descriptor, work, size):
     if size < 0 or size > _LARGEST_SIZE:
         report(work, size, 0)
         return word(d.BAD_SIZE)
-    number, start = word_at(operands[2 * _ROW]), operands[2 * _START]
+    start_argument = descriptor[d.ARGUMENTS] - 1
+    number, start = word_at(operands[2 * _ROW]), operands[2 * start_argument]
     first, first_size = operands[2 * _ARRAY], operands[2 * _ARRAY + 1]
-    second, second_size = operands[2 * _OTHER_ARRAY], operands[2 * _OTHER_ARRAY + 1]
+    second, second_size = operands[2 * _ARRAY + 2], operands[2 * _ARRAY + 3]
     entries = read_row_of(descriptor, work, _ENTRIES, number, _POSITIONS)
     if entries <= 0:
         return entries
-    bound = (first_size // max(size, 1)) * (second_size // max(size, 1))
+    bound = first_size // max(size, 1)
+    if start_argument == _ARRAY + 3:  # of two arrays
+        bound *= second_size // max(size, 1)
     positions = array_at(operands[2 * _POSITIONS], entries, half_word)
     for entry in range(entries if size > 0 else 0):
         if positions[entry] < 0 or positions[entry] >= bound:
