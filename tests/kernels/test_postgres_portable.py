@@ -49,7 +49,9 @@ WITHOUT_SQL = (
     *("tensor_gather_product_sum", "tensor_scaled_dot"),
 )
 REFUSED = [
-    function for function in FUNCTIONS if function.name.startswith("tensor_complex_") or function.name in WITHOUT_SQL
+    function
+    for function in FUNCTIONS
+    if function.name.startswith("tensor_complex_") or function.name in WITHOUT_SQL or function.kernel == "gather_sum"
 ]
 COMPUTED = [f for f in FUNCTIONS if f not in REFUSED and f.kind != FunctionKind.CONVERSION]
 SCALARS_COMPUTED, AGGREGATES_COMPUTED = (

@@ -51,13 +51,13 @@ WITH "T0" AS (
           (
             SELECT
               handle
-            FROM "X_compressed"
+            FROM "X_compressed" AS only_row
           ),
           r.row_number,
           (
             SELECT
               handle
-            FROM "T1_compressed"
+            FROM "T1_compressed" AS only_row
           ),
           CAST(0 AS DOUBLE PRECISION)
         ) AS entry
@@ -106,7 +106,7 @@ WITH "T0" AS (
     tensor_gather_sum(u.val, u.positions, (
       SELECT
         handle
-      FROM "W1_resident"
+      FROM "W1_resident" AS only_row
     ), 256) AS val
   FROM "T2_compressed" AS u
 ), "H" AS (
