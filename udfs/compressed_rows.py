@@ -213,6 +213,8 @@ def make_multiply_by_vector(add, multiply, with_code):
     are from starts[i] on, up to starts[i + 1]; if `starts` is empty, the only one is values[i]. Rows without products
     are not computed; bit k of `valid`, 64 in each word, is set to 0 for these. The arguments are those of
     `make_multiply_row`.
+
+    If `starts` and `rows` are empty, out[k] is that of row k, and that of a row without products is `start`.
     """
 
     @njit
@@ -230,7 +232,22 @@ def make_multiply_by_vector(add, multiply, with_code):
         return min(code, 0)
 
     @njit
+    def multiply_all_rows(start, row_starts, positions, numbers, values, out):
+        code = 0
+        for row in range(out.size):
+            total = start
+            for entry in range(row_starts[row], row_starts[row + 1]):
+                product, failure = with_code(multiply(numbers[entry], values[positions[entry]]))
+                code |= failure
+                total, failure = with_code(add(total, product))
+                code |= failure
+            out[row] = total
+        return min(code, 0)
+
+    @njit
     def multiply_by_vector(start, rows, row_starts, positions, numbers, starts, values, out, valid):
+        if starts.size == 0 and rows.size == 0:
+            return multiply_all_rows(start, row_starts, positions, numbers, values, out)
         if starts.size == 0:
             return multiply_by_full_vector(start, rows, row_starts, positions, numbers, values, out, valid)
         code, furthest = 0, positions.size - 1

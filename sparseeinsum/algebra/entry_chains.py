@@ -52,7 +52,7 @@ def entry_chains(definitions: Sequence[ComputedResult], targets: Sequence[Relati
     for definition in definitions:
         for operand in definition.relation.inputs:
             for name in computed_in(operand):
-                reading[name].add(operand if definition.relation.is_sparse_matmul else definition.relation)
+                reading[name].add(operand if definition.relation.is_sparse_sum_of_products else definition.relation)
     for target in targets:
         for name in computed_in(target):
             reading[name].add(target)

@@ -315,8 +315,13 @@ class Contract:
 
     @property
     def is_sparse_matmul(self) -> bool:
-        """Whether a compressed operand is multiplied by a single array into a single array."""
+        """Whether a compressed operand is multiplied by a single array into a single array, in any semiring."""
         return len(self.compressed) == 1 and self.indexed is None and not self.is_fused
+
+    @property
+    def is_sparse_sum_of_products(self) -> bool:
+        """Whether it is such a product that adds up, which may read a transpose, or other numbers at the entries."""
+        return self.is_sparse_matmul and self.einsum.is_multilinear
 
     @property
     def is_fused(self) -> bool:

@@ -20,7 +20,7 @@ def with_shared_orders(definitions: Iterable[ComputedResult]) -> tuple[ComputedR
 def _with_order_among(definition: ComputedResult, orders: set[Relation]) -> ComputedResult:
     """The definition with the other order of what it multiplies by, if only that is among `orders`, which grow."""
     contract = definition.relation
-    if not contract.is_sparse_matmul:
+    if not contract.is_sparse_sum_of_products:
         return definition
     index = contract.compressed[0]
     compressed = contract.inputs[index]

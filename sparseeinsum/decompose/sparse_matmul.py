@@ -6,7 +6,7 @@ The sparse operand is read as numbers, and ordered by row in memory, so that it 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sparseeinsum.decompose.compressed_access import MOST_POSITIONS, RowOrder, count_indices
+from sparseeinsum.decompose.compressed_access import MOST_POSITIONS, RowOrder, count_indices, semiring_of
 from sparseeinsum.decompose.cost import NO_WORK, ONE_ROW_OPERATOR, CostConstants, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
 from sparseeinsum.decompose.footprints import Footprints
@@ -55,15 +55,16 @@ def sparse_matmuls(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Ev
     """The ways to compute an EinSum as the product of a sparse operand and a dense array; none if labels are promoted.
 
     What the sparse operand lacks must contribute nothing. Every label of the dense operand is one of the sparse one or
-    of the result.
+    of the result; in other semirings than sums of products, all are of the sparse one.
     """
     einsum = decomposed.einsum
-    if decomposed.promoted or len(einsum.operands) != 2 or not (einsum.is_multilinear and einsum.aggregate == "sum"):
+    if decomposed.promoted or len(einsum.operands) != 2 or semiring_of(einsum) is None:
         return
     dtypes = [graph.tensors[operand.tensor].dtype for operand in einsum.operands]
     has_repeated_labels = any(len(set(operand.labels)) < len(operand.labels) for operand in einsum.operands)
     has_complex = any(is_complex(dtype) for dtype in (evaluation.computed_in, *dtypes))
-    if has_repeated_labels or has_complex or evaluation.compensates:
+    computes_truths = "bool" in (evaluation.computed_in, graph.tensors[decomposed.name].dtype)
+    if has_repeated_labels or has_complex or evaluation.compensates or computes_truths:
         return
     for index in (0, 1):
         sparse, dense = einsum.operands[index], einsum.operands[1 - index]
@@ -71,6 +72,7 @@ def sparse_matmuls(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Ev
         positions = tuple([label for label in dense.labels if label in sparse.labels])
         inside = {label for label in einsum.output.labels if label not in sparse.labels}
         is_product = rows and positions and set(dense.labels) == {*positions, *inside}
+        is_product = is_product and (einsum.is_multilinear or not inside)
         if (
             is_product
             and not evaluation.matters[index]

@@ -7,9 +7,10 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compress, Contract
 from sparseeinsum.algebra.schemas import Schema
+from sparseeinsum.decompose.compressed_access import semiring_of
 from sparseeinsum.language.tensors import VALUE_COLUMN
-from sparseeinsum.render.calls import call, integer, integers, text
-from sparseeinsum.render.compressed_rows import result_value
+from sparseeinsum.render.calls import call, constant, integer, integers, text
+from sparseeinsum.render.compressed_rows import identity_of, result_value
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 from sparseeinsum.render.sources import SelectSource, aliased, with_join
 
@@ -47,6 +48,10 @@ def sparse_matmul_value(
     rows, positions = (
         [sparse_labels[axis] for axis in axes] for axes in (compressed.row_axes, compressed.position_axes)
     )
+    if not einsum.is_multilinear:
+        return _in_semiring(
+            relation, handle, _permuted(array, dense_labels, positions, _bounds(dense_labels, dense.schema))
+        )
     name = "tensor_sparse_matmul"
     if not set(rows) <= set(einsum.output.labels):
         name, rows, positions = "tensor_sparse_matmul_transposed", positions, rows
@@ -57,6 +62,22 @@ def sparse_matmul_value(
     others = () if numbers is None else (numbers,)
     product = call(name, handle, integer(count), matrix, integer(width), *others)
     return result_value(relation, _permuted(product, [*rows, *inside], einsum.output.labels, bounds))
+
+
+def _in_semiring(relation: Contract, handle: exp.Expr, vector: exp.Expr) -> exp.Expr:
+    """The product with a vector in another semiring than sums of products."""
+    semiring = semiring_of(relation.einsum)
+    assert semiring is not None
+    product = call(
+        "tensor_sparse_matvec",
+        text(semiring.text),
+        handle,
+        integer(relation.output.tensor.size),
+        vector,
+        identity_of(semiring, relation),
+        constant(relation.output.tensor.fill, relation.computed_in),
+    )
+    return result_value(relation, product)
 
 
 def _bounds(labels: Sequence[str], schema: Schema) -> dict[str, int]:

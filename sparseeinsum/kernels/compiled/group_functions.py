@@ -28,6 +28,7 @@ from sparseeinsum.kernels.compiled.duckdb import (
     sparse_matmul,
     table_data,
     threads,
+    vector_products,
     views,
 )
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
@@ -77,6 +78,7 @@ _DUCKDB: tuple[Compiled, ...] = (
     entry_arrays.elements_at_positions,
     sparse_matmul.multiply_by_array,
     sparse_matmul.multiply_transposed,
+    vector_products.multiply_by_vector,
     threads.read_threads,
     dots.dot_rows,
     keeping.keep_rows,

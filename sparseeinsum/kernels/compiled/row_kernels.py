@@ -29,6 +29,7 @@ from sparseeinsum.kernels.compiled.scratch import (
 )
 from sparseeinsum.kernels.compiled.slices import elements_of_slice, slice_bounds
 from sparseeinsum.kernels.compiled.sparse_matmul_kernels import sparse_matmul_kernels
+from sparseeinsum.kernels.compiled.sparse_matvec_kernels import sparse_matvec_kernels
 from sparseeinsum.kernels.compiled.state_kernels import state_kernels
 
 complexes = load_kernels("complexes")
@@ -61,6 +62,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
         **aggregate_kernels(arithmetic, array),
         **row_product_kernels(arithmetic, array),
         **sparse_matmul_kernels(arithmetic, array),
+        **sparse_matvec_kernels(arithmetic, array),
         **state_kernels(arithmetic, array),
     }
 

@@ -50,6 +50,11 @@ _COMPUTED_ONCE = (FunctionKind.GATHER, FunctionKind.ENTRIES, FunctionKind.ROW_PR
 _LARGEST_VECTOR = 128 << 30  # bytes; DuckDB's limit
 # The kinds of functions that read memory by handle.
 _READERS = (*_COMPUTED_ONCE, FunctionKind.VIEW, FunctionKind.KEEPER)
+_OF_GATHERS = {  # callbacks of functions that are no sums over the entries of a row, by kernel
+    "sparse_matmul": "multiply_by_array",
+    "sparse_matmul_transposed": "multiply_transposed",
+    "sparse_matvec": "multiply_by_vector",
+}
 _RESULTS = ("value", "list", "lists")  # results by their depth (see DEPTHS), in the names of callbacks
 
 _TEXTS = (
@@ -157,9 +162,7 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
 def _gather_callback(function: ArrayFunction) -> str:
     if function.returns == ValueType.NUMBER:
         return "dot_rows"
-    if any(argument.type == ValueType.TENSOR for argument in function.arguments):
-        return "multiply_transposed" if function.kernel == "sparse_matmul_transposed" else "multiply_by_array"
-    return "gather_rows"
+    return _OF_GATHERS.get(function.kernel, "gather_rows")
 
 
 def _type(value_type: ValueType, dtype: str) -> int:
