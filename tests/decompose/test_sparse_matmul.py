@@ -97,6 +97,58 @@ def test_results_are_numpys(shared_db: se.Database, name: str, fill: int, dtype:
         np.testing.assert_allclose(result, expected, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-12)
 
 
+# EinSums in other semirings, and the fill with which what is absent contributes nothing.
+SEMIRINGS = {
+    "shortest paths": ("T[i] = min(A[i, j] + v[j])", math.inf),
+    "operands the other way round": ("T[i] = min(v[j] + A[i, j])", math.inf),
+    "longest paths": ("T[i] = max(A[i, j] + v[j])", -math.inf),
+    "widest paths": ("T[i] = max(min(A[i, j], v[j]))", -math.inf),
+    "bottlenecks": ("T[i] = min(max(A[i, j], v[j]))", math.inf),
+    "rows of two axes": ("T[k, i] = min(E[i, j, k] + v[j])", math.inf),
+    "positions of two axes": ("T[i] = min(E[i, j, k] + K[k, j])", math.inf),
+    "the other axis": ("T[j] = min(A[i, j] + w[i])", math.inf),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.0])
+@pytest.mark.parametrize("name", SEMIRINGS)
+def test_semirings(shared_db: se.Database, name: str, share: float, dtype: str, everywhere: None) -> None:
+    """Rows without entries hold the fill."""
+    text, fill = SEMIRINGS[name]
+    rng, program = np.random.default_rng(len(name)), se.program(text)
+    shapes = {"A": (7, 9), "E": (7, 9, 3), "K": (3, 9), "v": (9,), "w": (7,)}
+    arrays = {tensor: rng.integers(-9, 9, shapes[tensor]).astype(dtype) for tensor in program.inputs}
+    for tensor, array in arrays.items():
+        if tensor in "AE":
+            array[rng.random(array.shape) >= share] = fill
+        shared_db.tensor(tensor, array, fill=fill if tensor in "AE" else 0, dtype=dtype)
+    plan = shared_db.plan(program, pin={"T": ()}, layout="any")
+    assert multiplied(plan) == {"T": next(at for at, tensor in enumerate(program.inputs) if tensor in "AE")}
+    assert "tensor_sparse_matvec(" in plan.sql()
+    for _ in range(3):
+        result = shared_db.run(plan, progress=False)["T"].to_numpy()
+        np.testing.assert_array_equal(result, evaluate_program(program, arrays)["T"])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_many_rows_in_a_semiring(threads: int, everywhere: None) -> None:
+    """There are more products than a thread computes alone, and most entries are in few rows."""
+    rng, bound = np.random.default_rng(0), 5000
+    rows, columns = (rng.integers(0, bound, 300_000) ** 2 // bound for _ in range(2))
+    lengths = scipy.sparse.coo_array((rng.random(300_000), (rows, columns)), (bound, bound))
+    lengths.sum_duplicates()
+    distances, nearest = rng.random(bound), np.full(bound, np.inf)
+    np.minimum.at(nearest, lengths.row, lengths.data + distances[lengths.col])
+    with se.connect() as database:
+        database.connection.execute(f"SET threads = {threads}")
+        database.tensor("A", lengths, fill=np.inf)
+        database.tensor("D", distances)
+        plan = database.plan("E[i] = min(A[i, j] + D[j])", layout="any")
+        assert "tensor_sparse_matvec(" in plan.sql()
+        np.testing.assert_array_equal(database.run(plan, progress=False)["E"].to_numpy(), nearest)
+
+
 def test_random_products_are_numpys(shared_db: se.Database, everywhere: None) -> None:
     chosen = []
 

@@ -239,9 +239,24 @@ def multiply(handle: str = "a.handle", rows: str = "3", array: str = "[1.0, 2.0,
     return f"tensor_sparse_matmul({handle}, {rows}, {array}, {size})"
 
 
+def aggregate(
+    semiring: str = "min(u + v)", handle: str = "a.handle", rows: str = "3", array: str = "[1.0, 2.0, 3.0]"
+) -> str:
+    return f"tensor_sparse_matvec('{semiring}', {handle}, {rows}, {array}, 9::DOUBLE, 5::DOUBLE)"
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (aggregate(semiring="min(u - v)"), ("the semiring is none of", "min(u + v)")),
+        (aggregate(rows="2"), ("3 rows, not 2",)),
+        (aggregate(rows="-1"), ("rows is -1",)),
+        (aggregate(handle="NULL", rows="4294967296"), ("rows is 4294967296",)),
+        (aggregate(array="[1.0, 2.0]"), ("position 2", "2 rows of 1 elements")),
+        (aggregate(array="[1.0, NULL, 2.0]"), ("argument 4", "NULL")),
+        (aggregate(array="[]::DOUBLE[]"), ("position 2", "0 rows")),
+        (aggregate(handle="a.handle + 1"), ("no array is resident",)),
+        (aggregate(handle="b.handle"), ("another type",)),
         (gather(row="-1"), ("row -1", "0 to 2")),
         (gather(row="3"), ("row 3",)),
         (gather(row="9223372036854775807"), ("row 9223372036854775807",)),
@@ -298,6 +313,17 @@ def test_overflow_is_an_error(connection: Connection) -> None:
     expect_error(connection, query, "tensor_gather_sum", "int64 overflow")
     query = f"SELECT tensor_sparse_matmul(tensor_compressed({2**62}, 0, j, 1), 1, [1, 1], 1) FROM range(2) AS t(j)"
     expect_error(connection, query, "tensor_sparse_matmul", "int64 overflow")
+
+
+def test_products_in_a_semiring(connection: Connection) -> None:
+    """Numbers of rows start from 9; a row without entries has 5."""
+    query = f"""
+        WITH a AS (SELECT tensor_compressed(val, i, j, 3) AS handle
+            FROM (VALUES (4::DOUBLE, 0, 2), (1::DOUBLE, 2, 0), (7::DOUBLE, 2, 1)) AS t(val, i, j))
+        SELECT {aggregate()}, {aggregate("max(u * v)")}, {aggregate(handle="NULL", rows="2")},
+            {aggregate(array="NULL")}, {aggregate(rows="NULL::BIGINT")}, {aggregate(handle="NULL", rows="0")} FROM a"""
+    expected: tuple[object, ...] = ([7, 5, 2], [12, 5, 14], [5, 5], None, None, [])
+    assert connection.execute(query).fetchall() == [expected]
 
 
 @pytest.mark.parametrize("frame", ["", "ORDER BY n ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"])
