@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -46,8 +47,22 @@ class NoRoles:
         return False
 
 
+class _Server(Protocol):
+    """A server with settings that say what statements may take."""
+
+    def memory_limit(self) -> int:
+        """Return how many bytes the database may use."""
+
+    def threads(self) -> int:
+        """Return how many threads the database runs statements with."""
+
+
 class ServerMemory:
     """The part of an engine that watches memory and progress; PostgreSQL tells a client neither."""
+
+    def capacity(self: _Server) -> tuple[int, int]:
+        """Return what `memory_limit` and `threads` return."""
+        return self.memory_limit(), self.threads()
 
     def memory_in_use(self) -> None:
         """Return None: a server has memory of its own."""

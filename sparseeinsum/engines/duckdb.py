@@ -387,6 +387,11 @@ class DuckDBEngine(OneMachine, NoRoles):
         """Return how many bytes the database may use."""
         return parse_bytes(self._settings.read("memory_limit"))
 
+    def capacity(self) -> tuple[int, int]:
+        """Return what `memory_limit` and `threads` return, by one query."""
+        limit, threads = self._settings.read_all(("memory_limit", "threads"))
+        return parse_bytes(limit), int(threads)
+
     def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
         """Limit the memory of the database in bytes, and the number of its threads, in the context.
 

@@ -73,42 +73,45 @@ def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
     if len(logs) != 1:
         return {}
     log = logs.pop()
-    changes = _changes(rows, log)
     tables = rows(
-        "SELECT schema_name, table_name, database_name, table_oid, sql FROM duckdb_tables() "
-        "WHERE database_name = current_database() AND check_constraint_count > 0"
+        "SELECT schema_name, table_name, database_name, table_oid, sql, estimated_size FROM duckdb_tables() WHERE "
+        f"database_name = current_database() AND (check_constraint_count > 0 OR schema_name = '{SCHEMA}')"
     )
+    estimated = [int(str(size)) for schema, name, *_, size in tables if f"{schema}.{name}" == log]
+    changes = _changes(rows, log, max(estimated, default=0))
     return {
         (str(schema), str(name)): ChangeToken(
             (database, oid, triggers[schema, name]), TableState(str(definition), log, *changes[f"{schema}.{name}"])
         )
-        for schema, name, database, oid, definition in tables
+        for schema, name, database, oid, definition, _ in tables
         if len(triggers.get((schema, name), ())) == len(_EVENTS) and f"{schema}.{name}" in changes
     }
 
 
-def _changes(rows: Rows, log: str) -> dict[str, tuple[int, int]]:
-    """By table, how many changes a log has of it, and the sum of their numbers."""
-    few = rows(f"SELECT table_name, number FROM {log} LIMIT {_FEW_CHANGES + 1}")
-    if len(few) > _FEW_CHANGES:
+def _changes(rows: Rows, log: str, estimated: int) -> dict[str, tuple[int, int]]:
+    """By table, how many changes a log of about `estimated` rows has of it, and the sum of their numbers."""
+    if estimated > _FEW_CHANGES:
         counted = rows(f"SELECT table_name, count(*), sum(number) FROM {log} GROUP BY table_name")
         return {str(name): (int(str(count)), int(str(number))) for name, count, number in counted}
     changes: dict[str, tuple[int, int]] = {}
-    for name, number in few:
+    for name, number in rows(f"SELECT table_name, number FROM {log}"):
         count, total = changes.get(str(name), (0, 0))
         changes[str(name)] = count + 1, total + int(str(number))
     return changes
 
 
 def _triggers(rows: Rows) -> dict[tuple[object, object], tuple[str, ...]]:
-    """By schema and name of a table, its triggers that record changes: their numbers and definitions."""
-    names = ", ".join(f"'{_trigger_name(event)}'" for event in _EVENTS)
+    """By schema and name of a table, its triggers that record changes: their numbers and definitions.
+
+    DuckDB takes longer to filter and to sort them.
+    """
+    ours = frozenset(map(_trigger_name, _EVENTS))
     triggers: dict[tuple[object, object], tuple[str, ...]] = {}
-    for schema, table, number, text in rows(
-        "SELECT schema_name, table_name, trigger_oid, sql FROM duckdb_triggers() "
-        f"WHERE database_name = current_database() AND trigger_name IN ({names}) ORDER BY trigger_oid"
-    ):
-        triggers[schema, table] = (*triggers.get((schema, table), ()), f"{number} {text}")
+    selected = "trigger_oid, schema_name, table_name, sql, trigger_name, database_name, current_database()"
+    by_number = sorted(rows(f"SELECT {selected} FROM duckdb_triggers()"), key=lambda row: int(str(row[0])))
+    for number, schema, table, text, name, database, current in by_number:
+        if name in ours and database == current:
+            triggers[schema, table] = (*triggers.get((schema, table), ()), f"{number} {text}")
     return triggers
 
 

@@ -1,6 +1,6 @@
 """Engines: settings of a DuckDB database, which hold for a while and are then restored."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -37,8 +37,13 @@ class DuckDBSettings:
 
     def read(self, name: str) -> str:
         """Return the value of a setting."""
-        ((value,),) = self.rows(f"SELECT current_setting('{name}')")
-        return str(value)
+        return self.read_all((name,))[0]
+
+    def read_all(self, names: Sequence[str]) -> list[str]:
+        """Return the values of settings."""
+        selected = ", ".join([f"current_setting('{name}')" for name in names])
+        (values,) = self.rows(f"SELECT {selected}")
+        return list(map(str, values))
 
     @contextmanager
     def limited(self, limit_bytes: float, threads: int) -> Iterator[Callable[[float], None]]:

@@ -397,5 +397,8 @@ class Engine(Protocol):
     def threads(self) -> int:
         """Return how many threads the database runs statements with."""
 
+    def capacity(self) -> tuple[int, int]:
+        """Return what `memory_limit` and `threads` return, in less time."""
+
     def close(self) -> None:
         """Close the connection if it was opened here."""

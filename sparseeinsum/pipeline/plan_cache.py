@@ -47,7 +47,7 @@ class PlanCache:
         plan = self._plans.get(key)
         valid = None if plan is None else _valid_plan(plan, engine)
         if plan is None or valid is None:
-            plan = valid = make_plans(program, engine, options)[0]
+            plan = valid = make_plans(program, engine, options, memory=key[2])[0]
         self._keep(key, plan)
         return valid
 
@@ -66,7 +66,7 @@ class PlanCache:
         key = _key(program, engine, options)
         plan = self._plans.get(key)
         plan = None if plan is None else _unchanged_plan(plan, engine)
-        plan = plan or make_plans(program, engine, options)[0]
+        plan = plan or make_plans(program, engine, options, memory=key[2])[0]
         self._keep(key, plan)
         return plan
 

@@ -71,6 +71,7 @@ def make_plans(
     supplied: Mapping[str, StoredTensor] = NOTHING_SUPPLIED,
     assumed: Mapping[str, ValueFacts] = NOTHING_ASSUMED,
     equal: EqualFormulas | None = None,
+    memory: RunMemory | None = None,
 ) -> list[ProgramPlan]:
     """Plans of a program on the tensors of a database, the best one first.
 
@@ -85,7 +86,8 @@ def make_plans(
         PlanError: No plan satisfies the options.
     """
     with engine.reading(), without_garbage_collection():
-        plans = _plans(program, engine, options, supplied, assumed, EqualFormulas() if equal is None else equal)
+        equal = EqualFormulas() if equal is None else equal
+        plans = _plans(program, engine, options, supplied, assumed, equal, memory)
     _log_plan(plans[0])
     return plans
 
@@ -107,6 +109,7 @@ def _plans(
     supplied: Mapping[str, StoredTensor],
     assumed: Mapping[str, ValueFacts],
     equal: EqualFormulas,
+    memory: RunMemory | None,
 ) -> list[ProgramPlan]:
     if options.objective == FLOATS and options.workers is None and not engine.dialect.distributes:
         raise PlanError(
@@ -114,7 +117,7 @@ def _plans(
         )
     clock = StageClock()
     with timed(_LOGGER, "measure"):
-        data = read_data(program, engine, options, supplied, assumed, clock)
+        data = read_data(program, engine, options, supplied, assumed, clock, memory)
     with clock.stage("optimizer"):
         key = search_key(program, data, engine, cost_constants(engine), options)
         kept = SEARCHES.find(key, data, engine, clock.seconds)

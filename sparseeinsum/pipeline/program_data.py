@@ -84,6 +84,7 @@ def read_data(
     supplied: Mapping[str, StoredTensor],
     assumed: Mapping[str, ValueFacts],
     clock: StageClock,
+    memory: RunMemory | None = None,
 ) -> ProgramData:
     """Measure the tensors that a program reads, as they are now.
 
@@ -94,6 +95,7 @@ def read_data(
         supplied: The relations to read in place of stored tensors, by their names.
         assumed: What may hold for the values of tensors besides what holds now, by their names.
         clock: Measures the stages: scans of what plans rely on, and statistics.
+        memory: What `memory_for` returns, if it is known.
 
     Raises:
         CatalogueError: A tensor does not exist.
@@ -105,7 +107,7 @@ def read_data(
         stored = dict(lookup.stored)
         generated = _Generated.of(program, stored, engine)
         stored |= generated.stored
-        memory = _with_room_for(stored, memory_for(engine, options))
+        memory = _with_room_for(stored, memory or memory_for(engine, options))
     _check_scans(stored, memory)
     with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
         with clock.stage("scans"):
@@ -136,16 +138,20 @@ def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine)
 def memory_for(engine: Engine, options: PlanOptions) -> RunMemory:
     """The memory and the threads that a run may take."""
     covers_process = options.memory_limit is not None and engine.memory_in_use() is not None
-    limit = engine.memory_limit() if options.memory_limit is None else options.memory_limit
-    threads = threads_within(limit, engine.threads()) if covers_process else engine.threads()
+    limit, threads = engine.capacity()
+    if options.memory_limit is not None:
+        limit = options.memory_limit
+    threads = threads_within(limit, threads) if covers_process else threads
     sql = engine.dialect
     return RunMemory(limit, threads, sql.vector_rows, sql.rows_per_thread, covers_process, sql.spills_states)
 
 
 def _with_room_for(stored: Mapping[str, StoredTensor], memory: RunMemory) -> RunMemory:
     """`memory` with as many threads as can read every tensor in its stored layout, at least one."""
+    if not memory.covers_process:
+        return memory
     needed = max((scan_needed_bytes(source, replace(memory, threads=1)) for source in stored.values()), default=0)
-    if not memory.covers_process or needed == 0:
+    if needed == 0:
         return memory
     return replace(memory, threads=max(min(memory.threads, math.floor(memory.limit_bytes / needed)), 1))
 

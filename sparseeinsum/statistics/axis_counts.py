@@ -4,7 +4,7 @@ These vectors are the sketch of Sommer, Boehm, Evfimievski, Reinwald and Haas, "
 Estimation for Matrix Expressions", SIGMOD 2019, section 3; here for tensors of any rank.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -101,7 +101,11 @@ def measure_counts(
     Raises:
         EngineError: A relation cannot be read.
     """
-    counts = {name: even_tensor(statistics[name]) for name in stored}
+    even: dict[Hashable, tuple[AxisCounts, ...]] = {}  # of which many tensors may have the same
+    counts: dict[str, tuple[AxisCounts, ...]] = {}
+    for name in stored:
+        key = statistics[name].entries, statistics[name].distinct, statistics[name].shape
+        counts[name] = even[key] if key in even else even.setdefault(key, even_tensor(statistics[name]))
     sparse = {name: tensor for name, tensor in stored.items() if 0 < statistics[name].entries < tensor.tensor.size}
     return {**counts, **count(sparse)}
 

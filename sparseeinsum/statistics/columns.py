@@ -127,6 +127,11 @@ def written_table(stored: StoredTensor, dialect: str) -> exp.Table:
     return _parse_table(stored.table, dialect).copy()
 
 
+def place_of(stored: StoredTensor, dialect: str) -> exp.Table:
+    """The same as `written_table`, but shared by all that ask for it, who must leave it as it is."""
+    return _parse_table(stored.table, dialect)
+
+
 @lru_cache(maxsize=512)  # called several times for every plan and every run
 def _parse_table(relation: str, dialect: str) -> exp.Table:
     table: exp.Table = exp.maybe_parse(relation, into=exp.Table, dialect=dialect)

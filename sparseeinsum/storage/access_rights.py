@@ -8,7 +8,7 @@ from sqlglot import exp
 from sparseeinsum.engines.engine import Engine, RelationAccess
 from sparseeinsum.errors import EngineError, RightsError
 from sparseeinsum.language.tensors import Dictionary, StoredTensor
-from sparseeinsum.statistics.columns import written_table
+from sparseeinsum.statistics.columns import place_of
 from sparseeinsum.statistics.dictionary_queries import dictionary_table
 from sparseeinsum.storage.catalogue_tables import prepare_catalogue
 
@@ -56,7 +56,7 @@ def check_readable(engine: Engine, tensors: Iterable[StoredTensor]) -> None:
         if stored.is_generated:
             continue
         name = f"tensor {stored.tensor.name}"
-        accesses[name] = RelationAccess(name, written_table(stored, engine.dialect_name), stored.owner)
+        accesses[name] = RelationAccess(name, place_of(stored, engine.dialect_name), stored.owner)
         for axis in stored.tensor.axes:
             if axis.dictionary is not None:
                 accesses[axis.dictionary.relation] = access_to(axis.dictionary)

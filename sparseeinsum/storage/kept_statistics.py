@@ -8,8 +8,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -25,10 +24,15 @@ from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement
 from sparseeinsum.statistics.measure import Measurement
 from sparseeinsum.statistics.scan_cache import ChangeToken, RowVersion, TableState
+from sparseeinsum.storage.catalogue import Catalogue
 from sparseeinsum.storage.catalogue_rows import recorded_values
 from sparseeinsum.storage.catalogue_tables import AXIS_COUNTS, STATISTICS, TABLE, is_present, tensor_columns
 
 Result = TypeVar("Result")
+
+_BYTES = {"duckdb": "strlen", "postgresql": "octet_length"}  # which read no more of a text than its length
+_LONG = 16_384  # bytes of counts that are read only where they are needed
+_FEW_TENSORS = 64  # of which to read all takes less time than to look for some
 
 
 def statistics_to_keep(
@@ -50,35 +54,69 @@ def statistics_to_keep(
 
 def kept_measurements(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, Measurement]:
     """The measurements of those tensors whose tables are as they were loaded."""
-    return _kept(STATISTICS, tensors, engine, _read_measurement)
+    texts = {name: statistics for name, (statistics, _) in _kept_texts(tensors, engine).items()}
+    return _valid(STATISTICS, texts, tensors, engine, _read_measurement)
 
 
 def kept_counts(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, tuple[AxisCounts, ...]]:
     """The entries at every index of every axis, of those tensors whose tables are as they were loaded."""
-    return _kept(AXIS_COUNTS, tensors, engine, _read_counts)
+    texts = {name: counts for name, (_, counts) in _kept_texts(tensors, engine).items()}
+    long = [name for name, counts in texts.items() if counts is None]
+    if long:
+        texts |= {str(name): str(counts) for name, counts in engine.rows(_query(AXIS_COUNTS, long))}
+    return _valid(AXIS_COUNTS, texts, tensors, engine, _read_counts)
 
 
-def _kept(
-    column: str, tensors: Mapping[str, RowVersion], engine: Engine, read: Callable[[str, RowVersion], Result]
-) -> dict[str, Result]:
+def _kept_texts(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, tuple[str, str | None]]:
+    """What the catalogue keeps of tensors whose changes are recorded: statistics, and counts; None for long ones.
+
+    One query reads both, since the counts of a tensor are needed soon after its measurement.
+    """
+
+    def read(changed: Mapping[str, RowVersion]) -> dict[str, tuple[str, str | None]]:
+        columns = tensor_columns(engine)
+        texts: dict[str, tuple[str, str | None]] = dict.fromkeys(changed, ("", ""))
+        if columns is None or not is_present(columns):
+            return texts
+        is_long = f"{_BYTES[engine.dialect_name]}({AXIS_COUNTS}) > {_LONG}"
+        selected = f"{STATISTICS}, CASE WHEN {is_long} THEN NULL ELSE coalesce({AXIS_COUNTS}, '') END"
+        is_small = engine.state_token() is not None and len(Catalogue(engine).all()) <= _FEW_TENSORS
+        for name, statistics, counts in engine.rows(_query(selected, None if is_small else changed)):
+            if name in changed:
+                texts[str(name)] = str(statistics or ""), None if counts is None else str(counts)
+        return texts
+
     recorded = {name: tensor for name, tensor in tensors.items() if isinstance(tensor.version, ChangeToken)}
-    columns = tensor_columns(engine) if recorded else None
-    if columns is None or not is_present(columns):
-        return {}
-    names = ", ".join(map(literal, recorded))
-    rows = engine.rows(f"SELECT name, {column} FROM {SCHEMA}.{TABLE} WHERE name IN ({names})")
+    return engine.scans.scan("kept statistics", recorded, read)
+
+
+def _query(selected: str, names: Iterable[str] | None) -> str:
+    """The query of the names and of something else of tensors; of all tensors, which takes less time, for None."""
+    condition = "" if names is None else f" WHERE name IN ({', '.join(map(literal, names))})"
+    return f"SELECT name, {selected} FROM {SCHEMA}.{TABLE}{condition}"
+
+
+def _valid(
+    column: str,
+    texts: Mapping[str, str | None],
+    tensors: Mapping[str, RowVersion],
+    engine: Engine,
+    read: Callable[[str, RowVersion], Result],
+) -> dict[str, Result]:
+    """What those texts say that a column has for tensors as they are."""
     results = {}
-    for name, kept in rows:
-        tensor = recorded[str(name)]
+    for name, kept in texts.items():
+        tensor = tensors[name]
         assert isinstance(tensor.version, ChangeToken)
-        found_hash, _, text = str(kept or "").partition(" ")
-        if found_hash == _hash(column, tensor.stored, tensor.version.state, text, engine.dialect_name):
-            results[str(name)] = read(text, tensor)
+        found_hash, _, text = (kept or "").partition(" ")
+        if text and found_hash == _hash(column, tensor.stored, tensor.version.state, text, engine.dialect_name):
+            results[name] = read(text, tensor)
     return results
 
 
 def _hash(column: str, stored: StoredTensor, table: TableState, text: str, dialect: str) -> str:
-    parts = [column, recorded_values(stored, dialect), astuple(table), text]
+    state = table.definition, table.log, table.changes, table.number
+    parts = [column, recorded_values(stored, dialect), state, text]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

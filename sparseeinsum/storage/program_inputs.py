@@ -150,7 +150,8 @@ def shapes_in(engine: Engine) -> Shapes:
 
 def _relations(name: str, tensor_names: Collection[str], engine: Engine) -> Sequence[DatabaseRelation]:
     """Return the tables and views of a name; none if a tensor in `tensor_names`, the catalogue, has that name."""
-    relations = [] if any(other.lower() == name.lower() for other in tensor_names) else engine.relations_named(name)
+    is_tensor = name in tensor_names or any(other.lower() == name.lower() for other in tensor_names)
+    relations = [] if is_tensor else engine.relations_named(name)
     for relation in relations[:1]:
         table = table_of_relation(relation, engine.dialect_name)
         check_relation_readable(engine, table.sql(engine.dialect_name), table)

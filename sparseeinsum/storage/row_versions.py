@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import table_by_name, written_table
+from sparseeinsum.statistics.columns import place_of, table_by_name
 from sparseeinsum.statistics.fingerprints import fingerprints
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
 
@@ -71,7 +71,7 @@ def change_tokens(in_state: Mapping[str, RowVersion], engine: Engine) -> dict[st
 
 def _change_tokens(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, object]:
     """The change tokens of our tables; None for those whose changes are not recorded."""
-    tables = [written_table(source, engine.dialect_name) for source in stored.values()]
+    tables = [place_of(source, engine.dialect_name) for source in stored.values()]
     return dict(zip(stored, engine.change_tokens(tables), strict=True))
 
 

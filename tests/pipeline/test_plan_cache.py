@@ -7,6 +7,7 @@ import pytest
 from any_sql import run_sql
 
 import sparseeinsum as se
+from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.pipeline import plan_cache, planning
 from sparseeinsum.plans.options import PlanOptions
@@ -22,9 +23,9 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The optimizers of the programs that are planned."""
     optimizers: list[str] = []
 
-    def observed(program: se.Program, engine: Engine, options: PlanOptions) -> object:
+    def observed(program: se.Program, engine: Engine, options: PlanOptions, **known: RunMemory) -> object:
         optimizers.append(options.optimizer)
-        return planning.make_plans(program, engine, options)
+        return planning.make_plans(program, engine, options, **known)
 
     monkeypatch.setattr(plan_cache, "make_plans", observed)
     yield optimizers
