@@ -25,7 +25,7 @@ def is_single_array(tiles: Choice) -> bool:
 
 def promoted_labels(einsum: EinSum, choice: Choice) -> frozenset[str]:
     """Labels that a choice promotes."""
-    return frozenset(label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED)
+    return frozenset([label for label, tile in zip(einsum.labels, choice, strict=True) if tile != DEMOTED])
 
 
 def promoted_tiles(einsum: EinSum, choice: Choice) -> dict[str, int]:

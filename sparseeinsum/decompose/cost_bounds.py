@@ -1,20 +1,25 @@
 """Decompose: lower bounds for the costs of EinSums, for rewrites that choose between graphs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from sparseeinsum.decompose.choice import Choice, reference_tiles
 from sparseeinsum.decompose.choices import MOST_LABELS, all_choices
 from sparseeinsum.decompose.cost import CostConstants
+from sparseeinsum.decompose.joining import joined_pairs
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.language.tensors import mean_extent
 from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
-from sparseeinsum.semantics.exactness import Evaluation
+from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 
 # An EinSum that takes so little more than starting an operator has no choice that is much cheaper.
 _NEGLIGIBLE_SECONDS = 1e-4
 # One that takes so little more has no choice that is cheaper at all; thousands of them do not add up to a millisecond.
 NO_SECONDS = 1e-6
+_ROUNDING = 1e-9  # relative difference of sums and products of the same numbers in other orders
 
 
 def least_seconds(
@@ -47,7 +52,30 @@ def _least_seconds(model: CostModel, einsum: EinSum) -> float:
     is_at_bound = least < model.constants.fixed_seconds_per_operator + _NEGLIGIBLE_SECONDS
     if is_at_bound or len(einsum.labels) > MOST_LABELS:
         return least
-    return min(model.vertex_cost(einsum, choice).seconds for choice in choices)
+    bounds = [(_join_seconds(model, einsum, choice), choice) for choice in choices[1:-1]]
+    for bound, choice in sorted(bounds):
+        if bound * (1 - _ROUNDING) > least:
+            break
+        least = min(least, model.vertex_cost(einsum, choice).seconds)
+    return least
+
+
+def _join_seconds(model: CostModel, einsum: EinSum, choice: Choice) -> float:
+    """No more than an EinSum takes under a choice: only to join tuples and to compute their pairs; 0 if unknown."""
+    name, constants, kernel = einsum.output.tensor, model.constants, model.footprints.kernel(einsum)
+    if any(model.evaluations[name].matters) or model.statistics[name].skew:
+        return 0.0
+    operands = [
+        model.sizes.operand(operand, reference_tiles(einsum, operand, choice), dense=False)
+        for operand in einsum.operands
+    ]
+    seconds = constants.kernel_seconds_per_operation
+    if kernel.matrix_labels is not None:
+        seconds = min(seconds, constants.matrix_seconds_per_operation)
+    if not kernel.is_multilinear:
+        seconds = min(seconds, constants.expression_seconds_per_operation)
+    operations = kernel.operations * math.prod(map(mean_extent, choice, kernel.bounds))
+    return joined_pairs(operands, JoinKind.INNER) * (constants.fixed_seconds_per_tuple + operations * seconds)
 
 
 def seconds_predictor(constants: CostConstants, least: float = LEAST_SECONDS) -> CostPredictor:

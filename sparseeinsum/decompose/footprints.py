@@ -70,7 +70,7 @@ class Footprints:
     def memory_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> int:
         """Bytes of the operands of an EinSum that a statement keeps in memory."""
         compressed = 0.0
-        if not self._is_streamed(cost):
+        if cost.orders and not self._is_streamed(cost):
             compressed = sum([sizes.size_bytes for sizes in self.compressed(decomposed, cost)])
         resident = 0 if cost.indexed is None else self.resident(decomposed, cost.indexed).size_bytes
         return resident + math.ceil(compressed)

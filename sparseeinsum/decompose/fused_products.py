@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice, is_single_array, reference_tiles, result_tiles
 from sparseeinsum.decompose.compressed_access import (
     MOST_POSITIONS,
     CompressedSizes,
@@ -102,11 +102,18 @@ def fused_product(model: CostModel, reader: PricedEinSum, producer: PricedEinSum
         reader: The EinSum that multiplies the result of the other.
         producer: The other one, whose result has no other use.
     """
+    if _has_no_numbers(reader) and _has_no_numbers(producer):
+        return None
     pair = _Pair.of(model, reader, producer)
     if pair is None:
         return None
     candidates = [product for product in pair.products() if product.memory_bytes <= model.resident_bytes]
     return min(candidates, key=lambda product: product.seconds(model.constants), default=None)
+
+
+def _has_no_numbers(priced: PricedEinSum) -> bool:
+    """Whether an EinSum surely reads no operand as numbers, one of which every product at once has."""
+    return is_single_array(priced.choice) and all([operand.labels for operand in priced.einsum.operands])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.joining import OperandSizes, TensorSizes
 from sparseeinsum.language.eingraph import EinGraph, Reference
-from sparseeinsum.language.tensors import Decomposition, mean_extent, tuple_bytes
+from sparseeinsum.language.tensors import DEMOTED, KEY_BYTES, extent_of, mean_extent
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.statistics.estimate import Statistics, by_label, dense_statistics
 
 
@@ -57,9 +58,9 @@ class GraphSizes:
         """Sizes of a tensor in a decomposition; cached, because every pair of its decompositions asks for them."""
         sizes = self._known_sizes.get((name, tiles))
         if sizes is None:
-            tensor, decomposition = self.graph.tensors[name], Decomposition(tiles)
-            elements = decomposition.array_size(tensor.shape)
-            size_bytes = tuple_bytes(tensor, decomposition)
+            tensor = self.graph.tensors[name]
+            elements = math.prod(map(extent_of, tiles, tensor.shape))
+            size_bytes = KEY_BYTES * (len(tiles) - tiles.count(DEMOTED)) + elements * ITEM_BYTES[tensor.dtype]
             sizes = TensorSizes(self.statistics[name].tuples(tiles), size_bytes, elements)
             self._known_sizes[name, tiles] = sizes
         return sizes
@@ -72,13 +73,21 @@ class GraphSizes:
         """Sizes of an operand in the tiles of its axes; cached, because many choices give it the same tiles."""
         sizes = self._known_operands.get((operand, tiles, dense))
         if sizes is None:
-            tiles_by_label = dict(zip(operand.labels, tiles, strict=True))
-            statistics, size = self.statistics[operand.tensor], self.of(operand.tensor, tiles)
-            joined = stored = by_label(operand.labels, statistics)
-            present = size.tuples if stored.statistics is statistics else stored.tuples(tiles_by_label)
-            if dense:
-                joined = by_label(operand.labels, dense_statistics(self.graph.tensors[operand.tensor].shape))
-            tuples = joined.tuples(tiles_by_label) if dense else present
-            sizes = OperandSizes(tuples, present, joined.distinct(tiles_by_label), size.tuple_bytes)
+            sizes = self._operand(operand, tiles, dense)
             self._known_operands[operand, tiles, dense] = sizes
         return sizes
+
+    def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> OperandSizes:
+        labels, size = operand.labels, self.of(operand.tensor, tiles)
+        statistics = self.statistics[operand.tensor]
+        read = dense_statistics(self.graph.tensors[operand.tensor].shape) if dense else statistics
+        if len(set(labels)) == len(labels):
+            axes = enumerate(zip(labels, tiles, strict=True))
+            distinct = {label: read.blocks(axis, tile) for axis, (label, tile) in axes if tile != DEMOTED}
+            tuples = read.tuples(tiles) if dense else size.tuples
+            return OperandSizes(tuples, size.tuples, distinct, size.tuple_bytes)
+        tiles_by_label = dict(zip(labels, tiles, strict=True))
+        joined = by_label(labels, read)
+        present = by_label(labels, statistics).tuples(tiles_by_label)
+        tuples = joined.tuples(tiles_by_label) if dense else present
+        return OperandSizes(tuples, present, joined.distinct(tiles_by_label), size.tuple_bytes)

@@ -75,14 +75,14 @@ def skew_factor(decomposed: DecomposedEinSum, kind: JoinKind, skew: Mapping[str,
 def share_keys(operands: Sequence[OperandSizes]) -> bool:
     """Whether two operands have a promoted label in common, by which their tuples are matched."""
     first, *others = operands
-    return any(not first.distinct.keys().isdisjoint(other.distinct) for other in others)
+    return any([not first.distinct.keys().isdisjoint(other.distinct) for other in others])
 
 
 def joined_groups(einsum: EinSum, operands: Sequence[OperandSizes], kind: JoinKind) -> float:
     """The product of V over the promoted labels of the result, after the join."""
-    first, *others = (operand.distinct for operand in operands)
+    first, *others = [operand.distinct for operand in operands]
     distinct = joined_distinct(kind, first, others[0]) if others else first
-    return math.prod(distinct[label] for label in einsum.output.labels if label in distinct)
+    return math.prod([distinct[label] for label in einsum.output.labels if label in distinct])
 
 
 def copied_bytes(decomposed: DecomposedEinSum, kind: JoinKind, operands: Sequence[OperandSizes]) -> int:

@@ -27,8 +27,9 @@ def search_jointly(task: _Task, k: int, limit: int = TABLE_LIMIT) -> list[Candid
     narrowed = task
     if len(greedy) == k:
         narrowed = task.narrowed(choices_within(task, task.graph.einsums, greedy[-1].cost))
-        if k == 1 and all(len(choices) == 1 for choices in narrowed.choices.values()):
-            return greedy  # no other plan costs less
+        read = {operand.tensor for einsum in task.graph.einsums for operand in einsum.operands}
+        if k == 1 and all(len(choices) == 1 or name not in read for name, choices in narrowed.choices.items()):
+            return greedy  # no other plan costs less: what nobody reads has its cheapest choice for what it reads
     result = search_in_lists(narrowed, task.graph.einsums, k, limit)
     if result.is_exact:
         return result.candidates

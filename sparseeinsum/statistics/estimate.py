@@ -217,7 +217,7 @@ class LabelStatistics:
 
     def distinct(self, tiles: Mapping[str, int]) -> dict[str, float]:
         """V of every promoted label of the tensor; the number of blocks if the label is tiled."""
-        axes = ((label, position, tiles.get(label, DEMOTED)) for position, label in enumerate(self.labels))
+        axes = [(label, position, tiles.get(label, DEMOTED)) for position, label in enumerate(self.labels)]
         return {label: self.statistics.blocks(position, tile) for label, position, tile in axes if tile != DEMOTED}
 
 
@@ -312,5 +312,5 @@ def join_tuples(u: float, v: float, distinct_u: Mapping[str, float], distinct_v:
     >>> join_tuples(1_000, 200, {"i": 10, "j": 50}, {"j": 100})
     2000.0
     """
-    shared = (max(distinct_u[label], distinct_v[label], 1.0) for label in distinct_u if label in distinct_v)
+    shared = [max(distinct_u[label], distinct_v[label], 1.0) for label in distinct_u if label in distinct_v]
     return u * v / math.prod(shared)
