@@ -9,6 +9,7 @@ from sparseeinsum.api.plans import DetachedPlan, Plan
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import ArgumentError, SemanticsError
 from sparseeinsum.language.eingraph import Program
+from sparseeinsum.language.lowered_texts import LOWERED_TEXTS
 from sparseeinsum.language.lowering import lower_text
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.pipeline import planning, run_programs, running
@@ -47,7 +48,8 @@ def read_request(program: Program | str, parameters: Mapping[str, Number] | None
         SemanticsError: There are parameters for something else than text.
     """
     if isinstance(program, str):
-        return lower_text(program, parameters or {}, shapes=shapes_in(engine))
+        shapes = shapes_in(engine)
+        return lower_text(program, parameters, shapes=shapes) if parameters else LOWERED_TEXTS.lower(program, shapes)
     _check_no_parameters(parameters)
     if not isinstance(program, Program):
         raise ArgumentError(f"{program!r} is no program; se.program makes one, as in se.program({{'Y': ...}})")

@@ -113,7 +113,7 @@ def fused_product(model: CostModel, reader: PricedEinSum, producer: PricedEinSum
 
 def _has_no_numbers(priced: PricedEinSum) -> bool:
     """Whether an EinSum surely reads no operand as numbers, one of which every product at once has."""
-    return is_single_array(priced.choice) and all([operand.labels for operand in priced.einsum.operands])
+    return is_single_array(priced.choice) and all(operand.labels for operand in priced.einsum.operands)
 
 
 @dataclass(frozen=True, slots=True)

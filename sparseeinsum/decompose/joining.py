@@ -75,7 +75,7 @@ def skew_factor(decomposed: DecomposedEinSum, kind: JoinKind, skew: Mapping[str,
 def share_keys(operands: Sequence[OperandSizes]) -> bool:
     """Whether two operands have a promoted label in common, by which their tuples are matched."""
     first, *others = operands
-    return any([not first.distinct.keys().isdisjoint(other.distinct) for other in others])
+    return any(not first.distinct.keys().isdisjoint(other.distinct) for other in others)
 
 
 def joined_groups(einsum: EinSum, operands: Sequence[OperandSizes], kind: JoinKind) -> float:

@@ -358,7 +358,7 @@ class DuckDBEngine(OneMachine, NoRoles):
     def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
         """Return the columns of a table of the catalogue with their types; None if it does not exist."""
         with self._translating_errors("-- look for a table"):
-            return catalogue_columns(self.connection, schema, name)
+            return catalogue_columns(self.connection, schema, name, self._transactions.database)
 
     def is_conflict(self, error: EngineError) -> bool:
         """Return False: a transaction that conflicted would conflict again."""

@@ -40,9 +40,15 @@ def own_tables(connection: duckdb.DuckDBPyConnection) -> frozenset[tuple[str, st
     return frozenset((schema, name) for schema, name in rows)
 
 
-def catalogue_columns(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> Mapping[str, str] | None:
-    """Return the columns of a table of the current database with their types; None if it does not exist."""
-    ((database,),) = connection.execute("SELECT current_database()").fetchall()
+def catalogue_columns(
+    connection: duckdb.DuckDBPyConnection, schema: str, name: str, database: str | None
+) -> Mapping[str, str] | None:
+    """Return the columns of a table of the current database with their types; None if it does not exist.
+
+    `database` is the current database; None if it is not known.
+    """
+    if database is None:
+        ((database,),) = connection.execute("SELECT current_database()").fetchall()
     try:
         relation = connection.table(quoted(database, schema, name))
     except duckdb.CatalogException:

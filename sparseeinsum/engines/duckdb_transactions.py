@@ -34,6 +34,7 @@ class DuckDBTransactions:
         self._rows = rows
         self._execute = execute
         self._reading_state = ReadingState()
+        self._database = ""  # the current one of the last transaction with a mark
         # The numbers of the transactions of this connection right before the open one, which looked for it.
         self._numbers_before: Sequence[int] = ()
 
@@ -42,9 +43,15 @@ class DuckDBTransactions:
         """The token of the open reading transaction; None if there is none."""
         return self._reading_state.token
 
+    @property
+    def database(self) -> str | None:
+        """The current database in a reading transaction; None if it is not known."""
+        return None if self.state_token is None else self._database
+
     def mark(self) -> TransactionMark:
         """The mark of the open transaction: DuckDB numbers transactions as they begin, whatever they do."""
         ((present, connections, *session),) = self._rows(_MARK)
+        self._database = str(session[0])
         number, before = int(str(present)), self._numbers_before
         is_unbroken = [*before, number] == list(range(number - len(before), number + 1))
         return TransactionMark(number - len(before), number, connections == 1 and is_unbroken, tuple(session))

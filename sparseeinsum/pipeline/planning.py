@@ -86,8 +86,7 @@ def make_plans(
         PlanError: No plan satisfies the options.
     """
     with engine.reading(), without_garbage_collection():
-        equal = EqualFormulas() if equal is None else equal
-        plans = _plans(program, engine, options, supplied, assumed, equal, memory)
+        plans = _plans(program, engine, options, supplied, assumed, equal or EqualFormulas(), memory)
     _log_plan(plans[0])
     return plans
 
@@ -146,9 +145,7 @@ def _searched_plans(
         bound, search.exact.graph, search.rewritten.derivations, search.rewritten.unsearched
     )
     parts = _PlanParts(program, engine, options, data, summary, search.exact, search.alternatives, clock.seconds)
-    partitioned = None
-    if workers_plan is not None:
-        partitioned = PartitionedProgram(workers_plan.task, workers_plan.partitioning)
+    partitioned = None if workers_plan is None else PartitionedProgram(workers_plan.task, workers_plan.partitioning)
     return [replace(parts.plan(decomposed), partitioned=partitioned) for decomposed in chosen]
 
 

@@ -23,9 +23,9 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The optimizers of the programs that are planned."""
     optimizers: list[str] = []
 
-    def observed(program: se.Program, engine: Engine, options: PlanOptions, **known: RunMemory) -> object:
+    def observed(program: se.Program, engine: Engine, options: PlanOptions, memory: RunMemory | None = None) -> object:
         optimizers.append(options.optimizer)
-        return planning.make_plans(program, engine, options, **known)
+        return planning.make_plans(program, engine, options, memory=memory)
 
     monkeypatch.setattr(plan_cache, "make_plans", observed)
     yield optimizers
