@@ -60,14 +60,15 @@ def _in_memory(relation: Relation) -> Iterator[tuple[Relation, Stored]]:
         case Contract(inputs=inputs):
             for operand in inputs:
                 yield from _in_memory(operand)
-        case Resident(input=source) | Compress(input=source):
+        case Resident(input=source) | Compress(input=source) | Stack(input=source) if _is_one_value(relation):
             stored = _stored(source)
             if stored is not None:
                 yield relation, stored
-        case Stack(input=source) if not relation.schema.keys:  # one array
-            stored = _stored(source)
-            if stored is not None:
-                yield relation, stored
+
+
+def _is_one_value(relation: Relation) -> bool:
+    """Whether a relation in memory is one value: a handle, or an array without keys."""
+    return not isinstance(relation, Stack) or not relation.schema.keys
 
 
 def _stored(relation: Relation) -> Stored | None:

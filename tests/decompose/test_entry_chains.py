@@ -15,7 +15,7 @@ from test_sparse_matmul import multiply_everywhere
 import sparseeinsum as se
 from sparseeinsum.semantics.dense import evaluate_program
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no entries in memory")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
 
 ROWS, COLUMNS, WIDTH = 7, 9, 3
 PINS: Mapping[str, Any] = {"D": ("i", "f"), "H": (), "G": ()}

@@ -11,7 +11,7 @@ from indexing import index_wherever_possible, indexed_steps
 
 import sparseeinsum as se
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.semantics.dense import evaluate_program
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
 
 Array = NDArray[Any]
 BOUNDS = {"i": 6, "j": 5, "k": 3, "l": 4}

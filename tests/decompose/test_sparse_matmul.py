@@ -20,7 +20,7 @@ from sparseeinsum.decompose.cost import NO_WORK
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.semantics.dense import evaluate_program
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no entries in memory")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
 
 # EinSums, and the operands that can be multiplied by an array of the other one.
 PROGRAMS = {

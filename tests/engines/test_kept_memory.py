@@ -16,7 +16,7 @@ from sparseeinsum.engines.kept_memory import NO_ROOM, KeptMemory
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.pipeline.loops import loop
 
-pytestmark = pytest.mark.engines("duckdb", reason="servers keep nothing in memory for this package")
+pytestmark = pytest.mark.engines("duckdb", reason="test_kept_arrays has those of PostgreSQL")
 
 PROGRAM = "Y[i, k] = sum(A[i, j] * X[j, k])"
 

@@ -16,7 +16,7 @@ from sparseeinsum.kernels.compression import LARGEST, MOST_CAPACITY
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
 
 Connection = duckdb.DuckDBPyConnection
 TYPES = {"DOUBLE": np.float64, "FLOAT": np.float32, "BIGINT": np.int64}

@@ -18,7 +18,7 @@ import sparseeinsum as se
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
 
 Connection = duckdb.DuckDBPyConnection
 ROWS, WIDTH = 3000, 7

@@ -11,7 +11,7 @@ from sql_errors import expect_error
 import sparseeinsum as se
 from sparseeinsum.kernels.duckdb.library import require_library
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
 
 ROWS = 200
 Entries = dict[tuple[int, int], int]

@@ -17,7 +17,7 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL keeps no arrays in memory")
+pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
 
 Connection = duckdb.DuckDBPyConnection
 Array = NDArray[Any]
