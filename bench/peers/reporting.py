@@ -14,7 +14,7 @@ from bench.peers.racing import OURS, PLANNING, PREPARED, Race
 def table(races: Sequence[Race], peers: Sequence[str], missing: Mapping[str, str]) -> Table:
     """Seconds of all contenders, a star at the best peer, and a line for every package that is not installed."""
     shown = Table(title="seconds; times: those of sparseeinsum by those of the best peer (*)", title_justify="left")
-    shown.add_column("workload")
+    shown.add_column("workload", min_width=26)
     for heading in ("plan", "run", "times", "prepared", "times", *peers):
         shown.add_column(heading, justify="right")
     for race in races:

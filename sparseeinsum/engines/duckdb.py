@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 
 import duckdb
 import pyarrow as pa
@@ -27,7 +28,7 @@ from sparseeinsum.engines.duckdb_settings import DuckDBSettings
 from sparseeinsum.engines.duckdb_transactions import DuckDBTransactions
 from sparseeinsum.engines.engine import Column, DatabaseRelation
 from sparseeinsum.engines.kept_memory import KeptMemory
-from sparseeinsum.engines.prepared import SuppliedTable, TransactionMark
+from sparseeinsum.engines.prepared import PlannedQuery, PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
@@ -41,6 +42,9 @@ from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 
 _ROWS = temporary_name("rows")
 _INTERRUPTED = "Query interrupted"
+# Rows of the largest result of a prepared query: threads convert those of other queries to Arrow together, which takes
+# less time from then on, although DuckDB plans such a query whenever it runs.
+_MOST_PREPARED = 200_000
 
 
 class DuckDBEngine(OneMachine, NoRoles):
@@ -177,8 +181,12 @@ class DuckDBEngine(OneMachine, NoRoles):
         count: float,
         supplied: Sequence[SuppliedTable],
         is_small: bool,
-    ) -> DuckDBPreparedQuery | DuckDBCollectedQuery:
+    ) -> PreparedQuery:
         """Prepare the query of a statement that returns about `count` tuples; see `Engine.prepared_tuples`."""
+        if schema.is_scalar and count > _MOST_PREPARED:
+            return PlannedQuery(
+                partial(self.tuples, statement, schema, count), reads_filled_tables=False, takes_one_number=False
+            )
         if not are_collected(schema, count):
             return self.prepared_query(name, statement.text, supplied, is_small)
         text = statement.collecting_text(schema)

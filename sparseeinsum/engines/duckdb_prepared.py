@@ -71,6 +71,7 @@ class DuckDBPreparedQuery(_PreparedStatement):
     """A query that is prepared once, and returns an Arrow table whenever it runs."""
 
     reads_filled_tables = False
+    takes_one_number = True  # unless a column has arrays of other elements than numbers
 
     def arrow(self) -> pa.Table:
         """Run the query and return its result as an Arrow table.
@@ -103,6 +104,7 @@ class DuckDBCollectedQuery(_PreparedStatement):
     """A query that is prepared once, and collects its tuples in memory whenever it runs."""
 
     reads_filled_tables = False
+    takes_one_number = True
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Engines: what prepared programs need of a connection: rows that the client supplies, and prepared queries."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,11 +35,33 @@ class PreparedQuery(Protocol):
     def reads_filled_tables(self) -> bool:
         """Whether the supplied tables that it reads must be filled before it runs."""
 
+    @property
+    def takes_one_number(self) -> bool:
+        """Whether a run outside of a transaction takes no more than one number of transactions."""
+
     def arrow(self) -> pa.Table:
         """Run the query and return its result as an Arrow table."""
 
     def drop(self) -> None:
         """Remove the query from the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """A query that the database plans whenever it runs, in the way in which large results take least time.
+
+    Attributes:
+        arrow: Runs the query and returns its result as an Arrow table.
+        reads_filled_tables: As for `PreparedQuery`.
+        takes_one_number: As for `PreparedQuery`.
+    """
+
+    arrow: Callable[[], pa.Table]
+    reads_filled_tables: bool
+    takes_one_number: bool
+
+    def drop(self) -> None:
+        """Do nothing: the database does not know the query."""
 
 
 class PreparedWrite(Protocol):

@@ -89,7 +89,8 @@ class PreparedQueries:
     @property
     def check_nothing(self) -> bool:
         """Whether a run is right without a look at tables, as long as nobody changes permanent ones."""
-        if not (self.queries and self.reads_own_tables and self.can_run):
+        takes_one_number = all(query.takes_one_number for query in self.queries.values())
+        if not (self.queries and self.reads_own_tables and takes_one_number and self.can_run):
             return False
         return not (self.read_filled_tables or self._dictionaries)
 

@@ -19,7 +19,6 @@ from sparseeinsum.engines.postgresql.kept_arrays import SessionArrays
 from sparseeinsum.engines.postgresql.postgresql_prepared import (
     PostgreSQLSmallQuery,
     PostgreSQLSuppliedTable,
-    PostgreSQLTuples,
     PostgreSQLWrite,
     mark_after,
     own_tables,
@@ -38,7 +37,7 @@ from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, 
 from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, settings_in_effect
 from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
 from sparseeinsum.engines.postgresql.tuple_arrays import are_arrays, are_too_large, table_of_arrays
-from sparseeinsum.engines.prepared import PreparedQuery, SuppliedTable, TransactionMark
+from sparseeinsum.engines.prepared import PlannedQuery, PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import PORTABLE, POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.statements import SqlStatement
@@ -211,7 +210,9 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
         query = self.prepared_query(name, statement.query, supplied, is_small)
         if isinstance(query, PostgreSQLSmallQuery):
             return query
-        return PostgreSQLTuples(partial(self.tuples, statement, schema, count), query.reads_filled_tables)
+        return PlannedQuery(
+            partial(self.tuples, statement, schema, count), query.reads_filled_tables, query.takes_one_number
+        )
 
     def prepared_write(self, name: str, statement: str) -> PostgreSQLWrite:
         """Return the statement as it is, which the server plans for the present sizes of tables."""

@@ -1,7 +1,6 @@
 """Engines: rows that the client supplies to PostgreSQL, and queries of prepared programs."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import pyarrow as pa
 from sqlglot import exp, parse_one
@@ -101,6 +100,8 @@ class PostgreSQLQuery:
         reads_filled_tables: Whether it reads supplied tables.
     """
 
+    takes_one_number = True  # of those that only writing transactions take
+
     def __init__(self, session: DatabaseSession, query: str, reads_filled_tables: bool) -> None:
         self._session = session
         self._query = query
@@ -114,26 +115,11 @@ class PostgreSQLQuery:
         """Do nothing: the server does not know the query."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostgreSQLTuples:
-    """A query that is planned whenever it runs, and returns its tuples as `tuples` of the engine does.
-
-    Attributes:
-        arrow: Runs the query and returns its result as an Arrow table.
-        reads_filled_tables: Whether it reads supplied tables.
-    """
-
-    arrow: Callable[[], pa.Table]
-    reads_filled_tables: bool
-
-    def drop(self) -> None:
-        """Do nothing: the server does not know the query."""
-
-
 class PostgreSQLSmallQuery:
     """A query of few rows that the server has parsed once; the rows of supplied tables are its parameters."""
 
     reads_filled_tables = False
+    takes_one_number = True
 
     def __init__(self, session: DatabaseSession, query: exp.Select, tables: Sequence[PostgreSQLSuppliedTable]) -> None:
         self._session = session
