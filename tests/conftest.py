@@ -31,6 +31,7 @@ from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.platforms import this_platform
 from sparseeinsum.kernels.postgresql.installation import find_server
 from sparseeinsum.kernels.postgresql.python import install_python
+from sparseeinsum.language.lowered_texts import LOWERED_TEXTS
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.pipeline.search_cache import SEARCHES
@@ -56,7 +57,8 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_earlier_searches() -> None:
-    """What a test searches does not depend on the tests before it."""
+    """What a test reads and searches does not depend on the tests before it."""
+    LOWERED_TEXTS.clear()
     SEARCHES.clear()
 
 
