@@ -67,7 +67,7 @@ nightly: $(VENV)/ready wheel
 
 # Random programs and broken calls on each engine, for so many minutes; SEED=... repeats a run.
 MINUTES ?= 5
-fuzz: export PYTHONPATH = tests:tests/databases:tests/generators
+fuzz: export PYTHONPATH = tests:tests/databases:tests/generators:tests/oracles
 fuzz: $(VENV)/ready
 	$(BIN)/python -m fuzzing --engine duckdb --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m fuzzing --engine postgresql --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
