@@ -16,7 +16,13 @@ from sparseeinsum.kernels.duckdb.library import require_library
 
 ErrorTranslation = Callable[[str], AbstractContextManager[str]]  # of errors that a statement raises in the context
 
-_ELEMENTS = {"DOUBLE": pa.float64(), "FLOAT": pa.float32(), "BIGINT": pa.int64(), "INTEGER": pa.int32()}
+_ELEMENTS = {  # of arrays in results
+    "DOUBLE": pa.float64(),
+    "FLOAT": pa.float32(),
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "BOOLEAN": pa.bool_(),
+}
 
 # One more copy of a result takes less time than what DuckDB proposes instead, which is to plan the query again.
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning, __name__.replace(".", r"\."))
@@ -71,13 +77,12 @@ class DuckDBPreparedQuery(_PreparedStatement):
     """A query that is prepared once, and returns an Arrow table whenever it runs."""
 
     reads_filled_tables = False
-    takes_one_number = True  # unless a column has arrays of other elements than numbers
+    takes_one_number = True  # unless a column has arrays of other elements, which no result has
 
     def arrow(self) -> pa.Table:
         """Run the query and return its result as an Arrow table.
 
-        It takes one transaction, whose number is that of the one before it and 1, unless a column has arrays of other
-        elements than numbers: DuckDB begins more transactions to convert types to those of Arrow.
+        Arrays are converted here, since DuckDB begins more transactions to convert their types to those of Arrow.
         """
         with self._translating_errors(self._statement):
             result = self._connection.execute(f"EXECUTE {self._name}")

@@ -57,7 +57,7 @@ class LoweredTexts:
         return program
 
     def clear(self) -> None:
-        """Forget all programs."""
+        """Forget the programs of all texts, so that the next ones are read again."""
         with self._lock:
             self._lowered.clear()
 

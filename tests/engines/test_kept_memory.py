@@ -134,6 +134,27 @@ def test_prepared_programs_run_once(db: se.Database, width: int, monkeypatch: py
     assert runs == [DuckDBCollectedQuery if width == 400 else DuckDBPreparedQuery] * 2
 
 
+def test_arrays_of_truths_are_computed_once(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[object] = []
+    run = DuckDBPreparedQuery.arrow
+
+    def counted(self: DuckDBPreparedQuery) -> object:
+        runs.append(self)
+        return run(self)
+
+    monkeypatch.setattr(DuckDBPreparedQuery, "arrow", counted)
+    array = np.arange(12.0).reshape(3, 4)
+    db.tensor("X", array)
+    program = "T[i, k] = sum(X[i, j] * X[k, j])\nY[i, k] = T[i, k] > 40"
+    with db.prepare(program, inputs=["X"], layout="any", pin={"T": (), "Y": ()}) as step:
+        step.run()
+        runs.clear()
+        result = step.run()["Y"]
+        assert result.schema.list_length == 9
+        np.testing.assert_array_equal(result.to_numpy(), array @ array.T > 40)
+    assert len(runs) == 1
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
 def test_whole_arrays(db: se.Database, dtype: str) -> None:
     """A chain of arrays reads those of stored tensors in memory, from the second run on."""
