@@ -27,6 +27,7 @@ from sparseeinsum.language.syntax import (
     Position,
     RangeExpression,
     TensorReference,
+    calls,
     free_labels,
     is_aggregate,
     is_promoted,
@@ -174,8 +175,11 @@ class _AssignmentLowering:
 
     def _replace_aggregates(self, expression: ExpressionTree, outside: frozenset[str]) -> ExpressionTree:
         """The expression with intermediates in place of aggregates; `outside` are the labels around it."""
-        if not isinstance(expression, FunctionCall):
+        if not any(needs_labels(call) or call.name in RANDOM_FUNCTIONS for call in calls(expression)):
+            for call in calls(expression):
+                check_name(call, self.names)
             return expression
+        assert isinstance(expression, FunctionCall)
         if needs_labels(expression):
             return self._name_aggregate(expression, outside)
         if expression.name in RANDOM_FUNCTIONS:

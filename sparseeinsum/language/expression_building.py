@@ -4,7 +4,7 @@ import math
 from functools import reduce
 from typing import Any
 
-from lark import Token, Tree, v_args
+from lark import Token, Tree
 from lark.exceptions import VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
@@ -14,6 +14,7 @@ from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.expression_checks import with_limited_depth
 from sparseeinsum.language.index_syntax import affine_index
 from sparseeinsum.language.parameters import Parameters
+from sparseeinsum.language.parse_trees import with_meta
 from sparseeinsum.language.random_functions import with_labels_as_keys
 from sparseeinsum.language.scalar import complex_number, negated_number
 from sparseeinsum.language.syntax import (
@@ -51,7 +52,7 @@ ReferenceIndices = list[tuple[str, int] | AffineIndex]  # labels with their tile
 
 
 def _call(name: str) -> object:
-    @v_args(meta=True)
+    @with_meta
     def make(self: "ExpressionBuilder", meta: Meta, arguments: list[ExpressionTree]) -> FunctionCall:
         return FunctionCall(name, None, tuple(arguments), self.position(meta))
 
@@ -59,7 +60,7 @@ def _call(name: str) -> object:
 
 
 def _sum(name: str, sign: int) -> object:
-    @v_args(meta=True)
+    @with_meta
     def make(self: "ExpressionBuilder", meta: Meta, arguments: list[ExpressionTree]) -> ExpressionTree:
         match arguments:
             case [NumberLiteral(real), NumberLiteral(imaginary)]:
@@ -129,7 +130,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
     def key(self, tokens: list[Token]) -> AffineIndex:
         return AffineIndex((), 0, str(tokens[0])[1:-1])
 
-    @v_args(meta=True)
+    @with_meta
     def label(self, meta: Meta, children: list[object]) -> tuple[str, int]:
         name, tile = str(children[0]), children[1]
         if not isinstance(tile, int):
@@ -143,21 +144,21 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
             )
         return name, tile
 
-    @v_args(meta=True)
+    @with_meta
     def size(self, meta: Meta, tokens: list[Token]) -> int:
         if tokens[0].type == "INT":
             return int(tokens[0])
         return self._parameters.whole_number(str(tokens[0]), self.position(meta), self._source)
 
-    @v_args(meta=True)
+    @with_meta
     def whole(self, meta: Meta, tokens: list[Token]) -> NumberLiteral:
         return NumberLiteral(int(tokens[0]), self.position(meta))
 
-    @v_args(meta=True)
+    @with_meta
     def fraction(self, meta: Meta, tokens: list[Token]) -> NumberLiteral:
         return self._finite_number(float(tokens[0]), meta)
 
-    @v_args(meta=True)
+    @with_meta
     def imaginary(self, meta: Meta, tokens: list[Token]) -> NumberLiteral:
         return self._finite_number(complex(0, float(tokens[0][:-1])), meta)
 
@@ -166,11 +167,11 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
             raise self._error("the number is too large for float64", self.position(meta))
         return NumberLiteral(value, self.position(meta))
 
-    @v_args(meta=True)
+    @with_meta
     def constant(self, meta: Meta, tokens: list[Token]) -> NumberLiteral:
         return NumberLiteral(_CONSTANTS[str(tokens[0])], self.position(meta))
 
-    @v_args(meta=True)
+    @with_meta
     def neg(self, meta: Meta, arguments: list[ExpressionTree]) -> ExpressionTree:
         match arguments:
             case [NumberLiteral(value)] if (negated := negated_number(value)) is not None:
@@ -178,7 +179,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
             case _:
                 return FunctionCall("neg", None, tuple(arguments), self.position(meta))
 
-    @v_args(meta=True)
+    @with_meta
     def compare(self, meta: Meta, children: list[Any]) -> ExpressionTree:
         """A comparison; a chain of several, such as a < b <= c, is a < b and b <= c."""
         at = self.position(meta)
@@ -189,12 +190,12 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         ]
         return reduce(lambda first, second: FunctionCall("and", None, (first, second), at), comparisons)
 
-    @v_args(meta=True)
+    @with_meta
     def floor_divide(self, meta: Meta, arguments: list[ExpressionTree]) -> ExpressionTree:
         floor = FunctionCall("floor", None, (FunctionCall("div", None, tuple(arguments)),))
         raise self._error(f"there is no //; write {write_expression(floor)}", self.position(meta))
 
-    @v_args(meta=True)
+    @with_meta
     def reference(
         self, meta: Meta, children: tuple[Token, ReferenceIndices | None]
     ) -> TensorReference | IndexedReference:
@@ -211,7 +212,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         plain = tuple(index if isinstance(index, AffineIndex) else index[0] for index in written)
         return IndexedReference(str(name), plain, tiles, at)
 
-    @v_args(meta=True)
+    @with_meta
     def bare(self, meta: Meta, names: list[Token]) -> TensorReference | MatrixName | NumberLiteral:
         name, at = str(names[0]), self.position(meta)
         if self._operands:
@@ -224,18 +225,18 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         value = None if name in self._hidden else self._parameters.value(name)
         return MatrixName(name, at) if value is None else NumberLiteral(value, at)
 
-    @v_args(meta=True)
+    @with_meta
     def bound(self, meta: Meta, children: list[Token | None]) -> BoundExpression:
         name, axis = children
         return BoundExpression(str(name), None if axis is None else int(axis), at=self.position(meta))
 
-    @v_args(meta=True)
+    @with_meta
     def range(self, meta: Meta, children: list[object]) -> RangeExpression:
         kind, label, bound = children
         assert bound is None or isinstance(bound, int | BoundExpression)
         return RangeExpression(str(kind), str(label), bound, self.position(meta))
 
-    @v_args(meta=True)
+    @with_meta
     def call(self, meta: Meta, children: list[object]) -> FunctionCall:
         name, labels, *arguments = children
         assert labels is None or isinstance(labels, list)
@@ -248,19 +249,19 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, object]):
         named = None if labels is None else tuple(label for label, _ in labels)
         return FunctionCall(str(name), named, tuple(arguments), self.position(meta))  # type: ignore[arg-type]  # by grammar
 
-    @v_args(meta=True)
+    @with_meta
     def applied(self, meta: Meta, children: list[Any]) -> AppliedFunction:
         name, *arguments, indices = children
         reference = self._referenced(name, indices, self.position(meta))
         return AppliedFunction(str(name), tuple(arguments), reference.indices, reference.tiles, reference.at)
 
-    @v_args(meta=True)
+    @with_meta
     def random(self, meta: Meta, children: list[Any]) -> FunctionCall:
         name, *arguments = children
         call = FunctionCall(str(name), None, tuple(arguments), self.position(meta))
         return with_labels_as_keys(call, self._hidden | {STEP})
 
-    @v_args(meta=True)
+    @with_meta
     def counted(self, meta: Meta, children: list[Any]) -> RangeExpression:
         label, bound = children
         return RangeExpression("index", str(label), bound, self.position(meta))

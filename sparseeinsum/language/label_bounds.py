@@ -36,7 +36,16 @@ def resolve_bounds(assignment: Assignment, declaration: Declaration | None, erro
     Raises:
         ParseError: No tensor of the statement has the label, or tensors in several scopes have it.
     """
+    if not _has_bounds(assignment.value):
+        return assignment.value
     return _Resolver(assignment, declaration, error).resolve(assignment.value, {})
+
+
+def _has_bounds(expression: ExpressionTree) -> bool:
+    """Whether an expression has bound(j), index(j) or ones(j), whatever j is."""
+    if isinstance(expression, FunctionCall):
+        return any(map(_has_bounds, expression.arguments))
+    return isinstance(expression, BoundExpression | RangeExpression)
 
 
 class _Resolver:

@@ -3,14 +3,18 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
+from typing import TypeVar
 
 from lark import Lark, Token, Tree, UnexpectedInput
+from lark.tree import Meta
 
 from sparseeinsum.environment.settings import cache_folder
 from sparseeinsum.errors import ParseError
 from sparseeinsum.language.parse_errors import ALWAYS_ALLOWED, blank_out_statement, explain_syntax_error
 from sparseeinsum.language.syntax import SourceText
 from sparseeinsum.version import __version__
+
+Method = TypeVar("Method", bound=Callable[..., object])
 
 ParseErrorReport = Callable[[ParseError], None]
 
@@ -69,6 +73,19 @@ def _parser() -> Lark:
         maybe_placeholders=True,
         postlex=_JoinLines(),
     )
+
+
+def with_meta(method: Method) -> Method:
+    """Let a method of a transformer get the place of a node, and then its children.
+
+    In place of lark's `v_args`, which makes a wrapper whenever a method is looked up, for every node of a tree.
+    """
+    vars(method)["visit_wrapper"] = _called_with_meta
+    return method
+
+
+def _called_with_meta(method: Callable[..., object], _: str, children: list[object], meta: Meta) -> object:
+    return method(meta, children)
 
 
 class _JoinLines:

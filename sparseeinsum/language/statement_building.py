@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from lark import Token, Tree, v_args
+from lark import Token, Tree
 from lark.tree import Meta
 
 from sparseeinsum.language.affine_indices import Limit
@@ -11,6 +11,7 @@ from sparseeinsum.language.expression_building import ExpressionBuilder, Referen
 from sparseeinsum.language.expression_checks import with_limited_depth, with_step
 from sparseeinsum.language.index_syntax import limit
 from sparseeinsum.language.parameters import Parameters
+from sparseeinsum.language.parse_trees import with_meta
 from sparseeinsum.language.syntax import (
     Assignment,
     Declaration,
@@ -70,7 +71,7 @@ class StatementBuilder(ExpressionBuilder):
     def axes(self, axes: list[object]) -> list[object]:
         return [axis for axis in axes if axis is not None]
 
-    @v_args(meta=True)
+    @with_meta
     def target(self, meta: Meta, children: tuple[Token, ReferenceIndices | None]) -> TensorReference:
         reference = self._referenced(*children, self.position(meta))
         if isinstance(reference, IndexedReference):
@@ -78,7 +79,7 @@ class StatementBuilder(ExpressionBuilder):
             raise self._error(f"{problem}; shift the indices on the right side, as in Y[i] = A[i + 1]", reference.at)
         return reference
 
-    @v_args(meta=True)
+    @with_meta
     def name(self, meta: Meta, tokens: list[Token]) -> str:
         name = _unquoted(tokens[0])
         if not name:
@@ -91,7 +92,7 @@ class StatementBuilder(ExpressionBuilder):
     def origin(self, children: list[object]) -> tuple[object, ...]:
         return tuple(children)
 
-    @v_args(meta=True)
+    @with_meta
     def declaration(self, meta: Meta, children: list[Any]) -> tuple[Statement]:
         name, axes, origin, fill, dtype = children
         at = self.position(meta)
@@ -114,7 +115,7 @@ class StatementBuilder(ExpressionBuilder):
         columns = tuple(axis for axis, _ in axes) if index is None else index
         return Import(name, axes, self._files.locate(relation), columns, value, *properties)
 
-    @v_args(meta=True)
+    @with_meta
     def parameter(self, meta: Meta, children: list[Any]) -> tuple[Statement, ...]:
         name, value = children
         at = self.position(meta)
@@ -123,7 +124,7 @@ class StatementBuilder(ExpressionBuilder):
         self._parameters.declare(str(name), None if value is None else value.value, at, self._source)
         return ()
 
-    @v_args(meta=True)
+    @with_meta
     def include(self, meta: Meta, tokens: list[Token]) -> Sequence[Statement]:
         return self._files.include(_unquoted(tokens[0]), self.position(meta))
 
@@ -139,13 +140,13 @@ class StatementBuilder(ExpressionBuilder):
         index, symbol, bound = children
         return limit(index, str(symbol), bound, self._source)
 
-    @v_args(meta=True)
+    @with_meta
     def matrix_assignment(self, meta: Meta, children: list[Any]) -> tuple[Statement]:
         name, value = children
         value = with_limited_depth(value, self._source)
         return (MatrixAssignment(TensorReference(str(name), (), at=self.position(meta)), value),)
 
-    @v_args(meta=True)
+    @with_meta
     def definition(self, meta: Meta, children: list[Any]) -> tuple[Statement]:
         name, parameters, labels, body = children
         body = with_limited_depth(body, self._source)
@@ -154,26 +155,26 @@ class StatementBuilder(ExpressionBuilder):
     def formals(self, formals: list[Any]) -> list[Any]:
         return formals
 
-    @v_args(meta=True)
+    @with_meta
     def formal(self, meta: Meta, children: list[Any]) -> tuple[str, dtypes.Number | None]:
         name, default = children
         if not (default is None or isinstance(default, NumberLiteral)):
             raise self._error(f"the default of {name} is not a number", self.position(meta))
         return str(name), None if default is None else default.value
 
-    @v_args(meta=True)
+    @with_meta
     def labels(self, meta: Meta, children: list[Any]) -> tuple[str, ...]:
         reference = self._referenced("", children[0], self.position(meta))
         if isinstance(reference, IndexedReference) or reference.tiles:
             raise self._error("the result of a function has labels, without tiles", reference.at)
         return reference.labels
 
-    @v_args(meta=True)
+    @with_meta
     def kinds(self, meta: Meta, tokens: list[Token]) -> tuple[Statement, ...]:
         kind, *names = map(str, tokens)
         return tuple(MatrixDeclaration(name, kind, self.position(meta)) for name in names)
 
-    @v_args(meta=True)
+    @with_meta
     def state(self, meta: Meta, tokens: list[Token]) -> tuple[Statement, ...]:
         return tuple(StateDeclaration(str(name), self.position(meta)) for name in tokens)
 

@@ -332,6 +332,14 @@ def references(expression: ExpressionTree) -> Iterator[TensorReference | Indexed
             yield from references(argument)
 
 
+def calls(expression: ExpressionTree) -> Iterator[FunctionCall]:
+    """The calls of functions and operators in an expression, outer ones first."""
+    if isinstance(expression, FunctionCall):
+        yield expression
+        for argument in expression.arguments:
+            yield from calls(argument)
+
+
 def is_promoted(label: str) -> bool:
     """Whether the user promotes a label, by writing it in upper case."""
     return label[0].isupper()
