@@ -4,6 +4,7 @@ Source: SparseEinSum, section 6: first decompose to the keys of both decompositi
 a half is left out if one set of keys contains the other.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -165,6 +166,8 @@ def translate(
     definitions = tuple(_Translation(plan, inputs, evaluations, policy.fills_rows).definitions())
     if policy.shares:
         definitions = _materialize_shared(definitions)
+    if policy.max_bytes == math.inf:
+        return definitions
     return tuple(
         replace(definition, relation=_materialize_large(definition.relation, policy.max_bytes))
         for definition in definitions

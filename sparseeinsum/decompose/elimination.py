@@ -28,7 +28,7 @@ from sparseeinsum.decompose.factors import (
     make_scope,
     ungrouped_variable,
 )
-from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State, Vertex, reading_cost, total_cost
+from sparseeinsum.decompose.search_tasks import Candidate, Pricing, State, Vertex, candidate_of, reading_cost
 
 _Vertex = TypeVar("_Vertex", bound=Vertex)
 
@@ -162,8 +162,7 @@ class _CostFactors(Generic[_Vertex]):
             einsum.output.tensor: self._choices[number][values[2 * number]]
             for number, einsum in enumerate(self._einsums)
         }
-        cost = total_cost(self._task, self._einsums, choices, self._given)
-        return Candidate(cost, tuple(sorted(choices.items())))
+        return candidate_of(self._task, self._einsums, choices, self._given)
 
 
 def _identity(variable: int, size: int) -> CostAxis:

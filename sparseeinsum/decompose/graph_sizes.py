@@ -26,7 +26,7 @@ class GraphSizes:
     _known_sizes: dict[tuple[str, Choice], TensorSizes] = field(default_factory=dict, init=False, repr=False)
     _kinds: dict[str, int] = field(default_factory=dict, init=False, repr=False)
     _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
-    _known_operands: dict[tuple[Reference, Choice, bool], OperandSizes] = field(
+    _known_operands: dict[tuple[str, tuple[str, ...], Choice, bool], OperandSizes] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -71,10 +71,10 @@ class GraphSizes:
 
     def operand(self, operand: Reference, tiles: Choice, dense: bool) -> OperandSizes:
         """Sizes of an operand in the tiles of its axes; cached, because many choices give it the same tiles."""
-        sizes = self._known_operands.get((operand, tiles, dense))
+        key = operand.tensor, operand.labels, tiles, dense
+        sizes = self._known_operands.get(key)
         if sizes is None:
-            sizes = self._operand(operand, tiles, dense)
-            self._known_operands[operand, tiles, dense] = sizes
+            sizes = self._known_operands[key] = self._operand(operand, tiles, dense)
         return sizes
 
     def _operand(self, operand: Reference, tiles: Choice, dense: bool) -> OperandSizes:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from sparseeinsum.decompose.cover import search_rounds, single_rounds, tree_rounds
 from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, choices_within
+from sparseeinsum.decompose.settled_choices import search_unsettled
 from sparseeinsum.decompose.short_lists import search_in_lists
 
 # The most numbers in all tables of the elimination together. Random graphs of 20 EinSums, each reading two of the last
@@ -30,6 +31,10 @@ def search_jointly(task: _Task, k: int, limit: int = TABLE_LIMIT) -> list[Candid
         read = {operand.tensor for einsum in task.graph.einsums for operand in einsum.operands}
         if k == 1 and all(len(choices) == 1 or name not in read for name, choices in narrowed.choices.items()):
             return greedy  # no other plan costs less: what nobody reads has its cheapest choice for what it reads
+    if k == 1:
+        best = search_unsettled(narrowed, task.graph.einsums, limit)
+        if best is not None:
+            return [best]
     result = search_in_lists(narrowed, task.graph.einsums, k, limit)
     if result.is_exact:
         return result.candidates

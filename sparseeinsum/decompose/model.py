@@ -147,7 +147,7 @@ class CostModel:
         keys = tuple([decomposed.promoted.intersection(operand.labels) for operand in einsum.operands])
         evaluation = self.evaluations[decomposed.name]
         costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
-        if self.resident_bytes > 0:
+        if self.resident_bytes > 0 and decomposed.promoted:  # a single array is neither read by key nor ordered by row
             matched = self._matched_costs(decomposed, costs) if self.has_handles else ()
             costs += [*self._row_product_costs(decomposed, costs), *matched]
             costs += self._indexed_costs(decomposed, evaluation)
@@ -197,15 +197,16 @@ class CostModel:
         """
         if self.resident_bytes == 0 or not self.chains_arrays:
             return
-        for product in sparse_matmuls(decomposed, self.graph, evaluation):
-            name = decomposed.einsum.operands[product.index].tensor
-            is_stored_so = name in self.of_numbers or name in self.in_lists
-            if not is_stored_so and not is_sparse(self.statistics[name].entries, self.graph.tensors[name].size):
-                continue
+        names = [operand.tensor for operand in decomposed.einsum.operands]
+        stored_so = [name in self.of_numbers or name in self.in_lists for name in names]
+        sparse = [is_sparse(self.statistics[name].entries, self.graph.tensors[name].size) for name in names]
+        candidates = [index for index in range(len(names)) if stored_so[index] or sparse[index]]
+        for product in sparse_matmuls(decomposed, self.graph, evaluation, candidates):
+            name = names[product.index]
             cost = sparse_matmul_cost(product, evaluation, self.footprints, self.memory.threads, self.constants)
             before, after = (read.operands[product.index] for read in (product.decomposed, decomposed))
             made_dense = self.repartitions.seconds(name, before, after, 1)
-            if not is_stored_so:  # what computes it can make an array of it
+            if not stored_so[product.index]:  # what computes it can make an array of it
                 made_dense -= self.constants.fixed_seconds_per_operator
             fits = self.footprints.memory_bytes(product.decomposed, cost) <= self.resident_bytes
             if fits and cost.seconds < dense.seconds + made_dense:

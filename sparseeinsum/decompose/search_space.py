@@ -132,6 +132,8 @@ class _ChoiceSpace:
 
     def _considered(self, constraints: LabelConstraints, most_labels: int = MOST_LABELS) -> list[Choice]:
         choices = constraints.choices(self.einsum, self.bounds, most_labels)
+        if self.only is any_choice:
+            return list(choices)
         return [choice for choice in choices if self.only(self.einsum, choice)]
 
     def seconds(self, choice: Choice) -> float:
@@ -194,11 +196,11 @@ class _ChoiceSpace:
     def _simple_choices(self, tiles_of: Mapping[str, Choice]) -> Iterator[Choice]:
         labels, fixed = self.einsum.labels, fixed_tiles(self.einsum)
         for tile in (DEMOTED, 1):
-            yield tuple(fixed.get(label, tile) for label in labels)
+            yield tuple([fixed.get(label, tile) for label in labels])
         for operand in self.einsum.operands:
             if operand.tensor in tiles_of:
                 tiles = dict(zip(operand.labels, tiles_of[operand.tensor], strict=True)) | fixed
-                yield tuple(tiles.get(label, DEMOTED) for label in labels)
+                yield tuple([tiles.get(label, DEMOTED) for label in labels])
 
     def within_memory(self, choices: list[Choice]) -> tuple[Choice, ...]:
         """Those of the choices that keep to the memory limit; with smaller tiles where they may be cheaper.

@@ -189,6 +189,13 @@ def total_cost(
     return cost
 
 
+def candidate_of(
+    task: Pricing[_Reader], einsums: Iterable[_Reader], choices: Mapping[str, Choice], states: Mapping[str, State]
+) -> Candidate:
+    """The candidate of choices; the arguments are those of `total_cost`."""
+    return Candidate(total_cost(task, einsums, choices, states), tuple(sorted(choices.items())))
+
+
 def task_of(
     model: CostModel,
     choices: Mapping[str, Sequence[Choice]],

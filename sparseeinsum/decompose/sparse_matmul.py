@@ -3,7 +3,7 @@
 The sparse operand is read as numbers, and ordered by row in memory, so that it never becomes a dense array.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS, RowOrder, count_indices, semiring_of
@@ -51,14 +51,17 @@ class SparseMatmul:
         return tuple([label for label in self.decomposed.einsum.output.labels if label not in self.order.rows])
 
 
-def sparse_matmuls(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation) -> Iterator[SparseMatmul]:
+def sparse_matmuls(
+    decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation, candidates: Sequence[int]
+) -> Iterator[SparseMatmul]:
     """The ways to compute an EinSum as the product of a sparse operand and a dense array; none if labels are promoted.
 
     What the sparse operand lacks must contribute nothing. Every label of the dense operand is one of the sparse one or
-    of the result; in other semirings than sums of products, all are of the sparse one.
+    of the result; in other semirings than sums of products, all are of the sparse one. `candidates` are the numbers of
+    the operands that may be the sparse one.
     """
     einsum = decomposed.einsum
-    if decomposed.promoted or len(einsum.operands) != 2 or semiring_of(einsum) is None:
+    if not candidates or decomposed.promoted or len(einsum.operands) != 2 or semiring_of(einsum) is None:
         return
     dtypes = [graph.tensors[operand.tensor].dtype for operand in einsum.operands]
     has_repeated_labels = any(len(set(operand.labels)) < len(operand.labels) for operand in einsum.operands)
@@ -66,7 +69,7 @@ def sparse_matmuls(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Ev
     computes_truths = "bool" in (evaluation.computed_in, graph.tensors[decomposed.name].dtype)
     if has_repeated_labels or has_complex or evaluation.compensates or computes_truths:
         return
-    for index in (0, 1):
+    for index in candidates:
         sparse, dense = einsum.operands[index], einsum.operands[1 - index]
         rows = tuple([label for label in einsum.output.labels if label in sparse.labels])
         positions = tuple([label for label in dense.labels if label in sparse.labels])

@@ -1,6 +1,7 @@
 """The dynamic programme finds the cheapest of all choices, and the baselines are what they claim to be."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sparseeinsum.decompose.choice import Choice, reference_tiles, result_tiles
 from sparseeinsum.decompose.cover import tree_rounds
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.optimizers import OPTIMIZERS
+from sparseeinsum.decompose.settled_choices import search_unsettled
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.lowering import lower_text
@@ -113,6 +115,24 @@ class TestSharedResults:
             assert best.cost <= greedy.cost
             better += best.cost < greedy.cost * (1 - 1e-9)
         assert better > 0
+
+    def test_choices_are_settled_between_einsums_with_a_single_one(self) -> None:
+        """Of every other EinSum, or of three in four, one choice is left, so that its neighbours depend on nothing."""
+        settled = 0
+        for number, problem in enumerate(priced_by_hand(is_tree=False, count=120)):
+            chance, einsums = np.random.default_rng(number), problem.task.graph.einsums
+            left = {name: list(choices) for name, choices in problem.task.choices.items()}
+            for name, choices in left.items():
+                if chance.random() < (0.5, 0.75)[number % 2]:
+                    left[name] = [choices[chance.integers(len(choices))]]
+            task = problem.task.narrowed(left)
+            plans = problem.all_plans()
+            expected = next(plan for plan in plans if all(choice in left[name] for name, choice in plan.choices))
+            best = search_unsettled(task, einsums, math.inf)
+            assert best is not None
+            assert best.choices == expected.choices and best.cost == pytest.approx(expected.cost, rel=1e-9)
+            settled += search_unsettled(task, einsums, 0) is not None  # no table was needed
+        assert settled > 20
 
     def test_infinite_costs_leave_the_order_of_the_others(self) -> None:
         """Costs are infinite for joins of more pairs than a float can count."""
