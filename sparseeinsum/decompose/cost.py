@@ -10,7 +10,7 @@ from dataclasses import asdict, astuple, dataclass
 from typing import Protocol
 
 # Starting to evaluate an expression takes 0.1 microseconds for every pair of tuples, as long as so many operations.
-_START_OPERATIONS = 150
+START_OPERATIONS = 150
 # Cost of looking up an existing group in a hash table, relative to inserting a tuple (measured: 5 million rows in
 # 10,000 groups).
 _LOOKUP_SHARE = 0.25
@@ -165,7 +165,7 @@ class ContractionSizes:
         """The work of the kernel for all pairs."""
         operations = self.joined * self.operations
         if self.is_expression:
-            return Work(expression_operations=operations + self.joined * _START_OPERATIONS)
+            return Work(expression_operations=operations + self.joined * START_OPERATIONS)
         return Work(matrix_operations=operations) if self.is_matrix_product else Work(kernel_operations=operations)
 
 

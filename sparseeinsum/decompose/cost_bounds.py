@@ -6,11 +6,14 @@ from functools import partial
 
 from sparseeinsum.decompose.choice import Choice, reference_tiles
 from sparseeinsum.decompose.choices import MOST_LABELS, all_choices
-from sparseeinsum.decompose.cost import CostConstants
+from sparseeinsum.decompose.cost import START_OPERATIONS, CostConstants, Work
+from sparseeinsum.decompose.decomposed_einsum import KernelFacts
 from sparseeinsum.decompose.joining import joined_pairs
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import mean_extent
+from sparseeinsum.operators.dtypes import ITEM_BYTES
+from sparseeinsum.rewrite.annotated_graphs import AnnotatedEinSum
 from sparseeinsum.rewrite.predicted_costs import LEAST_SECONDS, CostPredictor
 from sparseeinsum.semantics.exactness import Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics
@@ -78,6 +81,36 @@ def _join_seconds(model: CostModel, einsum: EinSum, choice: Choice) -> float:
     return joined_pairs(operands, JoinKind.INNER) * (constants.fixed_seconds_per_tuple + operations * seconds)
 
 
+def most_seconds(annotated: AnnotatedEinSum, *, constants: CostConstants) -> float:
+    """At least what `least_seconds` are of an EinSum whose result is read or returned once: seconds in single arrays.
+
+    Infinite where absent entries count.
+    """
+    einsum, result = annotated.einsum, annotated.result.tensor
+    is_fixed = bool(einsum.promoted) or any(annotated.evaluation.matters)
+    if is_fixed or any(operand.statistics.entries <= 0 for operand in annotated.operands):
+        return math.inf
+    bounds = {
+        label: axis.bound
+        for reference, operand in zip(einsum.operands, annotated.operands, strict=True)
+        for label, axis in zip(reference.labels, operand.tensor.axes, strict=True)
+    }
+    work = Work(
+        tuples=1,
+        bytes_moved=result.size * ITEM_BYTES[result.dtype],
+        operators=1,
+        expression_operations=START_OPERATIONS,
+    )
+    rates = constants.kernel_seconds_per_operation, constants.matrix_seconds_per_operation
+    operations = KernelFacts.operations_of(einsum) * math.prod(bounds.values())
+    return work.seconds(constants) + operations * max(*rates, constants.expression_seconds_per_operation)
+
+
 def seconds_predictor(constants: CostConstants, least: float = LEAST_SECONDS) -> CostPredictor:
     """Predicts seconds on one machine; nothing is looked for in place of EinSums that take less than `least`."""
-    return CostPredictor(partial(least_seconds, constants=constants), least, constants.fixed_seconds_per_operator)
+    return CostPredictor(
+        partial(least_seconds, constants=constants),
+        least,
+        constants.fixed_seconds_per_operator,
+        most_seconds=partial(most_seconds, constants=constants),
+    )

@@ -110,12 +110,17 @@ class KernelFacts:
     def of(cls, einsum: EinSum, graph: EinGraph, computed_in: str) -> "KernelFacts":
         """The kernel of an EinSum of a graph, which computes in the dtype `computed_in`."""
         return cls(
-            operations=count_operations(einsum.join) + (einsum.aggregate is not None),
+            operations=cls.operations_of(einsum),
             bounds=tuple([graph.bound_of(einsum, label) for label in einsum.labels]),
             is_multilinear=einsum.is_multilinear,
             # BLAS computes no products of integers.
             matrix_labels=None if computed_in == "int64" else MatrixLabels.of(einsum),
         )
+
+    @staticmethod
+    def operations_of(einsum: EinSum) -> int:
+        """Floating-point operations for one index tuple."""
+        return count_operations(einsum.join) + (einsum.aggregate is not None)
 
     def is_matrix_product(self, decomposed: DecomposedEinSum) -> bool:
         """Whether BLAS computes the kernel under a choice."""

@@ -131,10 +131,32 @@ def _propagated_fill(einsum: EinSum, operands: Sequence[Tensor], times: int, dty
         joined = value_at_fills(einsum.join, operands)
     except ValueError:  # an integer to a negative power
         return None
-    value = aggregate_constant(einsum, joined, times, dtype)
-    may_be_infinite = (
-        times == 0 or not all(np.isfinite(tensor.fill) for tensor in operands) or gives_infinity(einsum.join)
+    is_infinite = not all(math.isfinite(abs(tensor.fill)) for tensor in operands) or gives_infinity(einsum.join)
+    may_be_infinite = times == 0 or is_infinite
+    if einsum.aggregate in USER_AGGREGATES:
+        value = aggregate_constant(einsum, joined, times, dtype)
+        return None if value is None else _possible_fill(value, dtype, may_be_infinite)
+    number = joined.item()
+    scans = einsum.along is not None
+    return _aggregated_fill(
+        einsum.base_aggregate, scans, joined.dtype.str, number, repr(number), times, dtype, may_be_infinite
     )
+
+
+@lru_cache(maxsize=4096)
+def _aggregated_fill(
+    aggregate: str | None,
+    scans: bool,
+    joined_dtype: str,
+    number: Number,
+    written: str,
+    times: int,
+    dtype: str,
+    may_be_infinite: bool,
+) -> Number | None:
+    """The fill of an aggregate or scan of so many copies of a number; `written` tells 0.0 from -0.0."""
+    del written
+    value = _constant_of(aggregate, scans, np.asarray(number, joined_dtype), times, dtype)
     return None if value is None else _possible_fill(value, dtype, may_be_infinite)
 
 
@@ -173,8 +195,13 @@ def aggregate_constant(einsum: EinSum, value: Array, times: int, dtype: str) -> 
             return None
         state = record.try_fold_repeated(float(value), times)
         return state[0] if state is not None and len(set(state)) == 1 else None
-    once = aggregate_repeated(einsum.base_aggregate, value, 1 if einsum.along is not None else times, dtype)
-    if einsum.along is not None and aggregate_repeated(einsum.base_aggregate, value, 2, dtype) != once:
+    return _constant_of(einsum.base_aggregate, einsum.along is not None, value, times, dtype)
+
+
+def _constant_of(aggregate: str | None, scans: bool, value: Array, times: int, dtype: str) -> Number | None:
+    """The result of an aggregate of `times` copies of `value`, or of a scan over them; None if its results differ."""
+    once = aggregate_repeated(aggregate, value, 1 if scans else times, dtype)
+    if scans and aggregate_repeated(aggregate, value, 2, dtype) != once:
         return None
     return once
 

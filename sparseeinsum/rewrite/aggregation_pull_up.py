@@ -61,20 +61,21 @@ def pull_up_sums(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collect
 
 def _sums(graph: EinGraph, pinned: Collection[str]) -> Iterator[str]:
     """The sums of products that only one other product reads, whose further factor closes a cycle."""
-    producers, readers = {einsum.output.tensor: einsum for einsum in graph.einsums}, graph.count_readers()
+    readers = graph.count_readers()
+    parts = {
+        einsum.output.tensor: einsum
+        for einsum in graph.einsums
+        if einsum.aggregate is not None
+        and readers[einsum.output.tensor] == 1
+        and einsum.output.tensor not in {*pinned, *graph.outputs}
+    }
     for reader in graph.einsums:
-        if len(reader.operands) != 2 or not _is_product(graph, reader) or reader.output.tensor in pinned:
+        if len(reader.operands) != 2 or reader.output.tensor in pinned:
             continue
         for operand, factor in (reader.operands, reversed(reader.operands)):
-            part = producers.get(operand.tensor)
-            if (
-                part is not None
-                and part.aggregate is not None
-                and operand.tensor not in {*pinned, *graph.outputs}
-                and readers[operand.tensor] == 1
-                and _is_product(graph, part)
-                and _closes_cycle(part, operand, factor)
-            ):
+            part = parts.get(operand.tensor)
+            is_cycle = part is not None and _closes_cycle(part, operand, factor)
+            if part is not None and is_cycle and _is_product(graph, part) and _is_product(graph, reader):
                 yield operand.tensor
 
 
@@ -114,8 +115,11 @@ class _PullUp:
         read = [self.annotator.tensors[operand.tensor] for operand in (*part.operands, *reader.operands)]
         if not all(tensor.is_all_finite for tensor in read):
             return None
-        before = annotated_subgraph([part, reader], self.annotator)
-        if self.cost.least_seconds_of(2) >= _MOST_SHARE * self.cost.seconds(before):
+        least, pair = self.cost.least_seconds_of(2), (part, reader)
+        if least >= _MOST_SHARE * sum(map(self.cost.most_seconds, map(self.annotator.annotation_of, pair))):
+            return None
+        before = annotated_subgraph(pair, self.annotator)
+        if least >= _MOST_SHARE * self.cost.seconds(before):
             return None
         name = self.names.invent(reader.output.tensor)
         candidates = [annotated_subgraph(pair, self.annotator) for pair in self._pulled_up(part, reader, name)]

@@ -157,13 +157,15 @@ class ContractionEstimates:
         network = self.network
         if group != network.everything and not network.is_early:
             return tuple(labels)
-        return tuple(label for label in labels if label in network.output or self._holders[label] & ~group)
+        others, output = ~group, network.output
+        return tuple([label for label in labels if label in output or self._holders[label] & others])
 
     def _result(self, group: int, u: LabelStatistics, v: LabelStatistics) -> tuple[float, LabelStatistics]:
         """The expected tuples of the join of `u` and `v`, and the size of the result of their group."""
         if all_have_all_entries((u.statistics, v.statistics)):
-            labels = tuple(dict.fromkeys((*u.labels, *v.labels)))
-            return self._dense(labels).statistics.entries, self._dense(self.kept_labels(group, labels))
+            labels, bounds = dict.fromkeys((*u.labels, *v.labels)), self.network.bounds
+            tuples = min(math.prod([float(bounds[label]) for label in labels]), _LARGEST)
+            return tuples, self._dense(self.kept_labels(group, labels))
         kind = JoinKind.INNER
         if not self.network.needs_matches:
             u, v, kind = self._outer(u, v)
@@ -193,7 +195,7 @@ class ContractionEstimates:
         return self._dense(u.labels), self._dense(v.labels), JoinKind.INNER
 
     def _dense(self, labels: tuple[str, ...]) -> LabelStatistics:
-        shape = tuple(self.network.bounds[label] for label in labels)
+        shape = tuple([self.network.bounds[label] for label in labels])
         values = tuple(map(float, shape))
         return LabelStatistics(labels, Statistics(min(math.prod(values), _LARGEST), values, shape))
 

@@ -22,6 +22,7 @@ EXACT_FACTORS = 8  # 3,025 pairs of groups: 0.1 s
 _REFINED_FACTORS = 6  # 301 pairs
 _FEW_FACTORS = 20  # up to which parts of a tree have EXACT_FACTORS, not _REFINED_FACTORS
 _ALWAYS_EXACT_FACTORS = 5  # 90 pairs: 4 ms
+_MOST_AUTO_FACTORS = 14  # from which on opt_einsum's `auto` is its `greedy`
 _MOST_TRIALS = 24
 _MOST_JOINS = 20_000  # after so many, about 1 s, no other greedy order is tried
 _CHEAP_WORK = 100_000.0  # multiplications and entries; to compute them takes less time than a further search
@@ -123,7 +124,8 @@ def _opt_einsum_orders(estimates: ContractionEstimates) -> Iterator[Tree]:
     network = estimates.network
     inputs = [frozenset(factor.labels) for factor in network.factors]
     sizes = {label: max(bound, 1) for label, bound in network.bounds.items()}
-    for search in (paths.auto, paths.greedy):
+    # For many factors, the two are the same.
+    for search in (paths.auto, paths.greedy) if len(inputs) <= _MOST_AUTO_FACTORS else (paths.greedy,):
         tree = tree_of_path(search(inputs, network.output, sizes), len(inputs))
         if all(map(estimates.is_precise, tree)):
             yield tree

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from sparseeinsum.language.eingraph import EinSum, needed_einsums
-from sparseeinsum.language.scalar import evaluated_dtype, operands_in_order
+from sparseeinsum.language.scalar import evaluated_dtype, functions_of, operands_in_order
 from sparseeinsum.operators.expressions import Call, Operand, Scalar
 from sparseeinsum.operators.ranges import ANY_VALUE, Range, finite_range
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
@@ -37,7 +37,7 @@ def decide_conditions(annotated: AnnotatedGraph, pinned: Collection[str]) -> Ann
 
 def _decided(einsum: EinSum, annotator: GraphAnnotator) -> EinSum:
     """The EinSum without conditions that are decided; as it is if its result would have other labels or values."""
-    if not einsum.is_rewritable or einsum.promoted:
+    if not einsum.is_rewritable or einsum.promoted or "where" not in functions_of(einsum.join):
         return einsum
     operands = [annotator.tensors[operand.tensor] for operand in einsum.operands]
     dtypes = [operand.tensor.dtype for operand in operands]

@@ -1,6 +1,7 @@
 """Rewriting: the predicted seconds of a few EinSums, which a stage compares before it replaces some of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,6 +28,14 @@ class PriceFunction(Protocol):
         """Predicted seconds of some EinSums of a graph, each in its cheapest decomposition, without repartitions."""
 
 
+BoundFunction = Callable[[AnnotatedEinSum], float]
+
+
+def no_bound(_: AnnotatedEinSum) -> float:
+    """The bound for the seconds of an EinSum of which nothing is known."""
+    return math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class CostPredictor:
     """Predicts the seconds of graphs; an EinSum that several graphs have is priced once.
@@ -36,12 +45,15 @@ class CostPredictor:
         least_seconds: For EinSums that are predicted to take less together, no cheaper ones are looked for.
         seconds_to_start: The predicted seconds of an EinSum however little it computes.
         pair_cost: By what orders of products are compared, if not by their work.
+        most_seconds: At most what `price` predicts for an EinSum whose result is read or returned once, or less than
+            that; it takes hardly any time.
     """
 
     price: PriceFunction
     least_seconds: float = LEAST_SECONDS
     seconds_to_start: float = 0.0
     pair_cost: PairCost | None = None
+    most_seconds: BoundFunction = no_bound
     # By the identity of the annotations, which the items keep alive, and by whether the result is read once.
     _prices: dict[tuple[int, bool], tuple[AnnotatedEinSum, float]] = field(default_factory=dict, init=False, repr=False)
 

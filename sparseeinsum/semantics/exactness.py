@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -174,9 +175,16 @@ def decide_evaluations(graph: EinGraph, inputs: Mapping[str, ValueFacts], allows
         )
         analysis = _EinSumAnalysis(einsum, tensors, read, dtype, graph)
         evaluation = analysis.evaluation(allows_nonfinite)
-        tensors[name] = replace(tensors[name], fill=analysis.fill(evaluation))
+        fill = analysis.fill(evaluation)
+        if repr(tensors[name].fill) != repr(fill):  # which tells 0.0 and -0.0 apart
+            tensors[name] = replace(tensors[name], fill=fill)
         evaluations[name], values[name] = evaluation, evaluation.values
     return ExactGraph(EinGraph(MappingProxyType(tensors), graph.einsums, graph.outputs), evaluations, values)
+
+
+@cache
+def _zero(dtype: str) -> Number:
+    return as_number(0, dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +209,8 @@ class _EinSumAnalysis:
         """How the EinSum is evaluated exactly."""
         if self.einsum.aggregated and self._aggregated_count == 0:
             return self._empty_aggregate(str(self.einsum.aggregate))
+        if not any(value.has_fill for value in self.values):
+            return self._evaluation_of_entries(allows_nonfinite)
         constant = self._constant()
         is_usable = constant is not None and self._gives_a_fill(constant)
         matters = [
@@ -223,6 +233,14 @@ class _EinSumAnalysis:
         return Evaluation(
             tuple(matters), joint_matters, left_out_constant, ignores, self.computed_in, facts, detects, reason
         )
+
+    def _evaluation_of_entries(self, allows_nonfinite: bool) -> Evaluation:
+        """The evaluation where no index is absent."""
+        none_matter = [False] * len(self.values)
+        entries = self._result_range(none_matter, None, ignores=True)
+        detects = not entries.is_finite and not allows_nonfinite and not self._reads_nonfinite(none_matter)
+        facts = ValueFacts(finite_range(self._tensor.dtype) if detects else entries, has_fill=False)
+        return Evaluation(tuple(none_matter), False, None, True, self.computed_in, facts, detects, "")
 
     def _reads_nonfinite(self, matters: list[bool]) -> bool:
         """Whether entries, fills that matter, the expression or the aggregate bring NaN or infinity themselves."""
@@ -247,7 +265,7 @@ class _EinSumAnalysis:
     def fill(self, evaluation: Evaluation) -> Number:
         """The value of the result where no tuple is; 0 where every index has a tuple."""
         aggregated = None if evaluation.constant is None else self._aggregate_of_equal(evaluation.constant)
-        return as_number(0, self._tensor.dtype) if aggregated is None else aggregated
+        return _zero(self._tensor.dtype) if aggregated is None else aggregated
 
     @property
     def _tensor(self) -> Tensor:

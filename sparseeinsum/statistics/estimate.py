@@ -157,7 +157,11 @@ def estimate_result(
 
 def all_have_all_entries(operands: Iterable[Statistics]) -> bool:
     """Whether operands have an entry at every index tuple, and at least one; so has the result of their EinSum then."""
-    return all(statistics.is_dense and statistics.entries > 0 for statistics in operands)
+    for statistics in operands:
+        entries = statistics.entries
+        if entries <= 0 or entries < math.prod(statistics.shape):
+            return False
+    return True
 
 
 def _filled_along(statistics: Statistics, axis: int) -> Statistics:

@@ -216,6 +216,8 @@ def _with_bounds(
         most: Further upper bounds, by sets of axes.
     """
     sets = [] if statistics.is_dense else list(_sets_of_axes(len(statistics.shape)))
+    if not sets and not statistics.tuple_bounds:
+        return statistics
     axes = binned(counts) if sets else []
     bounds: dict[frozenset[int], float] = {}
     for positions in sets:
