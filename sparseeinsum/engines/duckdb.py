@@ -25,7 +25,7 @@ from sparseeinsum.engines.duckdb_prepared import (
 from sparseeinsum.engines.duckdb_progress import measured_progress
 from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, own_tables, relations_named
 from sparseeinsum.engines.duckdb_settings import DuckDBSettings
-from sparseeinsum.engines.duckdb_transactions import DuckDBTransactions
+from sparseeinsum.engines.duckdb_transactions import CAPACITY, DuckDBTransactions
 from sparseeinsum.engines.engine import Column, DatabaseRelation
 from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import PlannedQuery, PreparedQuery, SuppliedTable, TransactionMark
@@ -157,7 +157,7 @@ class DuckDBEngine(OneMachine, NoRoles):
         """Return a value for every table that differs after every change of it; None if changes are not recorded."""
         if not tables:
             return []
-        tokens = change_tokens(self.rows)
+        tokens = change_tokens(self.rows, self._transactions.database or self.location()[0])
         return [tokens.get((table.db, table.name)) for table in tables]
 
     def supplied_table(self, name: str, rows: pa.Table) -> DuckDBSuppliedTable:
@@ -397,7 +397,7 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def capacity(self) -> tuple[int, int]:
         """Return what `memory_limit` and `threads` return, by one query."""
-        limit, threads = self._settings.read_all(("memory_limit", "threads"))
+        limit, threads = self._transactions.capacity or self._settings.read_all(CAPACITY)
         return parse_bytes(limit), int(threads)
 
     def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
@@ -406,6 +406,7 @@ class DuckDBEngine(OneMachine, NoRoles):
         Yields:
             A function that sets another limit, on which DuckDB returns free memory to the system.
         """
+        self._transactions.forget_capacity()
         return self._settings.limited(limit_bytes, threads)
 
     def single_threaded(self) -> AbstractContextManager[None]:
@@ -414,6 +415,7 @@ class DuckDBEngine(OneMachine, NoRoles):
         Raises:
             EngineError: The process lends the database several threads (`external_threads`).
         """
+        self._transactions.forget_capacity()
         return self._settings.single_threaded()
 
     def memory_in_use(self) -> int:

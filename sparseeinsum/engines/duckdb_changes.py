@@ -62,28 +62,27 @@ def start_recording(rows: Rows, table: exp.Table) -> TableState:
     return TableState(str(definition), f"{SCHEMA}.{log}", 1, int(str(number)))
 
 
-def change_tokens(rows: Rows) -> dict[tuple[str, str], ChangeToken]:
+def change_tokens(rows: Rows, database: str) -> dict[tuple[str, str], ChangeToken]:
     """By schema and name of every table whose changes are recorded, a value that differs after every change.
 
     It has what identifies the table and its triggers, its definition, and its changes. As numbers in the log are
-    random, copies of a database that change apart have different ones.
+    random, copies of a database that change apart have different ones. DuckDB takes longer to select those of the
+    current database, which is `database`, than to return all tables and triggers.
     """
-    triggers = _triggers(rows)
+    triggers = _triggers(rows, database)
     logs = {match[0] for texts in triggers.values() for match in map(_IN_TRIGGER.search, texts) if match}
     if len(logs) != 1:
         return {}
     log = logs.pop()
-    tables = rows(
-        "SELECT schema_name, table_name, database_name, table_oid, sql, estimated_size FROM duckdb_tables() WHERE "
-        f"database_name = current_database() AND (check_constraint_count > 0 OR schema_name = '{SCHEMA}')"
-    )
+    selected = "database_name, schema_name, table_name, table_oid, sql, estimated_size"
+    tables = [table for of, *table in rows(f"SELECT {selected} FROM duckdb_tables()") if of == database]
     estimated = [int(str(size)) for schema, name, *_, size in tables if f"{schema}.{name}" == log]
     changes = _changes(rows, log, max(estimated, default=0))
     return {
         (str(schema), str(name)): ChangeToken(
             (database, oid, triggers[schema, name]), TableState(str(definition), log, *changes[f"{schema}.{name}"])
         )
-        for schema, name, database, oid, definition, _ in tables
+        for schema, name, oid, definition, _ in tables
         if len(triggers.get((schema, name), ())) == len(_EVENTS) and f"{schema}.{name}" in changes
     }
 
@@ -100,17 +99,17 @@ def _changes(rows: Rows, log: str, estimated: int) -> dict[str, tuple[int, int]]
     return changes
 
 
-def _triggers(rows: Rows) -> dict[tuple[object, object], tuple[str, ...]]:
-    """By schema and name of a table, its triggers that record changes: their numbers and definitions.
+def _triggers(rows: Rows, database: str) -> dict[tuple[object, object], tuple[str, ...]]:
+    """By schema and name of a table of a database, its triggers that record changes: their numbers and definitions.
 
-    DuckDB takes longer to filter and to sort them.
+    DuckDB takes longer to sort them, too.
     """
     ours = frozenset(map(_trigger_name, _EVENTS))
     triggers: dict[tuple[object, object], tuple[str, ...]] = {}
-    selected = "trigger_oid, schema_name, table_name, sql, trigger_name, database_name, current_database()"
+    selected = "trigger_oid, schema_name, table_name, sql, trigger_name, database_name"
     by_number = sorted(rows(f"SELECT {selected} FROM duckdb_triggers()"), key=lambda row: int(str(row[0])))
-    for number, schema, table, text, name, database, current in by_number:
-        if name in ours and database == current:
+    for number, schema, table, text, name, of in by_number:
+        if name in ours and of == database:
             triggers[schema, table] = (*triggers.get((schema, table), ()), f"{number} {text}")
     return triggers
 

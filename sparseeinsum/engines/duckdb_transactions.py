@@ -14,9 +14,10 @@ from sparseeinsum.engines.reading_state import ReadingState
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import stop_kernels
 
+CAPACITY = "memory_limit", "threads"  # the settings that planning reads
 _MARK = (
-    "SELECT txid_current(), count, current_database(), current_schema(), current_setting('search_path') "
-    "FROM duckdb_connection_count()"
+    "SELECT txid_current(), count, current_setting('memory_limit'), current_setting('threads'), current_database(), "
+    "current_schema(), current_setting('search_path') FROM duckdb_connection_count()"
 )
 
 
@@ -35,6 +36,7 @@ class DuckDBTransactions:
         self._execute = execute
         self._reading_state = ReadingState()
         self._database = ""  # the current one of the last transaction with a mark
+        self._capacity: Sequence[str] | None = None  # that it had, unless it was changed since
         # The numbers of the transactions of this connection right before the open one, which looked for it.
         self._numbers_before: Sequence[int] = ()
 
@@ -48,10 +50,19 @@ class DuckDBTransactions:
         """The current database in a reading transaction; None if it is not known."""
         return None if self.state_token is None else self._database
 
+    @property
+    def capacity(self) -> Sequence[str] | None:
+        """The settings CAPACITY in a reading transaction; None if they are not known."""
+        return None if self.state_token is None else self._capacity
+
+    def forget_capacity(self) -> None:
+        """Note that the settings CAPACITY are about to change."""
+        self._capacity = None
+
     def mark(self) -> TransactionMark:
         """The mark of the open transaction: DuckDB numbers transactions as they begin, whatever they do."""
-        ((present, connections, *session),) = self._rows(_MARK)
-        self._database = str(session[0])
+        ((present, connections, limit, threads, *session),) = self._rows(_MARK)
+        self._database, self._capacity = str(session[0]), (str(limit), str(threads))
         number, before = int(str(present)), self._numbers_before
         is_unbroken = [*before, number] == list(range(number - len(before), number + 1))
         return TransactionMark(number - len(before), number, connections == 1 and is_unbroken, tuple(session))

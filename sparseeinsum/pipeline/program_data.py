@@ -131,6 +131,8 @@ def _estimator(inputs: Mapping[str, MeasuredTensor], engine: Engine, options: Pl
 
 def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine) -> MeasuredTensor:
     """The same with counts of its tuples in tiles of the sizes `tiles`."""
+    if not tiles:
+        return tensor
     statistics = with_blocks(tensor.statistics, tensor.stored, tiles, engine)
     return replace(tensor, measurement=replace(tensor.measurement, statistics=statistics))
 

@@ -33,6 +33,7 @@ Result = TypeVar("Result")
 _BYTES = {"duckdb": "strlen", "postgresql": "octet_length"}  # which read no more of a text than its length
 _LONG = 16_384  # bytes of counts that are read only where they are needed
 _FEW_TENSORS = 64  # of which to read all takes less time than to look for some
+_MOST_OTHERS = 2  # times as many tensors as are looked for, of which that holds, too
 
 
 def statistics_to_keep(
@@ -80,7 +81,8 @@ def _kept_texts(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, 
             return texts
         is_long = f"{_BYTES[engine.dialect_name]}({AXIS_COUNTS}) > {_LONG}"
         selected = f"{STATISTICS}, CASE WHEN {is_long} THEN NULL ELSE coalesce({AXIS_COUNTS}, '') END"
-        is_small = engine.state_token() is not None and len(Catalogue(engine).all()) <= _FEW_TENSORS
+        few = max(_FEW_TENSORS, _MOST_OTHERS * len(changed))
+        is_small = engine.state_token() is not None and len(Catalogue(engine).all()) <= few
         for name, statistics, counts in engine.rows(_query(selected, None if is_small else changed)):
             if name in changed:
                 texts[str(name)] = str(statistics or ""), None if counts is None else str(counts)
