@@ -136,9 +136,13 @@ def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | s
 def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     if function.returns == ValueType.COMPRESSED:
         update = "update_lists" if function.arguments[0].type == ValueType.TENSOR else "update"
-        return tuple(f"compression_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
+        return _aggregate("compression", update)
     if function.returns == ValueType.COLLECTED:
-        return tuple(f"collecting_{part}" for part in ("size", "init", "update", "combine", "finalize", "destroy"))
+        return _aggregate("collecting")
+    if function.returns == ValueType.RESERVED:
+        return _aggregate("reserving")
+    if function.returns == ValueType.RESIDENT and function.arguments[0].type == ValueType.RESERVED:
+        return _aggregate("writing")
     if function.is_aggregate:
         finalize = "resident_finalize" if function.uses_resident_arrays else "aggregate_finalize"
         callbacks = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
@@ -157,6 +161,11 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
         return (_OF_ROW_PRODUCTS[function.returns],)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}", _INIT)
+
+
+def _aggregate(name: str, update: str = "update") -> tuple[str, ...]:
+    """Return the callbacks of an aggregate that has its own."""
+    return tuple(f"{name}_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
 
 
 def _gather_callback(function: ArrayFunction) -> str:
