@@ -37,7 +37,7 @@ ROW_COLUMN = "row_number"
 _FIRST_ROW = "first_row"
 _RESERVED = "reserved"
 # From so many bytes on, all threads write a resident array in one place; before, each makes one, and they are merged.
-_LEAST_RESERVED_BYTES = 1 << 21
+_LEAST_RESERVED_BYTES = 1 << 18
 # DuckDB folds a constant list while it plans, at 65 ns an element; an aggregate makes one at 4 ns an element.
 _MAX_CONSTANT_SIZE = 1024
 # A list that depends on a column is computed for every row, and takes as much memory as the arrays.
@@ -300,9 +300,8 @@ def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     if not is_written_by_all(schema):
         handle = call("tensor_resident", value, position, rows, fill)
         return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
-    reserved = exp.select(
-        exp.alias_(call("tensor_reserved", rows, integer(schema.list_length), fill), HANDLE_COLUMN)
-    ).subquery(_RESERVED)
+    memory = call("tensor_reserved", rows, integer(schema.list_length), fill, exp.cast(call("UUID"), "VARCHAR"))
+    reserved = exp.select(exp.alias_(memory, HANDLE_COLUMN)).subquery(_RESERVED)
     handle = call("tensor_resident", exp.column(HANDLE_COLUMN, table=_RESERVED), value, position)
     query = exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
     return with_join(query, reserved, kind="CROSS")

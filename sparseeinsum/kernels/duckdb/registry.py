@@ -134,19 +134,8 @@ def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | s
 
 
 def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
-    if function.returns == ValueType.COMPRESSED:
-        update = "update_lists" if function.arguments[0].type == ValueType.TENSOR else "update"
-        return _aggregate("compression", update)
-    if function.returns == ValueType.COLLECTED:
-        return _aggregate("collecting")
-    if function.returns == ValueType.RESERVED:
-        return _aggregate("reserving")
-    if function.returns == ValueType.RESIDENT and function.arguments[0].type == ValueType.RESERVED:
-        return _aggregate("writing")
     if function.is_aggregate:
-        finalize = "resident_finalize" if function.uses_resident_arrays else "aggregate_finalize"
-        callbacks = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
-        return (*callbacks, finalize, "aggregate_destroy")
+        return _aggregate_callbacks(function)
     if function.kind == FunctionKind.VIEW:
         return ("view_rows",)
     if function.kind == FunctionKind.GATHER:
@@ -163,9 +152,21 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}", _INIT)
 
 
-def _aggregate(name: str, update: str = "update") -> tuple[str, ...]:
-    """Return the callbacks of an aggregate that has its own."""
-    return tuple(f"{name}_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
+def _aggregate_callbacks(function: ArrayFunction) -> tuple[str, ...]:
+    first = function.arguments[0].type
+    name, update = "aggregate", "update"
+    if function.returns == ValueType.COMPRESSED:
+        name, update = "compression", "update_lists" if first == ValueType.TENSOR else "update"
+    elif function.returns == ValueType.COLLECTED:
+        name = "collecting"
+    elif function.returns == ValueType.RESERVED:
+        name = "reserving"
+    elif first == ValueType.RESERVED:
+        name = "writing"
+    callbacks = tuple(f"{name}_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
+    if name == "aggregate" and function.uses_resident_arrays:
+        return tuple("resident_finalize" if callback == "aggregate_finalize" else callback for callback in callbacks)
+    return callbacks
 
 
 def _gather_callback(function: ArrayFunction) -> str:

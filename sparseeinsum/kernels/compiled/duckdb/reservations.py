@@ -1,12 +1,12 @@
 """Kernels: the callbacks of the aggregates that reserve memory for an array, and write its rows; see reservation.py.
 
 The callbacks follow duckdb_aggregate_*_t of `duckdb.h`. A statement reserves memory once, in an aggregate over one row,
-whose state owns it. Then every thread writes rows where they belong, so that each is copied once.
+whose state owns it. Then every thread writes rows where they belong, so that each is copied once. DuckDB computes equal
+subqueries once, so that two arrays would share memory: the query that reserves it must have a volatile argument.
 """
 
 from numba import njit, types
 
-from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels import reservation as r
 from sparseeinsum.kernels.compiled.duckdb.aggregates import fail
@@ -32,8 +32,6 @@ from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.resident_access import change_type, publish, type_of, withdraw
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
-
-layout = load_kernels("layout")
 
 _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
 
@@ -267,9 +265,13 @@ def _row_address(work, place, position, size, item_bytes):
         report(work, size, words[r.SIZE])
         return word(d.STATE_LENGTH)
     if position < 0 or position >= words[r.ROWS]:
-        report(work, position, words[r.ROWS])
-        return word(layout.BAD_POSITION)
-    _written_rows(behind)[position] = 1
+        report(work, position, words[r.ROWS], size)
+        return word(d.NO_SUCH_ROW)
+    written = _written_rows(behind)
+    if written[position] != 0:
+        report(work, position, 0)
+        return word(d.WRITTEN_TWICE)
+    written[position] = 1
     return elements + position * size * item_bytes
 
 
