@@ -14,9 +14,12 @@ from sparseeinsum.language.eingraph import EinSum, Reference, write_reference
 from sparseeinsum.language.scalar import evaluate, evaluated_dtype, gives_infinity, key_of, write
 from sparseeinsum.language.tensors import Axis, Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES, aggregated_dtype
-from sparseeinsum.operators.dtypes import Array, Number, as_number
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Array, Number, as_number
 from sparseeinsum.operators.expressions import Bound, Call, Literal, Scalar
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
+
+ZEROS = {dtype: as_number(0, dtype) for dtype in ITEM_BYTES}
+"""The number 0 of every dtype."""
 
 
 def bounds_of(einsum: EinSum, tensors: Mapping[str, Tensor]) -> dict[str, int]:
@@ -88,7 +91,7 @@ def result_tensor(einsum: EinSum, tensors: Mapping[str, Tensor]) -> Tensor:
     dtype = result_dtype(einsum, join_dtype(einsum, tensors))
     times = math.prod([axes[label].bound for label in einsum.aggregated])
     fill = _propagated_fill(einsum, [tensors[operand.tensor] for operand in einsum.operands], times, dtype)
-    return Tensor(einsum.output.tensor, result_axes, dtype, as_number(0, dtype) if fill is None else fill)
+    return Tensor(einsum.output.tensor, result_axes, dtype, ZEROS[dtype] if fill is None else fill)
 
 
 def join_dtype(einsum: EinSum, tensors: Mapping[str, Tensor]) -> str:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.inference import result_tensor
 from sparseeinsum.language.tensors import Tensor
-from sparseeinsum.semantics.exactness import Evaluation, ExactGraph, ValueFacts, decide_evaluations
+from sparseeinsum.semantics.exactness import Evaluation, ExactGraph, ValueFacts, decide_evaluation
 from sparseeinsum.statistics.estimate import Statistics, estimate_result
 
 
@@ -192,11 +192,10 @@ class GraphAnnotator:
         tensors[name] = result_tensor(einsum, tensors)
         graph = EinGraph(tensors, (einsum,), (name,))
         values = {operand: self.tensors[operand].values for operand in read}
-        exact = decide_evaluations(graph, values, self.allows_nonfinite)
-        evaluation = exact.evaluations[name]
+        tensor, evaluation = decide_evaluation(einsum, tensors, values, graph, self.allows_nonfinite)
         operand_statistics = {operand: self.tensors[operand].statistics for operand in read}
-        statistics = estimate_result(exact.graph, einsum, operand_statistics, evaluation)
-        return AnnotatedTensor(exact.graph.tensors[name], statistics, exact.values[name]), evaluation
+        statistics = estimate_result(graph, einsum, operand_statistics, evaluation)
+        return AnnotatedTensor(tensor, statistics, evaluation.values), evaluation
 
     def plain_tensors(self) -> dict[str, Tensor]:
         """All tensors without their annotations, by name."""

@@ -25,7 +25,15 @@ def merge_common_subexpressions(graph: EinGraph, pinned: Mapping[str, Mapping[st
         graph: EinSums of one or two operands, in topological order.
         pinned: For some results, labels to promote and their tiles.
     """
-    return ExpressionClasses(graph, pinned).merged_graph()
+    return graph if _all_read_others(graph) else ExpressionClasses(graph, pinned).merged_graph()
+
+
+def _all_read_others(graph: EinGraph) -> bool:
+    """Whether no two EinSums read the same tensors, so that no two compute the same; and none reads one twice."""
+    read = [frozenset([operand.tensor for operand in einsum.operands]) for einsum in graph.einsums]
+    return len(set(read)) == len(read) and sum(map(len, read)) == sum(
+        [len(einsum.operands) for einsum in graph.einsums]
+    )
 
 
 def compute_same(first: EinSum, second: EinSum) -> bool:

@@ -73,11 +73,14 @@ class ContractionEstimates:
     _sizes: dict[int, LabelStatistics] = field(default_factory=dict)
     _joined: dict[tuple[int, int], float] = field(default_factory=dict)
     _holders: dict[str, int] = field(default_factory=dict)
+    _dense: set[int] = field(default_factory=set)  # groups whose results have entries at all indices, at least one
     _wide: int = 0  # the factors each of which alone is as precise as the result
 
     def __post_init__(self) -> None:
         for position, factor in enumerate(self.network.factors):
             self._sizes[1 << position] = factor
+            if all_have_all_entries([factor.statistics]):
+                self._dense.add(1 << position)
             for label in factor.labels:
                 self._holders[label] = self._holders.get(label, 0) | 1 << position
         precision = _precision(self.network.dtypes)
@@ -118,10 +121,16 @@ class ContractionEstimates:
         pair = (first, second) if first < second else (second, first)
         tuples = self._joined.get(pair)
         if tuples is None:
-            tuples, size = self._result(first | second, self._sizes[pair[0]], self._sizes[pair[1]])
-            smallest = self._sizes.get(first | second)
+            group, are_dense = first | second, first in self._dense and second in self._dense
+            join = self._dense_result if are_dense else self._result
+            tuples, size = join(group, self._sizes[pair[0]], self._sizes[pair[1]])
+            smallest = self._sizes.get(group)
             if smallest is None or size.statistics.entries < smallest.statistics.entries:
-                self._sizes[first | second] = size
+                self._sizes[group] = size
+                if are_dense and size.statistics.entries < _LARGEST:
+                    self._dense.add(group)
+                else:
+                    self._dense.discard(group)
             self._joined[pair] = tuples
         return tuples
 
@@ -162,10 +171,6 @@ class ContractionEstimates:
 
     def _result(self, group: int, u: LabelStatistics, v: LabelStatistics) -> tuple[float, LabelStatistics]:
         """The expected tuples of the join of `u` and `v`, and the size of the result of their group."""
-        if all_have_all_entries((u.statistics, v.statistics)):
-            labels, bounds = dict.fromkeys((*u.labels, *v.labels)), self.network.bounds
-            tuples = min(math.prod([float(bounds[label]) for label in labels]), _LARGEST)
-            return tuples, self._dense(self.kept_labels(group, labels))
         kind = JoinKind.INNER
         if not self.network.needs_matches:
             u, v, kind = self._outer(u, v)
@@ -188,13 +193,19 @@ class ContractionEstimates:
             kept_labels, Statistics(entries, tuple(min(value, entries) for value in values), shape)
         )
 
+    def _dense_result(self, group: int, u: LabelStatistics, v: LabelStatistics) -> tuple[float, LabelStatistics]:
+        """What `_result` returns, for `u` and `v` with entries at all indices."""
+        labels, bounds = dict.fromkeys((*u.labels, *v.labels)), self.network.bounds
+        tuples = min(math.prod([float(bounds[label]) for label in labels]), _LARGEST)
+        return tuples, self._with_all_entries(self.kept_labels(group, labels))
+
     def _outer(self, u: LabelStatistics, v: LabelStatistics) -> tuple[LabelStatistics, LabelStatistics, JoinKind]:
         """Operands and kind of a join that needs no matches: with different labels, all indices count."""
         if set(u.labels) == set(v.labels):
             return u, v, JoinKind.FULL
-        return self._dense(u.labels), self._dense(v.labels), JoinKind.INNER
+        return self._with_all_entries(u.labels), self._with_all_entries(v.labels), JoinKind.INNER
 
-    def _dense(self, labels: tuple[str, ...]) -> LabelStatistics:
+    def _with_all_entries(self, labels: tuple[str, ...]) -> LabelStatistics:
         shape = tuple([self.network.bounds[label] for label in labels])
         values = tuple(map(float, shape))
         return LabelStatistics(labels, Statistics(min(math.prod(values), _LARGEST), values, shape))

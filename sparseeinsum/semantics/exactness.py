@@ -11,14 +11,13 @@ import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
 from types import MappingProxyType
 
 import numpy as np
 
 from sparseeinsum.errors import SemanticsError
 from sparseeinsum.language.eingraph import EinGraph, EinSum, aggregate_arguments
-from sparseeinsum.language.inference import aggregate_constant, join_dtype, value_at_fills
+from sparseeinsum.language.inference import ZEROS, aggregate_constant, join_dtype, value_at_fills
 from sparseeinsum.language.scalar import gives_infinity
 from sparseeinsum.language.tensors import Tensor
 from sparseeinsum.operators.aggregates import AGGREGATES
@@ -163,28 +162,30 @@ def decide_evaluations(graph: EinGraph, inputs: Mapping[str, ValueFacts], allows
     Raises:
         SemanticsError: A result would not be exact, whatever is stored.
     """
-    values = dict(inputs)
-    tensors = dict(graph.tensors)
-    evaluations = {}
+    values, tensors, evaluations = dict(inputs), dict(graph.tensors), {}
     for einsum in graph.einsums:
         name = einsum.output.tensor
-        read = [values[operand.tensor] for operand in einsum.operands]
-        fills = [tensors[operand.tensor].fill for operand in einsum.operands]
-        dtype = computing_dtype(
-            einsum, tensors, [facts.range_with_fill(fill) for facts, fill in zip(read, fills, strict=True)]
-        )
-        analysis = _EinSumAnalysis(einsum, tensors, read, dtype, graph)
-        evaluation = analysis.evaluation(allows_nonfinite)
-        fill = analysis.fill(evaluation)
-        if repr(tensors[name].fill) != repr(fill):  # which tells 0.0 and -0.0 apart
-            tensors[name] = replace(tensors[name], fill=fill)
-        evaluations[name], values[name] = evaluation, evaluation.values
+        tensors[name], evaluations[name] = decide_evaluation(einsum, tensors, values, graph, allows_nonfinite)
+        values[name] = evaluations[name].values
     return ExactGraph(EinGraph(MappingProxyType(tensors), graph.einsums, graph.outputs), evaluations, values)
 
 
-@cache
-def _zero(dtype: str) -> Number:
-    return as_number(0, dtype)
+def decide_evaluation(
+    einsum: EinSum,
+    tensors: Mapping[str, Tensor],
+    values: Mapping[str, ValueFacts],
+    graph: EinGraph,
+    allows_nonfinite: bool = False,
+) -> tuple[Tensor, Evaluation]:
+    """The result of an EinSum with its fill, and what an exact one needs; `graph` has the bounds of all labels."""
+    read = [values[operand.tensor] for operand in einsum.operands]
+    fills = [tensors[operand.tensor].fill for operand in einsum.operands]
+    ranges = [facts.range_with_fill(fill) for facts, fill in zip(read, fills, strict=True)]
+    analysis = _EinSumAnalysis(einsum, tensors, read, computing_dtype(einsum, tensors, ranges), graph)
+    evaluation = analysis.evaluation(allows_nonfinite)
+    result, fill = tensors[einsum.output.tensor], analysis.fill(evaluation)
+    is_filled_so = repr(result.fill) == repr(fill)  # which tells 0.0 and -0.0 apart
+    return result if is_filled_so else replace(result, fill=fill), evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +266,7 @@ class _EinSumAnalysis:
     def fill(self, evaluation: Evaluation) -> Number:
         """The value of the result where no tuple is; 0 where every index has a tuple."""
         aggregated = None if evaluation.constant is None else self._aggregate_of_equal(evaluation.constant)
-        return _zero(self._tensor.dtype) if aggregated is None else aggregated
+        return ZEROS[self._tensor.dtype] if aggregated is None else aggregated
 
     @property
     def _tensor(self) -> Tensor:
