@@ -7,7 +7,7 @@ chosen together.
 from typing import TypeVar
 
 from sparseeinsum.decompose.cover import search_rounds, single_rounds, tree_rounds
-from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, choices_within
+from sparseeinsum.decompose.search_tasks import Candidate, GraphPricing, State, choices_within, reading_cost
 from sparseeinsum.decompose.settled_choices import search_unsettled
 from sparseeinsum.decompose.short_lists import search_in_lists
 
@@ -49,4 +49,18 @@ def search_by_cover(task: GraphPricing, k: int) -> list[Candidate]:
 
 def search_greedily(task: GraphPricing, k: int) -> list[Candidate]:
     """The k cheapest plans that result from optimising one EinSum after the other, best first."""
-    return search_rounds(task, single_rounds(task.graph), k)
+    return [_greedy_plan(task)] if k == 1 else search_rounds(task, single_rounds(task.graph), k)
+
+
+def _greedy_plan(task: GraphPricing) -> Candidate:
+    """The plan in which every EinSum has the choice that costs least after those before it."""
+    cost, chosen, states = 0.0, {}, dict[str, State]()
+    for einsum in task.graph.einsums:
+        name = einsum.output.tensor
+        seconds, choice = min(
+            (task.own_cost(einsum, choice) + reading_cost(task, einsum, choice, states), choice)
+            for choice in task.choices[name]
+        )
+        cost += seconds
+        chosen[name], states[name] = choice, task.result_state(einsum, choice)
+    return Candidate(cost, tuple(sorted(chosen.items())))

@@ -25,6 +25,8 @@ def tiles_by_label(
         stored: Decompositions of the inputs.
         sizes: Tiles to try for every label whose bound is larger.
     """
+    if not sizes and all(tile <= 1 for decomposition in stored.values() for tile in decomposition.tiles):
+        return {einsum.output.tensor: dict.fromkeys(einsum.labels, ()) for einsum in graph.einsums}
     connected = ConnectedAxes(graph)
     stored_tiles: dict[TensorAxis, set[int]] = {}
     for name, decomposition in stored.items():
