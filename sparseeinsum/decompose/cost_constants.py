@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 
 from sparseeinsum.decompose.cost import CostConstants
@@ -20,14 +21,20 @@ def constants_for(engine: str) -> CostConstants:
     """
     path = calibration_file(engine)
     try:
-        defaults = json.loads(assets.read(f"stats/{engine}/constants.json"))["constants"]
-        calibrated = json.loads(path.read_text(encoding="utf-8"))["constants"] if _exists(path) else defaults
-        return CostConstants(**{_RUN: defaults[_RUN], **calibrated})
+        return _read(engine, path.read_text(encoding="utf-8") if _exists(path) else None)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PlanError(
             f"the cost constants in {path} cannot be read ({error}); delete it and run `sparseeinsum calibrate` "
             "to measure this machine again (without it, defaults are used)"
         ) from error
+
+
+@lru_cache(maxsize=16)  # every plan asks for them, several times
+def _read(engine: str, calibrated: str | None) -> CostConstants:
+    """The cost constants of an engine; `calibrated` is the text of the calibration file, if there is one."""
+    defaults = json.loads(assets.read(f"stats/{engine}/constants.json"))["constants"]
+    constants = defaults if calibrated is None else json.loads(calibrated)["constants"]
+    return CostConstants(**{_RUN: defaults[_RUN], **constants})
 
 
 def store_constants(engine: str, constants: CostConstants, origin: str) -> Path:

@@ -109,7 +109,8 @@ def read_data(
         stored |= generated.stored
         memory = _with_room_for(stored, memory or memory_for(engine, options))
     _check_scans(stored, memory)
-    with limited_memory(engine, options.memory_limit, sum(map(scanning_bytes, stored.values()))):
+    scanned_bytes = 0.0 if options.memory_limit is None else sum(map(scanning_bytes, stored.values()))
+    with limited_memory(engine, options.memory_limit, scanned_bytes):
         with clock.stage("scans"):
             measured = measure_all(stored, engine, lookup.column_types)
         with clock.stage("statistics"):
