@@ -37,6 +37,8 @@ class Footprints:
         staying: The names of tensors of which operands in memory stay there from run to run.
         has_handles: Whether functions read operands in memory by handles. If not, these are values, and sums over rows
             read the entries of one row after the other.
+        copies: How many copies there are of an operand that is kept in memory: one of handles, which all threads
+            read, and one of values in every process.
     """
 
     graph: EinGraph
@@ -45,6 +47,7 @@ class Footprints:
     in_lists: frozenset[str] = frozenset()
     staying: frozenset[str] = frozenset()
     has_handles: bool = True
+    copies: int = 1
     _known_kernels: dict[str, KernelFacts] = field(default_factory=dict, init=False, repr=False)
 
     def compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
@@ -68,7 +71,7 @@ class Footprints:
         return not self.has_handles and cost.indexed is not None
 
     def memory_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> int:
-        """Bytes of the operands of an EinSum that a statement keeps in memory."""
+        """Bytes of one copy of the operands of an EinSum that a statement keeps in memory."""
         compressed = 0.0
         if cost.orders and not self._is_streamed(cost):
             compressed = sum([sizes.size_bytes for sizes in self.compressed(decomposed, cost)])
@@ -119,7 +122,7 @@ class Footprints:
             states=cost.tuples if cost.tuples < cost.joined / 2 else cost.joined,  # T_agg stops at half of the pairs
             all_states=cost.joined,
             state_bytes=result_bytes if has_states else 0,
-            resident_bytes=self.memory_bytes(decomposed, cost),
+            resident_bytes=self.copies * self.memory_bytes(decomposed, cost),
             kept_bytes=self._kept_bytes(decomposed),
             keys={label: keys[label] for label in einsum.output.labels if label in keys and label in read_labels},
         )
@@ -142,7 +145,7 @@ class Footprints:
             states=0,
             all_states=0,
             state_bytes=0,
-            resident_bytes=math.ceil(memory_bytes),
+            resident_bytes=self.copies * math.ceil(memory_bytes),
             kept_bytes=0,
             keys={},
         )

@@ -200,7 +200,7 @@ class Footprint:
         states: Aggregation states that one thread may have.
         all_states: Aggregation states that all threads together can have.
         state_bytes: Bytes of the array of a state; 0 if the engine keeps the states itself, and can spill them.
-        resident_bytes: Bytes of an operand that is kept in memory; every thread may build one.
+        resident_bytes: Bytes of the operands that are kept in memory, of all threads together.
         kept_bytes: Bytes of the operands and the result in tables and hash tables.
         keys: Number of keys of every promoted label of the result.
     """
@@ -225,14 +225,13 @@ class Footprint:
 
     def states_bytes(self, memory: RunMemory, passes: Passes | None = None) -> float:
         """Bytes of all aggregation states that the engine cannot spill; every thread may have one of each group."""
-        resident = memory.threads * self.resident_bytes
         if not self.state_bytes:
-            return resident
+            return self.resident_bytes
         states = min(memory.threads * self.states, self.all_states)
         if passes is not None:
             keys = self.keys[passes.label]
             states *= _per_pass(keys, passes.label, passes) / keys
-        return resident + states * (self.state_bytes + STATE_OVERHEAD_BYTES)
+        return self.resident_bytes + states * (self.state_bytes + STATE_OVERHEAD_BYTES)
 
     def needed_bytes(self, memory: RunMemory, passes: Passes | None = None) -> float:
         """The memory limit that is enough."""

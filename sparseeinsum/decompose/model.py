@@ -67,7 +67,7 @@ class CostModel:
         constants: Seconds of elementary work.
         accounting: Counts the work that the engine does.
         memory: The memory limit of a run; EinSums that would exceed it are priced in passes.
-        resident_bytes: The largest size of an operand that may be kept in memory and read by index.
+        resident_bytes: The most bytes of operands that an EinSum may keep in memory and read by index.
         has_handles: Whether functions read operands in memory by handles; if not, a few kernels read them as values.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
         orders: The order of the tuples of stored tensors, where it is known.
@@ -120,14 +120,17 @@ class CostModel:
         read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
         in_one_row = frozenset(filter(self._fits_into_row, read_again if self.chains_arrays else ()))
         repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row)
-        footprints = Footprints(self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.has_handles)
+        copies = 1 if self.has_handles else self.memory.threads
+        stored = self.in_lists, self.staying
+        footprints = Footprints(self.graph, sizes, self.evaluations, *stored, self.has_handles, copies)
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
         within_memory = CostsWithinMemory(sizes, footprints, self.memory, self.constants)
         object.__setattr__(self, "_within_memory", within_memory)
-        stored = self.in_lists, self.of_numbers, self.staying
-        kinds = EinSumKinds(sizes, self.evaluations, self.orders, self.index_maps, *stored)
+        kinds = EinSumKinds(
+            sizes, self.evaluations, self.orders, self.index_maps, self.in_lists, self.of_numbers, self.staying
+        )
         object.__setattr__(self, "kinds", kinds)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:

@@ -31,13 +31,14 @@ class ValueType(StrEnum):
     TEXT = "TEXT"
     BYTES = "BYTES"
     RESIDENT = "RESIDENT"  # a handle: a number that stands for an array in memory
+    RESERVED = "RESERVED"  # a handle of memory for an array, whose rows are written to it
     COMPRESSED = "COMPRESSED"  # a handle of entries in memory, ordered by row
     COLLECTED = "COLLECTED"  # a handle of tuples in memory, which the client reads
     ENTRIES = "ENTRIES"  # an array of pairs of a position and a number
     MATCHES = "MATCHES"  # an array of a position and two numbers each
 
 
-HANDLES = frozenset((ValueType.RESIDENT, ValueType.COMPRESSED, ValueType.COLLECTED))
+HANDLES = frozenset((ValueType.RESIDENT, ValueType.RESERVED, ValueType.COMPRESSED, ValueType.COLLECTED))
 
 
 class FunctionKind(StrEnum):

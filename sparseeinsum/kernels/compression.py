@@ -5,16 +5,17 @@ chunks, in the order in which they come. Then they move to one block of memory, 
 """
 
 # The state, in words: the chain of chunks, the number of entries, the number of rows, one more than the largest
-# position; then the vector that owns the block, and its handle, once there is a block.
-FIRST, LAST, ENTRIES, ROWS, BOUND, OWNER, HANDLE = range(7)
-STATE_WORDS = 7
+# position; then the vector that owns the block, and its handle, once there is a block; whether another state has taken
+# the chunks.
+FIRST, LAST, ENTRIES, ROWS, BOUND, OWNER, HANDLE, IS_TAKEN = range(8)
+STATE_WORDS = 8
 
 # A chunk, in words: the next chunk, how many entries it holds, and for how many it has room; then the rows and the
 # positions, int32, and the numbers.
 NEXT, USED, CAPACITY = range(3)
 CHUNK_WORDS = 3
 LEAST_CAPACITY = 1 << 11  # even, so that numbers are aligned
-MOST_CAPACITY = 1 << 16
+MOST_CAPACITY = 1 << 18
 
 # A block, in words: rows, entries, one more than the largest position, the entries of the longest row; where each row
 # begins, and where the last one ends; then the positions, int32, and the numbers.

@@ -35,7 +35,7 @@ GROUPS = {
                 *("duckdb.views", "duckdb.gathers", "duckdb.dots", "duckdb.keeping", "duckdb.row_products"),
                 *("duckdb.row_matches", "duckdb.hint", "duckdb.row_numbers", "duckdb.function_list"),
                 *("duckdb.table_data", "duckdb.number_products", "duckdb.sparse_matmul", "duckdb.array_bytes"),
-                *("duckdb.vector_products",),
+                *("duckdb.vector_products", "duckdb.collecting", "duckdb.reservations"),
                 *("duckdb.entry_arrays", "duckdb.threads", "duckdb.registration"),
             ),
         ),

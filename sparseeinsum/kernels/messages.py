@@ -86,6 +86,11 @@ MESSAGES_BY_CODE: dict[int, str] = {
     d.NO_SUCH_ROW: "position %lld is outside an array of %lld rows of %lld elements each",
     d.ROWS_DIFFER: "the entries have %lld rows, not %lld",
     d.ENTRIES_DIFFER: "there are %lld entries, but %lld numbers for them",
+    d.ALREADY_RESERVED: "the memory has been reserved already; give one row, and no window of rows",
+    d.RESERVATIONS_DIFFER: "a row names the memory %lld, and an earlier row of its group %lld",
+    d.NOT_RESERVED: "no memory is reserved under the handle %lld; rows are written only before the array is resident, "
+    "in DuckDB before version 2 not even then: for that compile programs with --no-indexes",
+    d.WRITTEN_TWICE: "row %lld has been written already",
     d.TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",
     -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
     -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",

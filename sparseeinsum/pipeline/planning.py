@@ -297,13 +297,13 @@ def _alternatives(
 
 
 def _resident_bytes(memory: RunMemory, engine: Engine, options: PlanOptions) -> float:
-    """The largest size of an operand that may be in memory as a whole; 0 if none may."""
+    """The most bytes of operands that an EinSum may have in the memory of one process as a whole; 0 if none may be."""
     if not (optimizer_named(options.optimizer).keeps_in_memory and options.indexes):
         return 0.0
-    share = memory.limit_bytes * _RESIDENT_SHARE / memory.threads
+    share = memory.limit_bytes * _RESIDENT_SHARE
     if engine.dialect.keeps_residents:
         return share
-    return min(share, engine.dialect.largest_gathered or 0.0)
+    return min(share / memory.threads, engine.dialect.largest_gathered or 0.0)
 
 
 def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> frozenset[str]:

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Convert, Densify, Resident, Slice, Stack
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
-from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.render.array_positions import (
     KeyOf,
     extents_inside,
@@ -35,6 +35,9 @@ from sparseeinsum.statistics.number_literals import number
 HANDLE_COLUMN = "handle"
 ROW_COLUMN = "row_number"
 _FIRST_ROW = "first_row"
+_RESERVED = "reserved"
+# From so many bytes on, all threads write a resident array in one place; before, each makes one, and they are merged.
+_LEAST_RESERVED_BYTES = 1 << 18
 # DuckDB folds a constant list while it plans, at 65 ns an element; an aggregate makes one at 4 ns an element.
 _MAX_CONSTANT_SIZE = 1024
 # A list that depends on a column is computed for every row, and takes as much memory as the arrays.
@@ -293,10 +296,21 @@ def _filled(source: SelectSource, rows: exp.Expr, keys: Mapping[str, exp.Expr]) 
 def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     """The SELECT that puts all arrays into one, in C order of their keys, and returns its handle in memory."""
     schema = relation.schema
-    handle = call(
-        "tensor_resident", source.value("t"), *row_position(schema, _keys_of(source, "t")), element_of(schema)
-    )
-    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
+    value, (position, rows), fill = source.value("t"), row_position(schema, _keys_of(source, "t")), element_of(schema)
+    if not is_written_by_all(schema):
+        handle = call("tensor_resident", value, position, rows, fill)
+        return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
+    memory = call("tensor_reserved", rows, integer(schema.list_length), fill, exp.cast(call("UUID"), "VARCHAR"))
+    reserved = exp.select(exp.alias_(memory, HANDLE_COLUMN)).subquery(_RESERVED)
+    handle = call("tensor_resident", exp.column(HANDLE_COLUMN, table=_RESERVED), value, position)
+    query = exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
+    return with_join(query, reserved, kind="CROSS")
+
+
+def is_written_by_all(schema: Schema) -> bool:
+    """Whether all threads write a resident array in one place; its arrays are then crossed with one row."""
+    size_bytes = math.prod(schema.key_counts.values()) * schema.list_length * ITEM_BYTES[schema.tensor.dtype]
+    return size_bytes >= _LEAST_RESERVED_BYTES
 
 
 def row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:

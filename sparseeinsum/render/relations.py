@@ -56,6 +56,7 @@ from sparseeinsum.render.layouts import (
     densify_from_keys_select,
     densify_select,
     first_row,
+    is_written_by_all,
     kept_array,
     resident_select,
     slice_select,
@@ -320,6 +321,8 @@ class Renderer:
             self._compute_once(source)
         if isinstance(relation, Resident) and not self.dialect.keeps_residents:
             return array_select(relation, source)
+        if isinstance(relation, Resident) and is_written_by_all(relation.schema):
+            source = self._separated_from_joins(source)
         return _SELECTS[type(relation)](relation, source)
 
     def _separated_from_joins(self, source: SelectSource) -> SelectSource:

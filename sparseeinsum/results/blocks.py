@@ -1,7 +1,9 @@
 """Results: the part of a tensor within a range of indices of every axis, as a dense array, from rows of any layout."""
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from types import EllipsisType
@@ -13,6 +15,9 @@ from numpy.typing import NDArray
 
 from sparseeinsum.language.tensors import DEMOTED, count_keys, extent_of, is_ragged
 from sparseeinsum.results.tensor_rows import TensorRows
+
+# From so many bytes on, all threads copy the values of a result.
+_LEAST_SHARED_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +83,16 @@ def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
     shape = (math.prod(counts), *sizes)
     is_complete = all(axes[axis].has_all_keys for axis in outer) and _has_every_tuple(rows, counts)
     tuples = np.empty(shape, tensor.dtype) if is_complete else np.full(shape, tensor.fill, tensor.dtype)
-    for part in rows.parts():
+
+    def place(part: TensorRows) -> None:
         for places, arrays in _arrays(part, axes):
             tuples[(_positions(places, counts, len(arrays)), *map(slice, arrays.shape[1:]))] = arrays
+
+    if tuples.nbytes >= _LEAST_SHARED_BYTES:
+        with ThreadPoolExecutor(pa.cpu_count()) as pool:
+            deque(pool.map(place, rows.parts()), maxlen=0)  # raises what a thread raises
+    else:
+        deque(map(place, rows.parts()), maxlen=0)
     filled = tuples.reshape([*counts, *sizes])
     order = np.argsort([*outer, *inner], kind="stable")  # of a tiled axis, keys come before positions in the tile
     lengths = [len(axis.keys) * axis.tile if axis.tile > 1 else len(axis.indices) for axis in axes]

@@ -104,12 +104,12 @@ def test_baselines_join(graph: se.Database, optimizer: str) -> None:
 
 
 def test_arrays_beyond_memory_are_joined(graph: se.Database) -> None:
-    """Every thread may hold an array of its own."""
-    text = "T[i, m] = sum(A[i, j] * H[j, m])"
-    graph.connection.execute("SET memory_limit = '50MB'")
-    for threads, indexed in ((2, {"T": 1}), (200, {})):
-        graph.connection.execute(f"SET threads = {threads}")
-        assert indexed_steps(graph.plan(text, pin={"T": "ij"})) == indexed
+    """An array of 3.3 MB may take a quarter of the memory."""
+    graph.tensor("W", np.random.default_rng(1).random((NODES, 512)))
+    graph.connection.execute("SET threads = 2")
+    for limit, indexed in (("100MB", {"T": 1}), ("20MB", {})):
+        graph.connection.execute(f"SET memory_limit = '{limit}'")
+        assert indexed_steps(graph.plan("T[i, m] = sum(A[i, j] * W[j, m])", pin={"T": "ij"})) == indexed
 
 
 def test_a_saved_plan_indexes_again(graph: se.Database, tmp_path: Path) -> None:

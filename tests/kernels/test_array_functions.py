@@ -115,7 +115,8 @@ def test_every_function_has_kernels_and_every_kernel_is_used() -> None:
     computing = [function for function in array_functions() if function.kernel]
     without = {function.name for function in array_functions() if not function.kernel}
     conversions = {"tensor_bytes", "tensor_of_bytes"}
-    of_handles = {"tensor_row", "tensor_collected", "tensor_compressed", "tensor_keep", "tensor_matched_row"}
+    written = {"tensor_reserved", "tensor_resident"}
+    of_handles = {"tensor_row", "tensor_collected", "tensor_compressed", "tensor_keep", "tensor_matched_row", *written}
     of_entries = {"tensor_entries", "tensor_at_rows", "tensor_at_positions"}
     assert without == conversions | of_handles | of_entries
     assert {function.kernel for function in computing} == set(kernels)

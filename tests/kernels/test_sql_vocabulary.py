@@ -36,6 +36,11 @@ def test_every_function_is_tested() -> None:
 # Inputs and results of the examples of aggregates.
 ROWS_OF_HANDLES = {
     "tensor_resident(val, i, 3, 0.0)": "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)",
+    "tensor_reserved(3, 2, fill, uuid()::VARCHAR)": "(VALUES (0.5::DOUBLE)) AS t(fill)",
+    "tensor_resident(reserved, val, i)": (
+        "(SELECT tensor_reserved(3, 2, 0::DOUBLE, uuid()::VARCHAR) AS reserved), "
+        "(VALUES (2, [1.5, 2.5]::DOUBLE[]), (0, [3.0, 4.0])) AS t(i, val)"
+    ),
     "tensor_collected(i, val)": "(VALUES (2, [1.5, 2.5]::DOUBLE[]), (0, [3.0])) AS t(i, val)",
     "tensor_compressed(val, i, j, 3)": "(VALUES (1.5::DOUBLE, 2, 0), (2.5, 0, 7)) AS t(val, i, j)",
     "tensor_compressed(val, i, [], 0, j, 3)": "(VALUES ([1.5, 2.5]::DOUBLE[], 2, [0, 7]::INTEGER[])) AS t(val, i, j)",
@@ -149,6 +154,7 @@ def signature(function: ArrayFunction, dtype: str) -> tuple[list[str], str]:
         ValueType.TEXT: "VARCHAR",
         ValueType.BYTES: "BLOB",
         ValueType.RESIDENT: "BIGINT",
+        ValueType.RESERVED: "BIGINT",
         ValueType.COLLECTED: "BIGINT",
         ValueType.COMPRESSED: "BIGINT",
         ValueType.ENTRIES: f'STRUCT("position" INTEGER, val {element})[]',

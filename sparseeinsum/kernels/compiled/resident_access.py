@@ -124,6 +124,20 @@ def type_of(handle):
 
 
 @njit
+def change_type(handle, before, after):
+    """Change the type under which an array is in the table; returns 0 or an error code."""
+    words = _words()
+    code = word(d.NOT_RESIDENT)
+    lock_table()
+    slot = _slot(words, handle & (MAX_RESIDENTS - 1))
+    if handle > 0 and slot[HANDLE] == handle and slot[TYPE] == before:
+        slot[TYPE] = after
+        code = word(0)
+    unlock_table()
+    return code
+
+
+@njit
 def remove(handle):
     """Remove an array from the table; returns the vector that owned it, or 0 if there is no such array."""
     words = _words()

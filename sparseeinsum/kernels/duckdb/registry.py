@@ -134,15 +134,8 @@ def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | s
 
 
 def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
-    if function.returns == ValueType.COMPRESSED:
-        update = "update_lists" if function.arguments[0].type == ValueType.TENSOR else "update"
-        return tuple(f"compression_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
-    if function.returns == ValueType.COLLECTED:
-        return tuple(f"collecting_{part}" for part in ("size", "init", "update", "combine", "finalize", "destroy"))
     if function.is_aggregate:
-        finalize = "resident_finalize" if function.uses_resident_arrays else "aggregate_finalize"
-        callbacks = ("aggregate_size", "aggregate_init", "aggregate_update", "aggregate_combine")
-        return (*callbacks, finalize, "aggregate_destroy")
+        return _aggregate_callbacks(function)
     if function.kind == FunctionKind.VIEW:
         return ("view_rows",)
     if function.kind == FunctionKind.GATHER:
@@ -157,6 +150,23 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
         return (_OF_ROW_PRODUCTS[function.returns],)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}", _INIT)
+
+
+def _aggregate_callbacks(function: ArrayFunction) -> tuple[str, ...]:
+    first = function.arguments[0].type
+    name, update = "aggregate", "update"
+    if function.returns == ValueType.COMPRESSED:
+        name, update = "compression", "update_lists" if first == ValueType.TENSOR else "update"
+    elif function.returns == ValueType.COLLECTED:
+        name = "collecting"
+    elif function.returns == ValueType.RESERVED:
+        name = "reserving"
+    elif first == ValueType.RESERVED:
+        name = "writing"
+    callbacks = tuple(f"{name}_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
+    if name == "aggregate" and function.uses_resident_arrays:
+        return tuple("resident_finalize" if callback == "aggregate_finalize" else callback for callback in callbacks)
+    return callbacks
 
 
 def _gather_callback(function: ArrayFunction) -> str:

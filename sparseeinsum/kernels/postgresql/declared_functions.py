@@ -43,7 +43,7 @@ _GATHERS = {  # callbacks, by kernel
 }
 _TAKE_NULL = ("scaled_dot",)  # kernels of functions for which a NULL array stands for zeros
 _MISSING_KINDS = (FunctionKind.VIEW, FunctionKind.KEEPER, FunctionKind.ENTRIES)
-_MISSING_RESULTS = (ValueType.RESIDENT, ValueType.COLLECTED, ValueType.MATCHES)
+_MISSING_RESULTS = (ValueType.RESIDENT, ValueType.RESERVED, ValueType.COLLECTED, ValueType.MATCHES)
 _DEPTHS = {**DEPTHS, ValueType.COMPRESSED: 1, ValueType.RESIDENT: 1, ValueType.ENTRIES: 0}
 _NAMES_OF_DTYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "c128": "complex128", "c64": "complex64"}
 _RESULTS = ("value", "array", "set")  # results by their depth (see DEPTHS), in the names of callbacks

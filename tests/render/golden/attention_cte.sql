@@ -6,8 +6,12 @@ WITH X_compressed AS MATERIALIZED (
 ), WQ_resident AS (
   /* WQ[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
   SELECT
-    tensor_resident(t.val, t.dim_0, 1433, CAST(0 AS DOUBLE)) AS handle
+    tensor_resident(reserved.handle, t.val, t.dim_0) AS handle
   FROM main.WQ AS t
+  CROSS JOIN (
+    SELECT
+      tensor_reserved(1433, 1024, CAST(0 AS DOUBLE), CAST(UUID() AS TEXT)) AS handle
+  ) AS reserved
 ), T0 AS (
   /* T0[I, k] = sum(X[I, M] * WQ[M, k]) */
   SELECT
@@ -30,8 +34,12 @@ WITH X_compressed AS MATERIALIZED (
 ), WK_resident AS (
   /* WK[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
   SELECT
-    tensor_resident(t.val, t.dim_0, 1433, CAST(0 AS DOUBLE)) AS handle
+    tensor_resident(reserved.handle, t.val, t.dim_0) AS handle
   FROM main.WK AS t
+  CROSS JOIN (
+    SELECT
+      tensor_reserved(1433, 1024, CAST(0 AS DOUBLE), CAST(UUID() AS TEXT)) AS handle
+  ) AS reserved
 ), T1 AS (
   /* T1[J, k] = sum(X[J, N] * WK[N, k]) */
   SELECT
@@ -54,13 +62,21 @@ WITH X_compressed AS MATERIALIZED (
 ), T0_resident AS (
   /* T0[I, k], all tuples in one array in memory while the statement runs */
   SELECT
-    tensor_resident(t.val, t.i, 2708, CAST(0 AS DOUBLE)) AS handle
+    tensor_resident(reserved.handle, t.val, t.i) AS handle
   FROM T0 AS t
+  CROSS JOIN (
+    SELECT
+      tensor_reserved(2708, 1024, CAST(0 AS DOUBLE), CAST(UUID() AS TEXT)) AS handle
+  ) AS reserved
 ), T1_resident AS (
   /* T1[J, k], all tuples in one array in memory while the statement runs */
   SELECT
-    tensor_resident(t.val, t.j, 2708, CAST(0 AS DOUBLE)) AS handle
+    tensor_resident(reserved.handle, t.val, t.j) AS handle
   FROM T1 AS t
+  CROSS JOIN (
+    SELECT
+      tensor_reserved(2708, 1024, CAST(0 AS DOUBLE), CAST(UUID() AS TEXT)) AS handle
+  ) AS reserved
 ), T3 AS (
   /* T3[I, J] = sum(T2[I, J, k] * T1[J, k]) */
   SELECT

@@ -60,8 +60,12 @@ WITH T1_compressed AS (
 ), W1_resident AS (
   /* W1[DIM_0, dim_1], all tuples in one array in memory while the statement runs */
   SELECT
-    tensor_resident(t.val, t.dim_0, 1433, CAST(0 AS DOUBLE)) AS handle
+    tensor_resident(reserved.handle, t.val, t.dim_0) AS handle
   FROM main.W1 AS t
+  CROSS JOIN (
+    SELECT
+      tensor_reserved(1433, 256, CAST(0 AS DOUBLE), CAST(UUID() AS TEXT)) AS handle
+  ) AS reserved
 ), T3 AS (
   /* T3[I, n] = sum(T2[I, M] * W1[M, n]) */
   SELECT

@@ -13,7 +13,6 @@ from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset
 from sparseeinsum.kernels.compiled.duckdb.aggregates import fail
 from sparseeinsum.kernels.compiled.duckdb.callbacks import update_callback
 from sparseeinsum.kernels.compiled.duckdb.entry_chunks import (
-    add_chunk,
     append_entry,
     append_numbers,
     check_entry,
@@ -24,6 +23,7 @@ from sparseeinsum.kernels.compiled.duckdb.entry_chunks import (
 )
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
+    LARGE_PAGE,
     argument_is_valid,
     free,
     get_data,
@@ -31,11 +31,12 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     integer_at,
     malloc,
     set_null,
+    use_large_pages,
     value_address,
     word,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report
-from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
+from sparseeinsum.kernels.compiled.kernel_calls import report
+from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.resident_access import publish, withdraw
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
@@ -135,13 +136,13 @@ def _append_together(work, rows, state, item_bytes):
 
 @njit
 def compression_combine(info, sources, targets, count):
-    """Copy the chunks of states to others; sources do not change, because window functions use them again."""
+    """Move the chunks of states to others, which therefore no window function may do twice."""
     descriptor = array_at(_extra_info(info), d.DESCRIPTOR_WORDS, word)
     from_states, into_states = array_at(sources, count, word), array_at(targets, count, word)
     for index in range(count):
         source = array_at(from_states[index], c.STATE_WORDS, word)
         target = array_at(into_states[index], c.STATE_WORDS, word)
-        code = _copy_chunks(source, target, descriptor[d.RESULT_BYTES])
+        code = _move_chunks(source, target)
         if code < 0:
             fail(info, descriptor, code, source[c.ROWS], target[c.ROWS])
             return 0
@@ -149,32 +150,21 @@ def compression_combine(info, sources, targets, count):
 
 
 @njit
-def _copy_chunks(source, target, item_bytes):
-    if source[c.HANDLE] != 0 or target[c.HANDLE] != 0:
+def _move_chunks(source, target):
+    if source[c.HANDLE] + source[c.IS_TAKEN] + target[c.HANDLE] + target[c.IS_TAKEN] != 0:
         return d.ALREADY_COMPRESSED
     if source[c.FIRST] == 0:
         return 0
     if target[c.FIRST] == 0:
-        target[c.ROWS] = source[c.ROWS]
-    if target[c.ROWS] != source[c.ROWS]:
+        target[c.FIRST], target[c.ROWS] = source[c.FIRST], source[c.ROWS]
+    elif target[c.ROWS] != source[c.ROWS]:
         return d.STATE_SHAPE
-    chunk = source[c.FIRST]
-    while chunk != 0:
-        head = array_at(chunk, c.CHUNK_WORDS, word)
-        used, capacity = head[c.USED], head[c.CAPACITY]
-        copy = add_chunk(target, capacity, item_bytes)
-        if copy == 0:
-            return d.OUT_OF_MEMORY
-        array_at(copy, c.CHUNK_WORDS, word)[c.USED] = used
-        target[c.ENTRIES] += used
-        copy_elements(array_at(rows_of(copy), used, half_word), array_at(rows_of(chunk), used, half_word))
-        copy_elements(
-            array_at(positions_of(copy, capacity), used, half_word),
-            array_at(positions_of(chunk, capacity), used, half_word),
-        )
-        copy_bytes(numbers_of(copy, capacity), numbers_of(chunk, capacity), used * item_bytes)
-        chunk = head[c.NEXT]
+    else:
+        array_at(target[c.LAST], c.CHUNK_WORDS, word)[c.NEXT] = source[c.FIRST]
+    target[c.LAST] = source[c.LAST]
+    target[c.ENTRIES] += source[c.ENTRIES]
     target[c.BOUND] = max(target[c.BOUND], source[c.BOUND])
+    source[c.FIRST], source[c.LAST], source[c.ENTRIES], source[c.IS_TAKEN] = 0, 0, 0, 1
     return 0
 
 
@@ -185,6 +175,9 @@ def compression_finalize(info, sources, result, count, offset):
     states, handles = array_at(sources, count, word), array_at(get_data(result) + 8 * offset, count, word)
     for index in range(count):
         state = array_at(states[index], c.STATE_WORDS, word)
+        if state[c.IS_TAKEN] != 0:
+            fail(info, descriptor, d.ALREADY_COMPRESSED, 0, 0)
+            return 0
         if state[c.ENTRIES] == 0:
             set_null(result, offset + index)
             continue
@@ -217,6 +210,8 @@ def _compress(descriptor, state):
     elements = (size + 7) // 8
     if state[c.OWNER] == 0:
         block = get_data(create_vector(BIGINT, elements, state.ctypes.data + 8 * c.OWNER))
+        if size >= LARGE_PAGE:
+            use_large_pages(block, size)
         _fill_block(state, block, item_bytes)
         free_chunks(state)
     state[c.HANDLE] = publish(state[c.OWNER], elements, c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE])

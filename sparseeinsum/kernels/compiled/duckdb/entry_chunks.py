@@ -4,7 +4,7 @@ from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.vectors import copy_number, free, malloc, word
+from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, copy_number, free, malloc, use_large_pages, word
 from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
@@ -14,7 +14,7 @@ half_word = types.int32
 @njit
 def check_entry(work, state, row, position, rows):
     """Return 0 if an entry fits its state, whose number of rows is that of its first entry; else an error code."""
-    if state[c.HANDLE] != 0:
+    if state[c.HANDLE] + state[c.IS_TAKEN] != 0:
         return d.ALREADY_COMPRESSED
     if state[c.FIRST] == 0:
         if rows < 0 or rows > c.LARGEST:
@@ -80,9 +80,12 @@ def chunk_with_room(state, item_bytes):
 @njit
 def add_chunk(state, capacity, item_bytes):
     """Add an empty chunk to the end of the chain, and return its address; 0 if there is not enough memory."""
-    chunk = malloc(8 * c.CHUNK_WORDS + capacity * (8 + item_bytes))
+    size = 8 * c.CHUNK_WORDS + capacity * (8 + item_bytes)
+    chunk = malloc(size)
     if chunk == 0:
         return 0
+    if size >= LARGE_PAGE:
+        use_large_pages(chunk, size)
     head = array_at(chunk, c.CHUNK_WORDS, word)
     head[c.NEXT], head[c.USED], head[c.CAPACITY] = 0, 0, capacity
     if state[c.LAST] == 0:

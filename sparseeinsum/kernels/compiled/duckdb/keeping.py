@@ -25,6 +25,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.resident_access import enter, remove, share, type_of, withdraw
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
+from sparseeinsum.kernels.reservation import RESERVED_TYPE
 from sparseeinsum.kernels.residents import MAX_KEPT
 
 
@@ -46,6 +47,8 @@ def _keep_rows(descriptor, work, rows, result):
 def _keep(work, handle):
     """Return a second handle, or an error code."""
     kind, place = type_of(handle), work + 8 * FIRST_ROW
+    if kind >= RESERVED_TYPE:
+        kind = word(d.NOT_RESIDENT)
     if kind < 0:
         report(work, handle, 0)
         return kind
@@ -80,7 +83,7 @@ keep_rows = scalar_callback("keep_rows", _keep_rows)
 @njit
 def release_kept(handle):
     """Release memory that `tensor_keep` returned a handle of; returns 1, or 0 if there is none."""
-    if type_of(handle) >= collection.KEPT_TYPE:
+    if RESERVED_TYPE > type_of(handle) >= collection.KEPT_TYPE:
         chunk = remove(handle)
         free_chunks(chunk)
         return word(chunk != 0)
