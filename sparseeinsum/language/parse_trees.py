@@ -45,6 +45,11 @@ def _tree(text: str) -> Tree[Token]:
     return _parser().parse(text, start="start")
 
 
+def forget_trees() -> None:
+    """Forget the trees of all texts, so that the next ones are parsed."""
+    _tree.cache_clear()
+
+
 def expression_tree(source: SourceText) -> Tree[Token]:
     """The tree of a text that is an expression.
 
