@@ -270,7 +270,7 @@ class Database(TensorDatabase):
                 `plan`, like all other errors.
         """
         names = [inputs] if isinstance(inputs, str) else list(inputs)
-        choices = replace(plan_options(optimizer, **options), searches_all=True)
+        choices = replace(plan_options(optimizer, **options), searches_all=True, changing=frozenset(names))
         read = read_request(program, parameters, self._engine)
         return PreparedProgram(PreparedPlan(read, self._engine, choices, names), self._engine)
 

@@ -63,7 +63,8 @@ def iterate(engine: Engine, program: Program, request: LoopRequest, options: Pla
         loop_options = LoopOptions(
             request.steps, request.into, request.commit_seconds, request.resume, request.deterministic, show
         )
-        outcome = run_loop(steps, engine, loop_options, replace(options, searches_all=True, keeps_operands=True))
+        changing = frozenset(steps.state)
+        outcome = run_loop(steps, engine, loop_options, replace(options, searches_all=True, changing=changing))
     history = _history(outcome, steps.history)
     done = len(outcome.records)
     return IterationResult(done, outcome.reason, history, outcome.kept, outcome.table, outcome.seconds)

@@ -119,7 +119,10 @@ class CostModel:
         sizes = GraphSizes(self.graph, self.statistics)
         read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
         in_one_row = frozenset(filter(self._fits_into_row, read_again if self.chains_arrays else ()))
-        repartitions = RepartitionCosts(self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row)
+        kept = self.staying, self.kept_bytes
+        repartitions = RepartitionCosts(
+            self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row, *kept
+        )
         copies = 1 if self.has_handles else self.memory.threads
         stored = self.in_lists, self.staying
         footprints = Footprints(self.graph, sizes, self.evaluations, *stored, self.has_handles, copies)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice, is_single_array
-from sparseeinsum.decompose.cost import Accounting, CostConstants, RepartitionSizes, Work
+from sparseeinsum.decompose.cost import ONE_ROW_OPERATOR, Accounting, CostConstants, RepartitionSizes, Work
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import RunMemory, vector_bytes
 from sparseeinsum.decompose.repartitions import Repartition, RepartitionOptions
@@ -11,6 +11,7 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, array_bytes, common_tile, count_keys
 
 _NO_REPARTITION = Repartition(Work())
+_READING = Work(operators=ONE_ROW_OPERATOR)  # of an array that is in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,9 @@ class RepartitionCosts:
         memory: The memory limit of a run; repartitions that would exceed it are priced in passes.
         in_one_row: The names of results that several read, and that a statement computes in one row with others if they
             have no keys.
+        staying: The names of stored tensors of which single arrays stay in memory from run to run, if they are not
+            larger than `kept_bytes`.
+        kept_bytes: The most bytes that stay.
     """
 
     graph: EinGraph
@@ -33,8 +37,10 @@ class RepartitionCosts:
     accounting: Accounting
     memory: RunMemory
     in_one_row: frozenset[str] = frozenset()
+    staying: frozenset[str] = frozenset()
+    kept_bytes: float = 0.0
     _known: dict[tuple[object, ...], Repartition] = field(default_factory=dict, init=False, repr=False)
-    _known_seconds: dict[tuple[int, bool, Choice, Choice, int], float] = field(
+    _known_seconds: dict[tuple[int, bool, bool, Choice, Choice, int], float] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -52,13 +58,20 @@ class RepartitionCosts:
         if before == after:
             return _NO_REPARTITION
         names = tuple([axis.name for axis in self.graph.tensors[tensor].axes])
-        key = self.sizes.kind(tensor), tensor in self.in_one_row, names, before, after, reads
+        key = self.sizes.kind(tensor), tensor in self.in_one_row, tensor in self.staying, names, before, after, reads
         repartition = self._known.get(key)
         if repartition is None:
             repartition = self._known[key] = self._cheapest(tensor, before, after, reads)
         return repartition
 
+    def _stays(self, tensor: str, tiles: Choice) -> bool:
+        """Whether a tensor in these tiles is in memory already, from an earlier run."""
+        stays = tensor in self.staying and is_single_array(tiles)
+        return stays and self.sizes.tuple_bytes(tensor, tiles) <= self.kept_bytes
+
     def _cheapest(self, tensor: str, before: Choice, after: Choice, reads: int) -> Repartition:
+        if self._stays(tensor, after):
+            return Repartition(_READING)
         schema = self.graph.tensors[tensor]
         keys = {
             axis.name: count_keys(tile, axis.bound)
@@ -111,11 +124,12 @@ class RepartitionCosts:
             max(keys, default=0),
             is_number,
             row_bytes,
+            self._stays(tensor, tiles),
         )
 
     def seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         """Seconds of a repartition whose result is read `reads` times; infinite if the memory limit is not enough."""
-        key = self.sizes.kind(tensor), tensor in self.in_one_row, before, after, reads
+        key = self.sizes.kind(tensor), tensor in self.in_one_row, tensor in self.staying, before, after, reads
         seconds = self._known_seconds.get(key)
         if seconds is None:
             seconds = self.cheapest(tensor, before, after, reads).seconds(self.constants)

@@ -308,12 +308,14 @@ def _resident_bytes(memory: RunMemory, engine: Engine, options: PlanOptions) -> 
 
 def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> frozenset[str]:
     """The stored inputs of which operands in memory stay there from run to run, as far as they are small enough."""
-    if not options.keeps_operands or options.memory_limit is not None:
+    if options.changing is None or options.memory_limit is not None:
         return frozenset()
     return frozenset(
         name
         for name, source in data.stored.items()
-        if source.is_owned and data.statistics[name].entries * ENTRY_BYTES <= resident_bytes * KEPT_SHARE
+        if source.is_owned
+        and name not in options.changing
+        and data.statistics[name].entries * ENTRY_BYTES <= resident_bytes * KEPT_SHARE
     )
 
 

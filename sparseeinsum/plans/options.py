@@ -32,8 +32,8 @@ class PlanOptions:
         complete: Results that are returned with all their tuples, also those that hold the fill.
         searches_all: Whether the search looks at all choices even if that takes longer than a run: for plans that run
             often.
-        keeps_operands: Whether what it puts into memory of stored inputs stays there from run to run: for plans that
-            run often.
+        changing: Names of inputs that have other values in every run, of a plan that runs often: what it puts into
+            memory of its other stored inputs stays there. None for a plan that may run once.
 
     Raises:
         PlanError: `nonfinite`, `layout` or `objective` is none of its values.
@@ -54,7 +54,7 @@ class PlanOptions:
     objective: str = SECONDS
     complete: frozenset[str] = frozenset()
     searches_all: bool = False
-    keeps_operands: bool = False
+    changing: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if self.nonfinite not in ("error", "allow"):
