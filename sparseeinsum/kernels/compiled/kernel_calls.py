@@ -12,6 +12,9 @@ from sparseeinsum.kernels.compiled.raw_memory import array_at, call
 
 word = types.int64
 
+# GNU/Linux has an old memcpy, too, which is the one that is found without a version.
+_memmove = types.ExternalFunction("memmove", word(word, word, word))
+
 NULL_ROW = 1  # returned when a row is read: an argument is NULL, and so is the result
 
 # The parts of the work memory: their offsets in words.
@@ -119,6 +122,4 @@ def compute_batch(descriptor, work, row, steps, rows, out, size):
 
 @njit
 def copy_bytes(target, source, size):
-    to, origin = array_at(target, size, types.uint8), array_at(source, size, types.uint8)
-    for i in range(size):
-        to[i] = origin[i]
+    _memmove(target, source, size)

@@ -18,13 +18,13 @@ from sparseeinsum.kernels.compiled.duckdb.collected_chunks import (
     numbers_of,
 )
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
-    argument_is_valid,
     elements_address,
     elements_are_valid,
     get_data,
-    has_no_nulls,
     has_null_elements,
+    is_valid,
     set_null,
+    validity_address,
     value_address,
     word,
 )
@@ -78,17 +78,18 @@ collecting_update = update_callback("collecting_update", _collect_rows)
 @njit
 def _collect_arrays(descriptor, work, first, end, state):
     """Append the rows of a range to a state, so many at a time as a chunk may have; returns 0 or an error code."""
-    item_bytes, has_nulls = descriptor[d.HEADER + 2 * _VALUE + 1], not has_no_nulls(work, _VALUE + 1)
+    item_bytes = descriptor[d.HEADER + 2 * _VALUE + 1]
+    validities = validity_address(work, _NUMBER), validity_address(work, _VALUE)
     entries = array_at(value_address(work, _VALUE, 0, 16), 2 * end, _bits)
     while first < end:
         stop = end
-        tuples, elements = _count(work, first, stop, has_nulls, entries)
+        tuples, elements = _count(validities, first, stop, entries)
         while elements > c.MOST_ELEMENTS and stop > first + 1:
             stop = first + (stop - first) // 2
-            tuples, elements = _count(work, first, stop, has_nulls, entries)
+            tuples, elements = _count(validities, first, stop, entries)
         for row in range(first, stop if has_null_elements(work, _VALUE) else first):
             start, size = word(entries[2 * row]), word(entries[2 * row + 1])
-            if _is_tuple(work, row) and not elements_are_valid(work, _VALUE, start, size):
+            if _is_tuple(validities, row) and not elements_are_valid(work, _VALUE, start, size):
                 report(work, _VALUE + 1, size)
                 return d.HOLDS_NULL
         chunk = word(0)
@@ -97,30 +98,30 @@ def _collect_arrays(descriptor, work, first, end, state):
         if chunk == 0:
             report(work, elements * item_bytes, 0)
             return d.OUT_OF_MEMORY
-        _copy_arrays(work, (first, stop), has_nulls, entries, item_bytes, chunk)
+        _copy_arrays(work, (first, stop), validities, entries, item_bytes, chunk)
         state[c.TUPLES] += tuples
         first = stop
     return 0
 
 
 @njit
-def _is_tuple(work, row):
-    return argument_is_valid(work, _NUMBER, row) and argument_is_valid(work, _VALUE, row)
+def _is_tuple(validities, row):
+    return is_valid(validities[_NUMBER], row) and is_valid(validities[_VALUE], row)
 
 
 @njit
-def _count(work, first, end, has_nulls, entries):
+def _count(validities, first, end, entries):
     """Return how many tuples rows are, and how many elements these have."""
     tuples, elements = word(0), word(0)
     for row in range(_bits(first), _bits(end)):
-        is_tuple = word(not has_nulls or _is_tuple(work, word(row)))
+        is_tuple = word(_is_tuple(validities, word(row)))
         tuples += is_tuple
         elements += is_tuple * word(entries[2 * row + 1])
     return tuples, elements
 
 
 @njit
-def _copy_arrays(work, rows, has_nulls, entries, item_bytes, chunk):
+def _copy_arrays(work, rows, validities, entries, item_bytes, chunk):
     """Append the rows of a range to a chunk that has room; arrays that are adjacent in memory are copied together."""
     head, source = array_at(chunk, c.CHUNK_WORDS, word), elements_address(work, _VALUE)
     row_numbers = array_at(value_address(work, _NUMBER, 0, 8), rows[1], word)
@@ -129,7 +130,7 @@ def _copy_arrays(work, rows, has_nulls, entries, item_bytes, chunk):
     target, used, written = head[c.ELEMENTS_ADDRESS], _bits(head[c.USED]), head[c.ELEMENTS]
     begin, end = word(0), word(0)  # what is still to be copied
     for row in range(_bits(rows[0]), _bits(rows[1])):
-        is_tuple = word(not has_nulls or _is_tuple(work, word(row)))
+        is_tuple = word(_is_tuple(validities, word(row)))
         if is_tuple != 0 and word(entries[2 * row]) != end:
             copy_bytes(target + item_bytes * written, source + item_bytes * begin, item_bytes * (end - begin))
             written += end - begin

@@ -73,14 +73,21 @@ def start_work(chunk, descriptor):
 
 
 @njit
-def _is_valid(validity, row):
+def is_valid(validity, row):
+    """Whether a row of a column with this validity is not NULL."""
     return validity == 0 or (array_at(validity + 8 * (row >> 6), 1, word)[0] >> (row & 63)) & 1 == 1
 
 
 @njit
 def argument_is_valid(work, index, row):
     """Whether argument `index` is not NULL in a row."""
-    return _is_valid(array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[1], row)
+    return is_valid(validity_address(work, index), row)
+
+
+@njit
+def validity_address(work, index):
+    """Return the address of the validity of argument `index`, for `is_valid`."""
+    return array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)[1]
 
 
 @njit
@@ -137,7 +144,7 @@ def _all_valid(validity, start, size):
     if validity == 0:
         return True
     for position in range(start, start + size):
-        if not _is_valid(validity, position):
+        if not is_valid(validity, position):
             return False
     return True
 
@@ -147,7 +154,7 @@ def read_row(descriptor, work, row, target):
     """Write the addresses and sizes of one row's arguments to `target`; returns 0, NULL_ROW or an error code."""
     for index in range(descriptor[d.ARGUMENTS]):
         column = array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)
-        if not _is_valid(column[1], row):
+        if not is_valid(column[1], row):
             return NULL_ROW
         argument = array_at(target + 16 * index, 2, word)
         kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
