@@ -45,7 +45,15 @@ class CostsWithinMemory:
         needed = self.footprints.footprint(decomposed, cost).needed_bytes(self.memory, cost.passes)
         return max(needed - self.memory.limit_bytes, 0.0)
 
+    def in_fitting_passes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[VertexCost]:
+        """The costs in passes that keep to the memory limit."""
+        for option in self._costs_in_passes(decomposed, cost):
+            if self._shortage(decomposed, option) == 0:
+                yield option
+
     def _costs_in_passes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[VertexCost]:
+        if cost.passes is not None:
+            return
         for passes in self.footprints.footprint(decomposed, cost).possible_passes(self.memory):
             yield self._in_passes(decomposed, cost, passes)
 

@@ -1,6 +1,7 @@
 """Decompose: the memory that the EinSums of a graph take for arrays, for states, and for operands kept in memory."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -78,12 +79,20 @@ class Footprints:
         resident = 0 if cost.indexed is None else self.resident(decomposed, cost.indexed).size_bytes
         return resident + math.ceil(compressed)
 
+    def _divided_bytes(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Counter[str]:
+        """Bytes of the entries that are ordered by row in memory, by the labels that their passes may be over."""
+        divided = Counter[str]()
+        for index, sizes in zip(cost.orders, self.compressed(decomposed, cost), strict=True):
+            labels = decomposed.einsum.operands[index].labels
+            divided.update(dict.fromkeys(labels, self.copies * math.ceil(sizes.entries_bytes)))
+        return divided
+
     def resident(self, decomposed: DecomposedEinSum, index: int) -> ResidentSizes:
         """Sizes of an operand, by its number, if it is kept in memory with all its tuples."""
         name, tiles = decomposed.einsum.operands[index].tensor, decomposed.operands[index]
         tuples = math.prod(map(count_keys, tiles, self.graph.tensors[name].shape))
-        size_bytes = tuples * self.sizes.tuple_bytes(name, tiles)
-        return ResidentSizes(self.sizes.tuples(name, tiles), size_bytes, name in self.staying)
+        row_bytes = self.sizes.tuple_bytes(name, tiles)
+        return ResidentSizes(self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes, name in self.staying)
 
     def kernel(self, einsum: EinSum) -> KernelFacts:
         """What the costs of all choices of an EinSum need; cached."""
@@ -123,6 +132,7 @@ class Footprints:
             all_states=cost.joined,
             state_bytes=result_bytes if has_states else 0,
             resident_bytes=self.copies * self.memory_bytes(decomposed, cost),
+            divided_bytes=self._divided_bytes(decomposed, cost),
             kept_bytes=self._kept_bytes(decomposed),
             keys={label: keys[label] for label in einsum.output.labels if label in keys and label in read_labels},
         )
@@ -146,6 +156,7 @@ class Footprints:
             all_states=0,
             state_bytes=0,
             resident_bytes=self.copies * math.ceil(memory_bytes),
+            divided_bytes={},
             kept_bytes=0,
             keys={},
         )

@@ -42,11 +42,13 @@ class ResidentSizes:
     Attributes:
         tuples: Tuples that are present.
         size_bytes: Bytes of all possible tuples, absent ones included.
+        row_bytes: Bytes of one of them.
         stays: Whether it is in memory already, from an earlier run.
     """
 
     tuples: float
     size_bytes: int
+    row_bytes: int
     stays: bool = False
 
     def keeping(self) -> Work:

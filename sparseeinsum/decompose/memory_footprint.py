@@ -201,6 +201,7 @@ class Footprint:
         all_states: Aggregation states that all threads together can have.
         state_bytes: Bytes of the array of a state; 0 if the engine keeps the states itself, and can spill them.
         resident_bytes: Bytes of the operands that are kept in memory, of all threads together.
+        divided_bytes: Those of them that passes over a label divide, by label: of entries that are ordered by row.
         kept_bytes: Bytes of the operands and the result in tables and hash tables.
         keys: Number of keys of every promoted label of the result.
     """
@@ -211,6 +212,7 @@ class Footprint:
     all_states: float
     state_bytes: int
     resident_bytes: int
+    divided_bytes: Mapping[str, int]
     kept_bytes: float
     keys: Mapping[str, int]
 
@@ -225,13 +227,21 @@ class Footprint:
 
     def states_bytes(self, memory: RunMemory, passes: Passes | None = None) -> float:
         """Bytes of all aggregation states that the engine cannot spill; every thread may have one of each group."""
+        resident = self.resident_bytes - self._left_bytes(passes)
         if not self.state_bytes:
-            return self.resident_bytes
+            return resident
         states = min(memory.threads * self.states, self.all_states)
         if passes is not None:
             keys = self.keys[passes.label]
             states *= _per_pass(keys, passes.label, passes) / keys
-        return self.resident_bytes + states * (self.state_bytes + STATE_OVERHEAD_BYTES)
+        return resident + states * (self.state_bytes + STATE_OVERHEAD_BYTES)
+
+    def _left_bytes(self, passes: Passes | None) -> float:
+        """Bytes of operands in memory that one pass leaves to the others."""
+        if passes is None:
+            return 0.0
+        keys = self.keys[passes.label]
+        return self.divided_bytes.get(passes.label, 0) * (1 - _per_pass(keys, passes.label, passes) / keys)
 
     def needed_bytes(self, memory: RunMemory, passes: Passes | None = None) -> float:
         """The memory limit that is enough."""

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY, Choice, is_single_array, reference_tiles, result_tiles
@@ -15,7 +15,6 @@ from sparseeinsum.decompose.compressed_access import (
 )
 from sparseeinsum.decompose.copied_parts import CopiedPart, copied_part
 from sparseeinsum.decompose.cost import (
-    NO_WORK,
     ONE_ROW_OPERATOR,
     Accounting,
     ContractionSizes,
@@ -32,8 +31,11 @@ from sparseeinsum.decompose.indexed_access import StoredOrder, indexable_operand
 from sparseeinsum.decompose.joining import (
     OperandSizes,
     copied_bytes,
+    filling_in,
     joined_groups,
     joined_pairs,
+    looked_up_bytes,
+    missed_share,
     share_keys,
     skew_factor,
 )
@@ -51,9 +53,6 @@ from sparseeinsum.statistics.estimate import Statistics
 _EMBEDDED = EmbeddedAccounting()
 KEPT_SHARE = 0.5  # of the memory that operands of one run may take, for those that stay
 _POSITION_BYTES = 8  # where in an array a window starts
-
-# Operands for which a join fills in values where tuples are missing; the engine copies these operands for every row.
-_FILLED_IN = {JoinKind.INNER: (), JoinKind.LEFT: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +224,32 @@ class CostModel:
     def _indexed_costs(self, decomposed: DecomposedEinSum, evaluation: Evaluation) -> Iterator[VertexCost]:
         """Costs if one operand is kept in memory and read by index, so that its absent entries read as the fill."""
         for index in indexable_operands(decomposed, self.graph, evaluation.computed_in):
-            if self.footprints.resident(decomposed, index).size_bytes <= self.resident_bytes:
-                dense = tuple([matters and other != index for other, matters in enumerate(evaluation.matters)])
-                cost = self._price(decomposed, Absence(JoinKind.INNER, dense), index)
-                if self.has_handles:
-                    yield cost
-                order = order_of_other(decomposed, index, self.graph, evaluation)
-                if order is not None:
-                    yield from self._compressed_costs(decomposed, replace(cost, orders={1 - index: order}))
+            size_bytes = self.footprints.resident(decomposed, index).size_bytes
+            if size_bytes > max(self.resident_bytes, self._alone_bytes):
+                continue
+            dense = tuple([matters and other != index for other, matters in enumerate(evaluation.matters)])
+            cost = self._price(decomposed, Absence(JoinKind.INNER, dense), index)
+            if self.has_handles and size_bytes <= self.resident_bytes:
+                yield cost
+            order = order_of_other(decomposed, index, self.graph, evaluation)
+            if order is not None:
+                yield from self._compressed_costs(decomposed, replace(cost, orders={1 - index: order}))
+
+    @property
+    def _alone_bytes(self) -> float:
+        """The most bytes of operands in the memory of an EinSum in passes, whose statements have all memory."""
+        return self.memory.limit_bytes / self.memory.margins.states if self.has_handles else 0.0
 
     def _compressed_costs(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[VertexCost]:
-        """The cost if one operand is kept in memory, and the other one is ordered by row, where that fits in."""
+        """The cost if one operand is kept in memory, and the other one is ordered by row, in passes if necessary."""
+        (sizes,) = self.footprints.compressed(decomposed, cost)
+        (resident,) = [self.footprints.resident(decomposed, 1 - index) for index in cost.orders]
+        missed = cost.joined * resident.row_bytes * missed_share(resident.size_bytes)
+        ordered = self._in_rows(decomposed, cost, in_rows(cost.join, sizes, missed))
         if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
-            (sizes,) = self.footprints.compressed(decomposed, cost)
-            yield self._in_rows(decomposed, cost, in_rows(cost.join, sizes))
+            yield ordered
+        elif self.has_handles:
+            yield from self._within_memory.in_fitting_passes(decomposed, ordered)
 
     def _row_product_costs(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> Iterator[VertexCost]:
         """Costs if both operands are ordered by row, and multiplied row by row, where that fits into memory."""
@@ -282,13 +293,13 @@ class CostModel:
         work = expanding(entries)
         return replace(cost, filling=cost.filling + work, seconds=cost.seconds + work.seconds(self.constants))
 
-    def _is_in_order(self, decomposed: DecomposedEinSum, index: int) -> bool:
-        """Whether an operand, read as it is stored, has its tuples in the order of the groups of the result."""
+    def _is_in_order(self, decomposed: DecomposedEinSum, index: int, labels: Container[str]) -> bool:
+        """Whether an operand, read as it is stored, has its tuples in the order of the keys of one of these labels."""
         operand = decomposed.einsum.operands[index]
         order = self.orders.get(operand.tensor)
         if order is None or order.tiles != decomposed.operands[index]:
             return False
-        return any(operand.labels[axis] in decomposed.einsum.output.labels for axis in order.ascending)
+        return any(operand.labels[axis] in labels for axis in order.ascending)
 
     def _price(self, decomposed: DecomposedEinSum, absence: Absence, index: int | None = None) -> VertexCost:
         """The cost if absent tuples are treated in one way.
@@ -313,9 +324,10 @@ class CostModel:
             operations = 0 if copied.label is None else sizes.result_size
             sizes = replace(sizes, operations=operations, is_expression=False, is_grouped=False)
         join, aggregation = self.accounting.join(sizes), self.accounting.aggregation(sizes)
-        filling = _filling(operands, absence, index, sizes.joined)
+        filling = filling_in(operands, absence, index, sizes.joined)
         if index is not None:
-            is_scattered = sizes.is_grouped and not self._is_in_order(decomposed, 1 - index)
+            is_in_order = self._is_in_order(decomposed, 1 - index, einsum.output.labels)
+            is_scattered = sizes.is_grouped and not is_in_order
             join = indexed(join, sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0)
             filling += self.footprints.resident(decomposed, index).keeping()
         seconds = sum([work.seconds(self.constants) for work in (join, aggregation, filling)])
@@ -353,9 +365,17 @@ class CostModel:
             is_matrix_product=kernel.is_matrix_product(decomposed),
             is_expression=not kernel.is_multilinear and not is_of_numbers(decomposed.choice),
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
+            looked_up_bytes=0.0 if index is not None else self._looked_up_bytes(decomposed, operands),
             is_streamed=decomposed.has_number_result and self._uses(einsum) == Uses(1, is_output=False),
             is_one_row=self._is_single_array(decomposed.choice) and self._fits_into_row(decomposed.name),
         )
+
+    def _looked_up_bytes(self, decomposed: DecomposedEinSum, operands: list[OperandSizes]) -> float:
+        """As `joining.looked_up_bytes`."""
+        larger = max(range(len(operands)), key=lambda index: operands[index].tuples)
+        keys = [operand.distinct.keys() for operand in operands]
+        shared = frozenset[str]().union(*(keys[larger] & other for index, other in enumerate(keys) if index != larger))
+        return looked_up_bytes(decomposed, operands, self._is_in_order(decomposed, larger, shared))
 
     def _uses(self, einsum: EinSum) -> Uses:
         """Where the result of an EinSum goes."""
@@ -384,23 +404,3 @@ class CostModel:
     def is_matrix_product(self, einsum: EinSum, choice: Choice) -> bool:
         """Whether the kernel of an EinSum is a matrix product, in a dtype that BLAS supports."""
         return self.footprints.kernel(einsum).is_matrix_product(DecomposedEinSum.of(einsum, choice))
-
-
-def _filling(operands: list[OperandSizes], absence: Absence, index: int | None, joined: float) -> Work:
-    """The work to add absent tuples to operands, but for operand `index`, and to fill in what a join finds no match of.
-
-    Args:
-        operands: The sizes of the operands.
-        absence: How absent tuples are treated.
-        index: The number of the operand that is read by index, as if it had all tuples; None if there is none.
-        joined: The tuples of the join.
-    """
-    if absence.join == JoinKind.INNER and not any(absence.dense):
-        return NO_WORK
-    added = [
-        0.0 if position == index else operand.tuples - operand.present for position, operand in enumerate(operands)
-    ]
-    bytes_moved = sum([tuples * operand.tuple_bytes for tuples, operand in zip(added, operands, strict=True)])
-    bytes_moved += joined * sum([operands[filled].tuple_bytes for filled in _FILLED_IN[absence.join]])
-    operators = sum([tuples > 0 for tuples in added])
-    return Work(sum(added), bytes_moved, operators=operators) if operators or bytes_moved else NO_WORK

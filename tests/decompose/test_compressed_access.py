@@ -236,6 +236,20 @@ def test_entries_beyond_memory_are_joined(graph: se.Database) -> None:
         assert compressed_steps(graph.plan(PRODUCT, pin={"T": "ij"})) == compressed
 
 
+@ONLY_DUCKDB
+def test_entries_beyond_a_memory_limit_are_ordered_in_passes(db: se.Database) -> None:
+    """Entries take 57 MB while they are ordered; each pass orders those of its rows."""
+    rng = np.random.default_rng(0)
+    a, x = scipy.sparse.random_array((3200, 3200), density=0.2, rng=rng), rng.random((3200, 64))
+    db.tensor("A", a)
+    db.tensor("X", x)
+    for limit, comment in (("300MB", ""), ("150MB", "  # in 2 passes over i")):
+        plan = db.plan(PRODUCT, pin={"T": "ij"}, memory_limit=limit)
+        assert plan.notation() == [f"T[I, m] = sum(A[I, J] * X[J, m]){comment}"]
+        assert compressed_steps(plan) == {"T": (0,)}
+        np.testing.assert_allclose(db.run(plan, progress=False)["T"].to_numpy(), np.asarray(a @ x), rtol=1e-12)
+
+
 def test_a_saved_plan_compresses_again(graph: se.Database, tmp_path: Path) -> None:
     plan = graph.plan(PRODUCT)
     plan.save(tmp_path / "plan.json")

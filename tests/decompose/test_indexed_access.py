@@ -104,12 +104,14 @@ def test_baselines_join(graph: se.Database, optimizer: str) -> None:
 
 
 def test_arrays_beyond_memory_are_joined(graph: se.Database) -> None:
-    """An array of 3.3 MB may take a quarter of the memory."""
-    graph.tensor("W", np.random.default_rng(1).random((NODES, 512)))
+    """An array of 10 MB may take a quarter of the memory."""
+    rng = np.random.default_rng(1)
+    graph.tensor("V", scipy.sparse.random_array((NODES, 20_000), density=0.02, rng=rng))
+    graph.tensor("W", rng.random((20_000, 64)))
     graph.connection.execute("SET threads = 2")
-    for limit, indexed in (("100MB", {"T": 1}), ("20MB", {})):
+    for limit, indexed in (("100MB", {"T": 1}), ("30MB", {})):
         graph.connection.execute(f"SET memory_limit = '{limit}'")
-        assert indexed_steps(graph.plan("T[i, m] = sum(A[i, j] * W[j, m])", pin={"T": "ij"})) == indexed
+        assert indexed_steps(graph.plan("T[i, m] = sum(V[i, j] * W[j, m])", pin={"T": "ij"})) == indexed
 
 
 def test_a_saved_plan_indexes_again(graph: se.Database, tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_single_arrays_unless_rows_are_much_cheaper(
 ) -> None:
     """R has few rows, so that Z is cheaper by rows; but then what Y and R pass gets a table."""
     monkeypatch.setattr(alternatives, "_ROWS_THRESHOLD", threshold)
-    rng, nodes = np.random.default_rng(1), 1500
+    rng, nodes = np.random.default_rng(1), 3000
     a, x, m = (
         scipy.sparse.random_array((nodes, nodes), density=5 / nodes, rng=rng),
         rng.random((nodes, 64)),
