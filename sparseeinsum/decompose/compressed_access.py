@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import NO_WORK, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
+from sparseeinsum.decompose.indexed_access import MISSED_BYTES
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
@@ -27,8 +28,6 @@ MOST_POSITIONS = (1 << 31) - 1  # and the most rows, LARGEST of kernels/compress
 # Kernel operations relative to those that add to states: a group stays in the processor's cache until it is complete
 # (measured: bench/indexed.py).
 _CACHED_OPERATIONS = 0.6
-# Cost of reading a byte out of memory, relative to moving one in a repartition (measured: 62 million entries, 2 GB).
-_MISSED_BYTES = 0.07
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +255,7 @@ def in_rows(join: Work, sizes: CompressedSizes, missed_bytes: float = 0.0) -> Wo
     """
     products = Work(
         sizes.rows,
-        bytes_moved=missed_bytes * _MISSED_BYTES,
+        bytes_moved=missed_bytes * MISSED_BYTES,
         kernel_operations=join.kernel_operations * _CACHED_OPERATIONS,
         operators=join.operators,
     )

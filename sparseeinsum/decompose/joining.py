@@ -112,13 +112,9 @@ def looked_up_bytes(decomposed: DecomposedEinSum, operands: Sequence[OperandSize
     table, tiles = min(zip(operands, decomposed.operands, strict=True), key=lambda pair: pair[0].tuples)
     if is_of_numbers(tiles):
         return 0.0
-    missed = missed_share(table.tuples * table.tuple_bytes)
+    size_bytes = table.tuples * table.tuple_bytes
+    missed = size_bytes / (size_bytes + _CACHED_BYTES)
     return missed * (_LOOKUP_BYTES + table.tuple_bytes * _LOOKED_UP_SHARE)
-
-
-def missed_share(size_bytes: float) -> float:
-    """The share of reads at random places of so many bytes that are not found in the processor's caches."""
-    return size_bytes / (size_bytes + _CACHED_BYTES)
 
 
 def copied_bytes(decomposed: DecomposedEinSum, kind: JoinKind, operands: Sequence[OperandSizes]) -> int:

@@ -35,7 +35,6 @@ from sparseeinsum.decompose.joining import (
     joined_groups,
     joined_pairs,
     looked_up_bytes,
-    missed_share,
     share_keys,
     skew_factor,
 )
@@ -244,8 +243,7 @@ class CostModel:
         """The cost if one operand is kept in memory, and the other one is ordered by row, in passes if necessary."""
         (sizes,) = self.footprints.compressed(decomposed, cost)
         (resident,) = [self.footprints.resident(decomposed, 1 - index) for index in cost.orders]
-        missed = cost.joined * resident.row_bytes * missed_share(resident.size_bytes)
-        ordered = self._in_rows(decomposed, cost, in_rows(cost.join, sizes, missed))
+        ordered = self._in_rows(decomposed, cost, in_rows(cost.join, sizes, resident.missed_bytes(cost.joined)))
         if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
             yield ordered
         elif self.has_handles:
@@ -328,8 +326,10 @@ class CostModel:
         if index is not None:
             is_in_order = self._is_in_order(decomposed, 1 - index, einsum.output.labels)
             is_scattered = sizes.is_grouped and not is_in_order
-            join = indexed(join, sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0)
-            filling += self.footprints.resident(decomposed, index).keeping()
+            resident = self.footprints.resident(decomposed, index)
+            scattered = sizes.joined * operands[index].tuple_bytes if is_scattered else 0.0
+            join = indexed(join, scattered, resident.missed_bytes(sizes.joined))
+            filling += resident.keeping()
         seconds = sum([work.seconds(self.constants) for work in (join, aggregation, filling)])
         return VertexCost(
             sizes.joined, sizes.aggregated, join, aggregation, filling, seconds, absence, index, copied=copied

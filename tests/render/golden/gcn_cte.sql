@@ -89,38 +89,39 @@ WITH T0 AS (
     u.i,
     tensor_map('sigmoid', u.val) AS val
   FROM T3 AS u
-), H_by_i_dense AS (
-  /* H[I, n], every tuple present */
+), T1_compressed_2 AS (
+  /* T1[I, L], ordered by i in memory while the statement runs */
   SELECT
-    g.position AS i,
-    COALESCE(t.val, tensor_fill(256, CAST(0.5 AS DOUBLE))) AS val
-  FROM (
+    tensor_compressed(t.val, t.i, t.l, 2708) AS handle
+  FROM T1 AS t
+), H_resident AS (
+  /* H[I, n], all tuples in one array in memory while the statement runs */
+  SELECT
+    tensor_resident(reserved.handle, t.val, t.i) AS handle
+  FROM H AS t
+  CROSS JOIN (
     SELECT
-      range AS position
-    FROM RANGE(2708)
-  ) AS g
-  LEFT JOIN H AS t
-    ON t.i = g.position
+      tensor_reserved(2708, 256, CAST(0.5 AS DOUBLE), CAST(UUID() AS TEXT)) AS handle
+  ) AS reserved
 ), T4 AS (
   /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
   SELECT
-    u.i,
-    tensor_sum_scaled(u.val, v.val) AS val
-  FROM T1 AS u
-  JOIN (
+    s.row_number AS i,
+    s.val AS val
+  FROM (
     SELECT
-      t.i,
-      t.val
-    FROM H_by_i_dense AS t
-    UNION ALL
-    SELECT
-      NULL,
-      NULL
-    FROM tensor_no_tuples()
-  ) AS v
-    ON u.l = v.i
-  GROUP BY
-    u.i
+      CAST(r.row_number AS INT) AS row_number,
+      tensor_gather_sum(u.handle, r.row_number, v.handle, 256, CAST(0.5 AS DOUBLE)) AS val
+    FROM (
+      SELECT
+        range AS row_number
+      FROM RANGE(0, 2708)
+    ) AS r
+    CROSS JOIN T1_compressed_2 AS u
+    CROSS JOIN H_resident AS v
+  ) AS s
+  WHERE
+    NOT s.val IS NULL
 ), W2_whole AS (
   /* W2[dim_0, dim_1] */
   SELECT

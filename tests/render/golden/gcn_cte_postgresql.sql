@@ -115,30 +115,48 @@ WITH "T0" AS (
     u.i,
     tensor_map('sigmoid', u.val) AS val
   FROM "T3" AS u
-), "H_by_i_dense" AS (
-  /* H[I, n], every tuple present */
+), "T1_compressed_2" AS (
+  /* T1[I, L], ordered by i in memory while the statement runs */
   SELECT
-    g.position AS i,
-    COALESCE(t.val, tensor_fill(256, CAST(0.5 AS DOUBLE PRECISION))) AS val
+    s.i,
+    ARRAY_AGG(s.positions) AS positions,
+    ARRAY_AGG(s.val) AS val
   FROM (
     SELECT
-      range AS position
-    FROM GENERATE_SERIES(CAST(0 AS BIGINT), 2707) AS range(range)
-  ) AS g
-  LEFT JOIN "H" AS t
-    ON t.i = g.position
-  ORDER BY
-    CAST(NULL AS INT)
+      t.i AS i,
+      CAST(t.l AS INT) AS positions,
+      t.val AS val
+    FROM "T1" AS t
+    ORDER BY
+      t.i
+  ) AS s
+  GROUP BY
+    s.i
+), "H_resident" AS (
+  /* H[I, n], all tuples in one array in memory while the statement runs */
+  SELECT
+    COALESCE(
+      tensor_stack(t.val, t.i, 2708, 256, CAST(0.5 AS DOUBLE PRECISION)),
+      tensor_fill(2708 * 256 + COUNT(*), CAST(0.5 AS DOUBLE PRECISION))
+    ) AS handle
+  FROM (
+    SELECT
+      *
+    FROM "H" AS u
+    LIMIT 9223372036854775807
+  ) AS t
 ), "T4" AS (
   /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
   SELECT
     u.i,
-    tensor_sum_scaled(u.val, v.val) AS val
-  FROM "T1" AS u
-  JOIN "H_by_i_dense" AS v
-    ON u.l = v.i
-  GROUP BY
-    u.i
+    tensor_gather_sum(u.val, u.positions, (
+      SELECT
+        handle
+      FROM "H_resident" AS only_row
+    ), 256) AS val
+  FROM "T1_compressed_2" AS u
+  ORDER BY
+    CAST(NULL AS INT)
 ), "W2_whole" AS (
   /* W2[dim_0, dim_1] */
   SELECT
