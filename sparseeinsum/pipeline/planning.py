@@ -22,6 +22,7 @@ from sparseeinsum.decompose.eindecomp.objectives import FLOATS
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.model import KEPT_SHARE, CostModel
 from sparseeinsum.decompose.optimizers import optimizer_named
+from sparseeinsum.decompose.resident_limits import resident_limit
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.engines.registered_functions import compile_functions
@@ -59,9 +60,6 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 _WORKERS_PLAN = "sparseeinsum.decompose.eindecomp.workers_plan"
 _REWRITINGS = "sparseeinsum.decompose.eindecomp.rewritings"
-
-# The share of the memory for one operand that is read by index: every thread may build its own copy.
-_RESIDENT_SHARE = 0.25
 
 
 def make_plans(
@@ -266,7 +264,8 @@ def _alternatives(
     """Everything that the search may choose from, with the cost model of this engine and these data."""
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
     memory = data.memory
-    resident_bytes = _resident_bytes(memory, engine, options)
+    limit_bytes = resident_limit(exact.graph, statistics, memory.limit_bytes)
+    resident_bytes = _resident_bytes(limit_bytes, memory.threads, engine, options)
     model = CostModel(
         exact.graph,
         statistics,
@@ -296,14 +295,13 @@ def _alternatives(
     )
 
 
-def _resident_bytes(memory: RunMemory, engine: Engine, options: PlanOptions) -> float:
+def _resident_bytes(limit_bytes: float, threads: int, engine: Engine, options: PlanOptions) -> float:
     """The most bytes of operands that an EinSum may have in the memory of one process as a whole; 0 if none may be."""
     if not (optimizer_named(options.optimizer).keeps_in_memory and options.indexes):
         return 0.0
-    share = memory.limit_bytes * _RESIDENT_SHARE
     if engine.dialect.keeps_residents:
-        return share
-    return min(share / memory.threads, engine.dialect.largest_gathered or 0.0)
+        return limit_bytes
+    return min(limit_bytes / threads, engine.dialect.largest_gathered or 0.0)
 
 
 def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> frozenset[str]:
