@@ -5,7 +5,7 @@ operand is put into a table that stays in the processor's cache, where the entri
 looked up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sparseeinsum.decompose.compressed_access import (
@@ -22,10 +22,10 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.semantics.exactness import Evaluation
 
-# Tuples that take as long as to order an entry and to look it up, and for each operand to start a row (fitted by hand
-# to 300 to 2 million entries in 300 to a million rows).
-_TUPLES_PER_ENTRY = 3.2
-_TUPLES_PER_ROW = 3.25
+# Tuples that take as long as to order an entry, and for each operand a row, and then to look the entry up, and to start
+# the row (the sums are fitted by hand to 300 to 2 million entries in 300 to a million rows).
+_ORDERED_ENTRY, _MATCHED_ENTRY = 2.2, 1.0
+_ORDERED_ROW, _MATCHED_ROW = 2.25, 1.0
 
 
 def matched_order(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Evaluation) -> RowOrder | None:
@@ -50,7 +50,10 @@ def matched_order(decomposed: DecomposedEinSum, graph: EinGraph, evaluation: Eva
     return None
 
 
-def in_matched_rows(join: Work, sizes: Iterator[CompressedSizes]) -> Work:
+def in_matched_rows(join: Work, sizes: Iterable[CompressedSizes]) -> Work:
     """The work of a join if both operands are ordered by row, and then matched instead of hashed."""
-    ordered = [size.ordering(_TUPLES_PER_ROW, _TUPLES_PER_ENTRY) for size in sizes]
-    return sum(ordered, replace(join, hashed_tuples=0.0, operators=join.operators + 1))
+    matched = replace(join, hashed_tuples=0.0, operators=join.operators + 1)
+    for size in sizes:
+        matched += size.ordering(_ORDERED_ROW, _ORDERED_ENTRY)
+        matched += Work(size.rows * _MATCHED_ROW + size.entries * _MATCHED_ENTRY)
+    return matched
