@@ -96,22 +96,12 @@ def joined_groups(einsum: EinSum, operands: Sequence[OperandSizes], kind: JoinKi
     return math.prod([distinct[label] for label in einsum.output.labels if label in distinct])
 
 
-def looked_up_bytes(decomposed: DecomposedEinSum, operands: Sequence[OperandSizes], is_in_order: bool) -> float:
-    """Bytes that take as long to move as a pair's array takes to be copied out of a hash table, beyond a hashed tuple.
-
-    The table has the operand of fewer tuples. Nearly all of it is in the processor's caches if it is small, or if the
-    other operand comes in the order of its keys.
+def looked_up_bytes(table: OperandSizes) -> float:
+    """Bytes that take as long to move as an array takes to be copied out of a hash table, beyond a hashed tuple.
 
     Args:
-        decomposed: The EinSum under a choice.
-        operands: The sizes of its operands.
-        is_in_order: Whether the operand of more tuples comes in the order of the keys that both have.
+        table: The sizes of the operand in the table, which is looked up at random places.
     """
-    if len(operands) < 2 or is_in_order or not share_keys(operands):
-        return 0.0
-    table, tiles = min(zip(operands, decomposed.operands, strict=True), key=lambda pair: pair[0].tuples)
-    if is_of_numbers(tiles):
-        return 0.0
     size_bytes = table.tuples * table.tuple_bytes
     missed = size_bytes / (size_bytes + _CACHED_BYTES)
     return missed * (_LOOKUP_BYTES + table.tuple_bytes * _LOOKED_UP_SHARE)

@@ -226,22 +226,14 @@ class Footprint:
         return sum(arrays.vector_bytes(memory, passes) for arrays in self.returned)
 
     def states_bytes(self, memory: RunMemory, passes: Passes | None = None) -> float:
-        """Bytes of all aggregation states that the engine cannot spill; every thread may have one of each group."""
-        resident = self.resident_bytes - self._left_bytes(passes)
-        if not self.state_bytes:
-            return resident
-        states = min(memory.threads * self.states, self.all_states)
+        """Bytes of operands in memory, and of states that the engine cannot spill: each thread may have all groups."""
+        resident, share = float(self.resident_bytes), 1.0
         if passes is not None:
             keys = self.keys[passes.label]
-            states *= _per_pass(keys, passes.label, passes) / keys
-        return resident + states * (self.state_bytes + STATE_OVERHEAD_BYTES)
-
-    def _left_bytes(self, passes: Passes | None) -> float:
-        """Bytes of operands in memory that one pass leaves to the others."""
-        if passes is None:
-            return 0.0
-        keys = self.keys[passes.label]
-        return self.divided_bytes.get(passes.label, 0) * (1 - _per_pass(keys, passes.label, passes) / keys)
+            share = _per_pass(keys, passes.label, passes) / keys
+            resident -= self.divided_bytes.get(passes.label, 0) * (1 - share)
+        states = min(memory.threads * self.states, self.all_states) * share
+        return resident + states * (self.state_bytes + STATE_OVERHEAD_BYTES) if self.state_bytes else resident
 
     def needed_bytes(self, memory: RunMemory, passes: Passes | None = None) -> float:
         """The memory limit that is enough."""

@@ -371,11 +371,17 @@ class CostModel:
         )
 
     def _looked_up_bytes(self, decomposed: DecomposedEinSum, operands: list[OperandSizes]) -> float:
-        """As `joining.looked_up_bytes`."""
-        larger = max(range(len(operands)), key=lambda index: operands[index].tuples)
-        keys = [operand.distinct.keys() for operand in operands]
-        shared = frozenset[str]().union(*(keys[larger] & other for index, other in enumerate(keys) if index != larger))
-        return looked_up_bytes(decomposed, operands, self._is_in_order(decomposed, larger, shared))
+        """What a pair takes to copy an array out of a hash table, as bytes to move; 0 where there is none or in order.
+
+        The table has the operand of fewer tuples; the other one may come in the order of its keys.
+        """
+        if len(operands) < 2:
+            return 0.0
+        table = 0 if operands[0].tuples <= operands[1].tuples else 1
+        shared = operands[0].distinct.keys() & operands[1].distinct.keys()
+        if not shared or is_of_numbers(decomposed.operands[table]) or self._is_in_order(decomposed, 1 - table, shared):
+            return 0.0
+        return looked_up_bytes(operands[table])
 
     def _uses(self, einsum: EinSum) -> Uses:
         """Where the result of an EinSum goes."""

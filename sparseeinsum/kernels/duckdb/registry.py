@@ -163,10 +163,9 @@ def _aggregate_callbacks(function: ArrayFunction) -> tuple[str, ...]:
         name = "reserving"
     elif first == ValueType.RESERVED:
         name = "writing"
-    callbacks = tuple(f"{name}_{part}" for part in ("size", "init", update, "combine", "finalize", "destroy"))
-    if name == "aggregate" and function.uses_resident_arrays:
-        return tuple("resident_finalize" if callback == "aggregate_finalize" else callback for callback in callbacks)
-    return callbacks
+    finalize = "resident" if name == "aggregate" and function.uses_resident_arrays else name
+    callbacks = f"{name}_size", f"{name}_init", f"{name}_{update}", f"{name}_combine"
+    return (*callbacks, f"{finalize}_finalize", f"{name}_destroy")
 
 
 def _gather_callback(function: ArrayFunction) -> str:
