@@ -16,8 +16,8 @@ from sparseeinsum.loading.list_rows import list_rows
 from sparseeinsum.loading.sources.input_data import DatabaseRows, EntryBatches, InputData
 from sparseeinsum.loading.stored_layouts import PromotedAxes, RowSizes, layout_of_entries, list_layout
 from sparseeinsum.loading.tensor_columns import TensorColumns, columns_of
+from sparseeinsum.statistics.ascending_runs import is_distinct_by_order
 from sparseeinsum.statistics.loaded_measurements import is_measurable
-from sparseeinsum.statistics.order import is_ascending
 from sparseeinsum.storage.catalogue import NO_STATISTICS, Catalogue, check_name
 from sparseeinsum.storage.dictionaries import Dictionaries
 from sparseeinsum.storage.existing_tables import read_relation, relation_as_tensor, relation_named
@@ -214,7 +214,7 @@ def _store_entries(
     if must_check and not has_entries:  # no arrays and no lists can be made of repeated coordinates
         check_duplicates(engine, source)
     write_table(engine, source, layout, table)
-    if must_check and has_entries and not is_ascending(stored, engine):
+    if must_check and has_entries and not is_distinct_by_order(stored, engine):
         check_duplicates(engine, source)
     return stored
 

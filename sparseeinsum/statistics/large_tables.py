@@ -1,14 +1,18 @@
-"""Statistics: measures large tables of users: a scan for what plans rely on, a sample of rows for estimates.
+"""Statistics: measures large tables of entries: a scan for what plans rely on, a sample of rows for estimates.
 
-A constraint of the database can take the place of the search for repeated coordinates, and so can their order.
+Ranges of columns that the database knows can take the place of the scan. A constraint of the database, or the order of
+the rows, can take the place of the search for repeated coordinates.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.ranges import Range
+from sparseeinsum.statistics.ascending_runs import is_distinct_by_order
+from sparseeinsum.statistics.column_ranges import column_ranges
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
@@ -20,15 +24,16 @@ from sparseeinsum.statistics.measure import (
     value_range,
     values_of_entries,
 )
-from sparseeinsum.statistics.order import is_ascending
 from sparseeinsum.statistics.sql_templates import fill_placeholders, template
 
 LEAST_ROWS = 1_000_000  # smaller tables are counted exactly, in less time than most programs take to plan
 _ESTIMATED = "distinct_"
 _COORDINATES = "coordinates"  # to count them takes several times as long as all else
+_TUPLES = "tuples"
+_ENTRIES = ("entries", "lowest", "highest")
 
-# Estimates V of every axis of a table of so many rows, of which so many are entries.
-EstimateDistinct = Callable[[int, float], tuple[float, ...]]
+# Estimates V of every axis of a table, from its number of entries.
+EstimateDistinct = Callable[["TableDescription", float], tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +41,14 @@ class TableDescription:
     """What the database knows of a table without reading its rows.
 
     Attributes:
-        rows: The rows that it is expected to have.
+        rows: The rows that it has, or is expected to have.
         unique: Sets of columns of which no two rows have the same values.
+        has_row_ids: Whether every row has a number of the database's, in a column `rowid`.
     """
 
     rows: int
     unique: tuple[frozenset[str], ...]
+    has_row_ids: bool
 
 
 def measure_large(
@@ -49,11 +56,12 @@ def measure_large(
 ) -> Measurement | None:
     """Measure a large table of entries; None if it is small, no table, or not sound, so that `measure` must scan it.
 
-    The number of entries, the range of their values and the absence of repeated coordinates are exact. The distinct
-    indices of axes are estimates, and less than the rows, so that no axis is taken to identify rows.
+    The number of entries and the absence of repeated coordinates are exact. The range of values may be wider than they
+    are. The distinct indices of axes are estimates, and less than the rows, so that no axis is taken to identify rows;
+    those of an only axis are the entries.
 
     Args:
-        stored: The tensor, in a table of a user.
+        stored: The tensor.
         executor: Runs the scan.
         estimate: Estimates the distinct indices of axes.
         version: The version of its rows, taken before the scan.
@@ -61,20 +69,73 @@ def measure_large(
     table = _described(stored, executor) if _may_be_sampled(stored, executor.dialect_name) else None
     if table is None or table.rows < LEAST_ROWS:
         return None
-    is_unique = any(columns <= frozenset(stored.keys) for columns in table.unique)
-    values = _scanned(stored, executor, lambda name: name != _COORDINATES and not name.startswith(_ESTIMATED))
-    lowest, highest = values.pop("lowest"), values.pop("highest")
-    counts = {name: 0 if value is None else int(str(value)) for name, value in values.items()}
-    tuples, entries = counts["tuples"], float(counts["entries"])
-    if not are_rows_sound(stored, counts) or not entries:
+    known = _known_entries(stored, executor) or _scanned_entries(stored, executor)
+    if known is None or not known.entries:
         return None
-    if not (is_unique or is_ascending(stored, executor)):
-        coordinates = _scanned(stored, executor, lambda name: name == _COORDINATES)[_COORDINATES]
-        if coordinates != tuples:
-            return None
-    distinct = tuple(min(values, tuples - 1.0) for values in estimate(tuples, entries))
-    facts = values_of_entries(stored.tensor, entries, value_range(lowest, highest))
-    return Measurement(Statistics(entries, distinct, stored.tensor.shape), tuples, facts, version)
+    table = replace(table, rows=known.tuples)
+    if not _is_distinct(stored, table, executor):
+        return None
+    tensor = stored.tensor
+    if len(tensor.axes) == 1:
+        distinct: tuple[float, ...] = (known.entries,)
+    else:
+        distinct = tuple(min(values, known.tuples - 1.0) for values in estimate(table, known.entries))
+    facts = values_of_entries(tensor, known.entries, known.values)
+    return Measurement(Statistics(known.entries, distinct, tensor.shape), known.tuples, facts, version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """The entries of a table whose rows are not NULL and within bounds.
+
+    Attributes:
+        tuples: The rows of the table.
+        entries: Those that do not hold the fill.
+        values: A range of the values of the entries.
+    """
+
+    tuples: int
+    entries: float
+    values: Range
+
+
+def _is_distinct(stored: StoredTensor, table: TableDescription, executor: Executor) -> bool:
+    """Whether no coordinate is repeated."""
+    if any(columns <= frozenset(stored.keys) for columns in table.unique):
+        return True
+    if is_distinct_by_order(stored, executor, table.rows if table.has_row_ids else 0):
+        return True
+    return _scanned(stored, executor, lambda name: name == _COORDINATES)[_COORDINATES] == table.rows
+
+
+def _known_entries(stored: StoredTensor, executor: Executor) -> _Entries | None:
+    """The entries of a table, without a scan of its keys; None if what the database knows is not enough."""
+    ranges = column_ranges(stored, executor)
+    if ranges is None:
+        return None
+    *keys, values = ranges
+    shape = stored.tensor.shape
+    if not all(key.low >= 0 and key.high < bound for key, bound in zip(keys, shape, strict=True)):
+        return None
+    must_scan = values.may_contain(stored.tensor.fill.real)
+    scanned = _scanned(stored, executor, lambda name: name == _TUPLES or (must_scan and name in _ENTRIES))
+    if must_scan:
+        return _entries_of(scanned)
+    tuples = int(str(scanned[_TUPLES]))
+    return _Entries(tuples, float(tuples), value_range(values.low, values.high))
+
+
+def _scanned_entries(stored: StoredTensor, executor: Executor) -> _Entries | None:
+    """The entries of a table by a scan; None if a row is not sound."""
+    scanned = _scanned(stored, executor, lambda name: name != _COORDINATES and not name.startswith(_ESTIMATED))
+    others = {name: value for name, value in scanned.items() if name not in _ENTRIES}
+    counts = {name: 0 if value is None else int(str(value)) for name, value in others.items()}
+    return _entries_of(scanned) if are_rows_sound(stored, counts) else None
+
+
+def _entries_of(scanned: Mapping[str, object]) -> _Entries:
+    values = value_range(scanned["lowest"], scanned["highest"])
+    return _Entries(int(str(scanned[_TUPLES])), float(str(scanned["entries"])), values)
 
 
 def _scanned(stored: StoredTensor, executor: Executor, is_needed: Callable[[str], bool]) -> dict[str, object]:
@@ -88,7 +149,7 @@ def _scanned(stored: StoredTensor, executor: Executor, is_needed: Callable[[str]
 
 def _may_be_sampled(stored: StoredTensor, dialect: str) -> bool:
     is_plain = stored.decomposition.is_scalar and bool(stored.tensor.axes) and not stored.column_dictionaries
-    is_table = not (stored.is_owned or stored.is_generated or dialect in DISTRIBUTED_DIALECTS)
+    is_table = not (stored.is_generated or dialect in DISTRIBUTED_DIALECTS)
     return is_plain and is_table
 
 
@@ -100,7 +161,8 @@ def _described(stored: StoredTensor, executor: Executor) -> TableDescription | N
     names = {"named_catalog": table.catalog or None, "named_schema": table.db, "named_table": table.name}
     values = {key: exp.null() if name is None else exp.Literal.string(name) for key, name in names.items()}
     rows = executor.rows(fill_placeholders(template("table", executor.dialect_name), values))
-    if len({table_id for table_id, _, _ in rows}) != 1:
+    if len({table_id for table_id, *_ in rows}) != 1:
         return None
-    unique = tuple(frozenset(map(str, columns)) for _, _, columns in rows if isinstance(columns, list | tuple))
-    return TableDescription(int(str(rows[0][1])), unique)
+    _, expected, has_row_ids, _ = rows[0]
+    unique = tuple(frozenset(map(str, columns)) for *_, columns in rows if isinstance(columns, list | tuple))
+    return TableDescription(int(str(expected)), unique, bool(has_row_ids))

@@ -7,6 +7,7 @@ say how many indices have any.
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.statistics.ascending_runs import is_distinct_by_order
 from sparseeinsum.statistics.axis_counts import CountEntries, is_countable
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.executor import Executor
@@ -17,7 +18,6 @@ from sparseeinsum.statistics.measure import (
     value_range,
     values_of_entries,
 )
-from sparseeinsum.statistics.order import is_ascending
 from sparseeinsum.statistics.tensor_rows import relation_of
 
 _LEAST_ROWS = 100_000  # with fewer, a scan that counts everything takes less time than several statements
@@ -52,7 +52,7 @@ def measure_sorted(
     values = dict(zip((projection.alias for projection in projections), row, strict=True))
     lowest, highest = values.pop("lowest"), values.pop("highest")
     counts = {name: 0 if value is None else int(str(value)) for name, value in values.items()}
-    if not are_rows_sound(stored, counts) or not is_ascending(stored, executor):
+    if not are_rows_sound(stored, counts) or not is_distinct_by_order(stored, executor):
         return None
     entries = float(counts["entries"])
     distinct = tuple(axis.distinct for axis in count({tensor.name: stored})[tensor.name]) if entries else ()

@@ -12,7 +12,7 @@ from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries, is_co
 from sparseeinsum.statistics.block_counts import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.generated_measurements import measure_generated
-from sparseeinsum.statistics.large_tables import measure_large
+from sparseeinsum.statistics.large_tables import TableDescription, measure_large
 from sparseeinsum.statistics.list_columns import check_lists
 from sparseeinsum.statistics.measure import Measurement, measure
 from sparseeinsum.statistics.measure_sorted import measure_sorted
@@ -75,7 +75,7 @@ def _measure(tensor: RowVersion, engine: Engine) -> Measurement:
     if tensor.stored.lists is not None:
         check_lists(tensor.stored, engine)
     try:
-        measurement = _measure_sorted(tensor, engine) if tensor.stored.is_owned else _measure_large(tensor, engine)
+        measurement = _measure_large(tensor, engine) or _measure_sorted(tensor, engine)
         return measurement or measure(tensor.stored, engine, tensor.version)
     except EngineError:
         # The error may have undone an open transaction, so that another connection looks for an invalid row.
@@ -85,7 +85,7 @@ def _measure(tensor: RowVersion, engine: Engine) -> Measurement:
 
 
 def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
-    if engine.dialect.row_number is None:  # to number rows takes as long as counting
+    if not tensor.stored.is_owned or engine.dialect.row_number is None:  # to number rows takes as long as counting
         return None
 
     def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:
@@ -97,8 +97,8 @@ def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
 def _measure_large(tensor: RowVersion, engine: Engine) -> Measurement | None:
     name, shape = tensor.stored.tensor.name, tensor.stored.tensor.shape
 
-    def estimate(rows: int, entries: float) -> tuple[float, ...]:
-        sample = sample_rows(tensor.stored, rows, entries, engine)
+    def estimate(table: TableDescription, entries: float) -> tuple[float, ...]:
+        sample = sample_rows(tensor.stored, table.rows, entries, table.has_row_ids, engine)
         if is_countable(shape):  # lest planning count all rows
             engine.scans.scan("axis counts", {name: tensor}, lambda _: {name: sample.counts(shape)})
         return sample.distinct()

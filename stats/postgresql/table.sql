@@ -1,9 +1,10 @@
 -- A table of the database, and the columns that identify its rows by an index, one row for each index: what identifies
--- the table, the rows that it is expected to have, and the names of the columns. Views, and tables that others inherit
+-- the table, the rows that it is expected to have, whether `rowid` numbers its rows, and the names of the columns. Views, and tables that others inherit
 -- from, have none. Placeholders: `named_schema` and `named_table`.
 SELECT
   CAST(c.oid AS BIGINT) AS id,
   CAST(c.reltuples AS BIGINT) AS row_count,
+  FALSE AS has_row_ids,
   (
     SELECT ARRAY_AGG(CAST(a.attname AS TEXT))
     FROM pg_catalog.pg_attribute AS a

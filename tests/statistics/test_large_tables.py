@@ -1,4 +1,4 @@
-"""Large tables of users: estimates from samples are close and decide no result; what results rely on is proven."""
+"""Large tables: estimates from samples are close and decide no result; what results rely on is proven."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from observed_statements import observe_queries
 
 import sparseeinsum as se
 from sparseeinsum.errors import DataError
-from sparseeinsum.statistics import large_tables, row_samples
+from sparseeinsum.statistics import ascending_runs, large_tables, row_samples
 from sparseeinsum.statistics.row_samples import distinct_in_all, estimated_counts
 
 SHAPE = (60, 40)
@@ -24,6 +24,10 @@ SHAPE = (60, 40)
 def _small_tables_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_tables, "LEAST_ROWS", 50)
     monkeypatch.setattr(row_samples, "_SAMPLED_ROWS", 100)
+    monkeypatch.setattr(row_samples, "_READ_ROWS", 100)
+    monkeypatch.setattr(ascending_runs, "_LAST_ROWS", 20)
+    monkeypatch.setattr(ascending_runs, "_MOST_RUNS", 5)
+    monkeypatch.setattr(ascending_runs, "_MOST_LATE", 5)
 
 
 def random_matrix(seed: int, density: float = 0.3) -> NDArray[np.float64]:
@@ -220,3 +224,115 @@ def test_large_tables_of_long_axes_are_sampled_too(db: se.Database) -> None:
     assert 5 <= second <= 10
     expected = np.bincount(table["j"].to_numpy(), minlength=10)
     np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), expected)
+
+
+def load(db: se.Database, matrix: NDArray[np.float64]) -> None:
+    """Make the tensor A, an entry a row, sorted, in a table of ours."""
+    entries = np.nonzero(matrix)
+    db.tensor("A", (np.stack(entries), matrix[entries]), axes=["i", "j"], promoted=["i", "j"], shape=SHAPE)
+
+
+EDITS = [
+    "UPDATE A SET val = val * 2 WHERE i < 20",
+    "UPDATE A SET val = 0 WHERE i = 3",
+    "UPDATE A SET val = 'NaN' WHERE j = 7",
+    "UPDATE A SET val = 'Infinity' WHERE i = 9",
+    "UPDATE A SET val = -val WHERE j < 9",
+    "DELETE FROM A WHERE i = 11",
+    "DELETE FROM A WHERE i < 20; INSERT INTO A VALUES (18, 3, 2.5), (7, 39, -1), (7, 38, 4)",
+    "DELETE FROM A WHERE val < 0",
+    "DELETE FROM A WHERE i = 59; UPDATE A SET i = 59 WHERE i = 30",
+    "UPDATE A SET val = 3",
+]
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_changed_tensor_is_planned_for_what_it_is_now(db: se.Database, edit: str) -> None:
+    for number, (program, expected) in enumerate(zip(PROGRAMS, EXPECTED, strict=True)):
+        load(db, random_matrix(number, 0.5))
+        db.run(program)
+        run_sql(db, edit)
+        run_sql(db, "ANALYZE A")
+        matrix = np.zeros(SHAPE)
+        rows, columns, values = zip(*run_sql(db, "SELECT i, j, val FROM A"), strict=True)
+        matrix[np.array(rows), np.array(columns)] = values
+        plan = db.plan(program)
+        assert plan.data.statistics["A"].entries == np.count_nonzero(matrix)
+        for source in (plan, program):
+            with np.errstate(all="ignore"):
+                np.testing.assert_allclose(db.run(source)["Y"].to_numpy(), expected(matrix), rtol=1e-12)
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ("UPDATE A SET i = NULL WHERE i = 4", "is NULL"),
+        ("UPDATE A SET val = NULL WHERE j = 4", "NULL"),
+        ("UPDATE A SET j = 40 WHERE j = 4 AND i = 3", "has the bound 40"),
+        ("INSERT INTO A VALUES (-1, 3, 1)", "-1"),
+        ("INSERT INTO A VALUES (3, 3, 1)", "stands in an earlier row"),
+        ("INSERT INTO A VALUES (3, 4, 1), (59, 39, 1), (3, 4, 1)", "stands in an earlier row"),
+        ("UPDATE A SET i = 30 WHERE i = 3", "stands in an earlier row"),
+    ],
+)
+def test_a_change_that_makes_a_tensor_unsound_is_refused(db: se.Database, edit: str, message: str) -> None:
+    matrix = np.ones(SHAPE)
+    matrix[3, 5] = matrix[59, 39] = 0
+    load(db, matrix)
+    program = se.program(PROGRAMS[0])
+    plan = db.plan(program)
+    run_sql(db, edit.replace("(3, 4, 1)", "(3, 5, 1)"))
+    run_sql(db, "ANALYZE A")
+    for run in (lambda: db.plan(program), lambda: db.run(plan), lambda: db.run(program)):
+        with pytest.raises(DataError, match=message):
+            run()
+
+
+@pytest.mark.engines("duckdb", reason="it knows ranges of columns")
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE A SET val = 7 WHERE i = 5 AND j = 5",
+        "DELETE FROM A WHERE i = 5 AND j = 5",
+        "INSERT INTO A VALUES (3, 4, 7)",
+    ],
+)
+def test_a_changed_row_is_no_reason_to_scan_all_others(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch, edit: str
+) -> None:
+    matrix = np.ones(SHAPE)
+    matrix[3, 4] = 0
+    load(db, matrix)
+    db.plan(PROGRAMS[0])
+    run_sql(db, edit)
+    statements = observe_queries(db, monkeypatch)
+    plan = db.plan(PROGRAMS[0])
+    assert not [text for text in statements if "coordinates" in text or "greatest_0" in text]
+    assert plan.data.inputs["A"].identifying_axes == frozenset()
+    for i, j, value in [(5, 5, 7)] if "UPDATE" in edit else [(5, 5, 0)] if "DELETE" in edit else [(3, 4, 7)]:
+        matrix[i, j] = value
+    np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), matrix.sum(1))
+
+
+def test_a_column_may_have_the_name_of_row_numbers(db: se.Database) -> None:
+    matrix = random_matrix(7)
+    create_table(db, matrix)
+    run_sql(db, "CREATE TABLE named AS SELECT *, 'no number' AS rowid FROM edges ORDER BY i, j")
+    db.tensor_from_table("A", "named", index=["i", "j"], value="w", shape=SHAPE)
+    plan = db.plan(PROGRAMS[0])
+    assert plan.data.statistics["A"].distinct[0] > 30
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), matrix.sum(1))
+
+
+def test_rows_of_the_open_transaction_count(db: se.Database) -> None:
+    matrix = random_matrix(8)
+    create_table(db, matrix)
+    define(db)
+    db.plan(PROGRAMS[0])
+    run_sql(db, "BEGIN")
+    run_sql(db, "INSERT INTO edges SELECT i, j, -5 FROM edges WHERE i = 3 LIMIT 1")
+    with pytest.raises(DataError, match="stands in an earlier row"):
+        db.plan(PROGRAMS[0])
+    run_sql(db, "ROLLBACK")
