@@ -7,6 +7,7 @@ inserted are the last ones, and those that are less than one before are looked u
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from sparseeinsum.statistics.tensor_rows import relation_of
 _MOST_RUNS = 64  # with more, to look where they overlap may take longer than a count of distinct coordinates
 _MOST_LATE = 1_000  # to look up more takes about as long
 _LAST_ROWS = 100_000  # that are read to find those that were inserted
+_PARTS = 4  # of a table, which are read at once
 _LARGEST_SIZE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits
 _NO_ROW = -1  # follows the last row; no coordinate is so small
 
@@ -63,8 +65,9 @@ def is_distinct_by_order(stored: StoredTensor, executor: Executor, numbered_rows
     rows = executor.rows(_ends_of_runs(stored, last, dialect))
     if len(rows) > _MOST_RUNS:
         return False
-    starts = [0, *(int(str(start)) for _, start in rows if start != _NO_ROW)][: len(rows)]
-    ends = [int(str(end)) for end, _ in rows]
+    ends = [int(str(end)) for end, *_ in rows]
+    # The last row of a part has no run after it, and the first run of a part begins at its least coordinate or later.
+    starts = [int(str(least if start == _NO_ROW else start)) for _, start, least in rows]
     if last is not None and last.ascending is not None:
         starts, ends = [*starts, last.ascending[0]], [*ends, last.ascending[1]]
     checks = [_repetitions(stored, overlap, dialect) for overlap in _overlaps(starts, ends)]
@@ -88,16 +91,32 @@ def _last_rows(stored: StoredTensor, executor: Executor, start: int) -> _LastRow
     )
 
 
-def _ends_of_runs(stored: StoredTensor, last: _LastRows | None, dialect: str) -> exp.Select:
-    """A query of the ends of ascending runs before the last rows, each with the coordinate that begins the next run."""
-    numbers = _numbers(stored, dialect)
-    if last is not None:
-        numbers = numbers.where(exp.column("rowid") < last.start)
+def _ends_of_runs(stored: StoredTensor, last: _LastRows | None, dialect: str) -> exp.Query:
+    """A query of the ends of ascending runs before the last rows.
+
+    Each has the coordinate that begins the next run, and the least one of its part: the rows of a table that skips
+    those of other parts are read in parts by the first key, which the database does at once.
+    """
+    if last is None:
+        return _ends_of_runs_in(_numbers(stored, dialect), 0)
+    bound, selects = stored.tensor.shape[0], []
+    for first, end in pairwise(sorted({bound * part // _PARTS for part in range(_PARTS + 1)})):
+        key = _first_key(stored)
+        of_part = exp.and_(
+            exp.column("rowid") < last.start, key >= exp.Literal.number(first), key.copy() < exp.Literal.number(end)
+        )
+        least = first * _row_size(stored)
+        selects.append(_ends_of_runs_in(_numbers(stored, dialect).where(of_part), least).subquery())
+    return union_all([exp.select("*").from_(select) for select in selects])
+
+
+def _ends_of_runs_in(numbers: exp.Select, least: int) -> exp.Select:
     no_row = number(_NO_ROW, "int64")
     following = exp.Window(this=exp.func("LEAD", exp.column("number"), exp.Literal.number(1), no_row))
     pairs = exp.select("number", following.as_("following")).from_(numbers.subquery("numbers"))
     is_end = exp.LTE(this=exp.column("following"), expression=exp.column("number"))
-    return exp.select("number", "following").from_(pairs.subquery("pairs")).where(is_end).limit(_MOST_RUNS + 1)
+    ends = exp.select("number", "following", number(least, "int64").as_("least")).from_(pairs.subquery("pairs"))
+    return ends.where(is_end).limit(_MOST_RUNS + 1)
 
 
 def _overlaps(starts: Sequence[int], ends: Sequence[int]) -> list[Interval]:
@@ -154,4 +173,9 @@ def _first_key(stored: StoredTensor) -> exp.Column:
 
 def _first_index(stored: StoredTensor, place: int) -> int:
     """The first index of a coordinate."""
-    return place // max(stored.tensor.size // max(stored.tensor.shape[0], 1), 1)
+    return place // _row_size(stored)
+
+
+def _row_size(stored: StoredTensor) -> int:
+    """The coordinates of one first index."""
+    return max(stored.tensor.size // max(stored.tensor.shape[0], 1), 1)
