@@ -13,7 +13,7 @@ from sparseeinsum.engines.absent_features import NoRoles, OneMachine
 from sparseeinsum.engines.arrow_batches import batch_rows
 from sparseeinsum.engines.byte_sizes import parse_bytes
 from sparseeinsum.engines.claims import claimed_in_process
-from sparseeinsum.engines.collected_tuples import ELEMENT_BYTES, are_collected, collected_table
+from sparseeinsum.engines.collected_tuples import ELEMENT_BYTES, table_in_memory, text_in_memory
 from sparseeinsum.engines.duckdb_changes import can_record_changes, change_tokens, recorded_table, start_recording
 from sparseeinsum.engines.duckdb_freed_rows import free_rows
 from sparseeinsum.engines.duckdb_prepared import (
@@ -89,10 +89,11 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
         """Run the query of a statement, and return its tuples, about `count`, as an Arrow table."""
-        if not are_collected(schema, count):
+        text = text_in_memory(statement, schema, count)
+        if text is None:
             return self.arrow(statement.text, ELEMENT_BYTES * schema.list_length)
-        ((handle,),) = self.rows(statement.collecting_text(schema))
-        return collected_table(require_library(), None if handle is None else int(str(handle)), schema)
+        ((handle,),) = self.rows(text)
+        return table_in_memory(require_library(), None if handle is None else int(str(handle)), schema)
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""
@@ -187,9 +188,9 @@ class DuckDBEngine(OneMachine, NoRoles):
             return PlannedQuery(
                 partial(self.tuples, statement, schema, count), reads_filled_tables=False, takes_one_number=False
             )
-        if not are_collected(schema, count):
+        text = text_in_memory(statement, schema, count)
+        if text is None:
             return self.prepared_query(name, statement.text, supplied, is_small)
-        text = statement.collecting_text(schema)
         with self._optimized_unless(is_small):
             return DuckDBCollectedQuery(self.connection, self._translating_errors, name, text, schema)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
-from sparseeinsum.engines.collected_tuples import collected_table
+from sparseeinsum.engines.collected_tuples import table_in_memory
 from sparseeinsum.kernels.duckdb.library import require_library
 
 ErrorTranslation = Callable[[str], AbstractContextManager[str]]  # of errors that a statement raises in the context
@@ -106,7 +106,7 @@ def _lists(arrays: NDArray[np.generic], element: pa.DataType) -> pa.ListArray:
 
 
 class DuckDBCollectedQuery(_PreparedStatement):
-    """A query that is prepared once, and collects its tuples in memory whenever it runs."""
+    """A query that is prepared once, and leaves its tuples in memory whenever it runs."""
 
     reads_filled_tables = False
     takes_one_number = True
@@ -126,7 +126,7 @@ class DuckDBCollectedQuery(_PreparedStatement):
         """Run the query and return its result as an Arrow table."""
         with self._translating_errors(self._statement):
             ((handle,),) = self._connection.execute(f"EXECUTE {self._name}").fetchall()
-        return collected_table(require_library(), handle, self._schema)
+        return table_in_memory(require_library(), handle, self._schema)
 
 
 class DuckDBPreparedWrite(_PreparedStatement):

@@ -17,7 +17,7 @@ from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.contract import row_value
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.layouts import HANDLE_COLUMN, first_row, kept_array
+from sparseeinsum.render.layouts import FIRST_ROW, HANDLE_COLUMN, first_row
 from sparseeinsum.render.nested_levels import nested_levels
 from sparseeinsum.render.sources import SelectSource, aliased, with_join
 from sparseeinsum.render.sparse_matmul import sparse_matmul_value
@@ -90,7 +90,7 @@ class ArrayChainWriter:
             alias = f"r{number + 1}"
             value = range_of(leaf) if source is None else source.handle
             if value is not None and isinstance(leaf, Stack) and source is not None:
-                value = kept_array(source.schema, value)
+                value = source.value(FIRST_ROW)
                 reads_first_row = True
             if value is None:
                 assert source is not None

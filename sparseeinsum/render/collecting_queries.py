@@ -1,4 +1,8 @@
-"""Render: SELECTs that collect the tuples of a result: in memory, where the client reads them, or in two arrays."""
+"""Render: SELECTs that collect the tuples of a result: in memory, where the client reads them, or in two arrays.
+
+In memory, either each thread appends tuples to what it has collected, or all threads write the arrays of all keys in C
+order in one place, which the client has as an array without another copy.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,10 +11,12 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import any_row, call
 from sparseeinsum.render.entry_bytes import entry_bytes_select
-from sparseeinsum.render.layouts import HANDLE_COLUMN
+from sparseeinsum.render.layouts import HANDLE_COLUMN, reserved_memory
+from sparseeinsum.render.sources import with_join
 
 NUMBER_COLUMN = "number"
 _TUPLES = "tuples"
@@ -27,22 +33,46 @@ def can_collect(schema: Schema) -> bool:
     return is_of_arrays and math.prod(schema.key_counts.values()) < _MOST_NUMBERS
 
 
-def collecting_select(query: exp.Select, key_counts: Sequence[int]) -> exp.Select:
+def collecting_select(query: exp.Select, schema: Schema) -> exp.Select:
     """The SELECT of the handle of all tuples of a query, each numbered by the position of its keys in C order.
 
     A tuple without a value is not collected, so that the query need not leave it out.
 
     Args:
         query: The query: keys, then a value.
-        key_counts: The number of possible values of each key.
+        schema: That of its tuples.
     """
-    where, value = query.args.get("where"), query.selects[-1].unalias()
-    if where is not None and where.this == value.is_(exp.null()).not_():
-        query = query.copy()
-        query.set("where", None)
-    numbered, number, value = _numbered(query, key_counts)
+    numbered, number, value = _numbered(_with_nulls(query), schema)
     handle = call("tensor_keep", call("tensor_collected", number, value))
     return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(numbered)
+
+
+def can_place(schema: Schema) -> bool:
+    """Whether `placing_select` takes tuples of a schema: of real numbers in arrays that are equally long."""
+    return can_collect(schema) and not is_complex(schema.tensor.dtype) and not schema.is_ragged
+
+
+def placing_select(query: exp.Select, schema: Schema) -> exp.Select:
+    """The SELECT of the handle of the arrays of all keys in C order; those of keys without a tuple hold the fill.
+
+    Args:
+        query: The query: keys, then a value.
+        schema: That of its tuples.
+    """
+    numbered, number, value = _numbered(_with_nulls(query), schema)
+    reserved, memory = reserved_memory(schema)
+    handle = call("tensor_keep", call("tensor_resident", memory, value, number))
+    return with_join(exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(numbered), reserved, kind="CROSS")
+
+
+def _with_nulls(query: exp.Select) -> exp.Select:
+    """A query that need not leave out tuples without a value."""
+    where, value = query.args.get("where"), query.selects[-1].unalias()
+    if where is None or where.this != value.is_(exp.null()).not_():
+        return query
+    query = query.copy()
+    query.set("where", None)
+    return query
 
 
 def can_be_arrays(schema: Schema) -> bool:
@@ -51,28 +81,28 @@ def can_be_arrays(schema: Schema) -> bool:
     return is_of_numbers and math.prod(schema.key_counts.values()) < _MOST_NUMBERS
 
 
-def array_select(query: exp.Select, key_counts: Sequence[int]) -> exp.Select:
+def array_select(query: exp.Select, schema: Schema) -> exp.Select:
     """The SELECT of one row with all tuples of a query: an array of their numbers, and one of their values.
 
     It has no row if there are no tuples. Where entries come as bytes, it is that of `entry_bytes_select`.
 
     Args:
         query: The query: keys, then a value.
-        key_counts: The number of possible values of each key.
+        schema: That of its tuples.
     """
     names = [key.alias_or_name for key in query.selects[:-1]]
-    of_bytes = entry_bytes_select(query, dict(zip(names, key_counts, strict=True)))
+    of_bytes = entry_bytes_select(query, dict(zip(names, schema.key_counts.values(), strict=True)))
     if of_bytes is not None:
         return of_bytes
-    numbered, number, value = _numbered(query, key_counts)
+    numbered, number, value = _numbered(query, schema)
     columns = exp.alias_(call("array_agg", number), NUMBER_COLUMN), exp.alias_(call("array_agg", value), VALUE_COLUMN)
     return exp.select(*columns).from_(numbered).having(any_row())
 
 
-def _numbered(query: exp.Select, key_counts: Sequence[int]) -> tuple[exp.Subquery, exp.Expr, exp.Expr]:
+def _numbered(query: exp.Select, schema: Schema) -> tuple[exp.Subquery, exp.Expr, exp.Expr]:
     """A subquery of the tuples of a query, and the number of a tuple and its value as expressions of its columns."""
     *keys, value = query.selects
-    counts = dict(zip([key.alias_or_name for key in keys], key_counts, strict=True))
+    counts = dict(zip([key.alias_or_name for key in keys], schema.key_counts.values(), strict=True))
     if any(query.args.get(part) for part in _DEPENDENT):
         number = position_of([(exp.column(key, table=_TUPLES, quoted=True), count) for key, count in counts.items()])
         return query.subquery(_TUPLES), number, exp.column(value.alias_or_name, table=_TUPLES, quoted=True)

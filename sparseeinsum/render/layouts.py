@@ -34,7 +34,7 @@ from sparseeinsum.statistics.number_literals import number
 
 HANDLE_COLUMN = "handle"
 ROW_COLUMN = "row_number"
-_FIRST_ROW = "first_row"
+FIRST_ROW = "first_row"
 _RESERVED = "reserved"
 # From so many bytes on, all threads write a resident array in one place; before, each makes one, and they are merged.
 _LEAST_RESERVED_BYTES = 1 << 18
@@ -300,11 +300,21 @@ def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     if not is_written_by_all(schema):
         handle = call("tensor_resident", value, position, rows, fill)
         return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
-    memory = call("tensor_reserved", rows, integer(schema.list_length), fill, exp.cast(call("UUID"), "VARCHAR"))
-    reserved = exp.select(exp.alias_(memory, HANDLE_COLUMN)).subquery(_RESERVED)
-    handle = call("tensor_resident", exp.column(HANDLE_COLUMN, table=_RESERVED), value, position)
+    reserved, memory = reserved_memory(schema)
+    handle = call("tensor_resident", memory, value, position)
     query = exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
     return with_join(query, reserved, kind="CROSS")
+
+
+def reserved_memory(schema: Schema) -> tuple[exp.Subquery, exp.Column]:
+    """A table of one row with memory for all arrays of a schema, in C order of their keys, and the column that has it.
+
+    DuckDB computes equal subqueries once; a UUID makes this one differ from all others.
+    """
+    rows, size = integer(math.prod(schema.key_counts.values())), integer(schema.list_length)
+    memory = call("tensor_reserved", rows, size, element_of(schema), exp.cast(call("UUID"), "VARCHAR"))
+    reserved = exp.select(exp.alias_(memory, HANDLE_COLUMN)).subquery(_RESERVED)
+    return reserved, exp.column(HANDLE_COLUMN, table=_RESERVED)
 
 
 def is_written_by_all(schema: Schema) -> bool:
@@ -327,18 +337,24 @@ def resident_row(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
     return call("tensor_row", handle, position, integer(size), element_of(schema))
 
 
-def kept_array(schema: Schema, handle: exp.Expr) -> exp.Expr:
-    """The only array of a resident array of a handle, over `first_row`; it is not copied.
+def kept_array_source(schema: Schema, handle: exp.Expr) -> SelectSource:
+    """The source of the only array of a resident array of a handle, which is read where it is, and not copied.
 
-    An expression of constants would be evaluated while the statement is planned, and become part of the plan.
+    A cross product would copy an array that a subquery has. An expression of constants would be evaluated while the
+    statement is planned, and become part of the plan, so that a table has the number of the row.
     """
-    position = exp.column(ROW_COLUMN, table=_FIRST_ROW)
-    return call("tensor_row", handle, position, integer(schema.list_length), element_of(schema))
+    row = exp.column(ROW_COLUMN)
+    array = call("tensor_row", handle, row, integer(schema.list_length), element_of(schema))
+    return SelectSource(_one_row(), schema, {}, handle=handle, computed_value=array)
 
 
 def first_row() -> exp.Expr:
-    """The table that `kept_array` reads: one row with the number 0."""
-    return aliased(exp.Table(this=call("tensor_row_numbers", integer(1), integer(1))), _FIRST_ROW)
+    """The table of one row, under the alias FIRST_ROW, of which the sources of several kept arrays read the number."""
+    return aliased(_one_row(), FIRST_ROW)
+
+
+def _one_row() -> exp.Table:
+    return exp.Table(this=call("tensor_row_numbers", integer(1), integer(1)))
 
 
 def element_of(schema: Schema) -> exp.Expr:

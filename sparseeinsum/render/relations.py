@@ -55,9 +55,8 @@ from sparseeinsum.render.layouts import (
     convert_select,
     densify_from_keys_select,
     densify_select,
-    first_row,
     is_written_by_all,
-    kept_array,
+    kept_array_source,
     resident_select,
     slice_select,
     stack_select,
@@ -302,9 +301,8 @@ class Renderer:
         number = exp.cast(exp.null() if handle is None else integer(handle), "bigint")
         number.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
         if isinstance(relation, Stack):
-            query = exp.select(exp.alias_(kept_array(relation.schema, number), VALUE_COLUMN)).from_(first_row())
-        else:
-            query = exp.select(exp.alias_(number, HANDLE_COLUMN))
+            return kept_array_source(relation.schema, number)
+        query = exp.select(exp.alias_(number, HANDLE_COLUMN))
         return replace(plain_source(query.subquery(), relation.schema), handle=number)
 
     def _select(

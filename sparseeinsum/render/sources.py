@@ -36,6 +36,7 @@ class SelectSource:
         value_column: The column of the values, unless a table of the user's holds the relation.
         handle: The handle of a relation that is in memory already; None if the table has it.
         numbers: The column of an array of numbers in place of those under the handle; empty if there is none.
+        computed_value: The values, as an expression of columns of the table, unless a column has them.
     """
 
     table: exp.Expr
@@ -48,6 +49,7 @@ class SelectSource:
     value_column: str = VALUE_COLUMN
     handle: exp.Expr | None = None
     numbers: str = ""
+    computed_value: exp.Expr | None = None
 
     def key(self, axis: str, alias: str) -> exp.Expr:
         """The key column of an axis, qualified by the alias of the table."""
@@ -57,6 +59,11 @@ class SelectSource:
         """The value of a tuple, qualified by the alias of the table."""
         if self.stored is not None:
             return value_of(self.stored, alias)
+        if self.computed_value is not None:
+            value = self.computed_value.copy()
+            for column in value.find_all(exp.Column):
+                column.set("table", exp.to_identifier(alias))
+            return value
         column = exp.column(self.value_column, table=alias)
         return unpacked(column, self.schema.tensor.dtype) if self.is_packed else column
 
@@ -216,8 +223,10 @@ def with_value_column(source: SelectSource) -> SelectSource:
     """The source with its values in a column, which is NULL where an outer join finds no tuple.
 
     A table without a value column has the value 1, and it would be 1 also where the join finds no row of the table.
+    A value that is computed is none either.
     """
-    has_column = source.stored is None or source.stored.value is not None
+    is_column = source.stored is None or source.stored.value is not None
+    has_column = is_column and source.computed_value is None
     return source if has_column else plain_source(keys_and_value(source), source.schema)
 
 

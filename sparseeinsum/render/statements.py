@@ -31,7 +31,7 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_chain_queries import value_columns
 from sparseeinsum.render.blocks import Block
-from sparseeinsum.render.collecting_queries import array_select, collecting_select
+from sparseeinsum.render.collecting_queries import array_select, collecting_select, placing_select
 from sparseeinsum.render.common_table_expressions import with_blocks
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.packing import materialized_type
@@ -92,19 +92,22 @@ class SqlStatement:
         """The text of the query that collects the tuples of its query, of a schema, in memory."""
         return self._collected("collecting", collecting_select, schema)
 
+    def placing_text(self, schema: Schema) -> str:
+        """The text of the query that writes the arrays of its query, of a schema, in one place in memory."""
+        return self._collected("placing", placing_select, schema)
+
     def array_text(self, schema: Schema) -> str:
         """The text of the query that returns the tuples of its query, of a schema, in two arrays."""
         return self._collected("array", array_select, schema)
 
-    def _collected(self, kind: str, select: Callable[[exp.Select, Sequence[int]], exp.Select], schema: Schema) -> str:
-        counts = tuple(schema.key_counts.values())
-        if (kind, counts) not in self._texts_of_tuples:
-            self._texts_of_tuples[kind, counts] = write_sql(select(self.query, counts), self.dialect)
-        return self._texts_of_tuples[kind, counts]
+    def _collected(self, kind: str, select: Callable[[exp.Select, Schema], exp.Select], schema: Schema) -> str:
+        if (kind, schema) not in self._texts_of_tuples:
+            self._texts_of_tuples[kind, schema] = write_sql(select(self.query, schema), self.dialect)
+        return self._texts_of_tuples[kind, schema]
 
     @cached_property
-    def _texts_of_tuples(self) -> dict[tuple[str, tuple[int, ...]], str]:
-        """Texts that `_collected` has written, by their kind and the counts of keys."""
+    def _texts_of_tuples(self) -> dict[tuple[str, Schema], str]:
+        """Texts that `_collected` has written, by their kind and the schema of the tuples."""
         return {}
 
     @property
@@ -385,7 +388,7 @@ class _Compiler:
 
 def _query_of(source: SelectSource, blocks: Sequence[Block], is_row: bool) -> tuple[exp.Select, Sequence[Block]]:
     """The SELECT of a relation, or of the row of the last block, and the blocks that it reads."""
-    if source.is_table or source.stored is not None:  # the rows of the table, unchanged
+    if source.is_table or source.stored is not None or source.computed_value is not None:  # the rows, unchanged
         keys = [key_column(source, key, "t") for key in source.schema.keys]
         query = exp.select(*keys, named(source.value("t"), VALUE_COLUMN))
         return query.from_(aliased(source.table, "t"), copy=False), blocks

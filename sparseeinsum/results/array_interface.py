@@ -52,14 +52,21 @@ class ArrayInterface:
         """The dtype of its values."""
         return np.dtype(self.schema.tensor.dtype)
 
-    def to_numpy(self) -> NDArray[Any]:
-        """The tensor as a dense array, which may be changed.
+    def to_numpy(self, copy: bool = True) -> NDArray[Any]:
+        """The tensor as a dense array.
+
+        Args:
+            copy: Whether the array is a new one, which may be changed. Otherwise it is read-only, and no copy where the
+                result has all values in one piece, as large results of mostly stored values have.
 
         Raises:
             ResultSizeError: The array would take more than the memory of this machine.
         """
         self._check_size(self.shape)
-        return block(self._tensor_rows, [range(bound) for bound in self.shape])
+        array = block(self._tensor_rows, [range(bound) for bound in self.shape], copy)
+        if not copy:
+            array.flags.writeable = False
+        return array
 
     def item(self) -> Number:
         """The value of a tensor with one index, as a number of Python.
@@ -71,9 +78,12 @@ class ArrayInterface:
         return number
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError("Unable to avoid copy while creating an array as requested: a result is no array yet.")
-        array = self.to_numpy()
+        array = self.to_numpy(copy=bool(copy))
+        if copy is False and (dtype not in (None, array.dtype) or not _is_view(array)):
+            raise ValueError(
+                "Unable to avoid copy while creating an array as requested: the result does not have these values in "
+                "one piece."
+            )
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:  # noqa: ANN401  # as numpy's, which produces the capsule
@@ -136,3 +146,13 @@ class ArrayInterface:
     @property
     def _tensor_rows(self) -> TensorRows:
         return TensorRows(self.schema, self.rows)
+
+
+def _is_view(array: NDArray[Any]) -> bool:
+    """Whether an array reads memory that no array of numpy has."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        if owner.base is None:
+            return False
+        owner = owner.base
+    return True

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sparseeinsum.language.tensors import DEMOTED, count_keys, extent_of, is_ragged
+from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN, count_keys, extent_of, is_ragged
 from sparseeinsum.results.tensor_rows import TensorRows
 
 # From so many bytes on, all threads copy the values of a result.
@@ -71,8 +71,14 @@ class _AxisRange:
         return _slice(range(self.indices.start - first, self.indices.stop - first, self.indices.step))
 
 
-def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
-    """The values at the indices of a range for every axis, as an array with an axis for every range."""
+def block(rows: TensorRows, ranges: Sequence[range], copy: bool = True) -> NDArray[Any]:
+    """The values at the indices of a range for every axis, as an array with an axis for every range.
+
+    Args:
+        rows: The tensor.
+        ranges: The ranges.
+        copy: Whether to return a new array, even where the rows have the values in one piece.
+    """
     tensor, decomposition = rows.schema.tensor, rows.schema.decomposition
     if not all(ranges):
         return np.full([len(indices) for indices in ranges], tensor.fill, tensor.dtype)
@@ -82,7 +88,22 @@ def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
     sizes = [axes[axis].size for axis in inner]
     shape = (math.prod(counts), *sizes)
     is_complete = all(axes[axis].has_all_keys for axis in outer) and _has_every_tuple(rows, counts)
-    tuples = np.empty(shape, tensor.dtype) if is_complete else np.full(shape, tensor.fill, tensor.dtype)
+    is_one_piece = is_complete and rows.rows.column(VALUE_COLUMN).num_chunks == 1 and not rows.schema.is_ragged
+    if is_one_piece and not copy:
+        ((_, tuples),) = _arrays(rows, axes)
+    else:
+        tuples = np.empty(shape, tensor.dtype) if is_complete else np.full(shape, tensor.fill, tensor.dtype)
+        _place(rows, axes, counts, tuples)
+    filled = tuples.reshape([*counts, *sizes])
+    order = np.argsort([*outer, *inner], kind="stable")  # of a tiled axis, keys come before positions in the tile
+    lengths = [len(axis.keys) * axis.tile if axis.tile > 1 else len(axis.indices) for axis in axes]
+    in_tiles: NDArray[Any] = filled.transpose(order).reshape(lengths)
+    selected: tuple[slice | EllipsisType, ...] = (*(axis.within_tiles for axis in axes), ...)
+    return in_tiles[selected]
+
+
+def _place(rows: TensorRows, axes: Sequence[_AxisRange], counts: Sequence[int], tuples: NDArray[Any]) -> None:
+    """Write the rows that have some of the indices to an array of shape (all keys in C order, *extents)."""
 
     def place(part: TensorRows) -> None:
         for places, arrays in _arrays(part, axes):
@@ -93,12 +114,6 @@ def block(rows: TensorRows, ranges: Sequence[range]) -> NDArray[Any]:
             deque(pool.map(place, rows.parts()), maxlen=0)  # raises what a thread raises
     else:
         deque(map(place, rows.parts()), maxlen=0)
-    filled = tuples.reshape([*counts, *sizes])
-    order = np.argsort([*outer, *inner], kind="stable")  # of a tiled axis, keys come before positions in the tile
-    lengths = [len(axis.keys) * axis.tile if axis.tile > 1 else len(axis.indices) for axis in axes]
-    in_tiles: NDArray[Any] = filled.transpose(order).reshape(lengths)
-    selected: tuple[slice | EllipsisType, ...] = (*(axis.within_tiles for axis in axes), ...)
-    return in_tiles[selected]
 
 
 def _has_every_tuple(rows: TensorRows, counts: Sequence[int]) -> bool:

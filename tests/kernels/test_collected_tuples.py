@@ -14,7 +14,7 @@ from sql_errors import expect_error
 
 import sparseeinsum as se
 from sparseeinsum.algebra.schemas import Schema
-from sparseeinsum.engines.collected_tuples import collected_table
+from sparseeinsum.engines.collected_tuples import table_in_memory
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 
@@ -36,7 +36,7 @@ def schema(keys: tuple[int, ...], dtype: str) -> Schema:
 
 def collect(connection: duckdb.DuckDBPyConnection, rows: str, collected: Schema) -> pa.Table:
     ((handle,),) = connection.execute(f"SELECT tensor_keep(tensor_collected(n, v)) FROM {rows}").fetchall()
-    return collected_table(require_library(), handle, collected)
+    return table_in_memory(require_library(), handle, collected)
 
 
 def by_number(table: pa.Table, keys: tuple[int, ...]) -> list[tuple[int, Any]]:

@@ -11,7 +11,7 @@ from sparseeinsum.environment.extras import imported
 from sparseeinsum.errors import KernelsError, PackageError
 from sparseeinsum.kernels.blas import Blas, find_blas
 from sparseeinsum.kernels.collection import KEPT_TYPE
-from sparseeinsum.kernels.duckdb.capi import Pointer, address_in, function_table
+from sparseeinsum.kernels.duckdb.capi import Pointer, address_in, c_function, function_table
 from sparseeinsum.kernels.gpus import Gpu
 from sparseeinsum.kernels.libraries import libraries_for_duckdb
 from sparseeinsum.kernels.platforms import NATIVE, processor_asked_for
@@ -56,6 +56,19 @@ class ExtensionAccess(ctypes.Structure):
 
 
 _get_api = ctypes.CFUNCTYPE(Pointer, Pointer, Pointer)(lambda info, version: ctypes.addressof(function_table()))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptElements:
+    """Memory that is kept.
+
+    Attributes:
+        address: Where it begins.
+        element_type: The type of its elements, a duckdb_type of duckdb.h.
+    """
+
+    address: int
+    element_type: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +129,15 @@ class DuckdbLibrary:
         """Return the bytes of memory that is kept under a handle."""
         return int(self._slot(handle)[ELEMENTS]) * 8
 
-    def kept_tuples(self, handle: int) -> tuple[int, int]:
-        """Return the address of the first chunk of tuples that are kept under a handle, and the type of elements."""
+    def kept_tuples(self, handle: int) -> KeptElements | None:
+        """Return where the first chunk of tuples is that are kept under a handle; None if it is that of an array."""
         slot = self._slot(handle)
-        return int(slot[VECTOR]), int(slot[TYPE]) - KEPT_TYPE
+        return KeptElements(int(slot[VECTOR]), int(slot[TYPE]) - KEPT_TYPE) if slot[TYPE] >= KEPT_TYPE else None
+
+    def kept_array(self, handle: int) -> KeptElements:
+        """Return where the elements of an array are that is kept under a handle."""
+        slot = self._slot(handle)
+        return KeptElements(c_function("duckdb_vector_get_data", Pointer, Pointer)(slot[VECTOR]), int(slot[TYPE]))
 
     def _slot(self, handle: int) -> "ctypes.Array[ctypes.c_int64]":
         table = self._table(TABLE_OF_RESIDENTS)
