@@ -24,7 +24,7 @@ _ELEMENTS = {10: pa.float32(), 11: pa.float64()}  # by duckdb_type in duckdb.h
 ELEMENT_BYTES = 8
 _LEAST_BYTES = 1 << 20  # of elements from which on collecting takes less time than Arrow batches
 _WORD = 8
-_PLACED_DENSITY = 0.5  # the smallest share of all keys that have a tuple, from which on arrays of all keys are written
+_PLACED_DENSITY = 0.9  # the smallest share of all keys that have a tuple, from which on arrays of all keys are written
 _PLACED_SHARE = 0.25  # the largest share of the memory for these arrays
 _MOST_OFFSET = (1 << 31) - 1  # in an array of Arrow
 
