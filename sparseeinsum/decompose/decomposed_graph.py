@@ -19,7 +19,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference, write_ei
 from sparseeinsum.language.tensors import Decomposition, count_keys
 from sparseeinsum.semantics.exactness import Absence
 
-_SHARED_SECONDS = 0.003  # of a join, for which it pays to let threads share it: that takes an operator
+_SHARED_SECONDS = 0.002  # of a join, for which it pays to let threads share it: that takes an operator
 
 _NEARLY_ALL = 0.9  # of all tuples
 _NARROW = 64  # elements of arrays that are copied in no time, as SQL does where some are filled in

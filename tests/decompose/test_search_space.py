@@ -30,8 +30,8 @@ def loaded() -> se.Database:
     rng = np.random.default_rng(0)
     database.tensor("W", rng.random((5, 5)) / 5)
     database.tensor("X0", rng.random((6, 5)), axes=["i", "j"], promoted=["i"])
-    database.tensor("L", rng.random((3000, 400)))
-    database.tensor("R", rng.random((400, 3000)))
+    database.tensor("L", rng.random((3000, 800)))
+    database.tensor("R", rng.random((800, 3000)))
     return database
 
 
