@@ -1,6 +1,7 @@
 """Statistics: the order of the rows of a stored tensor, guessed from the first rows."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,16 @@ def ascending_axes(stored: Mapping[str, StoredTensor], executor: Executor) -> di
     """
     if not stored:
         return {}
-    selects = [_descents(number, source, executor.dialect_name) for number, source in enumerate(stored.values())]
-    rows = executor.rows(union_all(selects))
+    rows = executor.rows(_query_of_descents(tuple(stored.values()), executor.dialect_name))
     counts = {int(str(number)): descents for number, descents in rows}
     return {
         name: _axes_without_descents(source, counts[number]) for number, (name, source) in enumerate(stored.items())
     }
+
+
+@lru_cache(maxsize=512)  # the same is asked for after every change of the tensors
+def _query_of_descents(stored: tuple[StoredTensor, ...], dialect: str) -> str:
+    return union_all([_descents(number, source, dialect) for number, source in enumerate(stored)]).sql(dialect)
 
 
 def ascending_indices(coordinates: Sequence[NDArray[Any]]) -> frozenset[int]:

@@ -20,6 +20,7 @@ from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 from sparseeinsum.statistics.row_checks import check_rows
 from sparseeinsum.statistics.row_samples import sample_rows
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
+from sparseeinsum.statistics.small_tables import measure_small
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
 from sparseeinsum.storage.kept_statistics import kept_counts, kept_measurements
 from sparseeinsum.storage.row_versions import change_tokens, in_present_state, versions_in_state
@@ -75,8 +76,7 @@ def _measure(tensor: RowVersion, engine: Engine) -> Measurement:
     if tensor.stored.lists is not None:
         check_lists(tensor.stored, engine)
     try:
-        measurement = _measure_large(tensor, engine) or _measure_sorted(tensor, engine)
-        return measurement or measure(tensor.stored, engine, tensor.version)
+        return _measure_entries(tensor, engine) or measure(tensor.stored, engine, tensor.version)
     except EngineError:
         # The error may have undone an open transaction, so that another connection looks for an invalid row.
         with suppress(EngineError), engine.another_connection() as other:
@@ -84,10 +84,28 @@ def _measure(tensor: RowVersion, engine: Engine) -> Measurement:
         raise
 
 
-def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
-    if not tensor.stored.is_owned or engine.dialect.row_number is None:  # to number rows takes as long as counting
+def _measure_entries(tensor: RowVersion, engine: Engine) -> Measurement | None:
+    """Measure a table of entries in the way that takes least time for its size; None if it must be scanned."""
+    stored = tensor.stored
+    if not stored.decomposition.is_scalar or not stored.tensor.axes or stored.column_dictionaries:
         return None
+    if not stored.is_owned or engine.dialect.row_number is None:  # to number rows takes as long as counting
+        return _measure_large(tensor, engine)
+    return _measure_small(tensor, engine) or _measure_large(tensor, engine) or _measure_sorted(tensor, engine)
 
+
+def _measure_small(tensor: RowVersion, engine: Engine) -> Measurement | None:
+    loaded = measure_small(tensor.stored, engine, tensor.version)
+    if loaded is None:
+        return None
+    counts = loaded.counts
+    if counts is not None:  # lest planning count all rows
+        name = tensor.stored.tensor.name
+        engine.scans.scan("axis counts", {name: tensor}, lambda _: {name: counts})
+    return loaded.measurement
+
+
+def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
     def count(stored: Mapping[str, StoredTensor]) -> Mapping[str, tuple[AxisCounts, ...]]:
         return count_changed({name: RowVersion(source, tensor.version) for name, source in stored.items()}, engine)
 

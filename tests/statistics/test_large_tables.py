@@ -14,7 +14,7 @@ from observed_statements import observe_queries
 
 import sparseeinsum as se
 from sparseeinsum.errors import DataError
-from sparseeinsum.statistics import ascending_runs, large_tables, row_samples
+from sparseeinsum.statistics import ascending_runs, large_tables, row_samples, small_tables
 from sparseeinsum.statistics.row_samples import distinct_in_all, estimated_counts
 
 SHAPE = (60, 40)
@@ -23,6 +23,7 @@ SHAPE = (60, 40)
 @pytest.fixture(autouse=True)
 def _small_tables_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_tables, "LEAST_ROWS", 50)
+    monkeypatch.setattr(small_tables, "_MOST_ROWS", 49)
     monkeypatch.setattr(row_samples, "_SAMPLED_ROWS", 100)
     monkeypatch.setattr(row_samples, "_READ_ROWS", 100)
     monkeypatch.setattr(ascending_runs, "_LAST_ROWS", 20)
