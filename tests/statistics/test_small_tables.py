@@ -43,7 +43,7 @@ def test_measurements_are_the_same(db: se.Database) -> None:
         for axis, counted in zip(loaded.counts, count_entries({"A": stored}, db._engine)["A"], strict=True):
             np.testing.assert_array_equal(axis.entries, counted.entries)
             np.testing.assert_array_equal(axis.present, counted.present)
-        if loaded.measurement.tuples:
+        if loaded.measurement.tuples > 1:  # an order of fewer rows makes nothing faster
             assert loaded.measurement.ascending == ascending_axes({"A": stored}, db._engine)["A"]
 
     run()
