@@ -5,8 +5,9 @@ all that the same statement computes of them, while a join with a table runs in 
 is stacked of many is computed by every process, unless it is in a table.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from sparseeinsum.algebra.entry_rows import EntryRows
 from sparseeinsum.algebra.operators import Densify, Stack
 from sparseeinsum.algebra.translate import ComputedResult, is_aggregating
 from sparseeinsum.decompose.model import CostModel
@@ -28,6 +29,7 @@ def results_read_in_parallel(
         model: The cost model of the plan.
         staged: Results that have a table anyway, which are not returned.
     """
+    by_name = {definition.name: definition for definition in definitions}
     steps = {definition.name: definition.step for definition in definitions}
     one_process: set[str] = set()  # results that one process computes
     chosen: set[str] = set()
@@ -43,11 +45,21 @@ def results_read_in_parallel(
         seconds = definition.step.join_seconds + definition.step.aggregation_seconds
         if len(read) == 2 and seconds >= _MIN_JOIN_SECONDS:
             saved = _saved_seconds(seconds, model)
-            chosen |= {name for name in read if name in one_process and saved > _TABLE_COST.seconds(steps[name], model)}
+            read_in_parts = one_process.difference(_handed_over(definition, by_name)).intersection(read)
+            chosen |= {name for name in read_in_parts if saved > _TABLE_COST.seconds(steps[name], model)}
             one_process -= chosen
         if definition.name not in staged and (_forms_groups(definition) or not one_process.isdisjoint(read)):
             one_process.add(definition.name)
     return chosen
+
+
+def _handed_over(definition: ComputedResult, by_name: Mapping[str, ComputedResult]) -> Iterator[str]:
+    """The operands that a kernel computes row by row, in the order in which this EinSum needs them in memory."""
+    for operand in definition.relation.inputs:
+        name = operand.schema.tensor.name
+        rows = EntryRows.of(by_name[name].relation) if name in by_name else None
+        if rows is not None and rows.are_read_by(operand):
+            yield name
 
 
 def _saved_seconds(seconds: float, model: CostModel) -> float:

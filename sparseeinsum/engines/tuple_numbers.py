@@ -11,7 +11,7 @@ from sparseeinsum.statistics.columns import index_dtype
 _TOGETHER = 1 << 14  # numbers whose keys are computed together
 
 
-def keys_of(numbers: NDArray[np.int64], counts: Sequence[int]) -> list[NDArray[np.signedinteger]]:
+def keys_of(numbers: NDArray[np.signedinteger], counts: Sequence[int]) -> list[NDArray[np.signedinteger]]:
     """For each part of the keys, its values in the order of `numbers`; computed in blocks that stay in the cache.
 
     Args:

@@ -58,6 +58,7 @@ class FunctionKind(StrEnum):
 # The dtypes of functions whose entries list none, as suffixes of kernels.
 _REAL, _COMPLEX = ("f64", "f32", "i64"), ("c128", "c64")
 _FILES = ("udfs/functions.toml", "udfs/complex_functions.toml")
+_OF_POSTGRESQL = "udfs/postgresql_functions.toml"
 _TWO_ARRAYS = "two arrays of equal length"  # in descriptions of functions that also take an array and a number
 _ARTICLES = {"array": "an", "number": "a"}
 
@@ -103,6 +104,12 @@ def array_functions() -> tuple[ArrayFunction, ...]:
     """List the functions that every engine has: those of the files, those with numbers, the aggregates of arrays."""
     of_files = [function for file in _FILES for function in _read_functions(file)]
     return (*of_files, *(other for function in of_files for other in _with_numbers(function)), *_aggregates())
+
+
+@cache
+def postgresql_functions() -> tuple[ArrayFunction, ...]:
+    """List the functions that PostgreSQL alone has."""
+    return tuple(_read_functions(_OF_POSTGRESQL))
 
 
 @cache

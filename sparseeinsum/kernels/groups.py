@@ -45,7 +45,7 @@ GROUPS = {
             "postgresql",
             (
                 *("postgresql.scalars", "postgresql.aggregates", "postgresql.compression", "postgresql.row_products"),
-                "postgresql.gathers",
+                *("postgresql.gathers", "postgresql.collecting", "postgresql.matches"),
             ),
         ),
         CompilationGroup("measures", ("measures",)),

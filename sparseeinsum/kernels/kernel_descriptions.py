@@ -30,6 +30,7 @@ _KINDS = {
     ValueType.POSITIONS: d.LIST,
     ValueType.TEXT: d.TEXT,
     ValueType.BYTES: d.TEXT,
+    ValueType.ENTRIES: d.TEXT,
     ValueType.COMPLEX: d.COMPLEX,
     ValueType.COMPLEX_TENSOR: d.COMPLEX_LIST,
 }

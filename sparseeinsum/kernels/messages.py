@@ -91,6 +91,8 @@ MESSAGES_BY_CODE: dict[int, str] = {
     d.NOT_RESERVED: "no memory is reserved under the handle %lld; rows are written only before the array is resident, "
     "in DuckDB before version 2 not even then: for that compile programs with --no-indexes",
     d.WRITTEN_TWICE: "row %lld has been written already",
+    d.RESULT_IS_NULL: "a result holds NULL, which no tensor has",
+    d.WRONG_POSITIONS: "positions is %lld; it must be more than every position, here at least %lld, and less than 2^31",
     d.TOO_MANY_RESIDENTS: "there are %lld resident arrays already, the most there may be at a time",
     -61: "int64 overflow: a result is below -2^63 or above 2^63 - 1; cast the operands to DOUBLE to compute in float64",
     -62: "an exponent is negative, and int64 has no such powers; cast the operands to DOUBLE",

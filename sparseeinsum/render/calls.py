@@ -56,11 +56,6 @@ def first_element(array: exp.Expr) -> exp.Expr:
     return exp.Bracket(this=array, expressions=[integer(1)], offset=1)
 
 
-def any_row() -> exp.Expr:
-    """The condition on groups that there is a row, which leaves out the one group of no rows."""
-    return exp.GT(this=exp.Count(this=exp.Star()), expression=integer(0))
-
-
 def in_parentheses(expression: exp.Expr) -> exp.Expr:
     """The expression as an operand of another one: in parentheses if an operator could take only a part of it."""
     return exp.Paren(this=expression) if isinstance(expression, (exp.Binary, exp.Neg)) else expression

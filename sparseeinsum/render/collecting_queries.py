@@ -1,4 +1,4 @@
-"""Render: SELECTs that collect the tuples of a result: in memory, where the client reads them, or in two arrays.
+"""Render: SELECTs that collect the tuples of a result: in memory, where the client reads them, or in one value.
 
 In memory, either each thread appends tuples to what it has collected, or all threads write the arrays of all keys in C
 order in one place, which the client has as an array without another copy.
@@ -6,6 +6,7 @@ order in one place, which the client has as an array without another copy.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -13,16 +14,17 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.array_positions import position_of, positions_at
-from sparseeinsum.render.calls import any_row, call
-from sparseeinsum.render.entry_bytes import entry_bytes_select
+from sparseeinsum.render.calls import call, converted
+from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.layouts import HANDLE_COLUMN, reserved_memory
 from sparseeinsum.render.sources import with_join
+from sparseeinsum.statistics.columns import computed_type, type_named
 
 NUMBER_COLUMN = "number"
 _TUPLES = "tuples"
 _MOST_NUMBERS = 1 << 63
 _DTYPES = ("float64", "float32", "complex128", "complex64")  # of arrays that tensor_collected takes
-_NUMBERS = ("float64", "float32", "int64")  # that make arrays whose bytes are sent
+_NUMBERS = ("float64", "float32", "int64")  # whose bytes are sent
 # What may depend on all columns of a SELECT, so that these must stay.
 _DEPENDENT = ("group", "distinct", "having", "qualify", "windows", "order", "limit", "offset")
 
@@ -75,28 +77,43 @@ def _with_nulls(query: exp.Select) -> exp.Select:
     return query
 
 
-def can_be_arrays(schema: Schema) -> bool:
-    """Whether `array_select` takes tuples of a schema: of numbers, and their keys must make one number."""
-    is_of_numbers = schema.tensor.dtype in _NUMBERS and schema.is_scalar and bool(schema.keys)
+@dataclass(frozen=True, slots=True)
+class ValueOfTuples:
+    """A query of all tuples of a result in one value, NULL if there are none.
+
+    Attributes:
+        select: The SELECT of the value: bytes of all numbers of tuples, then of all values.
+        row_keys: How many keys number the rows, if the bytes are those of entries ordered by row; None for others.
+    """
+
+    select: exp.Select
+    row_keys: int | None = None
+
+
+def can_be_value(schema: Schema) -> bool:
+    """Whether `value_of_tuples` takes tuples of a schema: their keys must make one number."""
+    is_of_numbers = schema.tensor.dtype in _NUMBERS and not schema.is_ragged and bool(schema.keys)
     return is_of_numbers and math.prod(schema.key_counts.values()) < _MOST_NUMBERS
 
 
-def array_select(query: exp.Select, schema: Schema) -> exp.Select:
-    """The SELECT of one row with all tuples of a query: an array of their numbers, and one of their values.
+def value_of_tuples(query: exp.Select, schema: Schema) -> ValueOfTuples:
+    """The query of all tuples of a query, of a schema, in one value.
 
-    It has no row if there are no tuples. Where entries come as bytes, it is that of `entry_bytes_select`.
-
-    Args:
-        query: The query: keys, then a value.
-        schema: That of its tuples.
+    The query has keys, then a value.
     """
     names = [key.alias_or_name for key in query.selects[:-1]]
-    of_bytes = entry_bytes_select(query, dict(zip(names, schema.key_counts.values(), strict=True)))
-    if of_bytes is not None:
-        return of_bytes
-    numbered, number, value = _numbered(query, schema)
-    columns = exp.alias_(call("array_agg", number), NUMBER_COLUMN), exp.alias_(call("array_agg", value), VALUE_COLUMN)
-    return exp.select(*columns).from_(numbered).having(any_row())
+    by_row = EntryBytes.of(query, dict(zip(names, schema.key_counts.values(), strict=True)))
+    if by_row is None:
+        numbered, number, value = _numbered(query, schema)
+        kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
+        collected = call("tensor_collected", number, converted(value, kind))
+        return ValueOfTuples(exp.select(exp.alias_(collected, _TUPLES)).from_(numbered))
+    select = by_row.compressed_select(_TUPLES)
+    if query.args.get("with_") is not None:
+        select.set("with_", query.args["with_"].copy())
+    (value,) = select.selects
+    value.set("this", call("tensor_bytes", value.this))
+    return ValueOfTuples(select, len(by_row.row_counts))
 
 
 def _numbered(query: exp.Select, schema: Schema) -> tuple[exp.Subquery, exp.Expr, exp.Expr]:

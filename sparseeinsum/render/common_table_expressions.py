@@ -46,6 +46,17 @@ def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) ->
     return query
 
 
+def blocks_read(query: exp.Select, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks that a query reads, directly or through others; it reads no tuples that are handed over as a value."""
+    names = {table.name for table in query.find_all(exp.Table)}
+    read: list[Block] = []
+    for block in reversed(blocks):
+        if block.name in names:
+            names |= {table.name for table in block.select.find_all(exp.Table)}
+            read.append(block)
+    return read[::-1]
+
+
 def _is_read(name: str, dialect: Dialect) -> exp.Expr:
     """A condition that is always true, for which an engine must compute all rows of a block."""
     counted = exp.Star() if dialect.plain is None else exp.column(VALUE_COLUMN)  # CTEs may not be materialised

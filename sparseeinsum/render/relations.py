@@ -31,7 +31,7 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.array_chain_queries import ArrayChainWriter, range_of, value_columns
 from sparseeinsum.render.blocks import Block
-from sparseeinsum.render.calls import integer
+from sparseeinsum.render.calls import constant, integer
 from sparseeinsum.render.compressed_rows import (
     compress_lists_select,
     compress_select,
@@ -39,6 +39,7 @@ from sparseeinsum.render.compressed_rows import (
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.entry_chain_queries import EntryChainWriter
 from sparseeinsum.render.gathered_rows import (
     array_select,
@@ -264,10 +265,8 @@ class Renderer:
                 return self._contracted(relation.schema.tensor.name, relation, block_comment(relation))
             case Restrict():
                 return restricted_source(relation, self._separated_from_joins(self.source(relation.input)))
-            case Compress(input=Stored(stored)) if (
-                lists := self._from_lists(compress_lists_select, relation, stored)
-            ) is not None:
-                block = Block(block_name(relation), lists, block_comment(relation), is_aggregated=False)
+            case Compress() if (direct := self._without_tuples(relation)) is not None:
+                block = Block(block_name(relation), direct, block_comment(relation), is_aggregated=False)
                 return self._add_block(block, relation.schema, is_joined=False)
             case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert() | OnGrid() | OffGrid():
                 select = self._select(relation)
@@ -292,6 +291,26 @@ class Renderer:
         """The SELECT that orders a tensor straight from its lists; None if its entries must be read one by one."""
         source = list_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
         return None if source is None else write(relation, source)
+
+    def _without_tuples(self, relation: Compress) -> exp.Select | None:
+        """The SELECT that orders entries by row without a tuple for each; None if entries must be read one by one."""
+        match relation.input:
+            case Stored(stored):
+                return self._from_lists(compress_lists_select, relation, stored)
+            case Computed():
+                return self._handed_over(relation)
+        return None
+
+    def _handed_over(self, relation: Compress) -> exp.Select | None:
+        """The same of entries that a kernel computes row by row; None if they do not come in the order of rows."""
+        name = self.source(relation.input).table.name
+        select = next((block.select for block in self.blocks if block.name == name), None)
+        come = None if select is None else EntryBytes.of(select, relation.schema.key_counts)
+        if come is None or come.zero != constant(0, relation.dtype):
+            return None
+        axes = {axis.name: number for number, axis in enumerate(relation.schema.tensor.axes)}
+        order = tuple(tuple(axes[key] for key in keys) for keys in (come.row_counts, come.position_counts))
+        return come.compressed_select(HANDLE_COLUMN) if order == (relation.row_axes, relation.position_axes) else None
 
     def _kept(self, relation: Relation) -> SelectSource:
         """The query of the handle of an operand that is in memory already, or of its only array."""

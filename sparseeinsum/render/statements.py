@@ -31,8 +31,8 @@ from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_chain_queries import value_columns
 from sparseeinsum.render.blocks import Block
-from sparseeinsum.render.collecting_queries import array_select, collecting_select, placing_select
-from sparseeinsum.render.common_table_expressions import with_blocks
+from sparseeinsum.render.collecting_queries import collecting_select, placing_select, value_of_tuples
+from sparseeinsum.render.common_table_expressions import blocks_read, with_blocks
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.packing import materialized_type
 from sparseeinsum.render.relations import Renderer
@@ -96,9 +96,17 @@ class SqlStatement:
         """The text of the query that writes the arrays of its query, of a schema, in one place in memory."""
         return self._collected("placing", placing_select, schema)
 
-    def array_text(self, schema: Schema) -> str:
-        """The text of the query that returns the tuples of its query, of a schema, in two arrays."""
-        return self._collected("array", array_select, schema)
+    def value_text(self, schema: Schema) -> tuple[str, int | None]:
+        """The text of the query of all tuples of its query, of a schema, in one value; `ValueOfTuples.row_keys`."""
+        if schema not in self._texts_of_values:
+            value = value_of_tuples(self.query, schema)
+            self._texts_of_values[schema] = write_sql(value.select, self.dialect), value.row_keys
+        return self._texts_of_values[schema]
+
+    @cached_property
+    def _texts_of_values(self) -> dict[Schema, tuple[str, int | None]]:
+        """What `value_text` has returned, by schema."""
+        return {}
 
     def _collected(self, kind: str, select: Callable[[exp.Select, Schema], exp.Select], schema: Schema) -> str:
         if (kind, schema) not in self._texts_of_tuples:
@@ -308,7 +316,7 @@ class _Compiler:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         computes = tuple(definition.name for definition in inlined)
         stored_query = query if stage is None else materialized_select(query, source.schema, self.dialect)
-        with_ctes = with_blocks(stored_query, blocks, self.dialect)
+        with_ctes = with_blocks(stored_query, blocks_read(stored_query, blocks), self.dialect)
         value_type = materialized_type(source.schema, self.dialect)
         return SqlStatement(name, with_ctes, computes, stage, self.dialect, value_type=value_type)
 

@@ -10,6 +10,7 @@ from sparseeinsum.kernels.array_functions import (
     ArrayFunction,
     ValueType,
     array_functions,
+    postgresql_functions,
 )
 
 CALLS = 40  # per number
@@ -49,9 +50,11 @@ def attack(number: int, target: Target) -> int:
         AssertionError: The database broke, or said so.
     """
     chance = random.Random(number)
+    is_duckdb = target.engine == "duckdb"
+    functions = (*array_functions(), *(() if is_duckdb else postgresql_functions()))
     with target.database() as db:
         for _ in range(CALLS):
-            call = _call(chance, chance.choice(array_functions()), target.engine == "duckdb")
+            call = _call(chance, chance.choice(functions), is_duckdb)
             query = f"SELECT {call} FROM {_rows(chance, target)}"
             try:
                 db.connection.execute(query).fetchall()
@@ -94,7 +97,7 @@ def _argument(chance: random.Random, of: ValueType, kind: str, is_duckdb: bool) 
             return _array("INTEGER", [str(chance.randrange(-2, 9)) for _ in range(chance.randrange(5))], is_duckdb)
         case ValueType.NUMBER:
             return f"CAST({_number(chance, kind)} AS {kind})"
-        case ValueType.BYTES:
+        case ValueType.BYTES | ValueType.ENTRIES:
             digits = chance.randbytes(chance.choice((0, 3, 8, 64))).hex()
             return f"unhex('{digits}')" if is_duckdb else f"'\\x{digits}'::bytea"
         case ValueType.TENSORS | ValueType.COMPLEX_TENSORS:

@@ -230,6 +230,7 @@ _WORDS: dict[ValueType, list[str]] = {
     ],
 }
 _WORDS[ValueType.BYTES] = ["''::bytea", r"'\x00'::bytea", r"'\x000000000000f03f'::bytea", "NULL::bytea"]
+_WORDS[ValueType.ENTRIES] = [*_WORDS[ValueType.BYTES], "decode(repeat('00', 48), 'hex')"]
 _WORDS[ValueType.COMPRESSED] = [
     *_WORDS[ValueType.INTEGERS],
     "(SELECT tensor_compressed(1::{0}, i, i % 2, 9) FROM generate_series(0, 8) AS i)",

@@ -1,6 +1,7 @@
 """The functions and aggregates in PostgreSQL pass the same calls as in DuckDB."""
 
 import ast
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,12 +14,27 @@ import test_sql_aggregates
 import test_sql_functions
 from postgres_sql import in_postgres, numbers
 from sql_rows import Array, Oracle, Rows, arguments_of
-from test_sql_vocabulary import EXAMPLE_ROWS, ROWS_OF_HANDLES
+from test_sql_vocabulary import EXAMPLE_ROWS as OF_EVERY_ENGINE
+from test_sql_vocabulary import ROWS_OF_HANDLES
 
 from sparseeinsum.kernels.array_functions import ArrayFunction
 from sparseeinsum.kernels.postgresql.declared_functions import supported_functions
 
 FUNCTIONS = tuple(supported_functions())
+EXAMPLE_ROWS = OF_EVERY_ENGINE | {
+    "tensor_collected(number, val)": (
+        "(VALUES (2, 0.5::DOUBLE), (3, 1.5)) AS t(number, val)",
+        struct.pack("<qqdd", 2, 3, 0.5, 1.5),
+    ),
+    "tensor_collected(number, u)": (
+        "(VALUES (2, [0.5, 1.5]::DOUBLE[])) AS t(number, u)",
+        struct.pack("<qdd", 2, 0.5, 1.5),
+    ),
+    "tensor_compressed_rows(entries, row, 3, 0.0)": (
+        f"(VALUES ('\\x{struct.pack('<qd', 7, 0.5).hex()}'::BLOB, 1)) AS t(entries, row)",
+        [701, 3, 1, 8, 1, 0, 0, 1, 1, 7, *struct.unpack("<q", struct.pack("<d", 0.5))],
+    ),
+}
 
 ROWS = 300
 NULL_EVERY = {"u": 5, "v": 7, "s": 3}

@@ -22,6 +22,7 @@ from sql_rows import arguments_of
 from test_postgres_errors import MALFORMED, MEANT_OTHERWISE, random_call
 from test_postgres_functions import (
     AGGREGATES,
+    EXAMPLE_ROWS,
     FUNCTIONS,
     NULL_EVERY,
     SCALARS,
@@ -32,7 +33,7 @@ from test_postgres_functions import (
     make_rows,
     oracle_of,
 )
-from test_sql_vocabulary import EXAMPLE_ROWS, ROWS_OF_HANDLES
+from test_sql_vocabulary import ROWS_OF_HANDLES
 
 import sparseeinsum as se
 from sparseeinsum import cli
@@ -47,6 +48,7 @@ WITHOUT_SQL = (
     *("tensor_sort", "tensor_largest", "tensor_inverse", "tensor_compressed"),
     *("tensor_product_row", "tensor_product_number", "tensor_masked_product_row"),
     *("tensor_gather_product_sum", "tensor_scaled_dot"),
+    *("tensor_compressed_rows", "tensor_collected", "tensor_matched"),
 )
 REFUSED = [
     function

@@ -112,6 +112,13 @@ class ClientSession:
             return text_format.decode(data, names)
         return copy_format.decode(data, names, [column.sql_type for column in columns], bytea)
 
+    def read_bytes(self, query: str) -> bytes | None:
+        """Run a query that returns one value, which is bytes or NULL."""
+        with self._errors(query), self._driver.RawCursor(self.connection) as cursor:
+            cursor.execute(query, prepare=False, binary=True)
+            value: bytes | None = cursor.pgresult.get_value(0, 0)
+        return value
+
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.
 

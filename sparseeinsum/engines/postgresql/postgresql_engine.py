@@ -36,7 +36,7 @@ from sparseeinsum.engines.postgresql.table_replacement import create_empty, old_
 from sparseeinsum.engines.postgresql.table_statistics import analyze_permanent, analyze_stage
 from sparseeinsum.engines.postgresql.transaction_settings import MEMORY, settings_in_effect
 from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
-from sparseeinsum.engines.postgresql.tuple_arrays import are_arrays, are_too_large, table_of_arrays
+from sparseeinsum.engines.postgresql.tuple_values import is_one_value, is_too_large, table_of_value
 from sparseeinsum.engines.prepared import PlannedQuery, PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import PORTABLE, POSTGRESQL, Dialect, write_sql
@@ -275,13 +275,14 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
     def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
         """Run the query of a statement, and return its tuples as an Arrow table."""
         has_bytes = self._functions.variant == Variant.EXTENSION and not self.dialect.distributes
-        if has_bytes and are_arrays(schema, count):
+        if has_bytes and is_one_value(schema, count):
+            text, row_keys = statement.value_text(schema)
             try:
                 with self._session.transaction():  # a savepoint
-                    arrays = self._session.read(statement.array_text(schema), arrays_as_bytes=True)
-                return table_of_arrays(arrays, schema)
+                    value = self._session.read_bytes(text)
+                return table_of_value(value, schema, row_keys)
             except EngineError as error:
-                if not are_too_large(error):
+                if not is_too_large(error):
                     raise
         is_large = not schema.is_scalar and count * schema.list_length >= _LEAST_ELEMENTS
         return self._session.read(statement.text, arrays_as_bytes=has_bytes and is_large)

@@ -83,6 +83,12 @@ class ServerSession:
         arrays = [pa.array(column, arrow) for column, arrow in zip(values, types, strict=True)]
         return pa.table(arrays, names=[column.name for column in columns])
 
+    def read_bytes(self, query: str) -> bytes | None:
+        """Run a query that returns one value, which is bytes or NULL."""
+        ((value,),) = self.fetch(query)
+        assert value is None or isinstance(value, bytes)
+        return value
+
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Refuse parameters, as a function in the server has only tables.
 

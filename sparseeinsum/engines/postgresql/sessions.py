@@ -94,6 +94,9 @@ class DatabaseSession(Protocol):
             arrays_as_bytes: Whether arrays may be sent as the bytes of their elements, which takes functions of ours.
         """
 
+    def read_bytes(self, query: str) -> bytes | None:
+        """Run a query that returns one value, which is bytes or NULL."""
+
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.
 

@@ -29,10 +29,17 @@ _ABI_BYTES = 32
 _FEATURE_NOT_SUPPORTED = "0A000"
 _CODE = "code"  # the words of each processor: addresses of the callback and the descriptor of every function
 
+# What a process keeps of the memory that it frees, so that the system need not clear pages for the next statement: in
+# glibc, allocations up to the first number of bytes are taken from it, and it may have as many as the second. These are
+# the bounds to which glibc raises both itself, once a process has freed as much.
+_MMAP_THRESHOLD, _MOST_MAPPED_BYTES = -3, 32 << 20
+_TRIM_THRESHOLD, _MOST_KEPT_BYTES = -1, 64 << 20
+
 # PostgreSQL calls _PG_init when it has loaded the library, which then refuses a processor that it has no code for. The
 # processes of PostgreSQL have one thread each, and keep the memory of matrix products for the next one.
 _LOADING = f"""
 @chosen = internal global ptr null
+declare extern_weak i32 @mallopt(i32, i32)  ; other systems lack it
 
 define void @_PG_init() {{
   %number = call i64 @choose()
@@ -46,6 +53,11 @@ keep:
   %place = getelementptr [3 x ptr], ptr %processor, i64 0, i64 2
   %code = load ptr, ptr %place
   store ptr %code, ptr @chosen
+  %has_thresholds = icmp ne ptr @mallopt, null
+  br i1 %has_thresholds, label %retain, label %done
+retain:
+  %mapping = call i32 @mallopt(i32 {_MMAP_THRESHOLD}, i32 {_MOST_MAPPED_BYTES})
+  %trimming = call i32 @mallopt(i32 {_TRIM_THRESHOLD}, i32 {_MOST_KEPT_BYTES})
   br label %done
 done:
   ret void

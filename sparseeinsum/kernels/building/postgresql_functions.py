@@ -10,6 +10,7 @@ CALLED_BY_KERNELS = (
     "palloc_extended",
     "MemoryContextAllocZero",
     "MemoryContextAllocHuge",
+    "repalloc_huge",
     "ArrayGetNItems",
     "array_contains_nulls",
     "deconstruct_array",

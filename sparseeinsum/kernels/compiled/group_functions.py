@@ -34,8 +34,10 @@ from sparseeinsum.kernels.compiled.duckdb import (
 )
 from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
 from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
+from sparseeinsum.kernels.compiled.postgresql import collecting as postgresql_collecting
 from sparseeinsum.kernels.compiled.postgresql import compression as postgresql_compression
 from sparseeinsum.kernels.compiled.postgresql import gathers as postgresql_gathers
+from sparseeinsum.kernels.compiled.postgresql import matches as postgresql_matches
 from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
@@ -131,6 +133,11 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_row_products.postgres_product_number,
     postgresql_gathers.postgres_product_sum,
     postgresql_gathers.postgres_scaled_dot,
+    postgresql_collecting.postgres_collect,
+    postgresql_collecting.postgres_collected,
+    postgresql_collecting.postgres_compress_row,
+    postgresql_collecting.postgres_compressed_rows,
+    postgresql_matches.postgres_matched,
 )
 
 

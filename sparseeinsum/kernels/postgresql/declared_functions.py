@@ -13,6 +13,7 @@ from sparseeinsum.kernels.array_functions import (
     FunctionKind,
     ValueType,
     array_functions,
+    postgresql_functions,
 )
 from sparseeinsum.kernels.kernel_descriptions import DEPTHS
 from sparseeinsum.kernels.postgresql import descriptors as pd
@@ -35,19 +36,26 @@ _TYPES = {
     ValueType.POSITIONS: pd.INT4,
     ValueType.COMPRESSED: pd.INT8,  # the entries themselves, as the words of an array
     ValueType.ENTRIES: pd.BYTEA,  # positions, then numbers
+    ValueType.MATCHES: pd.BYTEA,
 }
 _GATHERS = {  # callbacks, by kernel
     "gather_sum": "product_sum",
     "gather_product_sum": "product_sum",
     "scaled_dot": "scaled_dot",
 }
-_TAKE_NULL = ("scaled_dot",)  # kernels of functions for which a NULL array stands for zeros
+_TAKE_NULL = ("tensor_scaled_dot", "tensor_matched")  # for which NULL stands for zeros, or for no entries
+_ROW_PRODUCTS = {  # callbacks, by result
+    ValueType.ENTRIES: "product_row",
+    ValueType.NUMBER: "product_number",
+    ValueType.MATCHES: "matched",
+}
 _MISSING_KINDS = (FunctionKind.VIEW, FunctionKind.KEEPER, FunctionKind.ENTRIES)
 _MISSING_RESULTS = (ValueType.RESIDENT, ValueType.RESERVED, ValueType.COLLECTED, ValueType.MATCHES)
-_DEPTHS = {**DEPTHS, ValueType.COMPRESSED: 1, ValueType.RESIDENT: 1, ValueType.ENTRIES: 0}
+_DEPTHS = {**DEPTHS, ValueType.COMPRESSED: 1, ValueType.RESIDENT: 1, ValueType.ENTRIES: 0, ValueType.MATCHES: 0}
 _NAMES_OF_DTYPES = {"f64": "float64", "f32": "float32", "i64": "int64", "c128": "complex128", "c64": "complex64"}
 _RESULTS = ("value", "array", "set")  # results by their depth (see DEPTHS), in the names of callbacks
 _STATE_WITH_BACKGROUND = "bytea"
+_STATE_IN_MEMORY = "internal"  # an address
 
 # Costs in units of cpu_operator_cost, the cost of one comparison of two numbers.
 _COST = 50
@@ -91,13 +99,16 @@ class CFunction:
 
 @dataclass(frozen=True, slots=True)
 class PostgresAggregate:
-    """An aggregate and its functions in C; `finish` is None if the state is the result."""
+    """An aggregate and its functions in C.
+
+    `combine` is None if no other process can have a state, and `finish` if the state is the result.
+    """
 
     function: ArrayFunction
     parameters: tuple[PostgresParameter, ...]
     state: str
     transition: CFunction
-    combine: CFunction
+    combine: CFunction | None
     finish: CFunction | None
 
 
@@ -107,7 +118,8 @@ def supported_functions() -> Iterator[ArrayFunction]:
     It lacks those of resident arrays, because its processes share no memory, and those that need Python in the process.
     Compressed entries are values there, and so are the arrays that functions gather from.
     """
-    return filter(is_in_postgresql, array_functions())
+    yield from filter(is_in_postgresql, array_functions())
+    yield from postgresql_functions()
 
 
 def is_in_postgresql(function: ArrayFunction) -> bool:
@@ -149,7 +161,8 @@ def c_functions() -> tuple[CFunction, ...]:
 def _parts_of_aggregates() -> Iterator[CFunction]:
     for aggregate in aggregates():
         yield aggregate.transition
-        yield aggregate.combine
+        if aggregate.combine is not None:
+            yield aggregate.combine
         if aggregate.finish is not None:
             yield aggregate.finish
 
@@ -175,7 +188,7 @@ def _c_function(function: ArrayFunction, dtype: str, number: int) -> CFunction:
         symbol=f"{function.name}_{types}_{dtype}_{_NAMES_OF_TYPES[number].replace(' ', '_')}",
         parameters=_parameters(function, number),
         returns=_sql_type(function.returns, result_type),
-        is_strict=function.kernel not in _TAKE_NULL,
+        is_strict=function.name not in _TAKE_NULL,
         cost=_COST_OF_CONTRACTIONS if function.kernel in _CONTRACTIONS else _COST,
         callback=f"postgres_{_kind(function)}",
         function=function,
@@ -192,7 +205,7 @@ def _kind(function: ArrayFunction) -> str:
     if function.kind == FunctionKind.GATHER:
         return _GATHERS[function.kernel]
     if function.kind == FunctionKind.ROW_PRODUCT:
-        return "product_row" if function.returns == ValueType.ENTRIES else "product_number"
+        return _ROW_PRODUCTS[function.returns]
     if function.returns == ValueType.BYTES:
         return "bytes"
     result = _RESULTS[DEPTHS[function.returns]]
@@ -203,7 +216,7 @@ def _kind(function: ArrayFunction) -> str:
 def _aggregate(function: ArrayFunction, dtype: str, number: int) -> PostgresAggregate:
     function_of_row = _c_function(function, dtype, number)
     callbacks = _callbacks(function)
-    state = _STATE_WITH_BACKGROUND if function.has_background else function_of_row.returns
+    state = callbacks.state or function_of_row.returns
     part = f"sparseeinsum_{function.kernel or function.name.removeprefix('tensor_')}_{_NAMES_OF_DTYPES[dtype]}"
     transition = replace(
         function_of_row,
@@ -234,26 +247,40 @@ def _aggregate(function: ArrayFunction, dtype: str, number: int) -> PostgresAggr
         role="finish",
     )
     return PostgresAggregate(
-        function, function_of_row.parameters, state, transition, combine, finish if callbacks.finish else None
+        function,
+        function_of_row.parameters,
+        state,
+        transition,
+        combine if callbacks.combine else None,
+        finish if callbacks.finish else None,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _AggregateCallbacks:
-    """The callbacks of the functions of an aggregate; `finish` is empty if the state is the result."""
+    """The callbacks of the functions of an aggregate, "" where there is none, and the type of its states.
+
+    States have the type of the result by default.
+    """
 
     transition: str
     combine: str
     finish: str
+    state: str = ""
 
 
 def _callbacks(function: ArrayFunction) -> _AggregateCallbacks:
+    if function.returns == ValueType.BYTES:
+        return _AggregateCallbacks("postgres_collect", "", "postgres_collected", _STATE_IN_MEMORY)
+    if function.arguments[0].type == ValueType.ENTRIES:
+        return _AggregateCallbacks("postgres_compress_row", "", "postgres_compressed_rows", _STATE_IN_MEMORY)
     if function.returns == ValueType.COMPRESSED:
         added = "lists" if function.arguments[0].type == ValueType.TENSOR else "entry"
         return _AggregateCallbacks(f"postgres_compress_{added}", "postgres_compress_combine", "postgres_compressed")
     suffix = "_with_background" if function.has_background else ""
     finish = f"postgres_result{suffix}" if function.has_background else ""
-    return _AggregateCallbacks(f"postgres_transition{suffix}", f"postgres_combine{suffix}", finish)
+    state = _STATE_WITH_BACKGROUND if function.has_background else ""
+    return _AggregateCallbacks(f"postgres_transition{suffix}", f"postgres_combine{suffix}", finish, state)
 
 
 def _parameters(function: ArrayFunction, number: int) -> tuple[PostgresParameter, ...]:

@@ -72,7 +72,7 @@ def _function(function: CFunction, version: str, or_replace: str) -> str:
 
 
 def _aggregate(aggregate: PostgresAggregate, or_replace: str) -> str:
-    array_function, finish = aggregate.function, aggregate.finish
+    array_function, combine, finish = aggregate.function, aggregate.combine, aggregate.finish
     return fill(
         "aggregate.sql",
         or_replace=or_replace,
@@ -82,7 +82,7 @@ def _aggregate(aggregate: PostgresAggregate, or_replace: str) -> str:
         transition=aggregate.transition.name,
         state=aggregate.state,
         state_bytes=STATE_BYTES,
-        combine=aggregate.combine.name,
+        combine="" if combine is None else f"\n    COMBINEFUNC = {combine.name},",
         finish="" if finish is None else f"\n    FINALFUNC = {finish.name},",
         comment=literal(description_with_example(array_function)),
     )

@@ -5,6 +5,7 @@ from sparseeinsum.kernels.messages import MESSAGES_BY_CODE
 
 _STATES = {
     d.HOLDS_NULL: "22004",  # null_value_not_allowed
+    d.RESULT_IS_NULL: "22004",
     -61: "22003",  # numeric_value_out_of_range: int64 overflow
     -8: "54000",  # program_limit_exceeded
     -34: "54000",

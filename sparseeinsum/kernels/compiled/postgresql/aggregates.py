@@ -40,7 +40,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
 from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
 from sparseeinsum.kernels.postgresql.descriptors import RESULT_TYPE
 
-_aggregate_context = types.ExternalFunction("AggCheckCallContext", types.int32(word, word))
+aggregate_context = types.ExternalFunction("AggCheckCallContext", types.int32(word, word))
 
 # Offsets in a state with a background, in bytes: a header of bytea with padding, the number of elements, the background
 # in one word or two, the number of rows, the shape of the rows, then the array.
@@ -147,7 +147,7 @@ def postgres_result_with_background(call_info, description):
 @njit
 def work_inside_aggregate(call_info, description):
     work = work_of(call_info)
-    if _aggregate_context(call_info, 0) == 0:
+    if aggregate_context(call_info, 0) == 0:
         raise_error(descriptor_at(description), work, d.NOT_AN_AGGREGATE)
     return work
 

@@ -117,16 +117,11 @@ def postgres_compressed(call_info, description):
     entries, capacity, rows = words[_ENTRIES], words[_CAPACITY], words[_ROW_NUMBER]
     if entries == 0:
         return null_result(call_info)
-    result = new_words(descriptor, work, BLOCK + words_of_block(rows, entries, item_bytes))
+    result = new_block(descriptor, work, words[_TYPE], rows, entries, words[_BOUND], item_bytes)
     if result < 0:
         return raise_error(descriptor, work, result)
-    array_at(result + FLAT_HEADER, 1, word)[0] = words[_TYPE]
     block = result + FLAT_HEADER + 8 * BLOCK
-    head = array_at(block, c.BLOCK_WORDS, word)
-    head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES], head[c.BLOCK_BOUND] = rows, entries, words[_BOUND]
     starts = array_at(block + 8 * c.BLOCK_WORDS, rows + 1, word)
-    for row in range(rows + 1):
-        starts[row] = 0
     for entry in range(entries):
         row = words[_STATE_WORDS + entry] >> 32
         if row < 0 or row >= rows:
@@ -135,8 +130,6 @@ def postgres_compressed(call_info, description):
     compressed_rows.accumulate(starts)
     positions = array_at(block + offset_of_positions(rows), entries, half_word)
     numbers = block + offset_of_numbers(rows, entries)
-    for end in (numbers, block + 8 * words_of_block(rows, entries, item_bytes)):  # what pads them
-        array_at(end - 8, 1, word)[0] = 0
     for entry in range(entries):
         row = words[_STATE_WORDS + entry] >> 32
         place = starts[row]
@@ -148,7 +141,25 @@ def postgres_compressed(call_info, description):
             array_at(numbers + 4 * place, 1, half_word)[0] = number
         starts[row] = place + 1
     compressed_rows.restore_starts(starts)
-    head[c.BLOCK_LONGEST] = compressed_rows.longest_row(starts)
+    array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_LONGEST] = compressed_rows.longest_row(starts)
+    return result
+
+
+@njit
+def new_block(descriptor, work, number_type, rows, entries, bound, item_bytes):
+    """Allocate a result of so many rows and entries, with its head, and 0 for where rows begin; or an error code."""
+    result = new_words(descriptor, work, BLOCK + words_of_block(rows, entries, item_bytes))
+    if result < 0:
+        return result
+    array_at(result + FLAT_HEADER, 1, word)[0] = number_type
+    block = result + FLAT_HEADER + 8 * BLOCK
+    head = array_at(block, c.BLOCK_WORDS, word)
+    head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES], head[c.BLOCK_BOUND] = rows, entries, bound
+    starts = array_at(block + 8 * c.BLOCK_WORDS, rows + 1, word)
+    for row in range(rows + 1):
+        starts[row] = 0
+    for end in (offset_of_numbers(rows, entries), 8 * words_of_block(rows, entries, item_bytes)):  # what pads them
+        array_at(block + end - 8, 1, word)[0] = 0
     return result
 
 

@@ -144,21 +144,46 @@ def read_row(call_info, first, descriptor, work):
         if is_null(call_info, first + index):
             return NULL_ROW
     for index in range(descriptor[d.ARGUMENTS]):
-        target, kind = array_at(work + 8 * ROW + 16 * index, 2, word), descriptor[d.HEADER + 2 * index]
-        datum = datum_of(call_info, first + index)
-        if kind == d.TEXT:
-            text = _detoast(datum)
-            target[0], target[1] = text + BYTES_HEADER, bytes_of(text) - BYTES_HEADER
-        elif kind == d.VALUE:
-            target[0], target[1] = call_info + _ARGUMENTS + 16 * (first + index), 1
-            declared_type, kernel_type = descriptor[DECLARED_TYPES + index], descriptor[KERNEL_TYPES + index]
-            if declared_type != kernel_type:
-                target[0] = work + 8 * (_CONVERTED + index)
-                _convert_number(declared_type, kernel_type, datum, target[0])
-        else:
-            code = _read_array(datum, descriptor, work, index, target)
-            if code < 0:
-                return code
+        code = _read_argument(call_info, first, descriptor, work, index)
+        if code < 0:
+            return code
+    return 0
+
+
+@njit
+def read_present(call_info, descriptor, work):
+    """Write the addresses and sizes of a call's arguments to the row, 0 for those that are NULL; 0 or a code.
+
+    Raises an error as `read_row` does.
+    """
+    _check_count(call_info, descriptor, work, descriptor[d.ARGUMENTS])
+    for index in range(descriptor[d.ARGUMENTS]):
+        if is_null(call_info, index):
+            target = array_at(work + 8 * ROW + 16 * index, 2, word)
+            target[0], target[1] = 0, 0
+            continue
+        code = _read_argument(call_info, 0, descriptor, work, index)
+        if code < 0:
+            return code
+    return 0
+
+
+@njit
+def _read_argument(call_info, first, descriptor, work, index):
+    """Write the address and size of an argument, those from number `first` on, to the row; returns 0 or a code."""
+    target, kind = array_at(work + 8 * ROW + 16 * index, 2, word), descriptor[d.HEADER + 2 * index]
+    datum = datum_of(call_info, first + index)
+    if kind == d.TEXT:
+        text = _detoast(datum)
+        target[0], target[1] = text + BYTES_HEADER, bytes_of(text) - BYTES_HEADER
+        return 0
+    if kind != d.VALUE:
+        return _read_array(datum, descriptor, work, index, target)
+    target[0], target[1] = call_info + _ARGUMENTS + 16 * (first + index), 1
+    declared_type, kernel_type = descriptor[DECLARED_TYPES + index], descriptor[KERNEL_TYPES + index]
+    if declared_type != kernel_type:
+        target[0] = work + 8 * (_CONVERTED + index)
+        _convert_number(declared_type, kernel_type, datum, target[0])
     return 0
 
 
@@ -184,7 +209,7 @@ def _read_array(datum, descriptor, work, index, target):
         return code
     data, size = elements_of(array)
     if declared_type != kernel_type:
-        converted = _allocate_with(8 * size + 8, _ALLOW_HUGE)
+        converted = allocate_huge(8 * size + 8)
         _convert_elements(declared_type, kernel_type, array, data, size, work, converted)
         data = converted
     target[0], target[1] = data, size
@@ -299,6 +324,12 @@ def new_bytes(descriptor, work, size):
     value = allocate(BYTES_HEADER + size)
     array_at(value, 1, _half)[0] = BYTES_HEADER + size << 2
     return value
+
+
+@njit
+def allocate_huge(size):
+    """Allocate memory until the function returns, also more than a value can have; returns its address."""
+    return _allocate_with(size, _ALLOW_HUGE)
 
 
 @njit

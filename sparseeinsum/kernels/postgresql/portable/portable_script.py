@@ -117,9 +117,9 @@ def _statements() -> Iterator[str]:
             definitions[aggregate.transition.symbol] = _unavailable_transition(aggregate)
             continue
         definitions[aggregate.transition.symbol] = _transition(aggregate)
-        definitions[aggregate.combine.symbol] = _combine(aggregate)
+        definitions[_part_name(aggregate, "combine")] = _combine(aggregate)
         if _has_finish(aggregate):
-            definitions[_finish_name(aggregate)] = _finish(aggregate)
+            definitions[_part_name(aggregate, "finish")] = _finish(aggregate)
     yield from definitions.values()
     for aggregate in aggregates():
         yield _aggregate(aggregate) if _has_sql(aggregate.transition) else _unavailable_aggregate(aggregate)
@@ -191,7 +191,7 @@ def _transition(aggregate: PostgresAggregate) -> str:
 
 
 def _combine(aggregate: PostgresAggregate) -> str:
-    function, state, caller = aggregate.combine, _state(aggregate), literal(aggregate.function.name)
+    state, caller = _state(aggregate), literal(aggregate.function.name)
     kernel = aggregate.function.kernel
     if f"{kernel}_combine" in _kernels():
         body = _fill_in(_kernels()[f"{kernel}_combine"], {"caller": caller})
@@ -201,7 +201,8 @@ def _combine(aggregate: PostgresAggregate) -> str:
         fold = kernel if kernel in AGGREGATES else "sum"
         body = f"{_SYMBOL}fold_row({caller}, '{fold}', state, other)"
     parameters = (PostgresParameter("state", state), PostgresParameter("other", state))
-    return _function_of_state(function.name, parameters, state, body, _part_comment(function))
+    comment = literal(f"Part of the aggregate {aggregate.function.name}: combine. {MARKER}")
+    return _function_of_state(_part_name(aggregate, "combine"), parameters, state, body, comment)
 
 
 def _finish(aggregate: PostgresAggregate) -> str:
@@ -210,7 +211,7 @@ def _finish(aggregate: PostgresAggregate) -> str:
     array = _kernels().get(f"{aggregate.function.kernel}_finish", of_state)
     comment = literal(f"Part of the aggregate {aggregate.function.name}: finish. {MARKER}")
     result = _result(aggregate.transition, array)
-    return _function_of_state(_finish_name(aggregate), parameters, _returns(aggregate), result, comment)
+    return _function_of_state(_part_name(aggregate, "finish"), parameters, _returns(aggregate), result, comment)
 
 
 def _function_of_state(
@@ -229,6 +230,7 @@ def _function_of_state(
 
 
 def _aggregate(aggregate: PostgresAggregate) -> str:
+    finish = _part_name(aggregate, "finish")
     return _template(
         "aggregate.sql",
         name=aggregate.function.name,
@@ -237,8 +239,8 @@ def _aggregate(aggregate: PostgresAggregate) -> str:
         transition=aggregate.transition.name,
         state=_state(aggregate),
         state_bytes=str(STATE_BYTES),
-        combine=aggregate.combine.name,
-        finish=f"\n    FINALFUNC = @extschema@.{_finish_name(aggregate)}," if _has_finish(aggregate) else "",
+        combine=_part_name(aggregate, "combine"),
+        finish=f"\n    FINALFUNC = @extschema@.{finish}," if _has_finish(aggregate) else "",
         comment=literal(f"{description_with_example(aggregate.function)} {MARKER}"),
     )
 
@@ -248,8 +250,9 @@ def _has_finish(aggregate: PostgresAggregate) -> bool:
     return aggregate.function.has_background or _result(aggregate.transition, "state") != "state"
 
 
-def _finish_name(aggregate: PostgresAggregate) -> str:
-    return aggregate.combine.name.removesuffix("combine") + "finish"
+def _part_name(aggregate: PostgresAggregate, role: str) -> str:
+    """Return the name of the function of an aggregate that has a role in it."""
+    return aggregate.transition.name.removesuffix("transition") + role
 
 
 def _state(aggregate: PostgresAggregate) -> str:
@@ -260,7 +263,7 @@ def _state(aggregate: PostgresAggregate) -> str:
 
 def _returns(aggregate: PostgresAggregate) -> str:
     """Return the SQL type of an aggregate's result."""
-    return aggregate.combine.returns if aggregate.finish is None else aggregate.finish.returns
+    return aggregate.state if aggregate.finish is None else aggregate.finish.returns
 
 
 def _body(function: CFunction) -> str:

@@ -1,4 +1,4 @@
-"""Results of many numbers that PostgreSQL sends in two arrays are those of rows, and numpy's."""
+"""Results of many tuples that PostgreSQL sends in one value are those of rows, and numpy's."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation
-from sparseeinsum.engines.postgresql import postgresql_engine, tuple_arrays
+from sparseeinsum.engines.postgresql import postgresql_engine, tuple_values
 from sparseeinsum.render.statements import SqlStatement
 
 pytestmark = pytest.mark.engines("postgresql", reason="the memory of its server is not the client's")
@@ -31,6 +31,8 @@ PROGRAMS = {
     "special numbers": "Y[I] = S[I]",
     "groups": "Y[J] = max(A[I, J])",
     "no entries": "Y[I, J] = A[I, J] * 0",
+    "arrays": "Y[I, j] = A[I, j] * 2",
+    "arrays of float32": "Y[J, i] = F[i, J] * 2",
 }
 PRODUCTS = {  # and whether all bytes of their entries come together
     "Y[i, k] = sum(A[i, j] * B[j, k])": True,
@@ -43,20 +45,20 @@ PRODUCTS = {  # and whether all bytes of their entries come together
 
 @pytest.fixture
 def set_least(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets from how many expected tuples on results are sent in arrays."""
-    return lambda least: monkeypatch.setattr(tuple_arrays, "_LEAST", least)
+    """Sets from how many expected tuples on results are sent in one value."""
+    return lambda least: monkeypatch.setattr(tuple_values, "_LEAST", least)
 
 
 @pytest.fixture
-def count_arrays(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Returns how many results came in arrays until now."""
+def count_values(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Returns how many results came in one value until now."""
     came: list[None] = []
 
-    def counted(arrays: pa.Table, schema: Schema) -> pa.Table:
+    def counted(value: bytes | None, schema: Schema, row_keys: int | None) -> pa.Table:
         came.append(None)
-        return tuple_arrays.table_of_arrays(arrays, schema)
+        return tuple_values.table_of_value(value, schema, row_keys)
 
-    monkeypatch.setattr(postgresql_engine, "table_of_arrays", counted)
+    monkeypatch.setattr(postgresql_engine, "table_of_value", counted)
     return lambda: len(came)
 
 
@@ -78,7 +80,7 @@ def loaded(db: se.Database) -> se.Database:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_programs(
-    shared_db: se.Database, set_least: Callable[[int], None], count_arrays: Callable[[], int], family: str
+    shared_db: se.Database, set_least: Callable[[int], None], count_values: Callable[[], int], family: str
 ) -> None:
     set_least(0)
 
@@ -88,19 +90,19 @@ def test_random_programs(
         check(shared_db, case)
 
     run()
-    assert count_arrays() > 0
+    assert count_values() > 0
 
 
 def test_tuples_are_those_of_rows(
-    loaded: se.Database, set_least: Callable[[int], None], count_arrays: Callable[[], int]
+    loaded: se.Database, set_least: Callable[[int], None], count_values: Callable[[], int]
 ) -> None:
     for number, (name, text) in enumerate(PROGRAMS.items()):
         set_least(NEVER)
         expected = loaded.run(text, optimizer="relational", layout="entries")["Y"]
-        assert count_arrays() == number
+        assert count_values() == number
         set_least(0)
         result = loaded.run(text, optimizer="relational", layout="entries")["Y"]
-        assert count_arrays() == number + 1
+        assert count_values() == number + 1
         assert result.rows.schema.equals(expected.rows.schema), name
         assert sorted(map(repr, result.rows.to_pylist())) == sorted(map(repr, expected.rows.to_pylist()))
         np.testing.assert_array_equal(result.to_numpy(), expected.to_numpy())
@@ -109,7 +111,7 @@ def test_tuples_are_those_of_rows(
 def test_entries_that_come_as_bytes(
     db: se.Database,
     set_least: Callable[[int], None],
-    count_arrays: Callable[[], int],
+    count_values: Callable[[], int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compress_wherever_possible(monkeypatch)
@@ -125,31 +127,29 @@ def test_entries_that_come_as_bytes(
         set_least(0)
         assert sorted(map(repr, db.run(plan)["Y"].rows.to_pylist())) == sorted(map(repr, expected)), text
         schema = delivered_relation(plan.data.decomposed, "Y").schema
-        assert count_arrays() > 0
-        assert ("string_agg" in plan.data.statements.for_run[-1].array_text(schema)) == come_as_bytes, text
+        assert count_values() > 0
+        _, row_keys = plan.data.statements.for_run[-1].value_text(schema)
+        assert (row_keys is not None) == come_as_bytes, text
 
 
+# As many bytes as a value cannot have, in the state of the aggregate; and as many elements as an array cannot have.
 TOO_LONG = {
-    "54000": "array_fill(0::bigint, ARRAY[200000000])",  # the server's own error
-    "XX000": "main.too_long()",  # as array_agg raises it, for which it would take 67 million numbers
+    "tuples": "tensor_collected(0, array_fill(0::float8, ARRAY[60000000])) FROM generate_series(1, 3)",
+    "elements": "tensor_bytes(array_fill(0::bigint, ARRAY[200000000]))",
 }
-RAISE = """CREATE FUNCTION too_long() RETURNS bigint[] LANGUAGE plpgsql AS $$
-BEGIN RAISE EXCEPTION 'invalid memory alloc request size 1073741824' USING ERRCODE = 'XX000'; END $$"""
 
 
-@pytest.mark.parametrize("state", TOO_LONG)
-def test_more_tuples_than_fit_into_arrays_come_in_rows(
+@pytest.mark.parametrize("kind", TOO_LONG)
+def test_more_tuples_than_fit_into_a_value_come_in_rows(
     loaded: se.Database,
     set_least: Callable[[int], None],
-    count_arrays: Callable[[], int],
+    count_values: Callable[[], int],
     monkeypatch: pytest.MonkeyPatch,
-    state: str,
+    kind: str,
 ) -> None:
     set_least(0)
-    loaded.connection.execute(RAISE)
-    text = f"SELECT {TOO_LONG[state]} AS number, ARRAY[1.0::float8] AS val"
-    monkeypatch.setattr(SqlStatement, "array_text", lambda statement, schema: text)
+    monkeypatch.setattr(SqlStatement, "value_text", lambda statement, schema: (f"SELECT {TOO_LONG[kind]}", None))
     result = loaded.run("Y[I, K] = sum(A[I, J] * B[J, K])", optimizer="relational", layout="entries")["Y"]
     expected = loaded.run("Y[i, k] = sum(A[i, j] * B[j, k])", optimizer="dense", layout="any")["Y"]
     np.testing.assert_allclose(result.to_numpy(), expected.to_numpy())
-    assert count_arrays() == 0
+    assert count_values() == 0
