@@ -38,7 +38,7 @@ from sparseeinsum.decompose.joining import (
     share_keys,
     skew_factor,
 )
-from sparseeinsum.decompose.matched_access import in_matched_rows, matched_order
+from sparseeinsum.decompose.matched_access import in_matched_rows, in_matched_values, matched_order
 from sparseeinsum.decompose.memory_footprint import UNLIMITED, Footprint, RunMemory
 from sparseeinsum.decompose.repartition_costs import RepartitionCosts
 from sparseeinsum.decompose.sparse_matmul import is_sparse, sparse_matmul_cost, sparse_matmuls
@@ -152,8 +152,7 @@ class CostModel:
         evaluation = self.evaluations[decomposed.name]
         costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
         if self.resident_bytes > 0 and decomposed.promoted:  # a single array is neither read by key nor ordered by row
-            matched = self._matched_costs(decomposed, costs) if self.has_handles else ()
-            costs += [*self._row_product_costs(decomposed, costs), *matched]
+            costs += [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
             costs += self._indexed_costs(decomposed, evaluation)
         cost = self._within_memory.cheapest(decomposed, self._with_expansions(einsum, costs))
         products = list(self._sparse_matmul_costs(decomposed, evaluation, cost))
@@ -268,7 +267,8 @@ class CostModel:
             cost = replace(joined, orders={0: order, 1: order}, is_matched=True)
             fits = self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes
             if fits and not any(cost.absence.dense) and cost.copied is None:
-                join = in_matched_rows(cost.join, self.footprints.compressed(decomposed, cost))
+                in_memory = in_matched_rows if self.has_handles else in_matched_values
+                join = in_memory(cost.join, self.footprints.compressed(decomposed, cost))
                 seconds = sum([work.seconds(self.constants) for work in (join, cost.aggregation, cost.filling)])
                 yield replace(cost, join=join, seconds=seconds)
 

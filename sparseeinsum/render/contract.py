@@ -105,7 +105,7 @@ def is_cross_join(relation: Contract) -> bool:
 def matched_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
     """The SELECT of an EinSum whose operands are compressed in one order, and matched row by row."""
     first, second = sources
-    matched = MatchedRows.of(relation, first, second)
+    matched = MatchedRows.of(relation, first, second, dialect)
     return _SelectBuilder(relation, (first, second), dialect, copied=None, matched=matched).select()
 
 

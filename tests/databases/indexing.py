@@ -48,7 +48,8 @@ def fused_kernels(plan: se.Plan) -> dict[str, str]:
 def match_wherever_possible(patch: pytest.MonkeyPatch) -> None:
     """Make matching rows free, even few, so that plans match operands of numbers instead of joining them."""
     patch.setattr(compressed_access, "_LEAST_ROWS", 1)
-    patch.setattr(model, "in_matched_rows", lambda *_: Work())
+    for work in ("in_matched_rows", "in_matched_values"):
+        patch.setattr(model, work, lambda *_: Work())
 
 
 def matched_results(plan: se.Plan) -> set[str]:
