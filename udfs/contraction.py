@@ -128,6 +128,13 @@ def _matrix_labels(plan):
 
 
 @njit
+def is_in_matrix_product(plan, label):
+    """Whether a label is one of the largest matrix product in the plan."""
+    rows, columns, inner = _matrix_labels(plan)
+    return label == rows or label == columns or label == inner
+
+
+@njit
 def _is_in(plan, label, u, v, w):
     """Whether a label is in exactly those arrays: u, v and w are booleans."""
     record = _PLAN_HEADER + 4 * label
@@ -374,6 +381,10 @@ def add_line(w, offset_w, stride_w, u, offset_u, stride_u, v, offset_v, stride_v
         _add_product(w[offset_w : offset_w + extent], u[offset_u : offset_u + extent], v[offset_v : offset_v + extent])
     elif stride_w == 0 and stride_u == 1 and stride_v == 1:
         w[offset_w] += dot(u[offset_u : offset_u + extent], v[offset_v : offset_v + extent])
+    elif stride_w == 0 and stride_u == 1 and stride_v == 0:
+        w[offset_w] += _scaled_sum(v[offset_v], u[offset_u : offset_u + extent])
+    elif stride_w == 0 and stride_u == 0 and stride_v == 1:
+        w[offset_w] += _scaled_sum(u[offset_u], v[offset_v : offset_v + extent])
     else:
         _add_strided(w, offset_w, stride_w, u, offset_u, stride_u, v, offset_v, stride_v, extent)
     return 0
@@ -406,6 +417,15 @@ def scaled_dot(scale, u, v):
     total = u.dtype.type(0)
     for i in range(u.size):
         total += scale * u[i] * v[i]
+    return total
+
+
+@njit(fastmath={"reassoc", "contract"})
+def _scaled_sum(scale, u):
+    """Return the sum of scale * u[i]; u: (n,)."""
+    total = u.dtype.type(0)
+    for i in range(u.size):
+        total += scale * u[i]
     return total
 
 

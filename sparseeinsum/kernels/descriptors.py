@@ -20,7 +20,8 @@ PART_SIZE = 11  # arrays of arrays: address of the function that returns the ele
 ELEMENT_TYPE = 12  # resident arrays: the host's type of the elements; else 0
 FINISH = 13  # aggregates: address of the function that turns a state into a result, or 0 if it is the result
 COMPUTE_SLICE = 14  # address of the kernel's function for one slice of the result of a row, or 0
-HEADER = 15
+MULTIPLIES_MATRICES = 15  # 1 if rows that share an operand are one matrix product, for which BLAS has threads, else 0
+HEADER = 16
 MAX_ARGUMENTS = 8
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 

@@ -34,6 +34,7 @@ _KINDS = {
     ValueType.COMPLEX: d.COMPLEX,
     ValueType.COMPLEX_TENSOR: d.COMPLEX_LIST,
 }
+_MATRIX_PRODUCTS = ("matmul", "einsum")  # kernels
 _COMPLEX_TYPES = (ValueType.COMPLEX, ValueType.COMPLEX_TENSOR, ValueType.COMPLEX_TENSORS)
 _NUMBER_BYTES = {"f64": 8, "f32": 4, "i64": 8, "c128": 8, "c64": 4}  # of an element of the host's arrays
 
@@ -80,6 +81,7 @@ def descriptor_words(function: ArrayFunction, dtype: str, size: int = d.DESCRIPT
         words[d.HEADER + 2 * index] = _KINDS[argument.type]
         words[d.HEADER + 2 * index + 1] = _bytes_of(argument.type, dtype)
     words[d.MEASURE] = measure_symbol(function.measure)
+    words[d.MULTIPLIES_MATRICES] = int(function.kernel in _MATRIX_PRODUCTS)
     for part in PARTS:
         words[_PART_FIELDS[part]] = kernel_symbol(function.kernel, part, dtype)
     return words

@@ -37,6 +37,27 @@ CALLS = {
     ).sum(axis=0),
     f"tensor_reduce('min', 'u * u', 'i->', u, [{SIZE}])": lambda u, v: (u * u).min(keepdims=True),
     f"tensor_reduce('max', 'u', 'ijk->jk', u, [1, {ROWS}, {WIDTH}])": lambda u, v: u,
+    f"tensor_einsum('ij->i', u, [{ROWS}, {WIDTH}])": lambda u, v: u.reshape(ROWS, WIDTH).sum(axis=1),
+    f"tensor_einsum('ij->j', u, [{ROWS}, {WIDTH}])": lambda u, v: u.reshape(ROWS, WIDTH).sum(axis=0),
+    f"tensor_einsum('ij->ji', u, [{ROWS}, {WIDTH}])": lambda u, v: u.reshape(ROWS, WIDTH).T.ravel(),
+    f"tensor_einsum('i->', u, [{SIZE}])": lambda u, v: u.sum(keepdims=True),
+    f"tensor_einsum(',i->', v[2:2], u, [{SIZE}])": lambda u, v: v[1] * u.sum(keepdims=True),
+    f"tensor_einsum('ij,ij->i', u, v, [{ROWS}, {WIDTH}])": lambda u, v: (u * v).reshape(ROWS, WIDTH).sum(axis=1),
+    f"tensor_einsum('ij,i->j', u, v[:{ROWS}], [{ROWS}, {WIDTH}])": lambda u, v: v[:ROWS] @ u.reshape(ROWS, WIDTH),
+    f"tensor_einsum('ij,kj->ik', u, v, [{ROWS}, {WIDTH}, {ROWS}])": lambda u, v: (
+        u.reshape(ROWS, WIDTH) @ v.reshape(ROWS, WIDTH).T
+    ).ravel(),
+    f"tensor_matmul(u, v[:{7 * WIDTH}], [{ROWS}, {WIDTH}, 7])": lambda u, v: (
+        u.reshape(ROWS, WIDTH) @ v[: 7 * WIDTH].reshape(WIDTH, 7)
+    ).ravel(),
+    f"tensor_einsum('bij,bjk->bik', u[:{9 * 500 * 80}], v[:{9 * 80 * 70}], [9, 500, 80, 70])": lambda u, v: (
+        u[: 9 * 500 * 80].reshape(9, 500, 80) @ v[: 9 * 80 * 70].reshape(9, 80, 70)
+    ).ravel(),
+    f"tensor_einsum('bij,jbk->kib', u[:{130 * 50 * 60}], v[:{130 * 60 * 40}], [130, 50, 60, 40])": lambda u, v: (
+        np.einsum(
+            "bij,jbk->kib", u[: 130 * 50 * 60].reshape(130, 50, 60), v[: 130 * 60 * 40].reshape(60, 130, 40)
+        ).ravel()
+    ),
 }
 
 
@@ -83,6 +104,23 @@ def test_sparse_products_are_numpys(connection: Connection, function: str, width
     handle = f"(SELECT tensor_compressed(x::DOUBLE, i, j, {ROWS}) FROM ({entries}))"
     call = f"{function}({handle}, {ROWS}, u[:{ROWS * width}], {width})"
     np.testing.assert_array_equal(result(connection, call, "DOUBLE"), expected.ravel())
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_matrix_products_of_a_batch_are_numpys(connection: Connection, is_shared: bool) -> None:
+    """Rows that share an operand are one matrix product; threads take parts of other rows."""
+    count, m, n, k = 40, 60, 70, 80
+    u, v = operands(connection, "DOUBLE")
+    left, right = u[: count * m * n].reshape(count, m, n), v[: count * n * k].reshape(count, n, k)
+    right = np.broadcast_to(right[0], right.shape) if is_shared else right
+    stored = "SELECT unnest(range(?)) AS i, unnest(?::DOUBLE[][]) AS u, unnest(?::DOUBLE[][]) AS v"
+    lists = [count, left.reshape(count, -1).tolist(), right.reshape(count, -1).tolist()]
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE stored AS {stored}", lists)
+    operand = "one.v" if is_shared else "stored.v"
+    source = "stored CROSS JOIN (SELECT v FROM stored WHERE i = 0) AS one"
+    query = f"SELECT tensor_matmul(stored.u, {operand}, [{m}, {n}, {k}]) AS val FROM {source} ORDER BY i"
+    results = connection.execute(query).fetchnumpy()["val"]
+    np.testing.assert_array_equal(np.stack(list(results)).reshape(count, m, k), left @ right)
 
 
 @pytest.mark.parametrize(

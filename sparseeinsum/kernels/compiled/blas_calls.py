@@ -51,9 +51,9 @@ other:
 }}
 declare i64 @{own}(i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64)
 """
-# A large product runs on all threads of the BLAS while no other thread calls it. Where several threads call it, the
-# statement is parallel already, and each call runs on one. OpenBLAS has one number of threads for the whole process:
-# the first call keeps the old number, and the last one restores it.
+# A large product runs on all threads of the BLAS while no other thread calls it, or computes another large array. Where
+# several threads do, the statement is parallel already, and each call runs on one. OpenBLAS has one number of threads
+# for the whole process: the first call keeps the old number, and the last one restores it.
 # Threads of OpenBLAS wait for one another: on a busy machine up to a time slice, some 10 ms, which is more than a
 # second thread saves of a product of 4 ms. Half a millisecond was the limit before; three such products then took 60 to
 # 75 ms of processor time and 95 to 150 of the clock at a load of 5, and 27 to 30 and 30 to 50 in one thread.
@@ -63,6 +63,7 @@ _THREADS = f"""
 @blas_lock = internal global i32 0
 @blas_calls = internal global i32 0
 @blas_threads = internal global i32 0
+declare i64 @sparseeinsum_add_busy_threads(i64)
 
 define internal ptr @sparseeinsum_lock_blas() {{
 start:
@@ -99,7 +100,10 @@ first:
   %threads = select i1 %fewer, i32 %before, i32 %most
   %large = icmp sge i64 %products, {_WORTH_THREADS}
   %several = icmp sgt i32 %threads, 1
-  %shares = and i1 %large, %several
+  %busy = call i64 @sparseeinsum_add_busy_threads(i64 0)
+  %idle = icmp sle i64 %busy, 1
+  %worth = and i1 %large, %idle
+  %shares = and i1 %worth, %several
   br i1 %shares, label %share, label %unlock
 share:
   %one = call i32 %set(i32 %threads)

@@ -6,9 +6,10 @@ import numpy as np
 from numba import njit
 
 from sparseeinsum.environment.assets import load_kernels
-from sparseeinsum.kernels.compiled.aggregate_kernels import SUM, aggregate_kernels, folding
+from sparseeinsum.kernels.compiled.aggregate_kernels import SUM, aggregate_kernels
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
+from sparseeinsum.kernels.compiled.contraction_kernels import contraction_kernels
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
 from sparseeinsum.kernels.compiled.line_kernels import line_kernels
 from sparseeinsum.kernels.compiled.operator_codes import CODES
@@ -55,7 +56,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
         **_measuring_kernels(arithmetic, array),
         **_map_kernels(arithmetic, array),
         **_reduce_kernels(arithmetic, array),
-        **_contraction_kernels(arithmetic, array),
+        **contraction_kernels(arithmetic, array),
         **layout_kernels(arithmetic, array),
         **line_kernels(arithmetic.dtype, array),
         **_complex_kernels(arithmetic, array),
@@ -327,66 +328,6 @@ def _reduce_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[
     return {
         "reduce": RowKernel(batch=reduce_batch, compute_slice=reduce),
         "reduce_one": RowKernel(batch=reduce_one_batch, compute_slice=reduce_one),
-    }
-
-
-def _contraction_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
-    dtype, add_products = arithmetic.dtype, arithmetic.contract
-
-    @njit
-    def contract(u, v, out, size, scratch):
-        w = array_at(out, size, dtype)
-        elementwise.fill(dtype(0), w)
-        return add_products(plan_of(scratch), u, v, w)
-
-    @njit
-    def contract_rows(u, step_u, v, step_v, rows, out, step_w, scratch):
-        """Contract many rows at once: the row becomes one more label, often of a matrix product."""
-        plan, batch = plan_of(scratch), batch_plan_of(scratch)
-        copy_elements(batch, plan)
-        contraction_plan.add_label(batch, rows, step_u, step_v, step_w)
-        contraction_plan.simplify_plan(batch)
-        last = rows - 1
-        code = add_products(
-            batch,
-            array_at(u, plan[1] + last * step_u, dtype),
-            array_at(v, plan[2] + last * step_v, dtype),
-            array_at(out, plan[3] + last * step_w, dtype),
-        )
-        return code if code < 0 else 1
-
-    def matmul(row, out, size, scratch):
-        return contract(array(row, 0), array(row, 1), out, size, scratch)
-
-    def matmul_batch(row, steps, rows, out, size, scratch):
-        step = array_at(steps, 2, word)
-        elementwise.fill(dtype(0), array_at(out, rows * size, dtype))
-        return contract_rows(argument(row, 0)[0], step[0], argument(row, 1)[0], step[1], rows, out, size, scratch)
-
-    def einsum(row, out, size, scratch):
-        return contract(array(row, 1), array(row, 2), out, size, scratch)
-
-    def einsum_batch(row, steps, rows, out, size, scratch):
-        step = array_at(steps, 3, word)
-        elementwise.fill(dtype(0), array_at(out, rows * size, dtype))
-        return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, size, scratch)
-
-    def einsum_of_one(row, out, size, scratch):
-        return contract(array(row, 1), array_of_one(scratch, dtype), out, size, scratch)
-
-    def add_einsum(row, out, size, scratch):
-        return add_products(plan_of(scratch), array(row, 1), array(row, 2), array_at(out, size, dtype))
-
-    def add_einsum_batch(row, steps, rows, out, size, scratch):
-        step = array_at(steps, 3, word)
-        return contract_rows(argument(row, 1)[0], step[1], argument(row, 2)[0], step[2], rows, out, 0, scratch)
-
-    start, combine = folding(arithmetic, SUM)
-    return {
-        "matmul": RowKernel(matmul, matmul_batch),
-        "einsum": RowKernel(einsum, einsum_batch),
-        "einsum_of_one": RowKernel(einsum_of_one),
-        "einsum_sum": RowKernel(add_einsum, add_einsum_batch, start, combine),
     }
 
 

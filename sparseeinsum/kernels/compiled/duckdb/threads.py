@@ -81,7 +81,8 @@ def compute_on_threads(descriptor, work, row, out, size, elements):
 def compute_batch_on_threads(descriptor, work, rows, out, size):
     """Compute a batch as `compute_batch_rows` does; threads that are idle take a part of its rows, if it is large."""
     elements = rows * largest_array(descriptor, work + 8 * FIRST_ROW, size)
-    most = min(elements // _LEAST_SLICE, rows) if descriptor[d.COMPUTE_SLICE] != 0 else 0
+    divides_rows = descriptor[d.COMPUTE_SLICE] != 0 and not _is_one_product(descriptor, work)
+    most = min(elements // _LEAST_SLICE, rows) if divides_rows else 0
     memory, threads = _open_tasks(work, most)
     if memory == 0:
         code = compute_batch_rows(descriptor, work, rows, out, size)
@@ -96,6 +97,17 @@ def compute_batch_on_threads(descriptor, work, rows, out, size):
         code = _run_tasks(work, memory, threads)
     _close_tasks(memory, threads)
     return code
+
+
+@njit
+def _is_one_product(descriptor, work):
+    """Whether a batch is one matrix product, as all rows have the same array as an operand."""
+    steps = array_at(work + 8 * STEPS, d.MAX_ARGUMENTS, word)
+    for index in range(descriptor[d.ARGUMENTS] if descriptor[d.MULTIPLIES_MATRICES] != 0 else 0):
+        kind = descriptor[d.HEADER + 2 * index]
+        if (kind == d.LIST or kind == d.COMPLEX_LIST) and steps[index] == 0:
+            return True
+    return False
 
 
 @njit
