@@ -15,7 +15,7 @@ from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, Values, measure_entries
 from sparseeinsum.statistics.tensor_rows import relation_of
 
-_MOST_ROWS = 50_000  # to read more takes longer than to aggregate them
+_MOST_ROWS = 150_000  # to read more may take longer than to aggregate them
 _LARGEST_SIZE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits
 
 
