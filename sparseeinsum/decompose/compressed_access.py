@@ -74,6 +74,7 @@ class ProductPrices:
         ordered_entry: To order an entry of an operand, times its `OrderingPrices`.
         result: An entry of the product.
         mask_entry: An entry of the mask.
+        gathered_row: A row of a product with a resident array.
         ordering: What ordering takes, in the time of an entry with a tuple of its own.
     """
 
@@ -84,6 +85,7 @@ class ProductPrices:
     ordered_entry: float
     result: float
     mask_entry: float
+    gathered_row: float
     ordering: OrderingPrices
 
     def orderings(self, sizes: "Iterable[CompressedSizes]") -> Work:
@@ -104,6 +106,7 @@ OF_HANDLES = ProductPrices(
     ordered_entry=2.5,
     result=1.1,
     mask_entry=2.4,
+    gathered_row=1.0,
     ordering=IN_MEMORY,
 )
 OF_VALUES = ProductPrices(
@@ -114,6 +117,7 @@ OF_VALUES = ProductPrices(
     ordered_entry=0.55,
     result=0.5,
     mask_entry=0.05,
+    gathered_row=0.4,
     ordering=OrderingPrices(1.0, 0.05, 2.4),
 )
 
@@ -245,16 +249,17 @@ def semiring_of(einsum: EinSum) -> Semiring | None:
     return next((semiring for semiring in SEMIRINGS if semiring.computes(einsum.aggregate, einsum.join)), None)
 
 
-def in_rows(join: Work, sizes: CompressedSizes, missed_bytes: float = 0.0) -> Work:
+def in_rows(join: Work, sizes: CompressedSizes, prices: ProductPrices, missed_bytes: float = 0.0) -> Work:
     """The work of a join with a resident array if the entries are ordered by row first, and groups computed at once.
 
     Args:
         join: The work of the join.
         sizes: The sizes of the entries.
+        prices: What this takes.
         missed_bytes: Bytes of rows of the resident array that are read and not found in the processor's caches.
     """
     products = Work(
-        sizes.rows,
+        sizes.rows * prices.gathered_row,
         bytes_moved=missed_bytes * MISSED_BYTES,
         kernel_operations=join.kernel_operations * _CACHED_OPERATIONS,
         operators=join.operators,

@@ -200,7 +200,8 @@ class _Pair:
         graph = self.model.graph
         if has_enough_rows(order, einsum, graph) and count_indices(positions, einsum, graph) < MOST_POSITIONS:
             operations = 3 * self._tuples(entries) * self._size(arrays[0])
-            work = in_rows(Work(kernel_operations=operations, operators=1), self._sizes(entries, order))
+            join, prices = Work(kernel_operations=operations, operators=1), self.model.footprints.product_prices
+            work = in_rows(join, self._sizes(entries, order), prices)
             written = Work(bytes_moved=self.reader.cost.tuples * self._size(arrays[0]) * _NUMBER_BYTES)
             yield self._product(FusedKernel.ROWS, (entries, *arrays), {0: order}, work + written)
 

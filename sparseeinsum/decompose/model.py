@@ -242,7 +242,8 @@ class CostModel:
         """The cost if one operand is kept in memory, and the other one is ordered by row, in passes if necessary."""
         (sizes,) = self.footprints.compressed(decomposed, cost)
         (resident,) = [self.footprints.resident(decomposed, 1 - index) for index in cost.orders]
-        ordered = self._in_rows(decomposed, cost, in_rows(cost.join, sizes, resident.missed_bytes(cost.joined)))
+        prices, missed = self.footprints.product_prices, resident.missed_bytes(cost.joined)
+        ordered = self._in_rows(decomposed, cost, in_rows(cost.join, sizes, prices, missed))
         if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
             yield ordered
         elif self.has_handles:
