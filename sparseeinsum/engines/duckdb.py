@@ -17,6 +17,7 @@ from sparseeinsum.engines.collected_tuples import ELEMENT_BYTES, table_in_memory
 from sparseeinsum.engines.duckdb_changes import can_record_changes, change_tokens, recorded_table, start_recording
 from sparseeinsum.engines.duckdb_freed_rows import free_rows
 from sparseeinsum.engines.duckdb_prepared import (
+    DuckDBAdaptingQuery,
     DuckDBCollectedQuery,
     DuckDBPreparedQuery,
     DuckDBPreparedWrite,
@@ -184,13 +185,17 @@ class DuckDBEngine(OneMachine, NoRoles):
         is_small: bool,
     ) -> PreparedQuery:
         """Prepare the query of a statement that returns about `count` tuples; see `Engine.prepared_tuples`."""
+
+        def planned(rows: float) -> PlannedQuery:
+            rows_of_run = partial(self.tuples, statement, schema, rows)
+            return PlannedQuery(rows_of_run, reads_filled_tables=False, takes_one_number=False)
+
         if schema.is_scalar and count > _MOST_PREPARED:
-            return PlannedQuery(
-                partial(self.tuples, statement, schema, count), reads_filled_tables=False, takes_one_number=False
-            )
+            return planned(count)
         text = text_in_memory(statement, schema, count)
         if text is None:
-            return self.prepared_query(name, statement.text, supplied, is_small)
+            prepared = self.prepared_query(name, statement.text, supplied, is_small)
+            return DuckDBAdaptingQuery(prepared, _MOST_PREPARED, planned)
         with self._optimized_unless(is_small):
             return DuckDBCollectedQuery(self.connection, self._translating_errors, name, text, schema)
 

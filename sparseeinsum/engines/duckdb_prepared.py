@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.collected_tuples import table_in_memory
+from sparseeinsum.engines.prepared import PreparedQuery
 from sparseeinsum.kernels.duckdb.library import require_library
 
 ErrorTranslation = Callable[[str], AbstractContextManager[str]]  # of errors that a statement raises in the context
@@ -103,6 +104,41 @@ def _lists(arrays: NDArray[np.generic], element: pa.DataType) -> pa.ListArray:
     starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int32)
     elements = arrays[0] if len(arrays) == 1 else np.concatenate([*arrays, np.empty(0, element.to_pandas_dtype())])
     return pa.ListArray.from_arrays(starts, pa.array(elements, element))
+
+
+class DuckDBAdaptingQuery:
+    """A query that is prepared for a small result, and planned whenever it runs once a result was large."""
+
+    reads_filled_tables = False
+
+    def __init__(self, prepared: DuckDBPreparedQuery, most_rows: int, planned: Callable[[int], PreparedQuery]) -> None:
+        """Start with the prepared query.
+
+        Args:
+            prepared: The query.
+            most_rows: How many rows a small result has at most.
+            planned: Returns the query for so many rows.
+        """
+        self._query: PreparedQuery = prepared
+        self._most_rows = most_rows
+        self._planned = planned
+
+    @property
+    def takes_one_number(self) -> bool:
+        """As for `PreparedQuery`."""
+        return self._query.takes_one_number
+
+    def arrow(self) -> pa.Table:
+        """Run the query and return its result as an Arrow table."""
+        rows = self._query.arrow()
+        if rows.num_rows > self._most_rows and isinstance(self._query, DuckDBPreparedQuery):
+            self._query.drop()
+            self._query = self._planned(rows.num_rows)
+        return rows
+
+    def drop(self) -> None:
+        """Remove the prepared statement from the connection."""
+        self._query.drop()
 
 
 class DuckDBCollectedQuery(_PreparedStatement):

@@ -17,10 +17,13 @@ from random_programs import FAMILIES, LARGEST, arrays, cases
 from random_runs import random_runs
 
 import sparseeinsum as se
+from sparseeinsum.algebra.schemas import Schema
+from sparseeinsum.engines import duckdb as duckdb_engine
 from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, PlanError, ShapeError
 from sparseeinsum.pipeline import planning, supplied_plans
 from sparseeinsum.pipeline.supplied_plans import SuppliedPlan
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.semantics.dense import evaluate_program
 
 STEP = "Y[i] = sum(A[i, j] * X[j])"
@@ -366,3 +369,29 @@ def test_statements_over_views_are_optimized(monkeypatch: pytest.MonkeyPatch) ->
             np.testing.assert_array_equal(step.run()["Y"].to_numpy(), MATRIX @ VECTOR)
         assert db.connection.execute("SELECT current_setting('enable_optimizer')").fetchone() == (True,)
     assert optimized == [False, True]
+
+
+@pytest.mark.engines("duckdb", reason="PostgreSQL returns results of all sizes in one way")
+def test_a_result_that_is_larger_than_expected_is_not_prepared_again(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duckdb_engine, "_MOST_PREPARED", 20)
+    made: list[float] = []
+    original = DuckDBEngine.tuples
+
+    def observed(self: DuckDBEngine, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
+        made.append(count)
+        return original(self, statement, schema, count)
+
+    # Both tensors have the same entries, which is more than the plan expects.
+    coordinates = tuple(np.random.default_rng(0).integers(0, 50, (4, 300)))
+    tensor = sp.coo_array((np.ones(300), coordinates), (50, 50, 50, 50))
+    for name in "AB":
+        db.tensor(name, tensor)
+    with db.prepare("Y[i, j, k, l] = A[i, j, k, l] * B[i, j, k, l]", inputs=[], pin={"Y": "ijkl"}) as step:
+        monkeypatch.setattr(DuckDBEngine, "tuples", observed)
+        for planned in range(3):
+            result = step.run()["Y"].to_scipy()
+            assert result.sum() == 300
+            assert result.nnz == 300
+            assert made == [300] * planned
