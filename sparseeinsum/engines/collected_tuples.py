@@ -80,7 +80,9 @@ def text_in_memory(statement: SqlStatement, schema: Schema, count: float) -> str
         return None
     keys = math.prod(schema.key_counts.values())
     whole_bytes = keys * schema.list_length * ELEMENT_BYTES
-    if can_place(schema) and count >= keys * _PLACED_DENSITY and has_memory(whole_bytes, _PLACED_SHARE):
+    is_addressed = schema.list_length <= _MOST_OFFSET
+    is_dense = is_addressed and count >= keys * _PLACED_DENSITY
+    if can_place(schema) and is_dense and has_memory(whole_bytes, _PLACED_SHARE):
         return statement.placing_text(schema)
     return statement.collecting_text(schema)
 
