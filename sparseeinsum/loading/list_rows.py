@@ -7,8 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparseeinsum.language.tensors import VALUE_COLUMN, ListLayout, Tensor, count_keys, extent_of
+from sparseeinsum.statistics.columns import LARGEST_COORDINATE
 
-_LARGEST_SIZE = 1 << 62  # the places of larger tensors have no number that fits into 64 bits
 _LARGEST_OFFSET = (1 << 31) - 1  # of lists with offsets of 32 bits
 
 
@@ -56,7 +56,7 @@ def _order(
     size = 1
     for count in (*counts, *extents):
         size *= max(count, 1)
-    if size >= _LARGEST_SIZE:
+    if size >= LARGEST_COORDINATE:
         return np.lexsort((*reversed(positions), *reversed(keys)))
     numbers: NDArray[np.int64] = np.zeros(len(positions[0]), np.int64)
     for count, places in zip((*counts, *extents), (*keys, *positions), strict=True):

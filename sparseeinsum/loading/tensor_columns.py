@@ -33,13 +33,11 @@ from sparseeinsum.loading.stored_layouts import (
     named_layout,
 )
 from sparseeinsum.operators.dtypes import is_complex
+from sparseeinsum.statistics.columns import LARGEST_COORDINATE
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, measure_array, measure_entries
 from sparseeinsum.statistics.row_checks import describe_index
 from sparseeinsum.storage.dictionaries import Dictionaries, dictionaries_of, encode_keys, sizes_of
 from sparseeinsum.storage.tensor_description import TensorDescription
-
-# Coordinates of larger tensors have no number that fits into 64 bits.
-_LARGEST_SIZE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ def _ascending_order(tensor: Tensor, coordinates: Iterable[NDArray[Any]]) -> NDA
         A permutation of the rows, which is empty if they are in this order already; None if a coordinate is repeated,
         or if the tensor has no axes, no entries or too many.
     """
-    if not tensor.axes or not 0 < tensor.size < _LARGEST_SIZE:
+    if not tensor.axes or not 0 < tensor.size < LARGEST_COORDINATE:
         return None
     numbers = np.ravel_multi_index([indices.astype(np.int64, copy=False) for indices in coordinates], tensor.shape)
     order = np.empty(0, np.intp)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import StoredTensor
-from sparseeinsum.statistics.columns import coordinate
+from sparseeinsum.statistics.columns import LARGEST_COORDINATE, coordinate
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.number_literals import number
 from sparseeinsum.statistics.sql_templates import union_all
@@ -24,7 +24,6 @@ _MOST_RUNS = 64  # with more, to look where they overlap may take longer than a 
 _MOST_LATE = 1_000  # to look up more takes about as long
 _LAST_ROWS = 100_000  # that are read to find those that were inserted
 _PARTS = 4  # of a table, which are read at once
-_LARGEST_SIZE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits
 _NO_ROW = -1  # follows the last row; no coordinate is so small
 
 Interval = tuple[int, int]  # from its first number to its last one
@@ -57,7 +56,7 @@ def is_distinct_by_order(stored: StoredTensor, executor: Executor, numbered_rows
         numbered_rows: About how many rows the table has, if `rowid` numbers them, from 0.
     """
     tensor, dialect = stored.tensor, executor.dialect_name
-    if not (tensor.axes and stored.decomposition.is_scalar and tensor.size < _LARGEST_SIZE):
+    if not (tensor.axes and stored.decomposition.is_scalar and tensor.size < LARGEST_COORDINATE):
         return False
     last = _last_rows(stored, executor, max(numbered_rows - _LAST_ROWS, 0)) if numbered_rows else None
     if last is not None and len(last.late) > _MOST_LATE:

@@ -36,7 +36,7 @@ NUMBER_TYPES = {dtype: types.computed for dtype, types in _ELEMENT_TYPES.items()
 _INDEX_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WHOLE_TYPES = (*_INDEX_TYPES, "UBIGINT", "HUGEINT", "UHUGEINT")
 INT_BOUND = 1 << 31  # the greatest bound of an axis whose indices have the SQL type INTEGER
-_LARGEST_COORDINATE = 1 << 62
+LARGEST_COORDINATE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits
 IS_TRUTH = "is_truth"  # marks casts of booleans, or of 0 and 1: some engines cannot cast booleans to floats directly
 _PAIR_TYPES = ("DOUBLE[]", "FLOAT[]", "DOUBLE[2]", "FLOAT[2]")
 
@@ -167,7 +167,7 @@ def coordinate(keys: Sequence[exp.Expr], bounds: Sequence[int]) -> exp.Expr:
     """
     if not keys:
         return exp.Literal.number(1)
-    if math.prod(max(bound, 1) for bound in bounds) >= _LARGEST_COORDINATE:
+    if math.prod(max(bound, 1) for bound in bounds) >= LARGEST_COORDINATE:
         return exp.Tuple(expressions=list(keys))
     combined: exp.Expr = exp.cast(keys[0], "bigint") if len(keys) > 1 else keys[0]
     for key, bound in zip(keys[1:], bounds[1:], strict=True):

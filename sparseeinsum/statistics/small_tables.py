@@ -10,13 +10,12 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.axis_counts import is_countable
-from sparseeinsum.statistics.columns import value_of
+from sparseeinsum.statistics.columns import LARGEST_COORDINATE, value_of
 from sparseeinsum.statistics.executor import Executor
 from sparseeinsum.statistics.loaded_measurements import LoadedMeasurement, Values, measure_entries
 from sparseeinsum.statistics.tensor_rows import relation_of
 
 _MOST_ROWS = 150_000  # to read more may take longer than to aggregate them
-_LARGEST_SIZE = 1 << 62  # coordinates of larger tensors have no number that fits into 64 bits
 
 
 def measure_small(stored: StoredTensor, executor: Executor, version: object) -> LoadedMeasurement | None:
@@ -28,7 +27,7 @@ def measure_small(stored: StoredTensor, executor: Executor, version: object) -> 
         version: The version of its rows, taken before the query.
     """
     tensor = stored.tensor
-    if is_complex(tensor.dtype) or not is_countable(tensor.shape) or tensor.size >= _LARGEST_SIZE:
+    if is_complex(tensor.dtype) or not is_countable(tensor.shape) or tensor.size >= LARGEST_COORDINATE:
         return None
     ((count,),) = executor.rows(_count_query(stored, executor.dialect_name))
     if int(str(count)) > _MOST_ROWS:
