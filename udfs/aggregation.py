@@ -15,7 +15,7 @@ def make_folds(bodies, missing, evaluation):
     """Make the functions (fold, fold_line) for some aggregates; both return 0 or a code.
 
     fold(aggregate, w, u) folds u into w element by element; u and w: (n,), one dtype. fold_line(aggregate, w, at,
-    stride, u, n) folds u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element.
+    stride, u, n) folds u[0:n] into w[at], w[at + stride], ...; stride 0 folds all into one element, and overwrites u.
 
     Args:
         bodies: The bodies of aggregates by code; None if the numbers have no such aggregate.
@@ -90,6 +90,19 @@ def _make_scan_lines(body, with_code):
 
 def _make_fold_line(body, with_code):
     @njit
+    def halve(u):
+        """Fold all elements into the first: halves into one another, since one by one each would wait for the last."""
+        code, n = 0, u.size
+        while n > 1:
+            half = n // 2
+            lower, upper = u[:half], u[n - half : n]
+            for i in range(half):
+                lower[i], failure = with_code(body(lower[i], upper[i]))
+                code |= failure
+            n -= half
+        return code
+
+    @njit
     def line(aggregate, w, at, stride, u, n):
         code = 0
         if stride == 1:
@@ -98,11 +111,9 @@ def _make_fold_line(body, with_code):
                 part[i], failure = with_code(body(part[i], u[i]))
                 code |= failure
         elif stride == 0 and n > 0:
-            total, code = with_code(body(w[at], u[0]))
-            for i in range(1, n):
-                total, failure = with_code(body(total, u[i]))
-                code |= failure
-            w[at] = total
+            code = halve(u[:n])
+            w[at], failure = with_code(body(w[at], u[0]))
+            code |= failure
         else:
             for i in range(n):
                 w[at + i * stride], failure = with_code(body(w[at + i * stride], u[i]))

@@ -29,12 +29,13 @@ EXPORTED_TO_DUCKDB = (
 # Tables in a library.
 RESIDENTS = "sparseeinsum_residents"  # see residents.py
 USER_FUNCTIONS = "sparseeinsum_users_functions"  # see udfs/expression.py
-BLAS = "sparseeinsum_blas"  # addresses of the gemm of each of GEMM_DTYPES, then four more words
+BLAS = "sparseeinsum_blas"  # addresses of the gemm of each of GEMM_DTYPES, then five more words
 SETTER_WORD = len(GEMM_DTYPES)  # address of the function that sets the number of threads, 0 if there is none
 MOST_THREADS_WORD = SETTER_WORD + 1  # the most threads of a matrix product
 GPU_WORD = MOST_THREADS_WORD + 1  # address of the function that a GPU computes products with, 0 if there is none
 LEAST_PRODUCTS_WORD = GPU_WORD + 1  # multiply-adds for each number of the matrices from which on it is called
-BLAS_WORDS = LEAST_PRODUCTS_WORD + 1
+STATEMENT_THREADS_WORD = LEAST_PRODUCTS_WORD + 1  # the threads of the last statement that began; 0 if not known
+BLAS_WORDS = STATEMENT_THREADS_WORD + 1
 
 
 def measure_symbol(measure: str) -> str:

@@ -19,6 +19,7 @@ from sparseeinsum.render.contract import row_value
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import FIRST_ROW, HANDLE_COLUMN, first_row
 from sparseeinsum.render.nested_levels import nested_levels
+from sparseeinsum.render.row_tiles import TILE_ALIAS, RowTiles, tile_number
 from sparseeinsum.render.sources import SelectSource, aliased, with_join
 from sparseeinsum.render.sparse_matmul import sparse_matmul_value
 
@@ -63,13 +64,28 @@ class ArrayChainWriter:
             later.update(self.chain.returned)
             kept = [read for read in available if read in later]
             columns = [exp.column(column, table=_ROW) for read in kept for column in self._columns_of(read)]
+            columns += [] if self._tiles is None else [tile_number(_ROW)]
             values = [
-                exp.alias_(self._value(name, self.chain.contracts[name]), self._columns[name], copy=False)
-                for name in level
+                exp.alias_(self._value(name, self._contract(name)), self._columns[name], copy=False) for name in level
             ]
             row = exp.select(*columns, *values).from_(row.subquery(_ROW, copy=False), copy=False)
             available = [*kept, *level]
-        return self._returned(row)
+        return self._returned(row) if self._tiles is None else self._stacked(row, self._tiles)
+
+    @cached_property
+    def _tiles(self) -> RowTiles | None:
+        """The tiles in which the chain is computed; None if it is computed as a whole."""
+        return RowTiles.of(self.chain, self.sources)
+
+    def _contract(self, name: str) -> Contract:
+        contract = self.chain.contracts[name]
+        return contract if self._tiles is None else self._tiles.contract(contract)
+
+    def _stacked(self, rows: exp.Select, tiles: RowTiles) -> exp.Select:
+        """The row with the result that others read, from its tiles."""
+        value = exp.column(self._columns[self.chain.name], table=_ROW)
+        array = tiles.stacked(self.chain.contracts[self.chain.name].schema, value, tile_number(_ROW))
+        return exp.select(exp.alias_(array, VALUE_COLUMN)).from_(rows.subquery(_ROW, copy=False), copy=False)
 
     def _returned(self, row: exp.Select) -> exp.Select:
         """The row with the results that others read alone, in their order."""
@@ -81,8 +97,8 @@ class ArrayChainWriter:
         return row.select(*values, append=False, copy=False)
 
     def _leaves_select(self) -> exp.Select:
-        """The SELECT of one row with all that the chain reads; where a relation has no tuple, its fill."""
-        always: list[exp.Expr] = []
+        """The SELECT of a row for every tile with all that it reads; where a relation has no tuple, its fill."""
+        always: list[exp.Expr] = [] if self._tiles is None else [self._tiles.rows()]
         missing: list[exp.Expr] = []
         values: list[exp.Expr] = []
         reads_first_row = False
@@ -90,8 +106,8 @@ class ArrayChainWriter:
             alias = f"r{number + 1}"
             value = range_of(leaf) if source is None else source.handle
             if value is not None and isinstance(leaf, Stack) and source is not None:
-                value = source.value(FIRST_ROW)
-                reads_first_row = True
+                value = source.value(FIRST_ROW) if self._tiles is None else self._tiles.part(leaf, value)
+                reads_first_row = self._tiles is None
             if value is None:
                 assert source is not None
                 value = exp.column(HANDLE_COLUMN, table=alias) if isinstance(leaf, Compress) else source.value(alias)
@@ -103,6 +119,7 @@ class ArrayChainWriter:
             values.append(exp.alias_(value, self._columns[leaf]))
             if leaf in self._numbers:
                 values.append(exp.alias_(exp.column(self._numbers[leaf], table=alias), self._columns_of(leaf)[1]))
+        values += [] if self._tiles is None else [tile_number(TILE_ALIAS)]
         select = exp.select(*values)
         if reads_first_row:
             always.append(first_row())

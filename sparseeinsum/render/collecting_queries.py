@@ -17,6 +17,7 @@ from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, converted
 from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.layouts import HANDLE_COLUMN, reserved_memory
+from sparseeinsum.render.row_tiles import stacked_tiles
 from sparseeinsum.render.sources import with_join
 from sparseeinsum.statistics.columns import computed_type, type_named
 
@@ -61,8 +62,9 @@ def placing_select(query: exp.Select, schema: Schema) -> exp.Select:
         query: The query: keys, then a value.
         schema: That of its tuples.
     """
-    numbered, number, value = _numbered(_with_nulls(query), schema)
-    reserved, memory = reserved_memory(schema)
+    stacked = stacked_tiles(query)
+    numbered, number, value = _numbered(_with_nulls(query), schema) if stacked is None else stacked.numbered
+    reserved, memory = reserved_memory(schema, 1 if stacked is None else stacked.count)
     handle = call("tensor_keep", call("tensor_resident", memory, value, number))
     return with_join(exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(numbered), reserved, kind="CROSS")
 

@@ -306,12 +306,16 @@ def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     return with_join(query, reserved, kind="CROSS")
 
 
-def reserved_memory(schema: Schema) -> tuple[exp.Subquery, exp.Column]:
+def reserved_memory(schema: Schema, parts: int = 1) -> tuple[exp.Subquery, exp.Column]:
     """A table of one row with memory for all arrays of a schema, in C order of their keys, and the column that has it.
 
     DuckDB computes equal subqueries once; a UUID makes this one differ from all others.
+
+    Args:
+        schema: The schema.
+        parts: In how many parts of equal length each array is written.
     """
-    rows, size = integer(math.prod(schema.key_counts.values())), integer(schema.list_length)
+    rows, size = integer(math.prod(schema.key_counts.values()) * parts), integer(schema.list_length // parts)
     memory = call("tensor_reserved", rows, size, element_of(schema), exp.cast(call("UUID"), "VARCHAR"))
     reserved = exp.select(exp.alias_(memory, HANDLE_COLUMN)).subquery(_RESERVED)
     return reserved, exp.column(HANDLE_COLUMN, table=_RESERVED)

@@ -10,6 +10,7 @@ from sparseeinsum.kernels.symbols import (
     LEAST_PRODUCTS_WORD,
     MOST_THREADS_WORD,
     SETTER_WORD,
+    STATEMENT_THREADS_WORD,
 )
 
 # Row-major C += A B, as C' += B' A' for BLAS, which is column-major. BLAS may read integers of 32 or of 64 bits: both
@@ -52,8 +53,9 @@ other:
 declare i64 @{own}(i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64)
 """
 # A large product runs on all threads of the BLAS while no other thread calls it, or computes another large array. Where
-# several threads do, the statement is parallel already, and each call runs on one. OpenBLAS has one number of threads
-# for the whole process: the first call keeps the old number, and the last one restores it.
+# several threads do, the statement is parallel already, and each call runs on one. It has no more threads than the
+# database; of two databases with different numbers that run at once, one may get that of the other. OpenBLAS has one
+# number of threads for the whole process: the first call keeps the old number, and the last one restores it.
 # Threads of OpenBLAS wait for one another: on a busy machine up to a time slice, some 10 ms, which is more than a
 # second thread saves of a product of 4 ms. Half a millisecond was the limit before; three such products then took 60 to
 # 75 ms of processor time and 95 to 150 of the clock at a load of 5, and 27 to 30 and 30 to 50 in one thread.
@@ -64,6 +66,7 @@ _THREADS = f"""
 @blas_calls = internal global i32 0
 @blas_threads = internal global i32 0
 declare i64 @sparseeinsum_add_busy_threads(i64)
+declare i32 @llvm.smin.i32(i32, i32)
 
 define internal ptr @sparseeinsum_lock_blas() {{
 start:
@@ -97,7 +100,13 @@ first:
   %most_word = load i64, ptr %most_at
   %most = trunc i64 %most_word to i32
   %fewer = icmp slt i32 %before, %most
-  %threads = select i1 %fewer, i32 %before, i32 %most
+  %allowed = select i1 %fewer, i32 %before, i32 %most
+  %statement_at = getelementptr [{BLAS_WORDS} x ptr], ptr @{BLAS}, i64 0, i64 {STATEMENT_THREADS_WORD}
+  %statement_word = load i64, ptr %statement_at
+  %statement = trunc i64 %statement_word to i32
+  %known = icmp sgt i32 %statement, 0
+  %least = call i32 @llvm.smin.i32(i32 %allowed, i32 %statement)
+  %threads = select i1 %known, i32 %least, i32 %allowed
   %large = icmp sge i64 %products, {_WORTH_THREADS}
   %several = icmp sgt i32 %threads, 1
   %busy = call i64 @sparseeinsum_add_busy_threads(i64 0)

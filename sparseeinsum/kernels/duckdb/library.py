@@ -105,12 +105,12 @@ class DuckdbLibrary:
         """Say how matrix products are computed.
 
         Args:
-            threads: The most threads of a product; it never has more than the BLAS is set to.
+            threads: The most threads of a product; it never has more than the BLAS is set to, or its statement has.
             gpu: What computes the large ones; None if the processor does.
         """
         addresses = _NO_BLAS if self.blas is None else self.blas.addresses
         gpu_words = (0, 0) if gpu is None else (gpu.address, gpu.least_products)
-        words = (ctypes.c_int64 * BLAS_WORDS)(*addresses, threads, *gpu_words)
+        words = (ctypes.c_int64 * BLAS_WORDS)(*addresses, threads, *gpu_words, 0)
         ctypes.CFUNCTYPE(None, Pointer)(self.address_of(CONFIGURE))(ctypes.addressof(words))
 
     def count_residents(self) -> int:

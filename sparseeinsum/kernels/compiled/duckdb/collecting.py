@@ -131,7 +131,7 @@ def _copy_arrays(work, rows, validities, entries, item_bytes, chunk):
     begin, end = word(0), word(0)  # what is still to be copied
     for row in range(_bits(rows[0]), _bits(rows[1])):
         is_tuple = word(_is_tuple(validities, word(row)))
-        if is_tuple != 0 and word(entries[2 * row]) != end:
+        if is_tuple & word(word(entries[2 * row]) != end) != 0:  # one branch, nearly never taken
             copy_bytes(target + item_bytes * written, source + item_bytes * begin, item_bytes * (end - begin))
             written += end - begin
             begin = end = word(entries[2 * row])

@@ -18,8 +18,9 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     write_row_of_batch,
 )
 from sparseeinsum.kernels.compiled.kernel_calls import compute, scratch_of
-from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
+from sparseeinsum.kernels.compiled.raw_memory import address_of, array_at, call, copy_elements
 from sparseeinsum.kernels.compiled.slices import slice_bounds
+from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, STATEMENT_THREADS_WORD
 
 _get_context = types.ExternalFunction("duckdb_scalar_function_init_get_client_context", types.void(word, word))
 _get_option = types.ExternalFunction("duckdb_client_context_get_config_option", word(word, word, word))
@@ -31,6 +32,7 @@ _start_task = types.ExternalFunction("sparseeinsum_start_task", word(word))
 _join_task = types.ExternalFunction("sparseeinsum_join_task", types.void(word))
 _add_busy_threads = types.ExternalFunction("sparseeinsum_add_busy_threads", word(word))
 
+_blas_address = address_of(BLAS)
 _OPTION = int.from_bytes(b"threads\0", "little")  # the name of DuckDB's setting, a word of text
 # Elements of a slice: to start a thread and to wait for it takes as long as 50,000 elements of the quickest functions.
 _LEAST_SLICE = 1 << 17
@@ -42,7 +44,9 @@ _TASK_BYTES = 8 * _SCRATCH + d.SCRATCH_BYTES
 
 @njit
 def read_threads(info):
-    """Keep the number of the database's threads as the state of a function: DuckDB calls this before a statement runs.
+    """Keep the number of the database's threads as the state of a function, and for products by the BLAS.
+
+    DuckDB calls this before a statement runs.
 
     `info` is a duckdb_init_info; the state is the number itself, not an address of it.
     """
@@ -54,7 +58,9 @@ def read_threads(info):
     _get_context(info, memory + 8)
     value[0] = _get_option(context[0], memory, memory + 24) if context[0] != 0 else 0
     if value[0] != 0:
-        _set_state(info, _get_int64(value[0]), 0)
+        threads = _get_int64(value[0])
+        array_at(_blas_address(), BLAS_WORDS, word)[STATEMENT_THREADS_WORD] = threads
+        _set_state(info, threads, 0)
         _destroy_value(memory + 16)
     _destroy_context(memory + 8)
     free(memory)
