@@ -74,59 +74,97 @@ def longest_row(starts):
     return longest
 
 
-def make_add_rows(add_scaled):
-    """Make the function add_rows(w, numbers, positions, u), which returns 0 or a code of `add_scaled`.
+def make_sum_rows(add_scaled):
+    """Make the function sum_rows(w, numbers, positions, u), which returns 0 or a code of `add_scaled`.
 
-    It adds numbers[entry] * u[positions[entry]] to w for every entry. Shapes: w (n,), u (m, n) as a flat array. After
-    those of the entries, `positions` may have others, which are read next.
+    It writes the sum of numbers[entry] * u[positions[entry]] over all entries to w. Shapes: w (n,), u (m, n) as a flat
+    array. After those of the entries, `positions` may have others, which are read next.
     """
 
     @njit
-    def add_rows(w, numbers, positions, u):
-        code, furthest = 0, positions.size - 1
+    def sum_rows(w, numbers, positions, u):
+        code = 0
+        for i in range(w.size):
+            w[i] = 0
         for entry in range(numbers.size):
-            ahead = positions[min(entry + _NEAR_ENTRIES, furthest)] * w.size
-            prefetch(u, ahead)
-            prefetch(u, ahead + _LINE)
-            start = positions[entry] * w.size
-            code = min(code, add_scaled(w, numbers[entry], u[start : start + w.size]))
+            _prefetch_rows(u, positions, entry, 1, w.size)
+            code = min(code, add_scaled(w, numbers[entry], _row(u, positions[entry], w.size)))
         return code
 
-    return add_rows
+    return sum_rows
 
 
-def make_add_rows_by_four(add_four_scaled, add_rows):
-    """Make the function of `make_add_rows` for real numbers, which adds four rows at a time, to save accesses of w.
+@njit
+def _row(u, position, size):
+    return u[position * size : position * size + size]
+
+
+@njit
+def _prefetch_rows(u, positions, entry, count, size):
+    """Fetch the beginnings of rows that are read after so many entries from `entry` on."""
+    furthest = positions.size - 1
+    for ahead in range(entry + _NEAR_ENTRIES, entry + _NEAR_ENTRIES + count):
+        start = positions[min(ahead, furthest)] * size
+        prefetch(u, start)
+        prefetch(u, start + _LINE)
+
+
+def make_sum_rows_by_four(add_four_scaled):
+    """Make the function of `make_sum_rows` for real numbers, which reads four rows at a time, to save accesses of w.
 
     Args:
         add_four_scaled: (w, a, s, b, t, c, u, d, v) adds a * s + b * t + c * u + d * v to w.
-        add_rows: The function of `make_add_rows`, for the last entries.
     """
 
     @njit
-    def add_rows_by_four(w, numbers, positions, u):
-        n, together, furthest = w.size, numbers.size - numbers.size % 4, positions.size - 1
-        for entry in range(0, together, 4):
-            for ahead in range(entry + _NEAR_ENTRIES, entry + _NEAR_ENTRIES + 4):
-                start = positions[min(ahead, furthest)] * n
-                prefetch(u, start)
-                prefetch(u, start + _LINE)
-            first, second = positions[entry] * n, positions[entry + 1] * n
-            third, fourth = positions[entry + 2] * n, positions[entry + 3] * n
+    def sum_rows(w, numbers, positions, u):
+        n, first = w.size, numbers.size % 4
+        _prefetch_rows(u, positions, 0, first, n)
+        if first == 0:
+            for i in range(n):
+                w[i] = 0
+        elif first == 1:
+            _scale(w, numbers[0], _row(u, positions[0], n))
+        elif first == 2:
+            _sum_of_two(w, numbers, _row(u, positions[0], n), _row(u, positions[1], n))
+        else:
+            _sum_of_three(w, numbers, _row(u, positions[0], n), _row(u, positions[1], n), _row(u, positions[2], n))
+        for entry in range(first, numbers.size, 4):
+            _prefetch_rows(u, positions, entry, 4, n)
             add_four_scaled(
                 w,
                 numbers[entry],
-                u[first : first + n],
+                _row(u, positions[entry], n),
                 numbers[entry + 1],
-                u[second : second + n],
+                _row(u, positions[entry + 1], n),
                 numbers[entry + 2],
-                u[third : third + n],
+                _row(u, positions[entry + 2], n),
                 numbers[entry + 3],
-                u[fourth : fourth + n],
+                _row(u, positions[entry + 3], n),
             )
-        return add_rows(w, numbers[together:], positions[together:], u)
+        return 0
 
-    return add_rows_by_four
+    return sum_rows
+
+
+@njit
+def _scale(w, number, u):
+    for i in range(w.size):
+        w[i] = number * u[i]
+
+
+@njit(fastmath={"contract"})
+def _sum_of_two(w, numbers, u, v):
+    a, b = numbers[0], numbers[1]
+    for i in range(w.size):
+        w[i] = a * u[i] + b * v[i]
+
+
+@njit(fastmath={"contract"})
+def _sum_of_three(w, numbers, u, v, s):
+    a, b, c = numbers[0], numbers[1], numbers[2]
+    for i in range(w.size):
+        w[i] = a * u[i] + b * v[i] + c * s[i]
 
 
 def make_add_product_rows(add_scaled_product):

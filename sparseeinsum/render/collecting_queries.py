@@ -1,7 +1,7 @@
 """Render: SELECTs that collect the tuples of a result: in memory, where the client reads them, or in one value.
 
 In memory, either each thread appends tuples to what it has collected, or all threads write the arrays of all keys in C
-order in one place, which the client has as an array without another copy.
+order in one place, which the client has as an array without another copy. Sums of rows of an array are computed there.
 """
 
 import math
@@ -16,6 +16,7 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, converted
 from sparseeinsum.render.entry_bytes import EntryBytes
+from sparseeinsum.render.gathered_sums import GatheredSums
 from sparseeinsum.render.layouts import HANDLE_COLUMN, reserved_memory
 from sparseeinsum.render.row_tiles import stacked_tiles
 from sparseeinsum.render.sources import with_join
@@ -46,8 +47,12 @@ def collecting_select(query: exp.Select, schema: Schema) -> exp.Select:
         schema: That of its tuples.
     """
     numbered, number, value = _numbered(_with_nulls(query), schema)
-    handle = call("tensor_keep", call("tensor_collected", number, value))
-    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(numbered)
+    sums = GatheredSums.of(numbered.this, _TUPLES)
+    if sums is None:
+        collected = call("tensor_collected", number, value)
+    else:
+        numbered, collected = sums.rows.subquery(_TUPLES), call("tensor_collected", *sums.arguments, number)
+    return exp.select(exp.alias_(call("tensor_keep", collected), HANDLE_COLUMN)).from_(numbered)
 
 
 def can_place(schema: Schema) -> bool:
@@ -65,8 +70,13 @@ def placing_select(query: exp.Select, schema: Schema) -> exp.Select:
     stacked = stacked_tiles(query)
     numbered, number, value = _numbered(_with_nulls(query), schema) if stacked is None else stacked.numbered
     reserved, memory = reserved_memory(schema, 1 if stacked is None else stacked.count)
-    handle = call("tensor_keep", call("tensor_resident", memory, value, number))
-    return with_join(exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(numbered), reserved, kind="CROSS")
+    sums = GatheredSums.of(numbered.this, _TUPLES) if stacked is None else None
+    if sums is None:
+        resident = call("tensor_resident", memory, value, number)
+    else:
+        numbered, resident = sums.rows.subquery(_TUPLES), call("tensor_resident", *sums.arguments, memory, number)
+    handle = exp.alias_(call("tensor_keep", resident), HANDLE_COLUMN)
+    return with_join(exp.select(handle).from_(numbered), reserved, kind="CROSS")
 
 
 def _with_nulls(query: exp.Select) -> exp.Select:

@@ -15,6 +15,7 @@ from sparseeinsum.operators.semirings import Semiring
 from sparseeinsum.render.array_positions import position_of, positions_at
 from sparseeinsum.render.calls import call, constant, converted, function_named, integer, text
 from sparseeinsum.render.dialects import DUCKDB, Dialect
+from sparseeinsum.render.gathered_sums import SUM_FUNCTION
 from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, with_join
 from sparseeinsum.render.values import with_finite_check
@@ -91,7 +92,7 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
     """
     size = array.schema.list_length
     gathered = call(
-        "tensor_gather_sum",
+        SUM_FUNCTION,
         exp.column(HANDLE_COLUMN, table="u"),
         exp.column(ROW_COLUMN, table="r"),
         exp.column(HANDLE_COLUMN, table="v"),

@@ -121,7 +121,9 @@ def test_every_function_has_kernels_and_every_kernel_is_used() -> None:
     assert without == conversions | of_handles | of_entries
     assert {function.kernel for function in computing} == set(kernels)
     of_memory = (FunctionKind.GATHER, FunctionKind.ROW_PRODUCT)
-    for function in (function for function in computing if function.kind not in of_memory):
+    for function in computing:
+        if function.kind in of_memory or function.arguments[0].type == ValueType.COMPRESSED:
+            continue
         assert hasattr(measures, f"measure_{function.measure}")
         kernel = kernels[function.kernel]
         returns_parts = function.returns in (ValueType.TENSORS, ValueType.COMPLEX_TENSORS)

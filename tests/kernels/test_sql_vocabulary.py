@@ -34,7 +34,15 @@ def test_every_function_is_tested() -> None:
 
 
 # Inputs and results of the examples of aggregates.
+_GATHERED = (
+    "(SELECT tensor_compressed(1.5::DOUBLE, 1, 0, 2) AS entries), "
+    "(SELECT tensor_resident([2.0, 3.0]::DOUBLE[], 0, 1, 0::DOUBLE) AS handle), range(2) AS t(i)"
+)
 ROWS_OF_HANDLES = {
+    "tensor_collected(entries, i, handle, 2, 0.0, i)": _GATHERED,
+    "tensor_resident(entries, i, handle, 2, 0.0, reserved, i)": (
+        f"(SELECT tensor_reserved(2, 2, 0::DOUBLE, uuid()::VARCHAR) AS reserved), {_GATHERED}"
+    ),
     "tensor_resident(val, i, 3, 0.0)": "(VALUES ([1, 2, 3, 4], 2), ([5, 6, 7, 8], 0)) AS t(val, i)",
     "tensor_reserved(3, 2, fill, uuid()::VARCHAR)": "(VALUES (0.5::DOUBLE)) AS t(fill)",
     "tensor_resident(reserved, val, i)": (

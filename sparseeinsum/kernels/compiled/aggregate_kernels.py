@@ -39,7 +39,7 @@ def folding(arithmetic: DtypeArithmetic, aggregate: int) -> tuple[Callable[..., 
 def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
     """Return the kernels for aggregates of arrays, scans, and sums of rows in memory, by their names."""
     dtype, fold = arithmetic.dtype, arithmetic.fold
-    add_scaled, add_rows, add_product_rows = arithmetic.add_scaled, arithmetic.add_rows, arithmetic.add_product_rows
+    add_scaled, sum_rows, add_product_rows = arithmetic.add_scaled, arithmetic.sum_rows, arithmetic.add_product_rows
     scan, identities = arithmetic.scan, arithmetic.identities
 
     def folded(aggregate: int) -> RowKernel:
@@ -66,21 +66,19 @@ def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dic
         return scan(aggregate, dtype(identities[aggregate]), array(row, 1), array_at(out, size, dtype), n, inner)
 
     @njit
-    def add_gathered(row, w, numbers, positions):
-        elementwise.fill(dtype(0), w)
-        return add_rows(w, numbers, positions, array(row, 6))
+    def sum_gathered(row, w, numbers, positions):
+        return sum_rows(w, numbers, positions, array(row, 6))
 
     @njit
-    def add_gathered_products(row, w, numbers, positions):
+    def sum_gathered_products(row, w, numbers, positions):
         elementwise.fill(array(row, 5)[0], w)
         return add_product_rows(w, numbers, positions, array(row, 6), array(row, 7))
 
     def gather_rows(row, out, size, scratch):
         w = array_at(out, size, dtype)
-        elementwise.fill(dtype(0), w)
         if size == 0:
             return 0
-        code = add_rows(w, array(row, 0), array_at(*argument(row, 1), half_word), array(row, 2))
+        code = sum_rows(w, array(row, 0), array_at(*argument(row, 1), half_word), array(row, 2))
         return contraction.INTERRUPTED if contraction.is_interrupted() else code
 
     folds = {name: folded(code) for name, code in CODES.items()}
@@ -88,18 +86,18 @@ def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dic
         **folds,
         "scan": RowKernel(scan_row),
         "gather_rows": RowKernel(gather_rows),
-        "gather_sum": RowKernel(_gathering(add_gathered, array, dtype)),
-        "gather_product_sum": RowKernel(_gathering(add_gathered_products, array, dtype)),
+        "gather_sum": RowKernel(_gathering(sum_gathered, array, dtype)),
+        "gather_product_sum": RowKernel(_gathering(sum_gathered_products, array, dtype)),
         "avg": replace(folds["sum"], finish=finish_average),
         "sum_scaled": replace(folds["sum"], compute=sum_scaled),
     }
 
 
-def _gathering(add: Callable[..., int], array: ArgumentAccess, dtype: types.Number) -> Callable[..., int]:
+def _gathering(sum_up: Callable[..., int], array: ArgumentAccess, dtype: types.Number) -> Callable[..., int]:
     """Return the function that computes rows of a product from entries, by the operands that `gathers.py` lists.
 
     Args:
-        add: (row, w, numbers, positions) sets w to the sum for the entries of a row; returns 0 or a code.
+        sum_up: (row, w, numbers, positions) sets w to the sum for the entries of a row; returns 0 or a code.
         array: Reads arguments.
         dtype: That of the numbers.
     """
@@ -114,7 +112,7 @@ def _gathering(add: Callable[..., int], array: ArgumentAccess, dtype: types.Numb
             if results[2 * index + 1] > 0:
                 w = array_at(out + item_bytes * results[2 * index], results[2 * index + 1], dtype)
                 begin, end = starts[rows[index]], starts[rows[index] + 1]
-                code = min(code, add(row, w, numbers[begin:end], positions[begin:]))
+                code = min(code, sum_up(row, w, numbers[begin:end], positions[begin:]))
                 if contraction.is_interrupted():
                     return contraction.INTERRUPTED
         return code

@@ -50,7 +50,8 @@ class DtypeArithmetic:
         dot: (u, v, out) writes the inner product to the only element of out.
         scaled_dot: (factor, u, v, out) writes the sum of factor * u[i] * v[i] to the only element of out.
         add_scaled: (w, factor, v) adds factor * v to w.
-        add_rows: (w, numbers, positions, u) adds numbers[e] * u[positions[e]] to w for every e; u has rows like w.
+        sum_rows: (w, numbers, positions, u) writes the sum of numbers[e] * u[positions[e]] over e to w; see
+            `make_sum_rows`.
         add_product_rows: (w, numbers, positions, u, v) adds products of rows of u and v; see `make_add_product_rows`.
         multiply_row: (semiring, ...) writes a row of a product of sparse matrices; see `make_multiply_row`.
         multiply_by_vector: (semiring, ...) writes rows of a product with a vector; see `make_multiply_by_vector`.
@@ -76,7 +77,7 @@ class DtypeArithmetic:
     dot: Compiled
     scaled_dot: Compiled
     add_scaled: Compiled
-    add_rows: Compiled
+    sum_rows: Compiled
     add_product_rows: Compiled
     multiply_row: Compiled
     multiply_by_vector: Compiled
@@ -157,7 +158,6 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
     apply = evaluation.make_apply(functions_by_code("real"), True)
     fold, fold_line = aggregation.make_folds(folds_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
     scan = aggregation.make_scan(scans_by_code("real"), aggregation.UNKNOWN_AGGREGATE, evaluation)
-    add_rows = compressed_rows.make_add_rows(aggregation.add_scaled)
 
     @njit
     def dot(u, v, out):
@@ -190,7 +190,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
         dot=dot,
         scaled_dot=_scaled_dot,
         add_scaled=aggregation.add_scaled,
-        add_rows=compressed_rows.make_add_rows_by_four(contraction.add_four_scaled, add_rows),
+        sum_rows=compressed_rows.make_sum_rows_by_four(contraction.add_four_scaled),
         add_product_rows=compressed_rows.make_add_product_rows(aggregation.add_scaled_product),
         multiply_row=_in_semirings("real", compressed_rows.make_multiply_row),
         multiply_by_vector=_in_semirings("real", compressed_rows.make_multiply_by_vector),
@@ -243,7 +243,7 @@ def _integers() -> DtypeArithmetic:
         dot=integers.dot,
         scaled_dot=integers.scaled_dot,
         add_scaled=integers.add_scaled,
-        add_rows=compressed_rows.make_add_rows(integers.add_scaled),
+        sum_rows=compressed_rows.make_sum_rows(integers.add_scaled),
         add_product_rows=compressed_rows.make_add_product_rows(integers.add_scaled_product),
         multiply_row=_in_semirings("integer", compressed_rows.make_multiply_row),
         multiply_by_vector=_in_semirings("integer", compressed_rows.make_multiply_by_vector),
@@ -295,7 +295,7 @@ def _complex(dtype: types.Complex, part_dtype: types.Float, bits: types.Integer)
         dot=complexes.dot,
         scaled_dot=_scaled_dot,
         add_scaled=complexes.add_scaled,
-        add_rows=compressed_rows.make_add_rows(complexes.add_scaled),
+        sum_rows=compressed_rows.make_sum_rows(complexes.add_scaled),
         add_product_rows=compressed_rows.make_add_product_rows(aggregation.add_scaled_product),
         multiply_row=_in_semirings("complex", compressed_rows.make_multiply_row),
         multiply_by_vector=_in_semirings("complex", compressed_rows.make_multiply_by_vector),

@@ -19,7 +19,7 @@ _LEAST_WIDTH = 8  # elements of a row that take longer to add than it takes to r
 
 def sparse_matmul_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
     """Return the kernels that multiply by a sparse matrix, and by its transpose."""
-    dtype, add_rows, add_scaled = arithmetic.dtype, arithmetic.add_rows, arithmetic.add_scaled
+    dtype, sum_rows, add_scaled = arithmetic.dtype, arithmetic.sum_rows, arithmetic.add_scaled
 
     @njit
     def operands(row):
@@ -35,11 +35,10 @@ def sparse_matmul_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) ->
             elementwise.fill(dtype(0), w[first:last])
             return 0
         first, last = row_bounds(starts, index, slices)
-        elementwise.fill(dtype(0), w[first * width : last * width])
         for place in range(first, last):
             begin, end = starts[place], starts[place + 1]
             line = w[place * width : (place + 1) * width]
-            code = min(code, add_rows(line, numbers[begin:end], positions[begin:], v))
+            code = min(code, sum_rows(line, numbers[begin:end], positions[begin:], v))
             if contraction.is_interrupted():
                 return contraction.INTERRUPTED
         return code

@@ -154,15 +154,16 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
 
 def _aggregate_callbacks(function: ArrayFunction) -> tuple[str, ...]:
     first = function.arguments[0].type
+    gathers = first == ValueType.COMPRESSED
     name, update = "aggregate", "update"
     if function.returns == ValueType.COMPRESSED:
         name, update = "compression", "update_lists" if first == ValueType.TENSOR else "update"
     elif function.returns == ValueType.COLLECTED:
-        name = "collecting"
+        name, update = "collecting", "update_gathered" if gathers else "update"
     elif function.returns == ValueType.RESERVED:
         name = "reserving"
-    elif first == ValueType.RESERVED:
-        name = "writing"
+    elif first == ValueType.RESERVED or gathers:
+        name, update = "writing", "update_gathered" if gathers else "update"
     finalize = "resident" if name == "aggregate" and function.uses_resident_arrays else name
     callbacks = f"{name}_size", f"{name}_init", f"{name}_{update}", f"{name}_combine"
     return (*callbacks, f"{finalize}_finalize", f"{name}_destroy")

@@ -5,6 +5,8 @@ array. A row with a NULL is no tuple. Threads append to chains of their own, whi
 is copied once.
 """
 
+from collections.abc import Callable
+
 from numba import njit, types
 
 from sparseeinsum.kernels import collection as c
@@ -54,30 +56,38 @@ def collecting_init(info, state):
     return 0
 
 
+def make_collect_rows(collect_range: Callable[..., int]) -> Callable[..., int]:
+    """Make the function (descriptor, work, rows, addresses, memory) that appends rows to their states.
+
+    Args:
+        collect_range: (descriptor, work, (first, end), state, memory) appends adjacent rows of one state; it returns 0
+            or an error code.
+    """
+
+    @njit
+    def collect_rows(descriptor, work, rows, addresses, memory):
+        states, first = array_at(addresses, rows, word), 0
+        while first < rows:
+            end = first + 1
+            while end < rows and states[end] == states[first]:
+                end += 1
+            state = array_at(states[first], c.STATE_WORDS, word)
+            if state[c.IS_TAKEN] != 0 or state[c.HANDLE] != 0:
+                return word(d.ALREADY_COLLECTED)
+            code = collect_range(descriptor, work, (first, end), state, memory)
+            if code < 0:
+                return word(code)
+            first = end
+        return word(0)
+
+    compiled: Callable[..., int] = collect_rows
+    return compiled
+
+
 @njit
-def _collect_rows(descriptor, work, rows, addresses):
-    """Append rows to their states, adjacent rows of one state together."""
-    states, first = array_at(addresses, rows, word), 0
-    while first < rows:
-        end = first + 1
-        while end < rows and states[end] == states[first]:
-            end += 1
-        state = array_at(states[first], c.STATE_WORDS, word)
-        if state[c.IS_TAKEN] != 0 or state[c.HANDLE] != 0:
-            return d.ALREADY_COLLECTED
-        code = _collect_arrays(descriptor, work, first, end, state)
-        if code < 0:
-            return code
-        first = end
-    return word(0)
-
-
-collecting_update = update_callback("collecting_update", _collect_rows)
-
-
-@njit
-def _collect_arrays(descriptor, work, first, end, state):
+def _collect_arrays(descriptor, work, rows, state, memory):
     """Append the rows of a range to a state, so many at a time as a chunk may have; returns 0 or an error code."""
+    first, end = rows
     item_bytes = descriptor[d.HEADER + 2 * _VALUE + 1]
     validities = validity_address(work, _NUMBER), validity_address(work, _VALUE)
     entries = array_at(value_address(work, _VALUE, 0, 16), 2 * end, _bits)
@@ -102,6 +112,17 @@ def _collect_arrays(descriptor, work, first, end, state):
         state[c.TUPLES] += tuples
         first = stop
     return 0
+
+
+_collect_arrays_of_rows = make_collect_rows(_collect_arrays)
+
+
+@njit
+def _collect_rows(descriptor, work, rows, addresses):
+    return _collect_arrays_of_rows(descriptor, work, rows, addresses, 0)
+
+
+collecting_update = update_callback("collecting_update", _collect_rows)
 
 
 @njit

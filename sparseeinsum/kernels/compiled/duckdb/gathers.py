@@ -26,11 +26,9 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     get_data,
     integer_at,
     reserve_elements,
-    set_null,
     value_address,
     word,
     writable_validity,
-    write_entry,
 )
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
@@ -44,6 +42,7 @@ _ENTRIES, _ROW, _ARRAY = range(3)  # the arguments; one array or two, the size a
 _PIN_OF_ENTRIES = FIRST_ROW
 _PIN_OF_ARRAY = _PIN_OF_ENTRIES + PIN_WORDS
 _FILLS = _PIN_OF_ARRAY + 2 * PIN_WORDS
+END_OF_OPERANDS = _FILLS + 1
 _LARGEST_SIZE = 1 << 40
 
 # The operands of a kernel: the numbers of rows, where rows begin, positions and numbers of all entries, where results
@@ -53,56 +52,102 @@ _ROWS, _STARTS, _POSITIONS, _NUMBERS, _RESULTS, _START, _ARRAYS = range(7)
 
 @njit
 def _gather_rows(descriptor, work, rows, result):
-    """Compute the sums, for rows with the same arguments together; kernels compute rows after all are measured."""
-    total, first = word(0), 0
-    while first < rows and total >= 0:
-        end = end_of_run(descriptor, work, first, rows, _ROW)
-        total = _measure_run(descriptor, work, first, end, result, total)
-        first = end
+    """Compute the sums; kernels compute rows after all are measured."""
+    places, arguments = get_data(result), descriptor[d.ARGUMENTS]
+    total, runs = measure_rows(descriptor, work, rows, arguments, places)
     start = reserve_elements(descriptor, work, result, total) if total >= 0 else total
     if start < 0:
         return start
-    entries, code = array_at(get_data(result), 2 * rows, word), word(0)
+    entries = array_at(places, 2 * rows, word)
+    _set_nulls(result, entries, rows)
     for row in range(rows if start > 0 else 0):
         entries[2 * row] += start
-    first = 0
-    while first < rows and code == 0:
-        end = end_of_run(descriptor, work, first, rows, _ROW)
-        if _has_result(descriptor, work, first):
-            code = _compute_run(descriptor, work, first, end, result)
-        first = end
+    return compute_rows(descriptor, work, (0, rows), runs, arguments, places, get_data(get_child(result)))
+
+
+@njit
+def _set_nulls(result, entries, rows):
+    """Make the results of rows without a sum NULL, and of no elements."""
+    missing = word(0)
+    for row in range(rows):
+        missing += entries[2 * row + 1] < 0
+    if missing == 0:
+        return
+    validity = array_at(writable_validity(result), (rows + 63) // 64, word)
+    for first in range(0, rows, 64):
+        absent = word(0)
+        for row in range(first, min(first + 64, rows)):
+            absent |= word(entries[2 * row + 1] < 0) << (row - first)
+            entries[2 * row + 1] = max(entries[2 * row + 1], 0)
+        validity[first // 64] &= ~absent
+
+
+@njit
+def measure_rows(descriptor, work, rows, arguments, places):
+    """Measure the sums of rows, those with the same arguments together.
+
+    Args:
+        descriptor: That of the function.
+        work: The memory of the call.
+        rows: The number of rows.
+        arguments: How many of the arguments, the first ones, are those of the sum.
+        places: The address of two words for every row, written: where its sum begins, as if all were written one after
+            the other, and how many elements it has; -1 for a row without a sum.
+
+    Returns:
+        The number of all elements, or an error code; and how many runs of rows share arguments.
+    """
+    total, runs, first = word(0), 0, 0
+    while first < rows and total >= 0:
+        end = end_of_run(descriptor, work, first, rows, arguments, _ROW)
+        total = _measure_run(descriptor, work, (first, end), arguments, array_at(places, 2 * end, word), total)
+        first, runs = end, runs + 1
+    return total, runs
+
+
+@njit
+def compute_rows(descriptor, work, rows, runs, arguments, places, out):
+    """Compute the sums of a range of rows at their places from `out` on; returns 0 or an error code.
+
+    `runs` is what `measure_rows` returned for all rows.
+    """
+    code, (first, end) = word(0), rows
+    while first < end and code == 0:
+        stop = end if runs == 1 else end_of_run(descriptor, work, first, end, arguments, _ROW)
+        if _has_result(work, first, arguments):
+            code = _compute_run(descriptor, work, (first, stop), arguments, places, out)
+        first = stop
     return code
 
 
 @njit
-def _size_argument(descriptor):
-    """Return the number of the argument that is the size of a row; the fill or the start comes last."""
-    return descriptor[d.ARGUMENTS] - 2
-
-
-@njit
-def _has_result(descriptor, work, row):
+def _has_result(work, row, arguments):
     """Whether no argument is NULL, but for the handle of the only array."""
-    for index in range(descriptor[d.ARGUMENTS]):
-        is_only_array = index == _ARRAY and _size_argument(descriptor) == _ARRAY + 1
+    for index in range(arguments):
+        is_only_array = index == _ARRAY and _size_argument(arguments) == _ARRAY + 1
         if not is_only_array and not argument_is_valid(work, index, row):
             return False
     return True
 
 
 @njit
-def _measure_run(descriptor, work, first, end, result, total):
-    """Write where the results of rows begin, from `total` on, and how long they are; returns their end, or a code."""
-    entries = array_at(get_data(result), 2 * end, word)
-    if not _has_result(descriptor, work, first):
+def _size_argument(arguments):
+    """Return the number of the argument that is the size of a row; the fill or the start comes last."""
+    return arguments - 2
+
+
+@njit
+def _measure_run(descriptor, work, rows, arguments, entries, total):
+    """Write where the sums of rows begin, from `total` on, and how long they are; returns their end, or a code."""
+    first, end = rows
+    if not _has_result(work, first, arguments):
         for row in range(first, end):
-            write_entry(descriptor, entries, row, total, 0)
-            set_null(result, row)
+            entries[2 * row], entries[2 * row + 1] = total, -1
         return total
     code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, _ENTRIES, first)
     if code < 0:
         return code
-    size, limit = integer_at(work, _size_argument(descriptor), first), descriptor[d.LIMIT_BYTES]
+    size, limit = integer_at(work, _size_argument(arguments), first), descriptor[d.LIMIT_BYTES]
     if size < 0 or size > _LARGEST_SIZE:
         report(work, size, 0)
         return d.BAD_SIZE
@@ -114,50 +159,38 @@ def _measure_run(descriptor, work, first, end, result, total):
     if outside >= 0:
         report(work, numbers[first + outside], 0, count - 1)
         return d.OUTSIDE_ROWS
-    lanes, filled = descriptor[d.RESULT_LANES], 0
     for row in range(first, end):
-        is_filled = _is_filled(starts, numbers, row)
-        entries[2 * row], entries[2 * row + 1] = total * lanes, is_filled * size * lanes
+        number = _bits(numbers[_bits(row)])
+        is_filled = word(starts[number + _bits(1)] > starts[number])
+        entries[2 * row], entries[2 * row + 1] = total, is_filled * (size + 1) - 1
         total += is_filled * size
-        filled += is_filled
-    if total > limit // descriptor[d.RESULT_BYTES]:
-        report(work, total * descriptor[d.RESULT_BYTES], limit)
+    item_bytes = descriptor[d.RESULT_BYTES]
+    if total > limit // item_bytes:
+        report(work, total * item_bytes, limit)
         return d.RESULT_TOO_LARGE
-    if filled < end - first:
-        validity = array_at(writable_validity(result), (end + 63) // 64, word)
-        for begin in range(first - first % 64, end, 64):
-            absent = word(0)
-            for row in range(max(begin, first), min(begin + 64, end)):
-                absent |= word(not _is_filled(starts, numbers, row)) << (row - begin)
-            validity[begin // 64] &= ~absent
     return total
 
 
 @njit
-def _is_filled(starts, numbers, row):
-    """Whether the row of entries with the number of a row has any; the number is valid."""
-    number = _bits(numbers[_bits(row)])
-    return starts[number + _bits(1)] > starts[number]
-
-
-@njit
-def _compute_run(descriptor, work, first, end, result):
+def _compute_run(descriptor, work, rows, arguments, places, out):
+    first, end = rows
     code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, _ENTRIES, first)
     if code == 0:
-        code = _read_operands(descriptor, work, first, integer_at(work, _size_argument(descriptor), first))
+        code = _read_operands(descriptor, work, first, arguments)
     if code < 0:
         return code
     operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
     operands[2 * _ROWS], operands[2 * _ROWS + 1] = value_address(work, _ROW, first, 8), end - first
-    operands[2 * _RESULTS], operands[2 * _RESULTS + 1] = get_data(result) + 16 * first, 2 * (end - first)
-    return compute(descriptor, work, work + 8 * ROW, get_data(get_child(result)), end - first)
+    operands[2 * _RESULTS], operands[2 * _RESULTS + 1] = places + 16 * first, 2 * (end - first)
+    return compute(descriptor, work, work + 8 * ROW, out, end - first)
 
 
 @njit
-def _read_operands(descriptor, work, row, size):
+def _read_operands(descriptor, work, row, arguments):
     """Write the operands of the kernel that rows share; returns 0 or an error code."""
     operands, item_bytes = array_at(work + 8 * ROW, d.ROW_WORDS, word), descriptor[d.RESULT_BYTES]
-    block, end = pinned_address(work + 8 * _PIN_OF_ENTRIES), _size_argument(descriptor)
+    block, end = pinned_address(work + 8 * _PIN_OF_ENTRIES), _size_argument(arguments)
+    size = integer_at(work, end, row)
     write_block(operands, 2 * _STARTS, block, item_bytes)
     operands[2 * _START], operands[2 * _START + 1] = value_address(work, end + 1, row, item_bytes), 1
     if not argument_is_valid(work, _ARRAY, row):
@@ -207,7 +240,8 @@ def _read_fills(work, operands, item_bytes, size):
 
 
 @njit
-def _release(work):
+def release_operands(work):
+    """Release what `measure_rows` and `compute_rows` left in the memory of a call."""
     unpin(work + 8 * _PIN_OF_ENTRIES)
     unpin(work + 8 * _PIN_OF_ARRAY)
     unpin(work + 8 * (_PIN_OF_ARRAY + PIN_WORDS))
@@ -215,4 +249,4 @@ def _release(work):
     return 0
 
 
-gather_rows = scalar_callback("gather_rows", _gather_rows, _release)
+gather_rows = scalar_callback("gather_rows", _gather_rows, release_operands)

@@ -46,7 +46,7 @@ def _multiply_numbers(descriptor, work, rows, result):
     """Compute the numbers of rows, those with the same arguments one after the other."""
     validity, first, code = writable_validity(result), 0, word(0)
     while first < rows and code == 0:
-        end = end_of_run(descriptor, work, first, rows, _ROW)
+        end = end_of_run(descriptor, work, first, rows, descriptor[d.ARGUMENTS], _ROW)
         code = read_row(descriptor, work, first, work + 8 * ROW)
         if code == NULL_ROW:
             code = 0

@@ -215,15 +215,15 @@ def _write_all(descriptor, work, rows, states):
         if not _is_complete(work, index):
             continue
         handle = integer_at(work, _RESERVED, index)
-        code = _join_state(work, array_at(states[index], 1, word), handle)
+        code = join_state(work, array_at(states[index], 1, word), handle)
         if code == 0:
-            code = _pin_reserved(descriptor, work, place, handle)
+            code = pin_reserved(descriptor, work, place, handle)
         if code < 0:
             return code
         address, size = array_of_row(work, _VALUE, index, item_bytes)
         if size < 0:
             return size
-        row_target = _row_address(work, place, integer_at(work, _POSITION, index), size, item_bytes)
+        row_target = row_address(work, place, integer_at(work, _POSITION, index), size, item_bytes)
         if row_target < 0:
             return row_target
         row_bytes = size * item_bytes
@@ -236,7 +236,7 @@ def _write_all(descriptor, work, rows, states):
 
 
 @njit
-def _join_state(work, state, handle):
+def join_state(work, state, handle):
     """Note the memory that the rows of a state name; returns 0, or an error code if an earlier row names another."""
     if state[0] != 0 and state[0] != handle:
         report(work, handle, state[0])
@@ -246,7 +246,7 @@ def _join_state(work, state, handle):
 
 
 @njit
-def _pin_reserved(descriptor, work, place, handle):
+def pin_reserved(descriptor, work, place, handle):
     """Pin reserved memory; returns 0 or an error code."""
     code = pin(place, handle, r.RESERVED_TYPE + descriptor[d.ELEMENT_TYPE], descriptor[d.ELEMENT_TYPE])
     if code < 0:
@@ -256,7 +256,7 @@ def _pin_reserved(descriptor, work, place, handle):
 
 
 @njit
-def _row_address(work, place, position, size, item_bytes):
+def row_address(work, place, position, size, item_bytes):
     """Note that a row is written, and return the address of its elements, or an error code."""
     elements = pinned_address(place)
     behind = elements + _elements_bytes(_pinned_elements(place), item_bytes)
@@ -323,7 +323,7 @@ def _make_resident(descriptor, handle):
         words[index] = 0
     elements = pin(place, handle, r.RESERVED_TYPE + kind, kind)
     if elements >= 0:
-        _fill_missing(pinned_address(place), elements, descriptor[d.HEADER + 2 * _VALUE + 1])
+        _fill_missing(pinned_address(place), elements, descriptor[d.RESULT_BYTES])
     unpin(place)
     free(place)
     if elements < 0:

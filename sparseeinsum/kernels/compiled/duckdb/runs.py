@@ -16,13 +16,13 @@ _TEXT_WORDS = 2  # a duckdb_string_t, of which equal texts may have different on
 
 
 @njit
-def end_of_run(descriptor, work, first, rows, varying):
+def end_of_run(descriptor, work, first, rows, arguments, varying):
     """Return where the rows end that have the arguments of the first one, none of them a list, but for one of them.
 
-    That one, number `varying`, is NULL either in all rows or in none.
+    That one, number `varying`, is NULL either in all rows or in none. Only the first `arguments` are compared.
     """
-    end, has_nulls = rows, not has_no_nulls(work, descriptor[d.ARGUMENTS])
-    for index in range(descriptor[d.ARGUMENTS]):
+    end, has_nulls = rows, not has_no_nulls(work, arguments)
+    for index in range(arguments):
         is_valid, row = argument_is_valid(work, index, first), first + 1
         while has_nulls and row < end and argument_is_valid(work, index, row) == is_valid:
             row += 1
