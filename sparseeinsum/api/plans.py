@@ -11,7 +11,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
 from sparseeinsum.environment.extras import late
 from sparseeinsum.errors import PlanError
-from sparseeinsum.pipeline.running import analyze_plan
+from sparseeinsum.pipeline.running import analyze_plan, prove_inputs
 from sparseeinsum.plans.analysis import Analysis
 from sparseeinsum.plans.explain import Explanation
 from sparseeinsum.plans.partitioned_program import PartitionedProgram
@@ -186,7 +186,10 @@ class Plan:
             ValueError: There is no such style.
             PlanError: The database has another dialect, or the plan is for a Citus cluster and the style `cte`; or
                 another engine cannot compute the plan exactly.
+            DataError: An input repeats a coordinate.
         """
+        with lock_of(self._engine.connection):
+            prove_inputs(self.data, self._engine)
         requested = requested_dialect(self.data.dialect, dialect)
         if requested.plain is None:
             return write_sql(self.data.statements, style)

@@ -21,6 +21,7 @@ from sparseeinsum.errors import CatalogueError, EngineError, PlanError
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration
 from sparseeinsum.pipeline.guarded import guarded_query
+from sparseeinsum.pipeline.running import prove_inputs
 
 _NUMBER = "number"  # the request for the number of the database of a connection
 
@@ -58,6 +59,7 @@ def answer(number: int, request: str) -> str:
 def _einsum(engine: DuckDBEngine, arguments: Mapping[str, Any]) -> str:
     with engine.transaction():
         plan = _plan(engine, arguments)
+        prove_inputs(plan.data, engine)
         return guarded_query(plan.data, plan.only_output(arguments["output"]), engine)
 
 

@@ -15,6 +15,7 @@ from sparseeinsum.dbt_project.properties import models_yaml, sources_yaml
 from sparseeinsum.dbt_project.row_tests import PackageTests
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import DbtError
+from sparseeinsum.pipeline.running import prove_inputs
 from sparseeinsum.plans.plain_plans import requested_dialect
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.statistics.columns import table_by_name
@@ -40,6 +41,7 @@ def write_models(
     Raises:
         DbtError: There is no such project, a file of the user would be replaced, or the plan is for a cluster.
         PlanError: There is no such dialect, or its engine cannot compute the plan.
+        DataError: An input repeats a coordinate.
     """
     asked = requested_dialect(plan.dialect, dialect)
     if plan.dialect.distributes:
@@ -49,6 +51,7 @@ def write_models(
         )
     if re.fullmatch(r"[^\W\d]\w*", program) is None:
         raise DbtError(f"{program!r} cannot be the prefix of models; use letters, digits and _, as in page_rank")
+    prove_inputs(plan, engine)
     project = read_project(folder, program)
     if asked.plain is None:
         files = _files(plan, engine, project, program, inputs_of(stored_of(plan.inputs), program, project, engine))

@@ -11,6 +11,7 @@ from sparseeinsum.language.eingraph import Program
 from sparseeinsum.pipeline.planning import cost_constants, make_plans
 from sparseeinsum.pipeline.program_data import memory_for
 from sparseeinsum.pipeline.running import current_inputs
+from sparseeinsum.pipeline.same_kind import plan_for_same_kind
 from sparseeinsum.plans.options import PlanOptions
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.validity import with_valid_grouping
@@ -52,11 +53,12 @@ class PlanCache:
         return valid
 
     def plan_for_present_data(self, program: Program, engine: Engine, options: PlanOptions) -> ProgramPlan:
-        """The best plan for the data as they are now: that of an earlier call or run only if nothing has changed since.
+        """The best plan for the data as they are now: that of an earlier call or run if they are of the same kind.
 
         Raises: as for `plan`.
         """
-        with suppress(EngineError), engine.reading():  # an error ends the transaction; planning again says more
+        # An error ends the transaction; planning again says more.
+        with suppress(EngineError), engine.reading(), engine.scans.deferring_proofs():
             return self._plan_for_present_data(program, engine, options)
         return make_plans(program, engine, options)[0]
 
@@ -65,7 +67,7 @@ class PlanCache:
             return make_plans(program, engine, options)[0]
         key = _key(program, engine, options)
         plan = self._plans.get(key)
-        plan = None if plan is None else _unchanged_plan(plan, engine)
+        plan = None if plan is None else _present_plan(plan, engine)
         plan = plan or make_plans(program, engine, options, memory=key[2])[0]
         self._keep(key, plan)
         return plan
@@ -81,11 +83,11 @@ def _key(program: Program, engine: Engine, options: PlanOptions) -> _Key:
     return program, repr(options), memory_for(engine, options), cost_constants(engine)
 
 
-def _unchanged_plan(plan: ProgramPlan, engine: Engine) -> ProgramPlan | None:
-    """The plan if its inputs have the same rows as when it was made, and are of the same tables."""
+def _present_plan(plan: ProgramPlan, engine: Engine) -> ProgramPlan | None:
+    """The plan for the rows that its inputs have now; None if a search may choose another one for them."""
     with suppress(OutdatedPlanError, PlanError, SemanticsError):
-        if current_inputs(plan, engine) is plan.inputs:
-            return _with_present_stages(plan, engine)
+        present = plan_for_same_kind(plan, engine)
+        return None if present is None else _with_present_stages(present, engine)
     return None
 
 

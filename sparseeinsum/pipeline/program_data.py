@@ -119,7 +119,7 @@ def read_data(
                 for name, tensor in measured.items()
             }
             estimator = _estimator(inputs, engine, options)
-            orders = _orders(inputs, engine)
+            orders = orders_of(inputs, engine)
     return ProgramData(generated.bound, inputs, orders, estimator, memory, generated.successors)
 
 
@@ -171,7 +171,7 @@ def _check_scans(stored: Mapping[str, StoredTensor], memory: RunMemory) -> None:
             )
 
 
-def _orders(inputs: Mapping[str, MeasuredTensor], engine: Engine) -> dict[str, StoredOrder]:
+def orders_of(inputs: Mapping[str, MeasuredTensor], engine: Engine) -> dict[str, StoredOrder]:
     """The axes by which the tuples are sorted, for our own tables of several key columns."""
     if not engine.dialect.keeps_residents:
         return {}

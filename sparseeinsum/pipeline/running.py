@@ -154,12 +154,29 @@ def current_inputs(
         for name, stored in stored_tensors.items()
         if current[name].version != plan.inputs[name].measurement.version
     }
+    _prove({name: plan.inputs[name] for name in stored_tensors if name not in changed}, engine)
     if not changed:
         return plan.inputs
     with limited_memory(engine, plan.options.memory_limit, sum(map(scanning_bytes, changed.values()))):
         inputs = {**plan.inputs, **measure_all(changed, engine)}
     check_exactness(plan, inputs, tuple(changed))
     return inputs
+
+
+def prove_inputs(plan: ProgramPlan, engine: Engine) -> None:
+    """Prove what planning left to a run: that no coordinate of an input is repeated.
+
+    Raises:
+        DataError: One is; the message names the first such row.
+    """
+    _prove(plan.inputs, engine)
+
+
+def _prove(inputs: Mapping[str, MeasuredTensor], engine: Engine) -> None:
+    unproven = {name: tensor.stored for name, tensor in inputs.items() if not tensor.measurement.is_proven}
+    if unproven and not engine.scans.defers_proofs:
+        with engine.reading():
+            measure_all(unproven, engine)
 
 
 def check_functions(plan: ProgramPlan) -> None:
@@ -187,7 +204,7 @@ def check_exactness(plan: ProgramPlan, inputs: Mapping[str, MeasuredTensor], cha
     if incomplete or differs:
         name = next(iter(incomplete or changed))
         raise OutdatedPlanError(f"tensor {name} has changed since the plan was made; plan again")
-    reason = broken_rewriting(plan, values)
+    reason = broken_rewriting(plan, values, detects_same=True)
     if reason is not None:
         raise OutdatedPlanError(f"{reason}; plan again")
 

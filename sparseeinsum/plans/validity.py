@@ -25,10 +25,16 @@ def evaluations_for(plan: ProgramPlan, values: Mapping[str, ValueFacts]) -> Mapp
     return decide_evaluations(plan.decomposed.graph, united, plan.options.allows_nonfinite).evaluations
 
 
-def broken_rewriting(plan: ProgramPlan, values: Mapping[str, ValueFacts]) -> str | None:
-    """Why the rewriting of a plan may change a result for `values`; None if it cannot. See `evaluations_for`."""
-    before, rewritten = values_of(plan.inputs), plan.rewriting.rewritten
-    return broken_assumption(plan.decomposed.graph, rewritten, before, values, plan.options.allows_nonfinite)
+def broken_rewriting(plan: ProgramPlan, values: Mapping[str, ValueFacts], detects_same: bool = False) -> str | None:
+    """Why the rewriting of a plan may change a result for `values`; None if it cannot.
+
+    Args:
+        plan: A plan.
+        values: As for `evaluations_for`.
+        detects_same: Whether `evaluations_for` these values decides as the plan does.
+    """
+    before, rewritten, allows = values_of(plan.inputs), plan.rewriting.rewritten, plan.options.allows_nonfinite
+    return broken_assumption(plan.decomposed.graph, rewritten, before, values, allows, detects_same)
 
 
 def with_valid_grouping(plan: ProgramPlan, inputs: Mapping[str, MeasuredTensor]) -> ProgramPlan:

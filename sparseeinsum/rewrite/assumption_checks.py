@@ -35,6 +35,7 @@ def broken_assumption(
     planned: Mapping[str, ValueFacts],
     current: Mapping[str, ValueFacts],
     allows_nonfinite: bool,
+    detects_same: bool = False,
 ) -> str | None:
     """Why a rewriting that was right for the planned values may be wrong for the current ones; None where it is right.
 
@@ -45,6 +46,7 @@ def broken_assumption(
         current: Facts about the values of all inputs now.
         allows_nonfinite: Whether the graph computes with values that turn NaN or infinite; otherwise a run detects
             them.
+        detects_same: Whether runs are known to detect NaN and infinity in the same results for both.
     """
     exceeding = [name for name in planned if not _is_within(current[name], planned[name])]
     if not (rewritten and exceeding):
@@ -60,7 +62,7 @@ def broken_assumption(
             return (
                 f"tensor {name} has NaN or infinity now, and the plan computes {names} exactly for finite values only"
             )
-    return _overflow(graph, rewritten, planned, current)
+    return None if detects_same else _overflow(graph, rewritten, planned, current)
 
 
 def _overflow(

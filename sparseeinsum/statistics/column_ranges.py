@@ -10,7 +10,7 @@ from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import table_by_name, value_of
 from sparseeinsum.statistics.executor import Executor
 
-_DIALECTS = frozenset({"duckdb"})  # whose engines tell it; PostgreSQL's statistics are those of a sample
+KNOWN_RANGES = frozenset({"duckdb"})  # whose engines tell it; PostgreSQL's statistics are those of a sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def column_ranges(stored: StoredTensor, executor: Executor) -> list[ColumnRange]
         stored: The tensor, in a table with a number in every row.
         executor: Runs the query.
     """
-    if executor.dialect_name not in _DIALECTS or is_complex(stored.tensor.dtype):
+    if executor.dialect_name not in KNOWN_RANGES or is_complex(stored.tensor.dtype):
         return None
     columns = [*(exp.column(key, quoted=True) for key in stored.keys), value_of(stored)]
     statistics = [exp.func("stats", column) for column in columns]

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.statistics.ascending_runs import is_distinct_by_order
-from sparseeinsum.statistics.column_ranges import column_ranges
+from sparseeinsum.statistics.column_ranges import KNOWN_RANGES, column_ranges
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.distributed_aggregates import DISTRIBUTED_DIALECTS
 from sparseeinsum.statistics.estimate import Statistics
@@ -24,6 +25,7 @@ from sparseeinsum.statistics.measure import (
     value_range,
     values_of_entries,
 )
+from sparseeinsum.statistics.row_checks import check_rows
 from sparseeinsum.statistics.sql_templates import fill_placeholders, template
 
 LEAST_ROWS = 1_000_000  # smaller tables are counted exactly, in less time than most programs take to plan
@@ -41,11 +43,13 @@ class TableDescription:
     """What the database knows of a table without reading its rows.
 
     Attributes:
+        table_id: What identifies the table; another table has another one, even under the same name.
         rows: The rows that it has, or is expected to have.
         unique: Sets of columns of which no two rows have the same values.
         has_row_ids: Whether every row has a number of the database's, in a column `rowid`.
     """
 
+    table_id: str
     rows: int
     unique: tuple[frozenset[str], ...]
     has_row_ids: bool
@@ -56,9 +60,9 @@ def measure_large(
 ) -> Measurement | None:
     """Measure a large table of entries; None if it is small, no table, or not sound, so that `measure` must scan it.
 
-    The number of entries and the absence of repeated coordinates are exact. The range of values may be wider than they
-    are. The distinct indices of axes are estimates, and less than the rows, so that no axis is taken to identify rows;
-    those of an only axis are the entries.
+    The number of entries is exact; that no coordinate is repeated is left to `proven`. The range of values may be wider
+    than they are. The distinct indices of axes are estimates, and less than the rows, so that no axis is taken to
+    identify rows; those of an only axis are the entries.
 
     Args:
         stored: The tensor.
@@ -73,15 +77,32 @@ def measure_large(
     if known is None or not known.entries:
         return None
     table = replace(table, rows=known.tuples)
-    if not _is_distinct(stored, table, executor):
-        return None
     tensor = stored.tensor
     if len(tensor.axes) == 1:
         distinct: tuple[float, ...] = (known.entries,)
     else:
         distinct = tuple(min(values, known.tuples - 1.0) for values in estimate(table, known.entries))
     facts = values_of_entries(tensor, known.entries, known.values)
-    return Measurement(Statistics(known.entries, distinct, tensor.shape), known.tuples, facts, version)
+    statistics = Statistics(known.entries, distinct, tensor.shape)
+    return Measurement(statistics, known.tuples, facts, version, is_proven=False)
+
+
+def proven(measurement: Measurement, stored: StoredTensor, executor: Executor) -> Measurement:
+    """What `measure_large` returned for the same rows, proven.
+
+    Raises:
+        DataError: A coordinate is repeated; the message names the first such row.
+    """
+    table = _described(stored, executor)
+    if table is None:
+        raise DataError(f"the table of tensor {stored.tensor.name} was replaced while it was measured; try again")
+    table = replace(table, rows=measurement.tuples)
+    is_ordered = _is_distinct_by_order(stored, table, executor)
+    if not (is_ordered or _counts_distinct(stored, table, executor)):
+        check_rows(stored, executor)
+        raise DataError(f"tensor {stored.tensor.name} changed while it was measured; try again")
+    is_quick = is_ordered and executor.dialect_name in KNOWN_RANGES
+    return replace(measurement, is_proven=True, is_quick=is_quick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +120,15 @@ class _Entries:
     values: Range
 
 
-def _is_distinct(stored: StoredTensor, table: TableDescription, executor: Executor) -> bool:
-    """Whether no coordinate is repeated."""
+def _is_distinct_by_order(stored: StoredTensor, table: TableDescription, executor: Executor) -> bool:
+    """Whether a constraint, or the order of the rows, proves that no coordinate is repeated."""
     if any(columns <= frozenset(stored.keys) for columns in table.unique):
         return True
-    if is_distinct_by_order(stored, executor, table.rows if table.has_row_ids else 0):
-        return True
+    return is_distinct_by_order(stored, executor, table.rows if table.has_row_ids else 0)
+
+
+def _counts_distinct(stored: StoredTensor, table: TableDescription, executor: Executor) -> bool:
+    """Whether as many coordinates as rows are counted."""
     return _scanned(stored, executor, lambda name: name == _COORDINATES)[_COORDINATES] == table.rows
 
 
@@ -163,6 +187,6 @@ def _described(stored: StoredTensor, executor: Executor) -> TableDescription | N
     rows = executor.rows(fill_placeholders(template("table", executor.dialect_name), values))
     if len({table_id for table_id, *_ in rows}) != 1:
         return None
-    _, expected, has_row_ids, _ = rows[0]
+    table_id, expected, has_row_ids, _ = rows[0]
     unique = tuple(frozenset(map(str, columns)) for *_, columns in rows if isinstance(columns, list | tuple))
-    return TableDescription(int(str(expected)), unique, bool(has_row_ids))
+    return TableDescription(str(table_id), int(str(expected)), unique, bool(has_row_ids))

@@ -35,6 +35,8 @@ class Measurement:
         values: The range of the values that are not the fill, and whether some index holds the fill.
         version: A value that changes with the rows; None if it is not known.
         ascending: As in `ascending_axes`; None if it is not known.
+        is_proven: Whether it is proven that no two rows have the same coordinate.
+        is_quick: Whether to measure the table again takes no longer than a fingerprint of its rows.
     """
 
     statistics: Statistics
@@ -42,6 +44,8 @@ class Measurement:
     values: ValueFacts
     version: object
     ascending: frozenset[int] | None = field(default=None, compare=False)
+    is_proven: bool = field(default=True, compare=False)
+    is_quick: bool = field(default=False, compare=False)
 
 
 def measure(stored: StoredTensor, executor: Executor, version: object = None) -> Measurement:

@@ -1,6 +1,7 @@
 """Statistics: keeps what scans of stored tensors returned, until their rows change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -61,8 +62,13 @@ def stored_in(tensors: Mapping[str, RowVersion]) -> dict[str, StoredTensor]:
 
 @dataclass(slots=True)
 class ScanCache:
-    """Results of scans, by the kind of scan and the relation that was scanned; those used last are kept."""
+    """Results of scans, by the kind of scan and the relation that was scanned; those used last are kept.
 
+    Attributes:
+        defers_proofs: Whether measurements need not be proven now, since a run will prove them.
+    """
+
+    defers_proofs: bool = False
     _results: dict[tuple[str, str], tuple[RowVersion, Any]] = field(default_factory=dict)
     _of_state: dict[str, tuple[object, Any]] = field(default_factory=dict)
 
@@ -84,11 +90,31 @@ class ScanCache:
         scanned = scan(missing) if missing else {}
         for name, tensor in missing.items():
             results[name] = scanned[name]
-            if tensor.version is not None:
-                self._results[kind, tensor.stored.relation] = tensor, scanned[name]
+            self.keep(kind, tensor, scanned[name])
+        return {name: result for name, result in results.items() if result is not None}
+
+    def keep(self, kind: str, tensor: RowVersion, result: object) -> None:
+        """Keep the result of a scan of that kind, unless the version of the rows is unknown."""
+        if tensor.version is None:
+            return
+        self._results.pop((kind, tensor.stored.relation), None)
+        self._results[kind, tensor.stored.relation] = tensor, result
         while len(self._results) > _MOST_RESULTS:
             del self._results[next(iter(self._results))]
-        return {name: result for name, result in results.items() if result is not None}
+
+    @contextmanager
+    def deferring_proofs(self) -> Iterator[None]:
+        """Within, what measurements rely on is not proven if that takes long."""
+        before, self.defers_proofs = self.defers_proofs, True
+        try:
+            yield
+        finally:
+            self.defers_proofs = before
+
+    def last(self, kind: str, stored: StoredTensor) -> Any:  # noqa: ANN401  # whatever the scan returned
+        """The result of the last scan of a tensor, whose rows may have changed since; None if there is none."""
+        then, result = self._results.get((kind, stored.relation), (None, None))
+        return result if then is not None and then.stored == stored else None
 
     def of_state(self, kind: str, state: object, read: Callable[[], Result]) -> Result:
         """What `read` returns, or returned for the same state of the database.
@@ -110,8 +136,9 @@ class ScanCache:
 
     def _find(self, kind: str, tensor: RowVersion) -> Any:  # noqa: ANN401  # whatever the scan returns
         key = kind, tensor.stored.relation
-        then, result = self._results.pop(key, (None, None))
+        then, result = self._results.get(key, (None, None))
         if then != tensor:
             return None
+        del self._results[key]
         self._results[key] = tensor, result
         return result

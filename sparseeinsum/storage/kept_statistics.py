@@ -88,8 +88,13 @@ def _kept_texts(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, 
                 texts[str(name)] = str(statistics or ""), None if counts is None else str(counts)
         return texts
 
-    recorded = {name: tensor for name, tensor in tensors.items() if isinstance(tensor.version, ChangeToken)}
+    recorded = {name: tensor for name, tensor in tensors.items() if _may_be_as_loaded(tensor.version)}
     return engine.scans.scan("kept statistics", recorded, read)
+
+
+def _may_be_as_loaded(version: object) -> bool:
+    """Whether a table of which changes are recorded may have the rows that it was loaded with."""
+    return isinstance(version, ChangeToken) and version.state.changes <= 1
 
 
 def _query(selected: str, names: Iterable[str] | None) -> str:

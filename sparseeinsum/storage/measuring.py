@@ -8,17 +8,17 @@ from types import MappingProxyType
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.language.tensors import DEMOTED, StoredTensor
-from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries, is_countable
+from sparseeinsum.statistics.axis_counts import AxisCounts, count_entries
 from sparseeinsum.statistics.block_counts import measure_blocks
 from sparseeinsum.statistics.estimate import Statistics
 from sparseeinsum.statistics.generated_measurements import measure_generated
-from sparseeinsum.statistics.large_tables import TableDescription, measure_large
+from sparseeinsum.statistics.kept_samples import KeptSample, take_sample
+from sparseeinsum.statistics.large_tables import TableDescription, measure_large, proven
 from sparseeinsum.statistics.list_columns import check_lists
 from sparseeinsum.statistics.measure import Measurement, measure
 from sparseeinsum.statistics.measure_sorted import measure_sorted
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 from sparseeinsum.statistics.row_checks import check_rows
-from sparseeinsum.statistics.row_samples import sample_rows
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
 from sparseeinsum.statistics.small_tables import measure_small
 from sparseeinsum.storage.catalogue import check_relation, require_tensors
@@ -32,6 +32,8 @@ def measure_all(
     stored: Mapping[str, StoredTensor], engine: Engine, column_types: Mapping[str, Sequence[str]] = _NOT_LOOKED_UP
 ) -> dict[str, MeasuredTensor]:
     """The tensors with their measurements, by name; those are scanned whose rows have changed since they last were.
+
+    They are proven, unless the scans of the engine defer that.
 
     Args:
         stored: The tensors, by name.
@@ -53,7 +55,20 @@ def measure_all(
         return {name: kept.get(name) or _measure(tensor, engine) for name, tensor in changed.items()}
 
     measurements = engine.scans.scan("measurement", versions, measure_changed)
+    if not engine.scans.defers_proofs:
+        measurements |= _proven(versions, measurements, engine)
     return {name: MeasuredTensor(source, measurements[name]) for name, source in stored.items()}
+
+
+def _proven(
+    versions: Mapping[str, RowVersion], measurements: Mapping[str, Measurement], engine: Engine
+) -> dict[str, Measurement]:
+    """Those measurements that were not proven before, proven."""
+    unproven = {name: versions[name] for name, measurement in measurements.items() if not measurement.is_proven}
+    now_proven = {name: proven(measurements[name], tensor.stored, engine) for name, tensor in unproven.items()}
+    for name, measurement in now_proven.items():
+        engine.scans.keep("measurement", unproven[name], measurement)
+    return now_proven
 
 
 def _check_relations(
@@ -113,15 +128,29 @@ def _measure_sorted(tensor: RowVersion, engine: Engine) -> Measurement | None:
 
 
 def _measure_large(tensor: RowVersion, engine: Engine) -> Measurement | None:
-    name, shape = tensor.stored.tensor.name, tensor.stored.tensor.shape
+    stored, name = tensor.stored, tensor.stored.tensor.name
 
     def estimate(table: TableDescription, entries: float) -> tuple[float, ...]:
-        sample = sample_rows(tensor.stored, table.rows, entries, table.has_row_ids, engine)
-        if is_countable(shape):  # lest planning count all rows
-            engine.scans.scan("axis counts", {name: tensor}, lambda _: {name: sample.counts(shape)})
-        return sample.distinct()
+        sample = _sample_of(tensor, table, entries, engine)
+        counts = sample.counts
+        if counts is not None:  # lest planning count all rows
+            engine.scans.scan("axis counts", {name: tensor}, lambda _: {name: counts})
+        return sample.distinct
 
-    return measure_large(tensor.stored, engine, estimate, tensor.version)
+    last = engine.scans.last("measurement", stored)
+    measurement = measure_large(stored, engine, estimate, tensor.version)
+    if measurement is None or not isinstance(last, Measurement):
+        return measurement
+    return replace(measurement, is_quick=last.is_quick)  # until it is proven
+
+
+def _sample_of(tensor: RowVersion, table: TableDescription, entries: float, engine: Engine) -> KeptSample:
+    """A sample of a large table: the last one, if the table is about as it was."""
+    stored, name = tensor.stored, tensor.stored.tensor.name
+    last = engine.scans.last("sample", stored)
+    serves = isinstance(last, KeptSample) and last.serves(stored, table, entries, engine)
+    sample = last if serves else take_sample(stored, table, entries, engine)
+    return engine.scans.scan("sample", {name: tensor}, lambda _: {name: sample})[name]
 
 
 def count_changed(tensors: Mapping[str, RowVersion], engine: Engine) -> dict[str, tuple[AxisCounts, ...]]:

@@ -8,6 +8,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.statistics.columns import place_of, table_by_name
 from sparseeinsum.statistics.fingerprints import fingerprints
+from sparseeinsum.statistics.measure import Measurement
 from sparseeinsum.statistics.scan_cache import RowVersion, stored_in
 
 
@@ -15,7 +16,7 @@ def row_versions(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str
     """The tensors with a value for each that changes when its rows change.
 
     It is the change token of a table whose changes the database records. Otherwise it is a fingerprint, for which all
-    rows are read.
+    rows are read; or the state of the database, for tables that are measured again in no more time than that takes.
 
     Raises:
         EngineError: A relation cannot be read.
@@ -28,9 +29,22 @@ def versions_in_state(
     in_state: Mapping[str, RowVersion], tokens: Mapping[str, object], engine: Engine
 ) -> dict[str, RowVersion]:
     """What `row_versions` returns, for tensors in a state of the database, with the change tokens of that state."""
-    read = {name: tensor for name, tensor in in_state.items() if name not in tokens}
-    versions = {**tokens, **_fingerprints(read, engine)}
+    others = {name: tensor for name, tensor in in_state.items() if name not in tokens}
+    quick = {name: _version_in_state(tensor) for name, tensor in others.items() if _is_quick(tensor.stored, engine)}
+    read = {name: tensor for name, tensor in others.items() if name not in quick}
+    versions = {**tokens, **quick, **_fingerprints(read, engine)}
     return {name: RowVersion(tensor.stored, versions.get(name)) for name, tensor in in_state.items()}
+
+
+def _is_quick(stored: StoredTensor, engine: Engine) -> bool:
+    """Whether the last measurement of a table of the user's took no longer than a fingerprint."""
+    measurement = None if stored.is_owned else engine.scans.last("measurement", stored)
+    return isinstance(measurement, Measurement) and measurement.is_quick
+
+
+def _version_in_state(tensor: RowVersion) -> object:
+    """The state of the database; a version of its own if that is unknown, since then anybody may change the rows."""
+    return object() if tensor.version is None else tensor.version
 
 
 def in_present_state(stored: Mapping[str, StoredTensor], engine: Engine) -> dict[str, RowVersion]:

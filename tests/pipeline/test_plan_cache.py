@@ -56,13 +56,36 @@ def test_a_plan_is_made_again_only_after_a_change(db: se.Database, planned: list
     assert planned == ["dp"]
     assert plans[0].data is plans[1].data
     run_sql(db, "UPDATE A SET val = 2 * val WHERE i = 0")
-    assert db.plan(STEP).data.inputs["A"].values != plans[0].data.inputs["A"].values
-    assert planned == ["dp"] * 2
+    changed = db.plan(STEP)
+    assert changed.data.inputs["A"].values != plans[0].data.inputs["A"].values
+    np.testing.assert_allclose(db.run(changed)["Y"].to_numpy(), [4, 1, 3])
+    assert planned == ["dp"]
     run_sql(db, "DROP TABLE A")
     with pytest.raises(se.CatalogueError, match="tensor A can no longer be read"):
         db.plan(STEP)
     load(db, np.ones(3))
     np.testing.assert_allclose(db.run(db.plan(STEP))["Y"].to_numpy(), MATRIX.sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE A SET val = -val WHERE i = 0",
+        "UPDATE A SET val = 'NaN' WHERE i = 0",
+        "DELETE FROM A WHERE i = 0",
+        "UPDATE A SET j = 0 WHERE i = 2",
+        "INSERT INTO A VALUES (2, 1, 1)",
+    ],
+)
+def test_a_change_of_signs_or_sizes_is_planned(db: se.Database, planned: list[str], change: str) -> None:
+    load(db, np.ones(3))
+    db.plan(STEP)
+    run_sql(db, change)
+    matrix = np.zeros((3, 3))
+    for i, j, value in run_sql(db, "SELECT i, j, val FROM A"):
+        matrix[i, j] = value
+    np.testing.assert_allclose(db.run(db.plan(STEP))["Y"].to_numpy(), matrix.sum(axis=1))
+    assert planned == ["dp"] * 2
 
 
 def test_other_options_are_planned(db: se.Database, planned: list[str]) -> None:

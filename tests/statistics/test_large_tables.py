@@ -52,6 +52,25 @@ def analyze(db: se.Database) -> None:
     run_sql(db, "ANALYZE edges")
 
 
+def all_uses(db: se.Database, plan: se.Plan, program: se.Program) -> list[Callable[[], object]]:
+    """All ways to a result, or to SQL that computes it: of an earlier plan, and of one for the data as they are now."""
+
+    def stream() -> None:
+        with db.stream(plan):
+            pass
+
+    return [
+        lambda: db.run(db.plan(program)),
+        lambda: db.run(plan),
+        lambda: db.run(program),
+        lambda: db.run(db.plan(program), into={"Y": "stored_result"}),
+        lambda: db.plan(program).sql(),
+        lambda: db.plan(program).explain(analyze=True),
+        lambda: db.plan(program, top=2),
+        stream,
+    ]
+
+
 def define(db: se.Database) -> None:
     db.tensor_from_table("A", "edges", index=["i", "j"], value="w", shape=SHAPE)
 
@@ -133,7 +152,7 @@ def test_repeated_coordinates_are_refused(db: se.Database) -> None:
     program = se.program("Y[i] = sum(A[i, j])")
     plan = db.plan(program)
     run_sql(db, "INSERT INTO edges SELECT * FROM edges WHERE i = 3 AND w > 0")
-    for run in (lambda: db.run(plan), lambda: db.run(program), lambda: db.plan(program)):
+    for run in all_uses(db, plan, program):
         with pytest.raises(DataError, match="stands in an earlier row"):
             run()
 
@@ -286,7 +305,7 @@ def test_a_change_that_makes_a_tensor_unsound_is_refused(db: se.Database, edit: 
     plan = db.plan(program)
     run_sql(db, edit.replace("(3, 4, 1)", "(3, 5, 1)"))
     run_sql(db, "ANALYZE A")
-    for run in (lambda: db.plan(program), lambda: db.run(plan), lambda: db.run(program)):
+    for run in all_uses(db, plan, program):
         with pytest.raises(DataError, match=message):
             run()
 
@@ -334,6 +353,7 @@ def test_rows_of_the_open_transaction_count(db: se.Database) -> None:
     db.plan(PROGRAMS[0])
     run_sql(db, "BEGIN")
     run_sql(db, "INSERT INTO edges SELECT i, j, -5 FROM edges WHERE i = 3 LIMIT 1")
+    plan = db.plan(PROGRAMS[0])
     with pytest.raises(DataError, match="stands in an earlier row"):
-        db.plan(PROGRAMS[0])
+        plan.sql()
     run_sql(db, "ROLLBACK")
