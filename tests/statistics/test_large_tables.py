@@ -14,8 +14,9 @@ from observed_statements import observe_queries
 
 import sparseeinsum as se
 from sparseeinsum.errors import DataError
-from sparseeinsum.statistics import ascending_runs, large_tables, row_samples, small_tables
+from sparseeinsum.statistics import ascending_runs, kept_samples, large_tables, row_samples, small_tables
 from sparseeinsum.statistics.row_samples import distinct_in_all, estimated_counts
+from sparseeinsum.storage import measuring
 
 SHAPE = (60, 40)
 
@@ -334,6 +335,59 @@ def test_a_changed_row_is_no_reason_to_scan_all_others(
     for i, j, value in [(5, 5, 7)] if "UPDATE" in edit else [(5, 5, 0)] if "DELETE" in edit else [(3, 4, 7)]:
         matrix[i, j] = value
     np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), matrix.sum(1))
+
+
+@pytest.mark.parametrize("constraint", ["", ", PRIMARY KEY (i, j)"])
+def test_a_changed_table_is_planned_without_a_look_at_all_rows(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch, constraint: str
+) -> None:
+    """The run looks at all, as it does if another table has changed; rows in no order are hashed instead."""
+    run_sql(db, f"CREATE TABLE edges (i INT, j INT, w DOUBLE PRECISION{constraint})")
+    matrix = np.zeros(SHAPE)
+    matrix[:, [3, 20]] = 2
+    insert(db, [(i, j, 2.0) for i in range(60) for j in (3, 20)])
+    define(db)
+    db.plan(PROGRAMS[0])
+    run_sql(db, "CREATE TABLE another (x INT)")
+    for i, change in enumerate(("UPDATE edges SET w = 3 WHERE i = 0 AND j = 3", "INSERT INTO another VALUES (1)")):
+        run_sql(db, change)
+        matrix[0, 3] = 3
+        statements = observe_queries(db, monkeypatch)
+        plan = db.plan(PROGRAMS[0])
+        assert not [text for text in statements if "fingerprint" in text or "LEAD" in text or "coordinates" in text], i
+        np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), matrix.sum(1))
+        assert not [text for text in statements if "fingerprint" in text]
+        assert any("LEAD" in text for text in statements) == (not constraint)
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_sample_serves_until_many_rows_change(db: se.Database, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(kept_samples, "_BLOCK_ROWS", 4)
+    matrix = random_matrix(9, 0.8)
+    create_table(db, matrix)
+    define(db)
+    before = db.plan(PROGRAMS[0]).data
+    run_sql(db, f"UPDATE edges SET i = (i + 30) % 60 WHERE i % 30 < {count} AND j < 39")
+    shifted = matrix.copy()
+    moved = (np.arange(60) % 30 < count)[:, None] & (np.arange(40) < 39)
+    shifted[moved] = np.roll(matrix, 30, 0)[moved]
+    samples: list[str] = []
+    take_sample = measuring.take_sample
+    monkeypatch.setattr(measuring, "take_sample", lambda *tensor: samples.append("A") or take_sample(*tensor))
+    plan = db.plan(PROGRAMS[0])
+    np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), shifted.sum(1))
+    assert bool(samples) == (count > 1)
+    assert count > 1 or plan.data.alternatives is before.alternatives
+
+
+def test_a_table_of_the_same_name_is_sampled_anew(db: se.Database) -> None:
+    create_table(db, random_matrix(10, 0.5))
+    define(db)
+    rows = run_sql(db, "SELECT count(*) FROM edges")[0][0]
+    assert db.plan(PROGRAMS[0]).data.statistics["A"].distinct[0] > 30
+    columns = "range // 40 AS i, range % 40 AS j, CAST(1 AS DOUBLE) AS w"
+    run_sql(db, f"CREATE OR REPLACE TABLE edges AS SELECT {columns} FROM range({rows})")
+    assert db.plan(PROGRAMS[0]).data.statistics["A"].distinct[0] <= 30
 
 
 def test_a_column_may_have_the_name_of_row_numbers(db: se.Database) -> None:
