@@ -4,16 +4,23 @@ Runs with a memory limit of their own, or in another number of threads, do not r
 """
 
 from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
 
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compress, Contract, Densify, Relation, Resident, Slice, Stack, Stored
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.calls import call
+from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.storage.row_versions import row_versions
+
+_ANY_TENSOR = "sparseeinsum_any_tensor"  # stand for those of an operand, in the text of a query
+_ANY_RELATION = "sparseeinsum_any_relation"
 
 
 def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> Mapping[Relation, int | None]:
@@ -37,13 +44,42 @@ def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> M
     }
 
     def keep(operand: Relation) -> int | None:
-        resident = Resident(operand) if isinstance(operand, Stack) else operand
-        query = relation_query(resident, plan.dialect).subquery("made")
-        kept_handle = call("tensor_keep", exp.column(HANDLE_COLUMN, table="made"))
-        ((handle,),) = engine.rows(exp.select(kept_handle).from_(query))
+        ((handle,),) = engine.rows(_keeping_text(operand, operands[operand].source, plan.dialect))
         return None if handle is None else int(str(handle))
 
     return kept.handles(needed, plan.alternatives.model.kept_bytes, keep, at_once)
+
+
+def _keeping_text(operand: Relation, source: StoredTensor, dialect: Dialect) -> str:
+    """The query that keeps an operand, which is made of one stored tensor, and returns its handle.
+
+    It takes longer to write than to run, and operands of programs often differ in nothing but their tables.
+    """
+    name = source.tensor.name
+    if source.lists is not None or not (name.isascii() and name.isidentifier()):
+        return _written_text(operand, dialect)
+    any_source = replace(source, tensor=replace(source.tensor, name=_ANY_TENSOR), relation=_ANY_RELATION, owner=None)
+    text = _written_text(_of_source(operand, any_source), dialect)
+    return text.replace(_ANY_RELATION, source.relation).replace(_ANY_TENSOR, name)
+
+
+def _of_source(relation: Relation, source: StoredTensor) -> Relation:
+    """The same operand, made of another stored tensor."""
+    match relation:
+        case Stored():
+            return Stored(source)
+        case Resident() | Compress() | Slice() | Stack() | Densify():
+            return replace(relation, input=_of_source(relation.input, source))
+        case _:
+            raise AssertionError(f"{relation} is not made of one stored tensor")
+
+
+@lru_cache(maxsize=512)
+def _written_text(operand: Relation, dialect: Dialect) -> str:
+    resident = Resident(operand) if isinstance(operand, Stack) else operand
+    query = relation_query(resident, dialect).subquery("made")
+    kept_handle = call("tensor_keep", exp.column(HANDLE_COLUMN, table="made"))
+    return write_sql(exp.select(kept_handle).from_(query), dialect)
 
 
 def _operands_in_memory(plan: ProgramPlan) -> Iterator[tuple[Relation, Stored]]:

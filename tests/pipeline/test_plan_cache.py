@@ -82,8 +82,8 @@ def test_a_change_of_signs_or_sizes_is_planned(db: se.Database, planned: list[st
     db.plan(STEP)
     run_sql(db, change)
     matrix = np.zeros((3, 3))
-    for i, j, value in run_sql(db, "SELECT i, j, val FROM A"):
-        matrix[i, j] = value
+    rows, columns, values = zip(*run_sql(db, "SELECT i, j, val FROM A"), strict=True)
+    matrix[np.array(rows), np.array(columns)] = values
     np.testing.assert_allclose(db.run(db.plan(STEP))["Y"].to_numpy(), matrix.sum(axis=1))
     assert planned == ["dp"] * 2
 

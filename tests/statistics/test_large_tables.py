@@ -372,8 +372,12 @@ def test_a_sample_serves_until_many_rows_change(db: se.Database, monkeypatch: py
     moved = (np.arange(60) % 30 < count)[:, None] & (np.arange(40) < 39)
     shifted[moved] = np.roll(matrix, 30, 0)[moved]
     samples: list[str] = []
-    take_sample = measuring.take_sample
-    monkeypatch.setattr(measuring, "take_sample", lambda *tensor: samples.append("A") or take_sample(*tensor))
+
+    def observed(*arguments: Any) -> kept_samples.KeptSample:  # noqa: ANN401  # of the function
+        samples.append("A")
+        return kept_samples.take_sample(*arguments)
+
+    monkeypatch.setattr(measuring, "take_sample", observed)
     plan = db.plan(PROGRAMS[0])
     np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), shifted.sum(1))
     assert bool(samples) == (count > 1)
