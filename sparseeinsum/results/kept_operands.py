@@ -56,7 +56,7 @@ def _keeping_text(operand: Relation, source: StoredTensor, dialect: Dialect) -> 
     It takes longer to write than to run, and operands of programs often differ in nothing but their tables.
     """
     name = source.tensor.name
-    if source.lists is not None or not (name.isascii() and name.isidentifier()):
+    if source.lists is not None:
         return _written_text(operand, dialect)
     any_source = replace(source, tensor=replace(source.tensor, name=_ANY_TENSOR), relation=_ANY_RELATION, owner=None)
     text = _written_text(_of_source(operand, any_source), dialect)

@@ -15,6 +15,7 @@ from sparseeinsum.engines.duckdb_prepared import DuckDBCollectedQuery, DuckDBPre
 from sparseeinsum.engines.kept_memory import NO_ROOM, KeptMemory
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.pipeline.loops import loop
+from sparseeinsum.results.kept_operands import _written_text
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_kept_arrays has those of PostgreSQL")
 
@@ -82,6 +83,25 @@ def test_results_follow_the_tables(loaded: se.Database) -> None:
     for _ in range(3):
         np.testing.assert_array_equal(result(loaded), dense(changed) @ other)
     assert require_library().count_residents() == 0
+
+
+def test_operands_of_a_kind_are_kept_by_the_same_query(db: se.Database) -> None:
+    """It is written once, whatever the names of their tables."""
+    rng = np.random.default_rng(4)
+    names = ["First", "select", "any_tensor", "order", "t", "val"]
+    matrices = {name: rng.integers(0, 5, (30, 30)).astype(float) for name in names}
+    for name, matrix in matrices.items():
+        db.tensor(name, matrix)
+    factors = "*".join(f"{name}[l{place},l{place + 1}]" for place, name in enumerate(names))
+    plan = db.plan(f"Y[l0,l6] = sum({factors})")
+    _written_text.cache_clear()
+    for kept in (0, 6, 6):
+        np.testing.assert_array_equal(result(db, plan), np.linalg.multi_dot(list(matrices.values())))
+        assert kept_count(db) == kept
+    assert _written_text.cache_info().hits >= 4
+    db.connection.execute("UPDATE t SET val = list_transform(val, lambda x: 2 * x)")
+    for _ in range(3):
+        np.testing.assert_array_equal(result(db, plan), 2 * np.linalg.multi_dot(list(matrices.values())))
 
 
 def test_prepared_programs_follow_the_tables(loaded: se.Database) -> None:
