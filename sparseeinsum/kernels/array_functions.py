@@ -85,6 +85,7 @@ class ArrayFunction:
     measure: str
     description: str
     example: str
+    is_placed: bool = False  # has another one that writes its arrays to reserved memory
     is_embedded: bool = False  # needs Python in the process of the database
     elementwise_function: str = ""  # the scalar function of two real numbers that it applies to every element, if any
 
@@ -103,7 +104,8 @@ class ArrayFunction:
 def array_functions() -> tuple[ArrayFunction, ...]:
     """List the functions that every engine has: those of the files, those with numbers, the aggregates of arrays."""
     of_files = [function for file in _FILES for function in _read_functions(file)]
-    return (*of_files, *(other for function in of_files for other in _with_numbers(function)), *_aggregates())
+    with_numbers = (other for function in of_files for other in _with_numbers(function))
+    return (*of_files, *with_numbers, *map(_placed, (f for f in of_files if f.is_placed)), *_aggregates())
 
 
 @cache
@@ -144,6 +146,22 @@ def _with_numbers(function: ArrayFunction) -> Iterator[ArrayFunction]:
             description=function.description.replace(_TWO_ARRAYS, title),
             example=f"{function.name}({text}) = {value.tolist()}",
         )
+
+
+def _placed(function: ArrayFunction) -> ArrayFunction:
+    """Make the function that writes the arrays of a function to reserved memory."""
+    call = function.example.partition(" = ")[0].removesuffix(")")
+    memory = FunctionArgument("reserved", ValueType.RESERVED), FunctionArgument("position", ValueType.INTEGER)
+    return replace(
+        function,
+        arguments=(*function.arguments, *memory),
+        returns=ValueType.RESERVED,
+        description=f"Writes what {function.name} returns for the other arguments to row `position` of memory that "
+        "tensor_reserved has reserved, and returns `reserved`, which tensor_resident makes readable when all rows are "
+        "written.",
+        example=f"{call}, reserved, 0)",
+        is_placed=False,
+    )
 
 
 def _aggregates() -> Iterator[ArrayFunction]:
@@ -193,6 +211,7 @@ def _function(entry: dict[str, object]) -> ArrayFunction:
         measure=str(entry.get("measure", "")),
         description=_fill_in_names(str(entry["description"]), dtypes),
         example=str(entry["example"]),
+        is_placed=bool(entry.get("placed", False)),
         is_embedded=bool(entry.get("embedded", False)),
         elementwise_function=str(entry.get("function", entry["kernel"])) if is_elementwise else "",
     )

@@ -22,7 +22,7 @@ FINISH = 13  # aggregates: address of the function that turns a state into a res
 COMPUTE_SLICE = 14  # address of the kernel's function for one slice of the result of a row, or 0
 MULTIPLIES_MATRICES = 15  # 1 if rows that share an operand are one matrix product, for which BLAS has threads, else 0
 HEADER = 16
-MAX_ARGUMENTS = 8
+MAX_ARGUMENTS = 10
 DESCRIPTOR_WORDS = HEADER + 2 * MAX_ARGUMENTS
 
 # Kinds of arguments, the first of the two words for each argument. The second is the bytes of an element; a complex

@@ -1,7 +1,8 @@
 """Render: SELECTs that collect the tuples of a result: in memory, where the client reads them, or in one value.
 
 In memory, either each thread appends tuples to what it has collected, or all threads write the arrays of all keys in C
-order in one place, which the client has as an array without another copy. Sums of rows of an array are computed there.
+order in one place, which the client has as an array without another copy. Sums of rows of an array are computed there,
+and so is what the functions in `PLACED` return.
 """
 
 import math
@@ -18,6 +19,7 @@ from sparseeinsum.render.calls import call, converted
 from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.gathered_sums import GatheredSums
 from sparseeinsum.render.layouts import HANDLE_COLUMN, reserved_memory
+from sparseeinsum.render.placed_arrays import PlacedArrays
 from sparseeinsum.render.row_tiles import stacked_tiles
 from sparseeinsum.render.sources import with_join
 from sparseeinsum.statistics.columns import computed_type, type_named
@@ -70,6 +72,9 @@ def placing_select(query: exp.Select, schema: Schema) -> exp.Select:
     stacked = stacked_tiles(query)
     numbered, number, value = _numbered(_with_nulls(query), schema) if stacked is None else stacked.numbered
     reserved, memory = reserved_memory(schema, 1 if stacked is None else stacked.count)
+    placed = PlacedArrays.of(numbered, number, value)
+    if placed is not None:
+        return placed.select(reserved, memory)
     sums = GatheredSums.of(numbered.this, _TUPLES) if stacked is None else None
     if sums is None:
         resident = call("tensor_resident", memory, value, number)

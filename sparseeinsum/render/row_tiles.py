@@ -120,7 +120,7 @@ class StackedTiles:
         count: How many tiles there are.
     """
 
-    numbered: tuple[exp.Expr, exp.Expr, exp.Expr]
+    numbered: tuple[exp.Subquery, exp.Expr, exp.Expr]
     count: int
 
 

@@ -1,5 +1,6 @@
 """The database lists every function of functions.toml with its description and a working example."""
 
+import ast
 import math
 import re
 
@@ -38,7 +39,14 @@ _GATHERED = (
     "(SELECT tensor_compressed(1.5::DOUBLE, 1, 0, 2) AS entries), "
     "(SELECT tensor_resident([2.0, 3.0]::DOUBLE[], 0, 1, 0::DOUBLE) AS handle), range(2) AS t(i)"
 )
+_RESERVED = "(SELECT tensor_reserved(1, {size}, 0::DOUBLE, uuid()::VARCHAR) AS reserved)"
+_PLACED = {
+    f"{call[:-1]}, reserved, 0)": _RESERVED.format(size=len(ast.literal_eval(array)))
+    for call, _, array in (f.example.partition(" = ") for f in array_functions() if f.is_placed)
+}
 ROWS_OF_HANDLES = {
+    **_PLACED,
+    "tensor_resident(reserved)": _RESERVED.format(size=2),
     "tensor_collected(entries, i, handle, 2, 0.0, i)": _GATHERED,
     "tensor_resident(entries, i, handle, 2, 0.0, reserved, i)": (
         f"(SELECT tensor_reserved(2, 2, 0::DOUBLE, uuid()::VARCHAR) AS reserved), {_GATHERED}"

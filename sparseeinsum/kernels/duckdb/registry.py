@@ -31,16 +31,21 @@ _ENTRY_ARRAYS = {
 }
 _FIELDS = {ValueType.ENTRIES: ENTRY_FIELDS, ValueType.MATCHES: MATCH_FIELDS}
 
-_FLOAT, _DOUBLE = 10, 11  # duckdb_type in duckdb.h
 _NAMES = {
     r.INTEGER: "INTEGER",
     r.BIGINT: "BIGINT",
-    _FLOAT: "FLOAT",
-    _DOUBLE: "DOUBLE",
+    r.FLOAT: "FLOAT",
+    r.DOUBLE: "DOUBLE",
     r.VARCHAR: "VARCHAR",
     r.BLOB: "BLOB",
 }
-_TYPES = {"f64": _DOUBLE, "f32": _FLOAT, "i64": r.BIGINT, "c128": _DOUBLE, "c64": _FLOAT}  # of an element of an array
+_TYPES = {
+    "f64": r.DOUBLE,
+    "f32": r.FLOAT,
+    "i64": r.BIGINT,
+    "c128": r.DOUBLE,
+    "c64": r.FLOAT,
+}  # of an element of an array
 
 # DuckDB computes calls with constant arguments while it plans, where an array is a list of boxed values: that takes a
 # hundred milliseconds for 180,000 elements. A function that is declared volatile is computed when the query runs.
@@ -122,7 +127,8 @@ def _entry(function: ArrayFunction, dtype: str, descriptor: str) -> list[int | s
     words: list[int | str] = [0] * r.ENTRY_WORDS
     words[r.NAME], words[r.DESCRIPTOR] = f"name_{function.name}", descriptor
     words[r.IS_AGGREGATE] = int(function.is_aggregate)
-    words[r.IS_VOLATILE] = int(function.name in _NOT_FOLDED or function.kind in _COMPUTED_ONCE)
+    is_placed = function.returns == ValueType.RESERVED and not function.is_aggregate
+    words[r.IS_VOLATILE] = int(function.name in _NOT_FOLDED or function.kind in _COMPUTED_ONCE or is_placed)
     words[r.TAKES_NULL] = int(function.kind in _READERS)  # a NULL handle stands for an array of fills
     words[r.RETURNS] = _type(function.returns, dtype)
     words[r.PARAMETER_COUNT] = len(function.arguments)
@@ -148,6 +154,8 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
         return ("array_bytes" if function.returns == ValueType.BYTES else "array_of_bytes",)
     if function.kind == FunctionKind.ROW_PRODUCT:
         return (_OF_ROW_PRODUCTS[function.returns],)
+    if function.returns == ValueType.RESERVED:
+        return ("placed_list", _INIT)
     kind = "checked" if function.kind == FunctionKind.CHECK else "scalar"
     return (f"{kind}_{_RESULTS[DEPTHS[function.returns]]}", _INIT)
 
@@ -155,6 +163,7 @@ def _callbacks(function: ArrayFunction) -> tuple[str, ...]:
 def _aggregate_callbacks(function: ArrayFunction) -> tuple[str, ...]:
     first = function.arguments[0].type
     gathers = first == ValueType.COMPRESSED
+    is_of_handles = len(function.arguments) == 1
     name, update = "aggregate", "update"
     if function.returns == ValueType.COMPRESSED:
         name, update = "compression", "update_lists" if first == ValueType.TENSOR else "update"
@@ -163,7 +172,7 @@ def _aggregate_callbacks(function: ArrayFunction) -> tuple[str, ...]:
     elif function.returns == ValueType.RESERVED:
         name = "reserving"
     elif first == ValueType.RESERVED or gathers:
-        name, update = "writing", "update_gathered" if gathers else "update"
+        name, update = "writing", "update_gathered" if gathers else "update_handles" if is_of_handles else "update"
     finalize = "resident" if name == "aggregate" and function.uses_resident_arrays else name
     callbacks = f"{name}_size", f"{name}_init", f"{name}_{update}", f"{name}_combine"
     return (*callbacks, f"{finalize}_finalize", f"{name}_destroy")

@@ -33,7 +33,7 @@ ENTRY_WORDS = CALLBACKS + CALLBACK_COUNT
 LIST_DEPTH = 256
 ENTRY_OF = 128  # added to the duckdb_type of a number: a pair of a position and such a number
 MATCH_OF = ENTRY_OF + 64  # added to it: a position and two such numbers; duckdb_types of numbers are smaller
-BOOLEAN, INTEGER, BIGINT, VARCHAR, BLOB = 1, 4, 5, 17, 18  # duckdb_type in duckdb.h
+BOOLEAN, INTEGER, BIGINT, FLOAT, DOUBLE, VARCHAR, BLOB = 1, 4, 5, 10, 11, 17, 18  # duckdb_type in duckdb.h
 
 # The list of functions, in words: the addresses of the callback that frees memory and of an error, the numbers of
 # columns and rows, the address of the name and the type of each column, then the rows: addresses of texts, or 0 and 1.

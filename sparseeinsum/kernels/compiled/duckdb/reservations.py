@@ -7,6 +7,7 @@ subqueries once, so that two arrays would share memory: the query that reserves 
 
 from numba import njit, types
 
+from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels import reservation as r
 from sparseeinsum.kernels.compiled.duckdb.aggregates import fail
@@ -31,6 +32,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
 from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.resident_access import change_type, publish, type_of, withdraw
+from sparseeinsum.kernels.duckdb.registry_layout import FLOAT
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
 _extra_info = types.ExternalFunction("duckdb_aggregate_function_get_extra_info", word(word))
@@ -207,6 +209,26 @@ writing_update = update_callback("writing_update", _write_rows)
 
 
 @njit
+def _note_handles(descriptor, work, rows, addresses):
+    """Note the memory that functions have written rows to; NULL is none."""
+    states = array_at(addresses, rows, word)
+    for index in range(rows):
+        if not argument_is_valid(work, _RESERVED, index):
+            continue
+        state, handle = array_at(states[index], 1, word), integer_at(work, _RESERVED, index)
+        if state[0] != handle and type_of(handle) < r.RESERVED_TYPE:
+            report(work, handle, 0)
+            return word(d.NOT_RESERVED)
+        code = join_state(work, state, handle)
+        if code < 0:
+            return code
+    return word(0)
+
+
+writing_update_handles = update_callback("writing_update_handles", _note_handles)
+
+
+@njit
 def _write_all(descriptor, work, rows, states):
     """Write rows, adjacent ones that are adjacent in memory together; returns 0 or an error code."""
     place, item_bytes = work + 8 * FIRST_ROW, descriptor[d.HEADER + 2 * _VALUE + 1]
@@ -304,7 +326,7 @@ def writing_finalize(info, sources, result, count, offset):
         if handle == 0:
             set_null(result, offset + index)
             continue
-        code = _make_resident(descriptor, handle)
+        code = _make_resident(handle)
         if code < 0:
             fail(info, descriptor, code, handle, 0)
             return 0
@@ -313,22 +335,23 @@ def writing_finalize(info, sources, result, count, offset):
 
 
 @njit
-def _make_resident(descriptor, handle):
+def _make_resident(handle):
     """Fill what is missing in reserved memory, which nobody may write any more then; returns 0 or an error code."""
-    kind, place = descriptor[d.ELEMENT_TYPE], malloc(8 * PIN_WORDS)
+    reserved = type_of(handle)
+    if reserved < r.RESERVED_TYPE:  # a window function finalises it again
+        return word(0) if 0 <= reserved < c.COMPRESSED_TYPE else word(d.NOT_RESERVED)
+    kind, place = reserved - r.RESERVED_TYPE, malloc(8 * PIN_WORDS)
     if place == 0:
         return word(d.OUT_OF_MEMORY)
     words = array_at(place, PIN_WORDS, word)
     for index in range(PIN_WORDS):
         words[index] = 0
-    elements = pin(place, handle, r.RESERVED_TYPE + kind, kind)
+    elements = pin(place, handle, reserved, kind)
     if elements >= 0:
-        _fill_missing(pinned_address(place), elements, descriptor[d.RESULT_BYTES])
+        _fill_missing(pinned_address(place), elements, 4 if kind == FLOAT else 8)
     unpin(place)
     free(place)
-    if elements < 0:
-        return word(0) if type_of(handle) == kind else word(d.NOT_RESERVED)  # a window function finalises it again
-    return change_type(handle, r.RESERVED_TYPE + kind, kind)
+    return change_type(handle, reserved, kind) if elements >= 0 else word(d.NOT_RESERVED)
 
 
 @njit
