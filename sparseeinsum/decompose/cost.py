@@ -138,6 +138,7 @@ class ContractionSizes:
         is_expression: Whether the kernel evaluates an expression over arrays that is not a sum of products.
         copied_bytes: Bytes of an operand's array that even an engine that passes pointers must copy for every pair.
         looked_up_bytes: Bytes that take as long to move as it takes to find an array of a pair in memory.
+        reread_bytes: Bytes that take as long to move as it takes to read the arrays of a pair from memory again.
         is_streamed: Whether results are numbers that only one other EinSum reads, so that they need not be stored.
         is_one_row: Whether no label is promoted, so that one row has all that is read and computed.
     """
@@ -155,6 +156,7 @@ class ContractionSizes:
     is_expression: bool
     copied_bytes: int = 0
     looked_up_bytes: float = 0.0
+    reread_bytes: float = 0.0
     is_streamed: bool = False
     is_one_row: bool = False
 
@@ -221,7 +223,7 @@ class EmbeddedAccounting:
     def join(self, sizes: ContractionSizes) -> Work:
         """Every pair is processed, and every matched tuple hashed; results are written unless grouped or streamed."""
         written = 0.0 if sizes.is_grouped or sizes.is_streamed else sizes.joined * sizes.result_bytes
-        written += sizes.joined * (sizes.copied_bytes * _COPIED_BYTES + sizes.looked_up_bytes)
+        written += sizes.joined * (sizes.copied_bytes * _COPIED_BYTES + sizes.looked_up_bytes + sizes.reread_bytes)
         kernel = sizes.kernel()
         return Work(
             sizes.joined,

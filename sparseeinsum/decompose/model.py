@@ -35,6 +35,7 @@ from sparseeinsum.decompose.joining import (
     joined_groups,
     joined_pairs,
     looked_up_bytes,
+    reread_bytes,
     share_keys,
     skew_factor,
 )
@@ -66,7 +67,8 @@ class CostModel:
         accounting: Counts the work that the engine does.
         memory: The memory limit of a run; EinSums that would exceed it are priced in passes.
         resident_bytes: The most bytes of operands that an EinSum may keep in memory and read by index.
-        has_handles: Whether functions read operands in memory by handles; if not, a few kernels read them as values.
+        has_handles: Whether functions compute many rows at once, and read operands in memory by handles; if not, they
+            compute row by row, and a few kernels read operands as values.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
@@ -353,6 +355,7 @@ class CostModel:
         has_shared_keys = share_keys(operands)
         skew = self.statistics[decomposed.name].skew
         joined = joined_pairs(operands, absence.join)
+        is_matrix_product = kernel.is_matrix_product(decomposed)
         return ContractionSizes(
             joined=joined * skew_factor(decomposed, absence.join, skew) if skew else joined,
             matched=sum([operand.tuples for operand in operands]) if has_shared_keys else 0.0,
@@ -363,10 +366,11 @@ class CostModel:
             result_bytes=result.tuple_bytes,
             result_size=result.elements,
             operations=kernel.operations * math.prod(map(mean_extent, decomposed.choice, kernel.bounds)),
-            is_matrix_product=kernel.is_matrix_product(decomposed),
+            is_matrix_product=is_matrix_product,
             is_expression=not kernel.is_multilinear and not is_of_numbers(decomposed.choice),
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
             looked_up_bytes=0.0 if index is not None else self._looked_up_bytes(decomposed, operands),
+            reread_bytes=reread_bytes(operands) if is_matrix_product and not self.has_handles else 0.0,
             is_streamed=decomposed.has_number_result and self._uses(einsum) == Uses(1, is_output=False),
             is_one_row=self._is_single_array(decomposed.choice) and self._fits_into_row(decomposed.name),
         )

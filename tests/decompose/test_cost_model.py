@@ -333,3 +333,22 @@ class TestRepartition:
         model = model_of(text, statistics)
         for before, after in itertools.product(itertools.product((0, 1), repeat=3), repeat=2):
             assert model.repartitions.seconds("X", before, after) >= 0
+
+
+class TestRowByRow:
+    """Engines without handles compute one row after the other."""
+
+    def test_rows_read_a_large_matrix_again(self) -> None:
+        by_rows, at_once = (self.seconds(1000, has_handles=False, promoted=labels) for labels in ("i", ""))
+        assert by_rows - self.seconds(1000, has_handles=True, promoted="i") == pytest.approx(840_000_000)
+        assert at_once - self.seconds(1000, has_handles=True, promoted="") == pytest.approx(1_680_000)
+
+    def test_rows_find_a_small_matrix_in_the_cache(self) -> None:
+        assert self.seconds(400, has_handles=False, promoted="i") == self.seconds(400, has_handles=True, promoted="i")
+
+    def seconds(self, bound: int, has_handles: bool, promoted: str) -> float:
+        """Seconds of the join of square matrices with so many rows."""
+        dense = dense_statistics((bound, bound))
+        model = replace(model_of(PRODUCT, {"A": dense, "B": dense}, EMBEDDED), has_handles=has_handles)
+        (einsum,) = model.graph.einsums
+        return model.vertex_cost(einsum, promoting(einsum, promoted)).join.seconds(model.constants)
