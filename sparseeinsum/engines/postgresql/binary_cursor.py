@@ -1,5 +1,6 @@
 """Engines: a cursor of psycopg whose parameters and results are bytes in PostgreSQL's binary format."""
 
+from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -7,6 +8,7 @@ from sparseeinsum.engines.postgresql.copy_format import ELEMENT_OIDS
 
 if TYPE_CHECKING:
     import psycopg
+    from psycopg.abc import Buffer
 
 
 class BinaryValue(bytes):
@@ -38,3 +40,18 @@ def binary_cursor(connection: "psycopg.Connection[Any]", driver: ModuleType) -> 
         for received in (oid, types[oid].array_oid):
             cursor.adapters.register_loader(received, as_bytes)
     return cursor
+
+
+@lru_cache(maxsize=1)
+def byte_views(driver: ModuleType) -> type[Any]:
+    """A loader that returns values as views of the bytes that libpq has received, without a copy."""
+
+    class ByteViews(driver.adapt.Loader):  # type: ignore[misc, name-defined]  # psycopg is imported late
+        """Returns the bytes as they are."""
+
+        format = driver.pq.Format.BINARY
+
+        def load(self, data: "Buffer") -> memoryview:
+            return memoryview(data)
+
+    return ByteViews

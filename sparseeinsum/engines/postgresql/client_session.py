@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql import copy_format, text_format
-from sparseeinsum.engines.postgresql.binary_cursor import BinaryValue, binary_cursor
+from sparseeinsum.engines.postgresql.binary_cursor import BinaryValue, binary_cursor, byte_views
 from sparseeinsum.engines.postgresql.sessions import ISOLATION, Isolation, column_type, has_snapshot
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
@@ -112,11 +112,12 @@ class ClientSession:
             return text_format.decode(data, names)
         return copy_format.decode(data, names, [column.sql_type for column in columns], bytea)
 
-    def read_bytes(self, query: str) -> bytes | None:
+    def read_bytes(self, query: str) -> memoryview | None:
         """Run a query that returns one value, which is bytes or NULL."""
-        with self._errors(query), self._driver.RawCursor(self.connection) as cursor:
-            cursor.execute(query, prepare=False, binary=True)
-            value: bytes | None = cursor.pgresult.get_value(0, 0)
+        row_factory = self._driver.rows.tuple_row
+        with self._errors(query), self._driver.RawCursor(self.connection, row_factory=row_factory) as cursor:
+            cursor.adapters.register_loader("bytea", byte_views(self._driver))
+            ((value,),) = cursor.execute(query, prepare=False, binary=True).fetchall()
         return value
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:

@@ -94,7 +94,7 @@ class DatabaseSession(Protocol):
             arrays_as_bytes: Whether arrays may be sent as the bytes of their elements, which takes functions of ours.
         """
 
-    def read_bytes(self, query: str) -> bytes | None:
+    def read_bytes(self, query: str) -> bytes | memoryview | None:
         """Run a query that returns one value, which is bytes or NULL."""
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:

@@ -35,7 +35,7 @@ def is_too_large(error: EngineError) -> bool:
     return sqlstate(error) in _OUT_OF_MEMORY
 
 
-def table_of_value(value: bytes | None, schema: Schema, row_keys: int | None) -> pa.Table:
+def table_of_value(value: bytes | memoryview | None, schema: Schema, row_keys: int | None) -> pa.Table:
     """The tuples in the value of `SqlStatement.value_text` as a table with the columns of a schema.
 
     Args:
@@ -56,7 +56,7 @@ def table_of_value(value: bytes | None, schema: Schema, row_keys: int | None) ->
 
 
 def _of_tuples(
-    value: bytes, counts: list[int], length: int, dtype: np.dtype[Any]
+    value: bytes | memoryview, counts: list[int], length: int, dtype: np.dtype[Any]
 ) -> tuple[list[NDArray[np.signedinteger]], NDArray[Any]]:
     """The keys and the elements of tuples: the value has their numbers, then all elements."""
     tuples = len(value) // (_NUMBER_BYTES + length * dtype.itemsize)
@@ -65,7 +65,7 @@ def _of_tuples(
 
 
 def _of_rows(
-    value: bytes, counts: list[int], row_keys: int, dtype: np.dtype[Any]
+    value: bytes | memoryview, counts: list[int], row_keys: int, dtype: np.dtype[Any]
 ) -> tuple[list[NDArray[np.signedinteger]], NDArray[Any]]:
     """The keys and the numbers of entries that are ordered by row; see kernels/compression.py."""
     block = np.frombuffer(value, np.int64)[_TYPE_WORDS:]
