@@ -19,6 +19,7 @@ from sparseeinsum.render.gathered_sums import SUM_FUNCTION
 from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, with_join
 from sparseeinsum.render.values import with_finite_check
+from sparseeinsum.render.whole_products import NUMBER_FUNCTION
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_type, number_type, stored_type
 
 _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
@@ -147,7 +148,7 @@ def row_product_select(relation: Contract, first: SelectSource, second: SelectSo
     row_labels = relation.einsum.operands[relation.compressed[0]].labels
     is_vector = set(relation.einsum.output.labels) <= set(row_labels)
     computed = call(
-        "tensor_product_number" if is_vector else "tensor_product_row",
+        NUMBER_FUNCTION if is_vector else "tensor_product_row",
         text(semiring.text),
         exp.column(HANDLE_COLUMN, table="u"),
         exp.column(ROW_COLUMN, table="r"),

@@ -47,6 +47,7 @@ _TAKE_NULL = ("tensor_scaled_dot", "tensor_matched")  # for which NULL stands fo
 _ROW_PRODUCTS = {  # callbacks, by result
     ValueType.ENTRIES: "product_row",
     ValueType.NUMBER: "product_number",
+    ValueType.BYTES: "product_numbers",  # of all rows
     ValueType.MATCHES: "matched",
 }
 _MISSING_KINDS = (FunctionKind.VIEW, FunctionKind.KEEPER, FunctionKind.ENTRIES)
@@ -203,7 +204,7 @@ def _kind(function: ArrayFunction) -> str:
     if function.kind == FunctionKind.CHECK:
         return "checked"
     if function.kind == FunctionKind.GATHER:
-        return _GATHERS[function.kernel]
+        return "product_sums" if function.returns == ValueType.BYTES else _GATHERS[function.kernel]
     if function.kind == FunctionKind.ROW_PRODUCT:
         return _ROW_PRODUCTS[function.returns]
     if function.returns == ValueType.BYTES:

@@ -34,6 +34,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 compressed_rows = load_kernels("compressed_rows")
+contraction = load_kernels("contraction")
 matched_rows = load_kernels("matched_rows")
 
 half_word = types.int32
@@ -140,6 +141,8 @@ def _match_rows(work, blocks, positions, has_fills, item_bytes, most, numbers, o
             end = _match(work, count, other_count, has_fills, slots, is_direct, first, most, out, fills, half_word)
         if end < 0:
             return word(end)
+        if contraction.is_interrupted():
+            return word(contraction.INTERRUPTED)
         for match in range(first, end):
             all_numbers[match] = row * positions + narrow[match]
     return word(end)

@@ -1,0 +1,225 @@
+"""Kernels: the callbacks of PostgreSQL's functions that compute all rows of a product with a sparse matrix in one call.
+
+The arguments are those of the functions of one row (gathers.py, row_products.py), without its number. The result is
+that of `tensor_collected` for all rows that have one, without a call and a tuple for each: a bytea, first the numbers
+of these rows, as int64, then what they have.
+"""
+
+from numba import njit
+
+from sparseeinsum.kernels import compression as c
+from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.block_layout import write_block, write_entries
+from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, copy_bytes, report, word
+from sparseeinsum.kernels.compiled.postgresql.compressed_values import (
+    are_positions,
+    block_of,
+    item_bytes_of,
+    operands_of,
+)
+from sparseeinsum.kernels.compiled.postgresql.datums import (
+    BYTES_HEADER,
+    KEPT,
+    allocate_huge,
+    descriptor_at,
+    new_bytes,
+    null_result,
+    raise_error,
+    read_row,
+    word_at,
+    work_of,
+)
+from sparseeinsum.kernels.compiled.raw_memory import array_at
+
+_LARGEST_SIZE = 1 << 40
+_BYTES_TOGETHER = 1 << 18  # of results, which stay in the processor's cache until they are copied
+_ROWS_TOGETHER = 1 << 12  # of numbers; between them, the server may stop the statement
+
+# The arguments of sums, then the operands of their kernel: which rows, where rows begin, positions and numbers of
+# entries, where results are, what sums start from, and the array.
+_ENTRIES, _ARRAY, _SIZE, _START = range(4)
+_ROWS, _STARTS, _POSITIONS, _RESULTS, _FIRST, _OTHER = 0, 1, 2, 4, 5, 6
+
+# The arguments of products with a vector, after the semiring, then the operands of their kernel: which rows; where
+# those of the matrix begin, and its entries; where those of the vector begin, and its numbers; what numbers start from.
+_MATRIX, _VECTOR, _INITIAL = range(1, 4)
+_OF_ROWS, _OF_MATRIX, _OF_VECTOR, _OF_START = 1, 2, 5, 7
+
+
+@njit
+def postgres_product_sums(call_info, description):
+    """Return the sums over the entries of every row, each times a row of an array; NULL if there are no entries."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    value = _sums(descriptor, work) if code == 0 else word(code)
+    if value == 0:
+        return null_result(call_info)
+    return raise_error(descriptor, work, value) if value < 0 else value
+
+
+@njit
+def postgres_product_numbers(call_info, description):
+    """Return the numbers of a product with a vector; NULL if no row has products."""
+    descriptor, work = descriptor_at(description), work_of(call_info)
+    code = read_row(call_info, 0, descriptor, work)
+    if code == NULL_ROW:
+        return null_result(call_info)
+    value = _numbers(descriptor, work) if code == 0 else word(code)
+    if value == 0:
+        return null_result(call_info)
+    return raise_error(descriptor, work, value) if value < 0 else value
+
+
+@njit
+def _sums(descriptor, work):
+    """Return a bytea of the sums of all rows with entries; 0 if there are none, or an error code."""
+    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
+    size, start = word_at(operands[2 * _SIZE]), operands[2 * _START]
+    array, elements = operands[2 * _ARRAY], operands[2 * _ARRAY + 1]
+    if size < 0 or size > _LARGEST_SIZE:
+        report(work, size, 0)
+        return word(d.BAD_SIZE)
+    block = _checked_block(descriptor, work, _ENTRIES)
+    if block < 0:
+        return block
+    head = array_at(block, c.BLOCK_WORDS, word)
+    if size > 0 and head[c.BLOCK_BOUND] > elements // size:
+        report(work, head[c.BLOCK_BOUND] - 1, size, elements)
+        return word(d.OUTSIDE_RESIDENT)
+    rows = allocate_huge(8 * head[c.BLOCK_ROWS] + 8)
+    count = _list_rows(block, array_at(rows, head[c.BLOCK_ROWS], word))
+    if count == 0:
+        return word(0)
+    if size > descriptor[d.LIMIT_BYTES] // (item_bytes * count):
+        report(work, descriptor[d.LIMIT_BYTES] + 1, descriptor[d.LIMIT_BYTES])
+        return word(d.RESULT_TOO_LARGE)
+    row_bytes = item_bytes * size
+    value = new_bytes(descriptor, work, count * (8 + row_bytes))
+    if value < 0:
+        return value
+    together = min(count, max(_BYTES_TOGETHER // max(row_bytes, 1), 1))
+    places, sums = allocate_huge(16 * together), allocate_huge(row_bytes * together + 8)
+    _write_places(array_at(places, 2 * together, word), size)
+    operands[2 * _STARTS], operands[2 * _STARTS + 1] = block + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
+    write_entries(operands, 2 * _POSITIONS, block, item_bytes, 0, head[c.BLOCK_ENTRIES])
+    operands[2 * _RESULTS], operands[2 * _RESULTS + 1] = places, 2 * together
+    operands[2 * _FIRST], operands[2 * _FIRST + 1] = start, 1
+    operands[2 * _OTHER], operands[2 * _OTHER + 1] = array, elements
+    target = value + BYTES_HEADER + 8 * count
+    for first in range(0, count, together):
+        now = min(together, count - first)
+        operands[2 * _ROWS], operands[2 * _ROWS + 1] = rows + 8 * first, now
+        code = compute(descriptor, work, work + 8 * ROW, sums, now)
+        if code < 0:
+            return word(code)
+        copy_bytes(target + first * row_bytes, sums, now * row_bytes)
+    copy_bytes(value + BYTES_HEADER, rows, 8 * count)
+    return value
+
+
+@njit
+def _numbers(descriptor, work):
+    """Return a bytea of the numbers of all rows with products; 0 if there are none, or an error code."""
+    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
+    start = operands[2 * _INITIAL]
+    matrix = _checked_block(descriptor, work, _MATRIX)
+    vector = _checked_block(descriptor, work, _VECTOR) if matrix >= 0 else matrix
+    if vector < 0:
+        return vector
+    head, vector_head = array_at(matrix, c.BLOCK_WORDS, word), array_at(vector, c.BLOCK_WORDS, word)
+    if vector_head[c.BLOCK_BOUND] > 1:
+        report(work, vector_head[c.BLOCK_BOUND] - 1, 0)
+        return word(d.NOT_A_VECTOR)
+    if head[c.BLOCK_BOUND] > vector_head[c.BLOCK_ROWS]:
+        report(work, head[c.BLOCK_BOUND] - 1, 0, vector_head[c.BLOCK_ROWS] - 1)
+        return word(d.OUTSIDE_ROWS)
+    rows = allocate_huge(8 * head[c.BLOCK_ROWS] + 8)
+    count = _list_rows(matrix, array_at(rows, head[c.BLOCK_ROWS], word))
+    write_block(operands, 2 * _OF_VECTOR, vector, item_bytes)
+    for index in range(2 * _OF_START - 2, 2 * _OF_START):  # the positions of the vector are all 0
+        operands[index] = operands[index + 2]
+    if _is_full(vector):
+        operands[2 * _OF_VECTOR + 1] = 0  # its rows begin one after the other
+    write_block(operands, 2 * _OF_MATRIX, matrix, item_bytes)
+    operands[2 * _OF_START], operands[2 * _OF_START + 1] = start, 1
+    numbers = allocate_huge(item_bytes * count + 8)
+    count = _multiply(descriptor, work, rows, numbers, count)
+    if count <= 0:
+        return count
+    value = new_bytes(descriptor, work, count * (8 + item_bytes))
+    if value >= 0:
+        copy_bytes(value + BYTES_HEADER, rows, 8 * count)
+        copy_bytes(value + BYTES_HEADER + 8 * count, numbers, item_bytes * count)
+    return value
+
+
+@njit
+def _multiply(descriptor, work, rows, numbers, count):
+    """Write the numbers of rows, and leave out rows without products; returns how many are left, or an error code."""
+    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
+    validity = allocate_huge(_ROWS_TOGETHER // 8)
+    valid, numbered = array_at(validity, _ROWS_TOGETHER // 64, word), array_at(rows, count, word)
+    product, kept = array_at(work + 8 * KEPT, c.NUMBERS_WORDS, word), word(0)
+    product[c.VALIDITY] = validity
+    for first in range(0, count, _ROWS_TOGETHER):
+        now = min(_ROWS_TOGETHER, count - first)
+        operands[2 * _OF_ROWS], operands[2 * _OF_ROWS + 1] = rows + 8 * first, now
+        product[c.NUMBERS] = numbers + item_bytes * first
+        for index in range(valid.size):
+            valid[index] = -1
+        code = compute(descriptor, work, work + 8 * ROW, work + 8 * KEPT, now)
+        if code < 0:
+            return word(code)
+        for index in range(now):
+            if valid[index >> 6] >> (index & 63) & 1:
+                if kept < first + index:
+                    numbered[kept] = numbered[first + index]
+                    copy_bytes(numbers + item_bytes * kept, numbers + item_bytes * (first + index), item_bytes)
+                kept += 1
+    return kept
+
+
+@njit
+def _checked_block(descriptor, work, argument):
+    """Return the address of the block of an argument, all of whose rows and positions can be read; or an error code."""
+    block = block_of(descriptor, work, argument)
+    if block < 0:
+        return block
+    head = array_at(block, c.BLOCK_WORDS, word)
+    starts = array_at(block + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1, word)
+    is_ordered = (starts[0] >= 0) & (starts[starts.size - 1] <= head[c.BLOCK_ENTRIES])
+    for row in range(head[c.BLOCK_ROWS]):
+        is_ordered &= starts[row] <= starts[row + 1]
+    if is_ordered and are_positions(block, 0, head[c.BLOCK_ENTRIES]):
+        return block
+    report(work, argument + 1, 0)
+    return word(d.DAMAGED_ARRAY)
+
+
+@njit
+def _list_rows(block, rows):
+    """Write the numbers of the rows of a block that have entries; returns how many there are."""
+    starts, count = array_at(block + 8 * c.BLOCK_WORDS, rows.size + 1, word), word(0)
+    for row in range(rows.size):
+        rows[count] = row
+        count += starts[row] < starts[row + 1]
+    return count
+
+
+@njit
+def _write_places(places, size):
+    """Write where the results of rows begin, one after the other, and their size."""
+    for index in range(places.size // 2):
+        places[2 * index], places[2 * index + 1] = index * size, size
+
+
+@njit
+def _is_full(vector):
+    """Whether every row of a block has one entry, in the order of the rows."""
+    rows = array_at(vector, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
+    starts, is_full = array_at(vector + 8 * c.BLOCK_WORDS, rows + 1, word), True
+    for row in range(rows + 1):
+        is_full &= starts[row] == row
+    return is_full

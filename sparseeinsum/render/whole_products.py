@@ -1,0 +1,47 @@
+"""Render: what a kernel computes for every row of entries in memory, in one call that returns all of it as bytes."""
+
+from sqlglot import exp
+
+from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.calls import call
+from sparseeinsum.render.gathered_sums import SUM_FUNCTION
+from sparseeinsum.render.layouts import ROW_COLUMN
+
+NUMBER_FUNCTION = "tensor_product_number"
+_OF_ALL_ROWS = {SUM_FUNCTION: "tensor_gather_sums", NUMBER_FUNCTION: "tensor_product_numbers"}
+_CLAUSES = {"expressions", "from_", "where", "with_"}  # of a SELECT that names columns, and leaves out NULL
+_KEPT_FUNCTION = "tensor_kept"
+
+
+def whole_product(query: exp.Select) -> exp.Expr | None:
+    """The call that returns all tuples of a query as bytes; None if they do not come from a call for every row.
+
+    Args:
+        query: A query of the numbers of tuples and of their values.
+    """
+    source = query.args["from_"].this if query.args.get("from_") is not None else None
+    is_plain = all(name in _CLAUSES for name, clause in query.args.items() if clause)
+    if not is_plain or not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Select):
+        return None
+    row, value = (exp.column(name, table=source.alias) for name in (ROW_COLUMN, VALUE_COLUMN))
+    where, columns = query.args.get("where"), source.this.selects
+    names_rows = [column.unalias() for column in query.selects] == [row, value]
+    if not names_rows or where is None or where.this != value.is_(exp.null()).not_():
+        return None
+    if [column.alias_or_name for column in columns] != [ROW_COLUMN, VALUE_COLUMN]:
+        return None
+    product = columns[1].unalias()
+    if not isinstance(product, exp.Anonymous) or product.name not in _OF_ALL_ROWS:
+        return None
+    of_row = exp.column(ROW_COLUMN, table="r")
+    shared = [argument for argument in product.expressions if argument != of_row]
+    if len(shared) != len(product.expressions) - 1:
+        return None
+    return call(_OF_ALL_ROWS[product.name], *map(_as_argument, shared))
+
+
+def _as_argument(value: exp.Expr) -> exp.Expr:
+    """A value that one call reads: an array that the session keeps is no subquery, which would take two more copies."""
+    kept = next((function for function in value.find_all(exp.Anonymous) if function.name == _KEPT_FUNCTION), None)
+    is_kept = isinstance(value, exp.Subquery) and kept is not None and value.find(exp.With) is None
+    return kept.copy() if is_kept and kept is not None else value.copy()

@@ -1,0 +1,131 @@
+"""PostgreSQL's functions that compute all rows of a product return what those of single rows do, and can be stopped."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from test_postgres_errors import error_of
+from test_postgres_row_products import TYPES, compressed, create, start_of
+from test_row_products import INNER, ROWS, random_entries
+
+from sparseeinsum.operators.semirings import SEMIRINGS
+
+# Elements of a row of the array: few rows, and many, are computed together; some rows are larger than those together.
+WIDTHS = (1, 3, 64, 40_000)
+
+
+@pytest.fixture(scope="module")
+def connection(postgres_connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
+    """One connection for this module; its process survives all errors."""
+    ((before,),) = postgres_connection.execute("SELECT pg_backend_pid()").fetchall()
+    yield postgres_connection
+    assert postgres_connection.execute("SELECT pg_backend_pid()").fetchall() == [(before,)]
+
+
+def value_of(connection: psycopg.Connection, query: str) -> Any:  # noqa: ANN401  # what the query returns
+    ((value,),) = connection.execute(query).fetchall()
+    return value
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("count", [1, 2000])
+def test_sums_are_those_of_single_rows(connection: psycopg.Connection, kind: str, width: int, count: int) -> None:
+    create(connection, "a", random_entries(0, ROWS, 30, min(count, ROWS * 20)))
+    entries, fill = compressed("a", ROWS, kind), f"0::{kind}"
+    array = f"(SELECT array_agg((i % 97 - 40)::{kind} ORDER BY i) FROM generate_series(1, {30 * width}) AS i)"
+    of_row = f"tensor_gather_sum({entries}, r, {array}, {width}, {fill})"
+    rows = f"SELECT r, {of_row} AS val FROM generate_series(0, {ROWS - 1}) AS r OFFSET 0"
+    expected = value_of(connection, f"SELECT tensor_collected(r, val) FROM ({rows}) AS t WHERE val IS NOT NULL")
+    assert value_of(connection, f"SELECT tensor_gather_sums({entries}, {array}, {width}, {fill})") == expected
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("present", [INNER // 2, INNER, 0], ids=["some", "all", "none"])
+def test_numbers_are_those_of_single_rows(connection: psycopg.Connection, kind: str, present: int) -> None:
+    """The vector has some of its numbers, or all: then its rows need not be looked up."""
+    create(connection, "a", random_entries(0, ROWS - 20, INNER, 2000))
+    create(connection, "b", random_entries(1, INNER, 1, present))
+    matrix, vector = compressed("a", ROWS, kind), compressed("b", INNER, kind)
+    for semiring in SEMIRINGS:
+        start = start_of(semiring, kind)
+        of_row = f"tensor_product_number('{semiring.text}', {matrix}, r, {vector}, {start})"
+        rows = f"SELECT r, {of_row} AS val FROM generate_series(0, {ROWS - 1}) AS r OFFSET 0"
+        expected = value_of(connection, f"SELECT tensor_collected(r, val) FROM ({rows}) AS t WHERE val IS NOT NULL")
+        call = f"tensor_product_numbers('{semiring.text}', {matrix}, {vector}, {start})"
+        assert value_of(connection, f"SELECT {call}") == expected
+        assert (expected is None) == (present == 0)
+
+
+def test_an_entry_twice_in_a_vector(connection: psycopg.Connection) -> None:
+    """As many entries as rows are no full vector."""
+    vector = "(SELECT tensor_compressed(v::float8, i, 0, 2) FROM (VALUES (0, 3), (0, 5)) AS t(i, v))"
+    matrix = "(SELECT tensor_compressed(10::float8, i, 1 - i, 2) FROM generate_series(0, 1) AS i)"
+    call = f"tensor_product_numbers('sum(u * v)', {matrix}, {vector}, 0::float8)"
+    expected = value_of(connection, "SELECT tensor_collected(1, 80::float8)")
+    assert value_of(connection, f"SELECT {call}") == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("tensor_gather_sums(a, ARRAY[1]::float8[], 1, 0::float8)", ("row 1", "1 element")),
+        ("tensor_gather_sums(a, ARRAY[1, 2]::float8[], 2, 0::float8)", ("row 1", "2 elements")),
+        ("tensor_gather_sums(a, ARRAY[1, 2]::float8[], -1, 0::float8)", ("-1",)),
+        ("tensor_gather_sums(a, ARRAY[1, 2]::float4[], 1, 0::float4)", ("argument 1", "701", "700")),
+        ("tensor_gather_sums(a[2:], ARRAY[1, 2]::float8[], 1, 0::float8)", ("argument 1",)),
+        ("tensor_product_numbers('sum(u * v)', a, a, 0::float8)", ("position 1",)),
+        ("tensor_product_numbers('sum(u * v)', a, v, 0::float8)", ("row 1", "0 to 0")),
+        ("tensor_product_numbers('sum(u / v)', v, v, 0::float8)", ("semiring is none of",)),
+    ],
+)
+def test_invalid_calls_are_refused(connection: psycopg.Connection, call: str, words: tuple[str, ...]) -> None:
+    values = """(SELECT tensor_compressed(1::float8, 0, 1, 1) AS a, tensor_compressed(1::float8, 0, 0, 1) AS v) AS t"""
+    message = str(error_of(connection, f"SELECT {call} FROM {values}"))
+    assert all(word in message for word in words), message
+
+
+def test_other_arrays_give_errors_or_products(connection: psycopg.Connection) -> None:
+    """Any word of compressed entries may be any other one: the server survives."""
+    for seed, (name, columns) in enumerate({"a": 6, "b": 1}.items()):
+        create(connection, name, random_entries(seed, 6, columns, 3 * columns))
+    words = [value_of(connection, f"SELECT {compressed(name, 6, 'float8')}") for name in "ab"]
+    calls = (
+        "tensor_product_numbers('sum(u * v)', %s::bigint[], %s::bigint[], 0::float8)",
+        "tensor_gather_sums(%s::bigint[], array_fill(1::float8, ARRAY[cardinality(%s::bigint[])]), 2, 0::float8)",
+    )
+    chance, states = random.Random(0), set[str | None]()
+    for attempt in range(2000):
+        arrays = [list(array) for array in words]
+        for array in arrays:
+            for _ in range(chance.choice((0, 0, 1, 1, 2))):
+                values = (-1, 0, 1, 5, 7, 1 << 20, 2**31, 2**32 + 3, 7 * 2**32 + 6, -(2**63), 2**63 - 1)
+                array[chance.randrange(len(array) if chance.random() < 0.5 else 13)] = chance.choice(values)
+        left, right = (array[: chance.choice((None, None, None, None, -1, 3))] for array in arrays)
+        try:
+            connection.execute(f"SELECT {calls[attempt % 2]}", [left, right]).fetchall()
+            states.add("")
+        except psycopg.Error as error:
+            states.add(error.sqlstate)
+    assert {"", "22000"} <= states <= {"", "22000", "22023", "42804"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tensor_matched(a, a, 2, 0::float8, NULL)",
+        "tensor_gather_sums(a, ARRAY[1, 2]::float8[], 1, 0::float8)",
+        "tensor_product_numbers('sum(u * v)', a, v, 0::float8)",
+    ],
+)
+def test_calls_can_be_stopped(connection: psycopg.Connection, call: str) -> None:
+    """PostgreSQL itself looks for the wish to stop after a row, of which the last column comes after the call."""
+    connection.execute("CREATE TEMP SEQUENCE IF NOT EXISTS after_calls")
+    before = value_of(connection, "SELECT nextval('after_calls')")
+    values = """(SELECT tensor_compressed(1::float8, 0, 1, 1) AS a,
+        (SELECT tensor_compressed(1::float8, i, 0, 2) FROM generate_series(0, 1) AS i) AS v OFFSET 0) AS t"""
+    stopped = f"SELECT pg_cancel_backend(pg_backend_pid()), octet_length({call}), nextval('after_calls') FROM {values}"
+    assert error_of(connection, stopped).sqlstate == "57014"
+    assert value_of(connection, "SELECT nextval('after_calls')") == before + 1
