@@ -1,6 +1,6 @@
 """Plans: the SQL statements of a plan, in one statement per output or staged in temporary tables."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +12,7 @@ from sparseeinsum.algebra.entry_chains import EntryChain, entry_chains
 from sparseeinsum.algebra.operators import Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
 from sparseeinsum.algebra.row_chains import row_chains
+from sparseeinsum.algebra.shared_orders import computed_again, ordered_once
 from sparseeinsum.algebra.translate import ComputedResult, delivered_relation, materialized_relations, with_all_tuples
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.memory_footprint import SPLITS_LIMIT, split_scan_bytes
@@ -86,7 +87,7 @@ class PlanStatements:
         """The same, with tables also for results whose actual sizes can be a reason to plan the rest again."""
         points = replanning_points(self.decomposed, self.model, self._names_in_run)
         points = tuple(name for name in points if not any(name in chain.names for chain in self._array_chains))
-        return self._staged((*self._names_in_run, *points)) if points else self.for_run
+        return self._staged(self._in_order({*self._names_in_run, *points})) if points else self.for_run
 
     def _staged(self, names: tuple[str, ...]) -> tuple[SqlStatement, ...]:
         tables = {name: self.table_of(name)[0] for name in names}
@@ -158,12 +159,25 @@ class PlanStatements:
         """Names of the results in tables, in order, if statements compute those `within` chains, and return others."""
         if self.dialect.distributes:
             return tuple(definition.name for definition in self.definitions)
-        staged = self._staged_sharing(self._shared_in_chains | within)
+        staged = self._staged_sharing(self._shared_in_chains | within | self._ordered_once)
         names = {*staged, *self.also_staged, *returned}
         if self.dialect.has_workers:
             names |= results_read_in_parallel(self.definitions, self.model, staged)
+        return self._in_order(names)
+
+    def _in_order(self, names: Set[str]) -> tuple[str, ...]:
+        """The results in tables, in order, with those that several statements would compute if they had none."""
+        outputs = {name: self.delivery(name) for name in self.decomposed.graph.outputs}
+        names = names | computed_again(self.definitions, outputs, names, self._ordered_once)
         computed = (step.einsum.output.tensor for step in self.decomposed.steps)
         return tuple(name for name in computed if name in names)
+
+    @cached_property
+    def _ordered_once(self) -> frozenset[str]:
+        """Results that a statement of PostgreSQL computes once, since all that read them need the same order."""
+        if not self.dialect.has_workers:
+            return frozenset()
+        return ordered_once(self.definitions, map(self.delivery, self.decomposed.graph.outputs))
 
     def _staged_sharing(self, shared: frozenset[str]) -> tuple[str, ...]:
         return staged_results(self.decomposed, self.model, self.dialect.computes_whole, shared)

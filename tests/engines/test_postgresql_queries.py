@@ -1,4 +1,4 @@
-"""PostgreSQL uses parallel workers for large data, computes no value twice, and keys the tables of results."""
+"""PostgreSQL uses workers for large data, computes no value twice, and stores or keys results as needed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -158,6 +158,36 @@ class TestValues:
         expected = adjacency * (inputs["X"] @ inputs["Q"] @ (inputs["X"] @ inputs["K"]).T)
         np.testing.assert_allclose(result, expected)
         assert calls == 2 * nodes
+
+
+class TestOrderedEntries:
+    PROGRAM = """
+    T[i, k] = sum(D[i, j] * A[j, k])
+    H[i, m] = tanh(sum(T[i, k] * X[k, m]))
+    G[i, o] = sum(H[i, m] * W[m, o])
+    Y[i, o] = sum(T[i, k] * G[k, o])
+    """  # two products order T by row
+
+    @pytest.mark.parametrize(("outputs", "staged"), [(["Y"], ()), (["H", "Y"], ("T", "H"))])
+    def test_need_a_table_if_several_statements_read_them(
+        self, db: se.Database, outputs: list[str], staged: tuple[str, ...]
+    ) -> None:
+        rng, nodes = np.random.default_rng(0), 2_000
+        adjacency = sp.random_array((nodes, nodes), density=0.002, rng=rng, format="coo")
+        degrees = np.arange(1.0, nodes + 1)
+        features, weights = rng.standard_normal((nodes, 32)), rng.standard_normal((32, 16))
+        scaling = sp.coo_array(sp.diags_array(degrees))
+        for name, data in {"A": adjacency, "D": scaling, "X": features, "W": weights}.items():
+            db.tensor(name, data)
+        plan = db.plan(self.PROGRAM, outputs=outputs)
+        assert "T[I, K]" in plan.notation()[0]
+        assert plan.data.statements.staged_names == staged
+        results = db.run(plan)
+        mixed = adjacency.multiply(degrees[:, None]).tocsr()
+        hidden = np.tanh(mixed @ features)
+        expected = {"H": hidden, "Y": mixed @ (hidden @ weights)}
+        for name in outputs:
+            np.testing.assert_allclose(results[name].to_numpy(), expected[name], rtol=1e-9, atol=1e-9)
 
 
 class TestKeys:

@@ -117,6 +117,7 @@ class ClientSession:
         row_factory = self._driver.rows.tuple_row
         with self._errors(query), self._driver.RawCursor(self.connection, row_factory=row_factory) as cursor:
             cursor.adapters.register_loader("bytea", byte_views(self._driver))
+            value: memoryview | None
             ((value,),) = cursor.execute(query, prepare=False, binary=True).fetchall()
         return value
 
