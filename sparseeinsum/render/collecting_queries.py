@@ -22,7 +22,7 @@ from sparseeinsum.render.layouts import HANDLE_COLUMN, reserved_memory
 from sparseeinsum.render.placed_arrays import PlacedArrays
 from sparseeinsum.render.row_tiles import stacked_tiles
 from sparseeinsum.render.sources import with_join
-from sparseeinsum.render.whole_products import whole_product
+from sparseeinsum.render.whole_products import scaled_dots, whole_product
 from sparseeinsum.statistics.columns import computed_type, type_named
 
 NUMBER_COLUMN = "number"
@@ -123,12 +123,14 @@ def value_of_tuples(query: exp.Select, schema: Schema) -> ValueOfTuples:
     by_row = EntryBytes.of(query, dict(zip(names, schema.key_counts.values(), strict=True)))
     if by_row is None:
         numbered, number, value = _numbered(query, schema)
-        product = whole_product(numbered.this)
+        kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
+        product = whole_product(numbered.this) or scaled_dots(
+            query, numbered.this, list(schema.key_counts.values()), kind
+        )
         if product is not None:
             select = exp.select(exp.alias_(product, _TUPLES))
             select.set("with_", numbered.this.args.get("with_"))
             return ValueOfTuples(select)
-        kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
         collected = call("tensor_collected", number, converted(value, kind))
         return ValueOfTuples(exp.select(exp.alias_(collected, _TUPLES)).from_(numbered))
     select = by_row.compressed_select(_TUPLES)

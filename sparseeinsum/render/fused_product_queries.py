@@ -22,6 +22,7 @@ from sparseeinsum.render.compressed_rows import (
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of, row_position
 from sparseeinsum.render.sources import SelectSource, aliased, named
+from sparseeinsum.render.whole_products import DOT_FUNCTION
 
 
 def fused_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
@@ -74,7 +75,7 @@ def _sampled_select(relation: Contract, sources: Sequence[SelectSource], dialect
         for operand, array, handle in handles
         for argument in (handle, _row_of(array.schema, operand.labels, keys))
     ]
-    value = call("tensor_scaled_dot", number, *arguments, integer(arrays[0].schema.list_length))
+    value = call(DOT_FUNCTION, number, *arguments, integer(arrays[0].schema.list_length))
     axes = zip(einsum.output.labels, relation.output.keys, strict=True)
     selected = [named(keys[label].copy(), axis) for label, axis in axes]
     select = exp.select(*selected, exp.alias_(result_value(relation, value), VALUE_COLUMN))

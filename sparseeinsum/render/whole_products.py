@@ -1,13 +1,16 @@
-"""Render: what a kernel computes for every row of entries in memory, in one call that returns all of it as bytes."""
+"""Render: what a kernel computes for all rows of entries in memory, or for all tuples, in one call."""
+
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import VALUE_COLUMN
-from sparseeinsum.render.calls import call
+from sparseeinsum.render.calls import call, converted, integer
 from sparseeinsum.render.gathered_sums import SUM_FUNCTION
 from sparseeinsum.render.layouts import ROW_COLUMN
 
-NUMBER_FUNCTION = "tensor_product_number"
+NUMBER_FUNCTION, DOT_FUNCTION = "tensor_product_number", "tensor_scaled_dot"
+_DOT_ARGUMENTS = 6
 _OF_ALL_ROWS = {SUM_FUNCTION: "tensor_gather_sums", NUMBER_FUNCTION: "tensor_product_numbers"}
 _CLAUSES = {"expressions", "from_", "where", "with_"}  # of a SELECT that names columns, and leaves out NULL
 _KEPT_FUNCTION = "tensor_kept"
@@ -38,6 +41,31 @@ def whole_product(query: exp.Select) -> exp.Expr | None:
     if len(shared) != len(product.expressions) - 1:
         return None
     return call(_OF_ALL_ROWS[product.name], *map(_as_argument, shared))
+
+
+def scaled_dots(query: exp.Select, numbered: exp.Select, counts: Sequence[int], kind: exp.DataType) -> exp.Expr | None:
+    """The call that computes an inner product for every tuple of a query; None if its values are others.
+
+    Args:
+        query: A query of two keys, which number the rows of two arrays, and of a value.
+        numbered: The query of the numbers of its tuples and of their values.
+        counts: How many values each key can have.
+        kind: The type of the values.
+    """
+    *keys, value = (column.unalias() for column in query.selects)
+    is_plain = all(name in _CLAUSES - {"where"} for name, clause in query.args.items() if clause)
+    is_product = isinstance(value, exp.Anonymous) and value.name == DOT_FUNCTION
+    if not is_plain or not is_product or len(value.expressions) != _DOT_ARGUMENTS:
+        return None
+    number, left, row, right, other_row, size = value.expressions
+    casts = (cast for array in (left, right) for cast in array.find_all(exp.Cast))
+    if keys != [row, other_row] or any(cast.this == exp.null() for cast in casts):  # NULL stands for zeros there
+        return None
+    collected = [numbered.selects[0].unalias().copy(), converted(number.copy(), kind)]
+    tuples = numbered.select(exp.alias_(call("tensor_collected", *collected), "tuples"), append=False)
+    tuples.set("with_", None)
+    arrays = _as_argument(left), _as_argument(right)
+    return call("tensor_scaled_dots", tuples.subquery(), *arrays, integer(counts[1]), size.copy())
 
 
 def _as_argument(value: exp.Expr) -> exp.Expr:

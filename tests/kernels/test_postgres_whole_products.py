@@ -59,6 +59,22 @@ def test_numbers_are_those_of_single_rows(connection: psycopg.Connection, kind: 
         assert (expected is None) == (present == 0)
 
 
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("size", [1, 16])
+def test_inner_products_are_those_of_single_tuples(connection: psycopg.Connection, kind: str, size: int) -> None:
+    create(connection, "a", random_entries(0, 90, 70, 5000))
+    left, right = (
+        f"(SELECT array_agg((i % {period} - 5)::{kind} ORDER BY i) FROM generate_series(1, {rows * size}) AS i)"
+        for rows, period in ((90, 11), (70, 13))
+    )
+    tuples = f"(SELECT tensor_collected(i::bigint * 70 + j, val::{kind} ORDER BY i, j) FROM a)"
+    of_tuple = f"tensor_scaled_dot(val::{kind}, {left}, i, {right}, j, {size})"
+    expected = value_of(connection, f"SELECT tensor_collected(i::bigint * 70 + j, {of_tuple} ORDER BY i, j) FROM a")
+    assert value_of(connection, f"SELECT tensor_scaled_dots({tuples}, {left}, {right}, 70, {size})") == expected
+    connection.execute("DELETE FROM a")
+    assert value_of(connection, f"SELECT tensor_scaled_dots({tuples}, {left}, {right}, 70, {size})") is None
+
+
 def test_an_entry_twice_in_a_vector(connection: psycopg.Connection) -> None:
     """As many entries as rows are no full vector."""
     vector = "(SELECT tensor_compressed(v::float8, i, 0, 2) FROM (VALUES (0, 3), (0, 5)) AS t(i, v))"
@@ -78,11 +94,19 @@ def test_an_entry_twice_in_a_vector(connection: psycopg.Connection) -> None:
         ("tensor_gather_sums(a[2:], ARRAY[1, 2]::float8[], 1, 0::float8)", ("argument 1",)),
         ("tensor_product_numbers('sum(u * v)', a, a, 0::float8)", ("position 1",)),
         ("tensor_product_numbers('sum(u * v)', a, v, 0::float8)", ("row 1", "0 to 0")),
+        ("tensor_scaled_dots(t, ARRAY[1]::float8[], ARRAY[1, 2]::float8[], 2, 1)", ("row 1", "1 element")),
+        ("tensor_scaled_dots(t, ARRAY[1, 2]::float8[], ARRAY[1]::float8[], 2, 1)", ("row 1", "1 element")),
+        ("tensor_scaled_dots(t, ARRAY[1, 2]::float8[], ARRAY[1]::float8[], -2, 1)", ("positions is -2",)),
+        ("tensor_scaled_dots(t, ARRAY[1, 2]::float8[], ARRAY[1]::float8[], 2, -1)", ("size -1",)),
+        ("tensor_scaled_dots('12345'::bytea, ARRAY[1]::float8[], ARRAY[1]::float8[], 2, 1)", ("5 bytes", "16")),
+        ("tensor_scaled_dots(n, ARRAY[1]::float8[], ARRAY[1]::float8[], 2, 1)", ("row -1",)),
+        ("tensor_scaled_dots(b, ARRAY[4e18]::bigint[], ARRAY[4]::bigint[], 2, 1)", ("overflow",)),
         ("tensor_product_numbers('sum(u / v)', v, v, 0::float8)", ("semiring is none of",)),
     ],
 )
 def test_invalid_calls_are_refused(connection: psycopg.Connection, call: str, words: tuple[str, ...]) -> None:
-    values = """(SELECT tensor_compressed(1::float8, 0, 1, 1) AS a, tensor_compressed(1::float8, 0, 0, 1) AS v) AS t"""
+    values = """(SELECT tensor_compressed(1::float8, 0, 1, 1) AS a, tensor_compressed(1::float8, 0, 0, 1) AS v,
+        tensor_collected(3, 1::float8) AS t, tensor_collected(-1, 1::float8) AS n, tensor_collected(0, 1) AS b) AS t"""
     message = str(error_of(connection, f"SELECT {call} FROM {values}"))
     assert all(word in message for word in words), message
 
@@ -118,6 +142,7 @@ def test_other_arrays_give_errors_or_products(connection: psycopg.Connection) ->
         "tensor_matched(a, a, 2, 0::float8, NULL)",
         "tensor_gather_sums(a, ARRAY[1, 2]::float8[], 1, 0::float8)",
         "tensor_product_numbers('sum(u * v)', a, v, 0::float8)",
+        "tensor_scaled_dots(t, ARRAY[1, 2]::float8[], ARRAY[1]::float8[], 1, 1)",
     ],
 )
 def test_calls_can_be_stopped(connection: psycopg.Connection, call: str) -> None:
@@ -125,7 +150,8 @@ def test_calls_can_be_stopped(connection: psycopg.Connection, call: str) -> None
     connection.execute("CREATE TEMP SEQUENCE IF NOT EXISTS after_calls")
     before = value_of(connection, "SELECT nextval('after_calls')")
     values = """(SELECT tensor_compressed(1::float8, 0, 1, 1) AS a,
-        (SELECT tensor_compressed(1::float8, i, 0, 2) FROM generate_series(0, 1) AS i) AS v OFFSET 0) AS t"""
+        (SELECT tensor_compressed(1::float8, i, 0, 2) FROM generate_series(0, 1) AS i) AS v,
+        (SELECT tensor_collected(i, 1::float8) FROM generate_series(0, 1) AS i) AS t OFFSET 0) AS t"""
     stopped = f"SELECT pg_cancel_backend(pg_backend_pid()), octet_length({call}), nextval('after_calls') FROM {values}"
     assert error_of(connection, stopped).sqlstate == "57014"
     assert value_of(connection, "SELECT nextval('after_calls')") == before + 1

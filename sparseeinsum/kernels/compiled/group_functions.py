@@ -42,6 +42,7 @@ from sparseeinsum.kernels.compiled.postgresql import gathers as postgresql_gathe
 from sparseeinsum.kernels.compiled.postgresql import matches as postgresql_matches
 from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
+from sparseeinsum.kernels.compiled.postgresql import scaled_dots as postgresql_scaled_dots
 from sparseeinsum.kernels.compiled.postgresql import whole_products as postgresql_whole_products
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.groups import kernels_of, measures_in_use
@@ -145,6 +146,7 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_collecting.postgres_compress_row,
     postgresql_collecting.postgres_compressed_rows,
     postgresql_matches.postgres_matched,
+    postgresql_scaled_dots.postgres_scaled_dots,
     postgresql_whole_products.postgres_product_sums,
     postgresql_whole_products.postgres_product_numbers,
 )

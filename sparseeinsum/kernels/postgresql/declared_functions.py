@@ -204,7 +204,7 @@ def _kind(function: ArrayFunction) -> str:
     if function.kind == FunctionKind.CHECK:
         return "checked"
     if function.kind == FunctionKind.GATHER:
-        return "product_sums" if function.returns == ValueType.BYTES else _GATHERS[function.kernel]
+        return f"{_GATHERS[function.kernel]}{'s' if function.returns == ValueType.BYTES else ''}"
     if function.kind == FunctionKind.ROW_PRODUCT:
         return _ROW_PRODUCTS[function.returns]
     if function.returns == ValueType.BYTES:
