@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import numpy as np
 import psycopg
@@ -183,11 +184,47 @@ class TestOrderedEntries:
         assert "T[I, K]" in plan.notation()[0]
         assert plan.data.statements.staged_names == staged
         results = db.run(plan)
-        mixed = adjacency.multiply(degrees[:, None]).tocsr()
+        mixed = degrees[:, None] * adjacency.toarray()
         hidden = np.tanh(mixed @ features)
         expected = {"H": hidden, "Y": mixed @ (hidden @ weights)}
         for name in outputs:
             np.testing.assert_allclose(results[name].to_numpy(), expected[name], rtol=1e-9, atol=1e-9)
+
+
+class TestWholeProducts:
+    PROGRAMS: ClassVar = {
+        "tensor_gather_sums": "Y[i, k] = sum(A[i, j] * U[j, k])",
+        "tensor_product_numbers": "Y[i] = min(S[i, j] + D[j])",
+        "tensor_scaled_dots": "Y[i, j] = A[i, j] * sum(U[i, k] * V[j, k])",
+    }
+
+    @pytest.mark.parametrize("function", PROGRAMS)
+    def test_are_computed_in_one_call(self, db: se.Database, function: str) -> None:
+        """The first run orders entries by a GROUP BY; later ones have them in memory."""
+        rng, nodes = np.random.default_rng(0), 3_000
+        places = rng.choice(nodes * nodes, 30_000, replace=False)
+        entries, indices = rng.standard_normal(len(places)), np.divmod(places, nodes)
+        dense, lengths = np.zeros((nodes, nodes)), np.full((nodes, nodes), np.inf)
+        dense[indices], lengths[indices] = entries, entries
+        left, right, start = (rng.standard_normal(shape) for shape in ((nodes, 16), (nodes, 16), nodes))
+        adjacency = sp.coo_array((entries, indices), shape=(nodes, nodes))
+        for name, data in {"A": adjacency, "U": left, "V": right, "D": start}.items():
+            db.tensor(name, data)
+        db.tensor("S", adjacency, fill=np.inf)
+        expected = {
+            "tensor_gather_sums": dense @ left,
+            "tensor_product_numbers": np.min(lengths + start, axis=1),
+            "tensor_scaled_dots": dense * (left @ right.T),
+        }
+        plan = db.plan(self.PROGRAMS[function], layout="any")
+        db.connection.execute("SET track_functions = 'all'")
+        for _ in range(3):
+            result = db.run(plan)["Y"].to_numpy()
+            np.testing.assert_allclose(result, expected[function], rtol=1e-9, atol=1e-9)
+        db.connection.execute("SELECT pg_stat_force_next_flush()")
+        query = f"SELECT calls FROM pg_stat_user_functions WHERE funcname = '{function}'"
+        ((calls,),) = db.connection.execute(query).fetchall()
+        assert 1 <= calls <= 3
 
 
 class TestKeys:
