@@ -11,8 +11,7 @@ from sparseeinsum.render.array_positions import positions_at
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.compressed_rows import POSITION_COLUMN
 from sparseeinsum.render.layouts import ROW_COLUMN
-
-_CLAUSES = {"expressions", "from_", "with_"}  # of a SELECT that does nothing but name columns
+from sparseeinsum.render.sources import plain_subquery
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,8 @@ class EntryBytes:
             query: The query.
             counts: The number of possible values of each key, by name, in the order of the query.
         """
-        source = query.args["from_"].this if query.args.get("from_") is not None else None
-        is_plain = all(name in _CLAUSES for name, clause in query.args.items() if clause)
-        if not is_plain or not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Select):
+        source = plain_subquery(query)
+        if source is None:
             return None
         *keys, value = (column.unalias() for column in query.selects)
         split = _split(dict(zip(counts, keys, strict=True)), counts)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sparseeinsum.language.tensors import VALUE_COLUMN
+from sparseeinsum.render.sources import plain_subquery
 
 SUM_FUNCTION = "tensor_gather_sum"
 _ARGUMENTS = ("entries", "entry_row", "array", "size", "fill")  # with one array; also the columns that have them
-_CLAUSES = {"expressions", "from_", "with_"}  # of a SELECT that does nothing but name columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,8 @@ class GatheredSums:
             query: A query that names columns of a subquery, its values among them.
             alias: The alias.
         """
-        source = query.args["from_"].this if query.args.get("from_") is not None else None
-        is_plain = all(name in _CLAUSES for name, clause in query.args.items() if clause)
-        if not is_plain or not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Select):
+        source = plain_subquery(query)
+        if source is None:
             return None
         sums = [column for column in source.this.selects if column.alias_or_name == VALUE_COLUMN]
         values = [

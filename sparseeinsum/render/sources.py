@@ -19,6 +19,7 @@ from sparseeinsum.statistics.tensor_rows import table_of_rows
 # A smaller part of a scan is not worth a task of its own (measured: bench/gcn.py).
 _MIN_ROWS = 256
 _MIN_VALUES = 16_384
+_PLAIN_CLAUSES = frozenset(("expressions", "from_", "with_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +267,18 @@ def with_join(
 def key_column(source: SelectSource, axis: str, alias: str) -> exp.Expr:
     """The key of an axis for a SELECT list, under the name of the axis."""
     return named(source.key(axis, alias), axis)
+
+
+def is_plain(query: exp.Select, *clauses: str) -> bool:
+    """Whether a SELECT has none but columns and what these are read from, and these other clauses."""
+    return all(name in _PLAIN_CLAUSES or name in clauses for name, clause in query.args.items() if clause)
+
+
+def plain_subquery(query: exp.Select, *clauses: str) -> exp.Subquery | None:
+    """The SELECT in a subquery that a plain SELECT reads alone; None if it reads something else, or is not plain."""
+    source = query.args["from_"].this if query.args.get("from_") is not None else None
+    is_select = isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select)
+    return source if is_select and is_plain(query, *clauses) else None
 
 
 def named(column: exp.Expr, name: str) -> exp.Expr:

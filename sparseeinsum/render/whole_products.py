@@ -8,11 +8,11 @@ from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call, converted, integer
 from sparseeinsum.render.gathered_sums import SUM_FUNCTION
 from sparseeinsum.render.layouts import ROW_COLUMN
+from sparseeinsum.render.sources import is_plain, plain_subquery
 
 NUMBER_FUNCTION, DOT_FUNCTION = "tensor_product_number", "tensor_scaled_dot"
 _DOT_ARGUMENTS = 6
 _OF_ALL_ROWS = {SUM_FUNCTION: "tensor_gather_sums", NUMBER_FUNCTION: "tensor_product_numbers"}
-_CLAUSES = {"expressions", "from_", "where", "with_"}  # of a SELECT that names columns, and leaves out NULL
 _KEPT_FUNCTION = "tensor_kept"
 
 
@@ -22,9 +22,8 @@ def whole_product(query: exp.Select) -> exp.Expr | None:
     Args:
         query: A query of the numbers of tuples and of their values.
     """
-    source = query.args["from_"].this if query.args.get("from_") is not None else None
-    is_plain = all(name in _CLAUSES for name, clause in query.args.items() if clause)
-    if not is_plain or not isinstance(source, exp.Subquery) or not isinstance(source.this, exp.Select):
+    source = plain_subquery(query, "where")
+    if source is None:
         return None
     row, value = (exp.column(name, table=source.alias) for name in (ROW_COLUMN, VALUE_COLUMN))
     where, columns = query.args.get("where"), source.this.selects
@@ -53,9 +52,8 @@ def scaled_dots(query: exp.Select, numbered: exp.Select, counts: Sequence[int], 
         kind: The type of the values.
     """
     *keys, value = (column.unalias() for column in query.selects)
-    is_plain = all(name in _CLAUSES - {"where"} for name, clause in query.args.items() if clause)
     is_product = isinstance(value, exp.Anonymous) and value.name == DOT_FUNCTION
-    if not is_plain or not is_product or len(value.expressions) != _DOT_ARGUMENTS:
+    if not is_plain(query) or not is_product or len(value.expressions) != _DOT_ARGUMENTS:
         return None
     number, left, row, right, other_row, size = value.expressions
     casts = (cast for array in (left, right) for cast in array.find_all(exp.Cast))

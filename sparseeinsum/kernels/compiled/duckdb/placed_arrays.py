@@ -10,7 +10,7 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, unpin
 from sparseeinsum.kernels.compiled.duckdb.reservations import pin_reserved, row_address
-from sparseeinsum.kernels.compiled.duckdb.threads import compute_batch_on_threads, compute_on_threads, largest_array
+from sparseeinsum.kernels.compiled.duckdb.threads import compute_all_rows, compute_on_threads, largest_array
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     get_data,
@@ -20,7 +20,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     set_null,
     word,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, measure
+from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, measure
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 # The last words of the first row of a batch: a row has room for two arguments more than these functions have.
@@ -85,23 +85,13 @@ def _place_array(descriptor, work, reserved, index):
 @njit
 def _place_batch(descriptor, work, reserved, rows):
     """Compute all rows in one batch: their results have equal sizes and are adjacent; returns 0 or an error code."""
-    size, row = measure(descriptor, work, work + 8 * FIRST_ROW), work + 8 * ROW
+    size = measure(descriptor, work, work + 8 * FIRST_ROW)
     out = _target(descriptor, work, reserved, 0, size) if size >= 0 else size
     for index in range(1, rows if out >= 0 else 0):
         target = _target(descriptor, work, reserved, index, size)
         if target < 0:
             return target
-    if out < 0:
-        return out
-    code = compute_batch_on_threads(descriptor, work, rows, out, size)
-    if code != 0:
-        return min(code, 0)
-    for index in range(rows):
-        read_row(descriptor, work, index, row)
-        code = compute(descriptor, work, row, out + index * size * descriptor[d.RESULT_BYTES], size)
-        if code < 0:
-            return code
-    return word(0)
+    return compute_all_rows(descriptor, work, rows, out, size) if out >= 0 else out
 
 
 @njit

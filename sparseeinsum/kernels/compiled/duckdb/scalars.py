@@ -7,7 +7,12 @@ from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import keep_threads, scalar_callback
-from sparseeinsum.kernels.compiled.duckdb.threads import compute_batch_on_threads, compute_on_threads, largest_array
+from sparseeinsum.kernels.compiled.duckdb.threads import (
+    compute_all_rows,
+    compute_batch_on_threads,
+    compute_on_threads,
+    largest_array,
+)
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     free,
@@ -80,8 +85,7 @@ def _compute_arrays(descriptor, work, rows, result):
 @njit
 def _compute_batch_lists(descriptor, work, rows, result):
     """Compute all rows in one batch: their results have equal sizes and are adjacent."""
-    first, row = work + 8 * FIRST_ROW, work + 8 * ROW
-    size = measure(descriptor, work, first)
+    size = measure(descriptor, work, work + 8 * FIRST_ROW)
     if size < 0:
         return size
     start = reserve_elements(descriptor, work, result, rows * size)
@@ -91,15 +95,7 @@ def _compute_batch_lists(descriptor, work, rows, result):
     for index in range(rows):
         write_entry(descriptor, entries, index, start + index * size, size)
     out = get_data(get_child(result)) + start * descriptor[d.RESULT_BYTES]
-    code = compute_batch_on_threads(descriptor, work, rows, out, size)
-    if code != 0:
-        return min(code, 0)
-    for index in range(rows):
-        read_row(descriptor, work, index, row)
-        code = compute(descriptor, work, row, out + index * size * descriptor[d.RESULT_BYTES], size)
-        if code < 0:
-            return code
-    return 0
+    return compute_all_rows(descriptor, work, rows, out, size)
 
 
 scalar_list = scalar_callback("scalar_list", _compute_arrays)

@@ -14,10 +14,11 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     compute_batch_rows,
     free,
     malloc,
+    read_row,
     word,
     write_row_of_batch,
 )
-from sparseeinsum.kernels.compiled.kernel_calls import compute, scratch_of
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, scratch_of
 from sparseeinsum.kernels.compiled.raw_memory import address_of, array_at, call, copy_elements
 from sparseeinsum.kernels.compiled.slices import slice_bounds
 from sparseeinsum.kernels.symbols import BLAS, BLAS_WORDS, STATEMENT_THREADS_WORD
@@ -103,6 +104,23 @@ def compute_batch_on_threads(descriptor, work, rows, out, size):
         code = _run_tasks(work, memory, threads)
     _close_tasks(memory, threads)
     return code
+
+
+@njit
+def compute_all_rows(descriptor, work, rows, out, size):
+    """Compute the rows of `prepare_batch`, one by one if the kernel does not compute them at once; 0 or an error code.
+
+    Their results have equal sizes, and follow one another from `out` on.
+    """
+    code, row = compute_batch_on_threads(descriptor, work, rows, out, size), work + 8 * ROW
+    if code != 0:
+        return min(code, 0)
+    for index in range(rows):
+        read_row(descriptor, work, index, row)
+        code = compute(descriptor, work, row, out + index * size * descriptor[d.RESULT_BYTES], size)
+        if code < 0:
+            return code
+    return word(0)
 
 
 @njit

@@ -5,6 +5,8 @@ that of `tensor_collected` for all rows that have one, without a call and a tupl
 of these rows, as int64, then what they have.
 """
 
+from collections.abc import Callable
+
 from numba import njit
 
 from sparseeinsum.kernels import compression as c
@@ -46,30 +48,27 @@ _MATRIX, _VECTOR, _INITIAL = range(1, 4)
 _OF_ROWS, _OF_MATRIX, _OF_VECTOR, _OF_START = 1, 2, 5, 7
 
 
-@njit
-def postgres_product_sums(call_info, description):
-    """Return the sums over the entries of every row, each times a row of an array; NULL if there are no entries."""
-    descriptor, work = descriptor_at(description), work_of(call_info)
-    code = read_row(call_info, 0, descriptor, work)
-    if code == NULL_ROW:
-        return null_result(call_info)
-    value = _sums(descriptor, work) if code == 0 else word(code)
-    if value == 0:
-        return null_result(call_info)
-    return raise_error(descriptor, work, value) if value < 0 else value
+def _callback(name: str, compute_value: Callable[..., int]) -> Callable[..., int]:
+    """Make the callback that returns a value.
 
+    Args:
+        name: The name of the callback in object files.
+        compute_value: (descriptor, work) returns the value, 0 for NULL, or an error code.
+    """
 
-@njit
-def postgres_product_numbers(call_info, description):
-    """Return the numbers of a product with a vector; NULL if no row has products."""
-    descriptor, work = descriptor_at(description), work_of(call_info)
-    code = read_row(call_info, 0, descriptor, work)
-    if code == NULL_ROW:
-        return null_result(call_info)
-    value = _numbers(descriptor, work) if code == 0 else word(code)
-    if value == 0:
-        return null_result(call_info)
-    return raise_error(descriptor, work, value) if value < 0 else value
+    def callback(call_info, description):
+        descriptor, work = descriptor_at(description), work_of(call_info)
+        code = read_row(call_info, 0, descriptor, work)
+        value = word(0)
+        if code != NULL_ROW:
+            value = compute_value(descriptor, work) if code == 0 else word(code)
+        if value == 0:
+            return null_result(call_info)
+        return raise_error(descriptor, work, value) if value < 0 else value
+
+    callback.__name__ = name
+    compiled: Callable[..., int] = njit(callback)
+    return compiled
 
 
 @njit
@@ -119,6 +118,9 @@ def _sums(descriptor, work):
     return value
 
 
+postgres_product_sums = _callback("postgres_product_sums", _sums)
+
+
 @njit
 def _numbers(descriptor, work):
     """Return a bytea of the numbers of all rows with products; 0 if there are none, or an error code."""
@@ -153,6 +155,9 @@ def _numbers(descriptor, work):
         copy_bytes(value + BYTES_HEADER, rows, 8 * count)
         copy_bytes(value + BYTES_HEADER + 8 * count, numbers, item_bytes * count)
     return value
+
+
+postgres_product_numbers = _callback("postgres_product_numbers", _numbers)
 
 
 @njit
