@@ -157,21 +157,19 @@ class CompressedSizes:
         rows: The number of rows that the keys allow.
         entries: The number of tuples.
         is_in_lists: Whether they are stored in lists, which are read as they are.
-        stays: Whether it is in that order already, from an earlier run.
+        loads_per_run: How often a run puts it in that order, on average; less than 1 if it stays from run to run.
         prices: What ordering takes.
     """
 
     rows: int
     entries: float
     is_in_lists: bool = False
-    stays: bool = False
+    loads_per_run: float = 1.0
     prices: OrderingPrices = IN_MEMORY
 
     @property
     def ordered_tuples(self) -> float:
         """Tuples that take as long to order; there is about one list for each row that has entries."""
-        if self.stays:
-            return 0.0
         if not self.is_in_lists:
             return self.entries * self.prices.entry
         return self.entries * self.prices.listed_entry + min(self.rows, self.entries) * self.prices.per_list
@@ -183,9 +181,8 @@ class CompressedSizes:
             tuples_per_row: The tuples of a join that take as long as a row.
             tuples_per_entry: Those that take as long as an entry.
         """
-        if self.stays:
-            return NO_WORK
-        return Work(self.rows * tuples_per_row + self.ordered_tuples * tuples_per_entry, operators=1)
+        once = Work(self.rows * tuples_per_row + self.ordered_tuples * tuples_per_entry, operators=1)
+        return once.times(self.loads_per_run)
 
     @property
     def size_bytes(self) -> float:

@@ -59,11 +59,13 @@ class CostsWithinMemory:
 
     def _in_passes(self, decomposed: DecomposedEinSum, cost: VertexCost, passes: Passes) -> VertexCost:
         """The cost in passes: each scans operands that have the label of the passes, and joins or keeps the others."""
-        repeated = Work()
+        repeated, skipped = Work(), Work()  # skipped: loads that runs without passes do not repeat
         triples = zip(decomposed.einsum.operands, decomposed.operands, cost.absence.dense, strict=True)
         for index, (operand, tiles, dense) in enumerate(triples):
             if index == cost.indexed:
-                repeated += self.footprints.resident(decomposed, index).keeping()
+                resident = self.footprints.resident(decomposed, index)
+                repeated += resident.loading()
+                skipped += resident.loading().times(1 - resident.loads_per_run)
                 continue
             sizes = self.sizes.operand(operand, tiles, dense)
             if sizes.tuples > sizes.present:  # made dense again
@@ -73,6 +75,6 @@ class CostsWithinMemory:
             size = 0 if passes.label in operand.labels else sizes.tuple_bytes
             repeated += Work(sizes.tuples, sizes.tuples * size * REREAD_BYTES)
         written = Work(cost.tuples, cost.tuples * self.sizes.tuple_bytes(decomposed.name, decomposed.result))
-        rereading = repeated.times(passes.count - 1) + written
+        rereading = repeated.times(passes.count - 1) + skipped + written
         seconds = cost.seconds + rereading.seconds(self.constants)
         return replace(cost, passes=passes, rereading=rereading, seconds=seconds)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.indexed_access import StoredOrder
+from sparseeinsum.decompose.staying_operands import StayingOperands
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.eingraph import EinSum, Reference
@@ -44,7 +45,7 @@ class EinSumKinds:
         index_maps: The indices that index maps stand for, by the names of the maps.
         in_lists: The names of tensors that are stored in lists.
         of_numbers: The names of stored tensors with a tuple for each entry.
-        staying: The names of stored tensors of which operands in memory stay there from run to run.
+        staying: The stored tensors of which operands in memory stay there from run to run.
     """
 
     sizes: GraphSizes
@@ -53,7 +54,7 @@ class EinSumKinds:
     index_maps: Mapping[str, AffineIndex]
     in_lists: frozenset[str]
     of_numbers: frozenset[str]
-    staying: frozenset[str]
+    staying: StayingOperands
     _kinds: dict[str, Hashable] = field(default_factory=dict, init=False, repr=False)
     _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[Hashable, VertexCost] = field(default_factory=dict, init=False, repr=False)
@@ -99,5 +100,5 @@ class EinSumKinds:
     def _operand_key(self, reference: Reference, position: Mapping[str, int]) -> Hashable:
         tensor = reference.tensor
         labels = tuple([position[label] for label in reference.labels])
-        storage = [tensor in names for names in (self.in_lists, self.of_numbers, self.staying)]
+        storage = [tensor in names for names in (self.in_lists, self.of_numbers, self.staying.tensors)]
         return labels, self.sizes.kind(tensor), self.orders.get(tensor), *storage

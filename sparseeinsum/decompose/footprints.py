@@ -18,6 +18,7 @@ from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, KernelFac
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.indexed_access import ResidentSizes
 from sparseeinsum.decompose.memory_footprint import STATE_OVERHEAD_BYTES, Footprint, KernelArrays
+from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinGraph, EinSum
 from sparseeinsum.language.tensors import DEMOTED, count_keys
@@ -35,7 +36,7 @@ class Footprints:
         sizes: The sizes of their tensors.
         evaluations: The exact evaluations of every EinSum.
         in_lists: The names of tensors that are stored in lists.
-        staying: The names of tensors of which operands in memory stay there from run to run.
+        staying: The stored tensors of which operands in memory stay there from run to run.
         has_handles: Whether functions read operands in memory by handles. If not, these are values, and sums over rows
             read the entries of one row after the other.
         copies: How many copies there are of an operand that is kept in memory: one of handles, which all threads
@@ -46,7 +47,7 @@ class Footprints:
     sizes: GraphSizes
     evaluations: Mapping[str, Evaluation]
     in_lists: frozenset[str] = frozenset()
-    staying: frozenset[str] = frozenset()
+    staying: StayingOperands = NOTHING_STAYS
     has_handles: bool = True
     copies: int = 1
     _known_kernels: dict[str, KernelFacts] = field(default_factory=dict, init=False, repr=False)
@@ -58,9 +59,9 @@ class Footprints:
             operand, dense = einsum.operands[index], cost.absence.dense[index]
             sizes = self.sizes.operand(operand, decomposed.operands[index], dense)
             rows, is_in_lists = count_indices(order.rows, einsum, self.graph), operand.tensor in self.in_lists
-            stays = operand.tensor in self.staying
+            loads = self.staying.loads_of(operand.tensor)
             prices = IN_ARRAYS if self._is_streamed(cost) else self.product_prices.ordering
-            yield CompressedSizes(rows, sizes.tuples, is_in_lists and not dense, stays, prices)
+            yield CompressedSizes(rows, sizes.tuples, is_in_lists and not dense, loads, prices)
 
     @property
     def product_prices(self) -> ProductPrices:
@@ -92,7 +93,8 @@ class Footprints:
         name, tiles = decomposed.einsum.operands[index].tensor, decomposed.operands[index]
         tuples = math.prod(map(count_keys, tiles, self.graph.tensors[name].shape))
         row_bytes = self.sizes.tuple_bytes(name, tiles)
-        return ResidentSizes(self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes, name in self.staying)
+        loads = self.staying.loads_of(name)
+        return ResidentSizes(self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes, loads)
 
     def kernel(self, einsum: EinSum) -> KernelFacts:
         """What the costs of all choices of an EinSum need; cached."""

@@ -288,7 +288,8 @@ class _Pair:
     def _sizes(self, operand: Reference, order: RowOrder) -> CompressedSizes:
         model, name = self.model, operand.tensor
         rows, prices = self._count(operand, order.rows), model.footprints.product_prices.ordering
-        return CompressedSizes(rows, self._tuples(operand), name in model.in_lists, name in model.staying, prices)
+        loads = model.staying.loads_of(name)
+        return CompressedSizes(rows, self._tuples(operand), name in model.in_lists, loads, prices)
 
     def _size(self, array: Reference) -> int:
         """The number of elements in a row of an array."""

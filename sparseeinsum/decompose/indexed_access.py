@@ -7,7 +7,7 @@ fill, as if the operand were dense.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sparseeinsum.decompose.cost import NO_WORK, Work
+from sparseeinsum.decompose.cost import Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import is_ragged
@@ -46,23 +46,25 @@ class ResidentSizes:
         tuples: Tuples that are present.
         size_bytes: Bytes of all possible tuples, absent ones included.
         row_bytes: Bytes of one of them.
-        stays: Whether it is in memory already, from an earlier run.
+        loads_per_run: How often a run puts it there, on average; less than 1 if it stays from run to run.
     """
 
     tuples: float
     size_bytes: int
     row_bytes: int
-    stays: bool = False
+    loads_per_run: float = 1.0
 
     def missed_bytes(self, reads: float) -> float:
         """Bytes that are not found in the processor's caches if so many tuples are read at random."""
         return reads * self.row_bytes * max(1 - _CACHE_BYTES / max(self.size_bytes, 1), 0.0)
 
-    def keeping(self) -> Work:
+    def loading(self) -> Work:
         """Work to put the tuples into one array."""
-        if self.stays:
-            return NO_WORK
         return Work(self.tuples, self.size_bytes * _KEPT_BYTES, operators=1)
+
+    def keeping(self) -> Work:
+        """Work to do so in a run, on average."""
+        return self.loading().times(self.loads_per_run)
 
 
 def indexable_operands(decomposed: DecomposedEinSum, graph: EinGraph, computed_in: str) -> Iterator[int]:

@@ -43,6 +43,7 @@ from sparseeinsum.decompose.matched_access import in_matched_rows, in_matched_va
 from sparseeinsum.decompose.memory_footprint import UNLIMITED, Footprint, RunMemory
 from sparseeinsum.decompose.repartition_costs import RepartitionCosts
 from sparseeinsum.decompose.sparse_matmul import is_sparse, sparse_matmul_cost, sparse_matmuls
+from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.eingraph import EinGraph, EinSum
@@ -74,7 +75,7 @@ class CostModel:
         index_maps: The indices that index maps stand for, by the names of the maps.
         in_lists: The names of tensors that are stored in lists.
         of_numbers: The names of stored tensors with a tuple for each entry.
-        staying: The names of stored tensors of which operands in memory stay there from run to run.
+        staying: The stored tensors of which operands in memory stay there from run to run.
         sizes: The sizes of the tensors in every decomposition.
         repartitions: The costs of repartitions between EinSums.
         footprints: The memory that EinSums take.
@@ -94,7 +95,7 @@ class CostModel:
     index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
     in_lists: frozenset[str] = frozenset()
     of_numbers: frozenset[str] = frozenset()
-    staying: frozenset[str] = frozenset()
+    staying: StayingOperands = NOTHING_STAYS
     sizes: GraphSizes = field(init=False, repr=False, compare=False)
     repartitions: RepartitionCosts = field(init=False, repr=False, compare=False)
     footprints: Footprints = field(init=False, repr=False, compare=False)

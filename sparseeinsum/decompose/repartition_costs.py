@@ -1,12 +1,13 @@
 """Decompose: the cost of repartitions of the tensors of a graph."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice, is_single_array
 from sparseeinsum.decompose.cost import ONE_ROW_OPERATOR, Accounting, CostConstants, RepartitionSizes, Work
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import RunMemory, vector_bytes
 from sparseeinsum.decompose.repartitions import Repartition, RepartitionOptions
+from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, array_bytes, common_tile, count_keys
 
@@ -26,8 +27,8 @@ class RepartitionCosts:
         memory: The memory limit of a run; repartitions that would exceed it are priced in passes.
         in_one_row: The names of results that several read, and that a statement computes in one row with others if they
             have no keys.
-        staying: The names of stored tensors of which single arrays stay in memory from run to run, if they are not
-            larger than `kept_bytes`.
+        staying: The stored tensors of which single arrays stay in memory from run to run, if they are not larger than
+            `kept_bytes`.
         kept_bytes: The most bytes that stay.
     """
 
@@ -37,10 +38,10 @@ class RepartitionCosts:
     accounting: Accounting
     memory: RunMemory
     in_one_row: frozenset[str] = frozenset()
-    staying: frozenset[str] = frozenset()
+    staying: StayingOperands = NOTHING_STAYS
     kept_bytes: float = 0.0
     _known: dict[tuple[object, ...], Repartition] = field(default_factory=dict, init=False, repr=False)
-    _known_seconds: dict[tuple[int, bool, bool, Choice, Choice, int], float] = field(
+    _known_seconds: dict[tuple[int, bool, float, Choice, Choice, int], float] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -58,20 +59,26 @@ class RepartitionCosts:
         if before == after:
             return _NO_REPARTITION
         names = tuple([axis.name for axis in self.graph.tensors[tensor].axes])
-        key = self.sizes.kind(tensor), tensor in self.in_one_row, tensor in self.staying, names, before, after, reads
+        key = (
+            self.sizes.kind(tensor),
+            tensor in self.in_one_row,
+            self.staying.loads_of(tensor),
+            names,
+            before,
+            after,
+            reads,
+        )
         repartition = self._known.get(key)
         if repartition is None:
             repartition = self._known[key] = self._cheapest(tensor, before, after, reads)
         return repartition
 
-    def _stays(self, tensor: str, tiles: Choice) -> bool:
-        """Whether a tensor in these tiles is in memory already, from an earlier run."""
-        stays = tensor in self.staying and is_single_array(tiles)
-        return stays and self.sizes.tuple_bytes(tensor, tiles) <= self.kept_bytes
+    def _loads(self, tensor: str, tiles: Choice) -> float:
+        """How often a run puts a tensor in these tiles into memory, on average."""
+        stays = is_single_array(tiles) and self.sizes.tuple_bytes(tensor, tiles) <= self.kept_bytes
+        return self.staying.loads_of(tensor) if stays else 1.0
 
     def _cheapest(self, tensor: str, before: Choice, after: Choice, reads: int) -> Repartition:
-        if self._stays(tensor, after):
-            return Repartition(_READING)
         schema = self.graph.tensors[tensor]
         keys = {
             axis.name: count_keys(tile, axis.bound)
@@ -89,7 +96,11 @@ class RepartitionCosts:
         total = sum(bytes_by_tiles.values())
         work = self.accounting.repartition(change)
         options = RepartitionOptions(change, work, keys, total, total - bytes_by_tiles.get(before, 0))
-        return options.cheapest(self.memory, self.constants, reads)
+        repartition = options.cheapest(self.memory, self.constants, reads)
+        loads = self._loads(tensor, after)
+        if loads == 1 or repartition.passes is not None:
+            return repartition
+        return replace(repartition, work=repartition.work.times(loads) + _READING)
 
     def _change(self, tensor: str, before: Choice, after: Choice) -> RepartitionSizes:
         between = tuple(map(common_tile, before, after))
@@ -124,12 +135,13 @@ class RepartitionCosts:
             max(keys, default=0),
             is_number,
             row_bytes,
-            self._stays(tensor, tiles),
+            self._loads(tensor, tiles),
         )
 
     def seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:
         """Seconds of a repartition whose result is read `reads` times; infinite if the memory limit is not enough."""
-        key = self.sizes.kind(tensor), tensor in self.in_one_row, tensor in self.staying, before, after, reads
+        loads = self.staying.loads_of(tensor)
+        key = self.sizes.kind(tensor), tensor in self.in_one_row, loads, before, after, reads
         seconds = self._known_seconds.get(key)
         if seconds is None:
             seconds = self.cheapest(tensor, before, after, reads).seconds(self.constants)

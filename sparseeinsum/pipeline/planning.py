@@ -23,6 +23,7 @@ from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.model import KEPT_SHARE, CostModel
 from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.decompose.resident_limits import resident_limit
+from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.engines.registered_functions import compile_functions
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from sparseeinsum.decompose.eindecomp.workers_plan import WorkersPlan
 
 _LOGGER = logging.getLogger(__name__)
+# Of operands that stay in memory: the first two of four runs put them there, and nobody knows how often a plan runs.
+_LOADS_PER_RUN = 0.5
 _WORKERS_PLAN = "sparseeinsum.decompose.eindecomp.workers_plan"
 _REWRITINGS = "sparseeinsum.decompose.eindecomp.rewritings"
 
@@ -279,7 +282,7 @@ def _alternatives(
         index_maps={} if engine.dialect.distributes else data.index_maps,
         in_lists=frozenset(name for name, source in data.stored.items() if source.lists is not None),
         of_numbers=frozenset(name for name, tensor in data.inputs.items() if is_of_numbers(tensor.decomposition.tiles)),
-        staying=_staying(data, options, resident_bytes) if engine.dialect.keeps_residents else frozenset(),
+        staying=_staying(data, options, resident_bytes) if engine.dialect.keeps_residents else NOTHING_STAYS,
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine, options.objective == FLOATS)
@@ -304,17 +307,19 @@ def _resident_bytes(limit_bytes: float, threads: int, engine: Engine, options: P
     return min(limit_bytes / threads, engine.dialect.largest_gathered or 0.0)
 
 
-def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> frozenset[str]:
+def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> StayingOperands:
     """The stored inputs of which operands in memory stay there from run to run, as far as they are small enough."""
-    if options.changing is None or options.memory_limit is not None:
-        return frozenset()
-    return frozenset(
+    if options.memory_limit is not None:
+        return NOTHING_STAYS
+    changing = options.changing or frozenset()
+    tensors = frozenset(
         name
         for name, source in data.stored.items()
         if source.is_owned
-        and name not in options.changing
+        and name not in changing
         and data.statistics[name].entries * ENTRY_BYTES <= resident_bytes * KEPT_SHARE
     )
+    return StayingOperands(tensors, _LOADS_PER_RUN if options.changing is None else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ class PlanOptions:
         searches_all: Whether the search looks at all choices even if that takes longer than a run: for plans that run
             often.
         changing: Names of inputs that have other values in every run, of a plan that runs often: what it puts into
-            memory of its other stored inputs stays there. None for a plan that may run once.
+            memory of its other stored inputs stays there. None for a plan that may run once or often: half of such
+            loads are priced.
 
     Raises:
         PlanError: `nonfinite`, `layout` or `objective` is none of its values.

@@ -185,9 +185,9 @@ def graph(db: se.Database) -> se.Database:
     return db
 
 
-def sparse_matrices() -> list[Any]:
+def sparse_matrices(density: float = 0.002) -> list[Any]:
     return [
-        scipy.sparse.random_array((3000, 3000), density=0.002, rng=np.random.default_rng(seed)).tocsr()
+        scipy.sparse.random_array((3000, 3000), density=density, rng=np.random.default_rng(seed)).tocsr()
         for seed in range(2)
     ]
 
@@ -214,13 +214,15 @@ def test_chains_of_products(graph: se.Database) -> None:
 
 
 @pytest.mark.engines("duckdb", reason="its threads")
-def test_results_are_computed_by_all_threads(graph: se.Database) -> None:
+def test_results_are_computed_by_all_threads(db: se.Database) -> None:
     """DuckDB keeps the order of rows if they have one, and uses one thread for that."""
-    plan = graph.plan(SPARSE)
-    graph.connection.execute("SET threads = 4")
+    for name, matrix in zip("AB", sparse_matrices(0.005), strict=True):
+        db.tensor(name, matrix)
+    plan = db.plan(SPARSE)
+    db.connection.execute("SET threads = 4")
     assert "DISTINCT" in plan.sql()
     query = plan.sql().rstrip(";")
-    results = (graph.connection.execute(query).fetchnumpy()["i"] for _ in range(50))
+    results = (db.connection.execute(query).fetchnumpy()["i"] for _ in range(50))
     assert any(np.any(np.diff(rows) < 0) for rows in results)  # a thread may be so early that it computes all rows
 
 
