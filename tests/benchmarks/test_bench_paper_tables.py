@@ -25,7 +25,7 @@ from sparseeinsum.api.examples import citation_graph, gcn_inputs, load
 from sparseeinsum.api.graphs import GCN
 from sparseeinsum.statistics.estimate import Statistics
 
-GRAPH = citation_graph(60, 300, 40, 700, seed=1)
+GRAPH = citation_graph(1000, 3000, 300, 20_000, seed=1)
 
 
 @pytest.fixture(scope="module")
