@@ -28,6 +28,7 @@ from sparseeinsum import cli
 from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.cost_constants import constants_for, store_constants
 from sparseeinsum.kernels.building.processors import best_level
+from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.platforms import this_platform
 from sparseeinsum.kernels.postgresql.installation import find_server
 from sparseeinsum.kernels.postgresql.python import install_python
@@ -96,6 +97,13 @@ def forget_functions() -> Iterator[None]:
         del FUNCTIONS[name]
     for name in set(USER_AGGREGATES) - aggregates:
         del USER_AGGREGATES[name]
+
+
+@pytest.fixture
+def nothing_stays() -> Iterator[None]:
+    """Assert that no memory of DuckDB's functions outlives its statement."""
+    yield
+    assert require_library().count_residents() == 0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -192,6 +192,31 @@ def make_add_product_rows(add_scaled_product):
     return add_product_rows
 
 
+def make_reduce_rows(add, multiply, with_code):
+    """Make the function reduce_rows(start, w, numbers, positions, u), which returns 0 or a code.
+
+    It writes add(...add(start, product)..., product) to w, element by element, with a product numbers[entry] *
+    u[positions[entry]] for every entry. Shapes and positions are as for `make_sum_rows`; bodies as for
+    `make_multiply_row`.
+    """
+
+    @njit
+    def reduce_rows(start, w, numbers, positions, u):
+        code = 0
+        for i in range(w.size):
+            w[i] = start
+        for entry in range(numbers.size):
+            _prefetch_rows(u, positions, entry, 1, w.size)
+            number, row = numbers[entry], _row(u, positions[entry], w.size)
+            for i in range(w.size):
+                product, failure = with_code(multiply(number, row[i]))
+                w[i], other_failure = with_code(add(w[i], product))
+                code |= failure | other_failure
+        return code
+
+    return reduce_rows
+
+
 def make_multiply_row(add, multiply, with_code):
     """Make the function that computes one row of a product of sparse matrices, and returns where its entries end.
 

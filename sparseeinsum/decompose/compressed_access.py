@@ -196,15 +196,17 @@ class CompressedSizes:
 
 
 def order_of_other(
-    decomposed: DecomposedEinSum, index: int, graph: EinGraph, evaluation: Evaluation
+    decomposed: DecomposedEinSum, index: int, graph: EinGraph, evaluation: Evaluation, has_semirings: bool
 ) -> RowOrder | None:
     """How the operand other than `index`, which is resident, can be ordered by row; None if it cannot.
 
     It must be a tensor of numbers with all keys of the result. Every row of the resident array must have the axes of an
-    array of the result, in their order.
+    array of the result, in their order. Without `has_semirings`, the EinSum must be a sum of products.
     """
     einsum = decomposed.einsum
-    if not (einsum.is_multilinear and einsum.aggregate == "sum" and _is_computable(decomposed, graph, evaluation)):
+    is_sum = einsum.is_multilinear and einsum.aggregate == "sum"
+    is_product = is_sum or (has_semirings and semiring_of(einsum) is not None)
+    if not (is_product and _is_computable(decomposed, graph, evaluation)):
         return None
     entries, array, output = einsum.operands[1 - index], einsum.operands[index], einsum.output
     if not is_of_numbers(decomposed.operands[1 - index]) or len(set(entries.labels)) < len(entries.labels):
@@ -258,7 +260,8 @@ def in_rows(join: Work, sizes: CompressedSizes, prices: ProductPrices, missed_by
     products = Work(
         sizes.rows * prices.gathered_row,
         bytes_moved=missed_bytes * MISSED_BYTES,
-        kernel_operations=join.kernel_operations * _CACHED_OPERATIONS,
+        # Those of the expression of another semiring are compiled into the kernel.
+        kernel_operations=(join.kernel_operations + join.expression_operations) * _CACHED_OPERATIONS,
         operators=join.operators,
     )
     return products + sizes.ordering(0.0, 1.0)

@@ -232,7 +232,7 @@ class CostModel:
             cost = self._price(decomposed, Absence(JoinKind.INNER, dense), index)
             if self.has_handles and size_bytes <= self.resident_bytes:
                 yield cost
-            order = order_of_other(decomposed, index, self.graph, evaluation)
+            order = order_of_other(decomposed, index, self.graph, evaluation, self.has_handles)
             if order is not None:
                 yield from self._compressed_costs(decomposed, replace(cost, orders={1 - index: order}))
 

@@ -91,15 +91,18 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
         array: Where the handle of the resident operand is read.
         dialect: The dialect of the engine.
     """
-    size = array.schema.list_length
-    gathered = call(
-        SUM_FUNCTION,
+    size, semiring = array.schema.list_length, semiring_of(relation.einsum)
+    arguments = (
         exp.column(HANDLE_COLUMN, table="u"),
         exp.column(ROW_COLUMN, table="r"),
         exp.column(HANDLE_COLUMN, table="v"),
         integer(size),
         element_of(array.schema),
     )
+    if semiring is None or semiring.aggregate == "sum":
+        gathered = call(SUM_FUNCTION, *arguments)
+    else:
+        gathered = call("tensor_gather_reduce", text(semiring.text), *arguments)
     return gathered_rows_select(relation, gathered, (entries, array), size, dialect)
 
 

@@ -1,6 +1,9 @@
 """Operands ordered by row in memory give numpy's results, and are chosen where that is cheaper."""
 
 import math
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ import sparseeinsum as se
 from sparseeinsum.decompose import decomposed_graph
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS
 from sparseeinsum.kernels.compression import LARGEST
+from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
 from sparseeinsum.semantics.dense import evaluate_program
 
 ONLY_DUCKDB = pytest.mark.engines("duckdb", reason="PostgreSQL keeps one array a statement, and no rows of entries")
@@ -91,29 +95,34 @@ def test_operands_of_different_dtypes(shared_db: se.Database, left: str, right: 
 
 @dataclass(frozen=True)
 class RandomProduct:
-    """A sum of products, its operands as dense arrays, and what they are stored with.
+    """A product in a semiring, its operands as dense arrays, and what they are stored with.
 
     Attributes:
+        semiring: The semiring.
         labels: The labels of the operands and of the result.
         arrays: The operands.
         fills: Their fills.
         promoted: The promoted axes of their tables.
     """
 
+    semiring: Semiring
     labels: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
     arrays: tuple[Array, Array]
-    fills: tuple[int, int]
+    fills: tuple[float, float]
     promoted: tuple[list[str], list[str]]
 
     @property
     def text(self) -> str:
         left, right, output = (", ".join(labels) for labels in self.labels)
-        return f"T[{output}] = sum(A[{left}] * H[{right}])"
+        operands = {"u": f"A[{left}]", "v": f"H[{right}]"}
+        product = re.sub(r"\b[uv]\b", lambda name: operands[name[0]], self.semiring.text)
+        return f"T[{output}] = {product}"
 
 
 @st.composite
-def random_products(draw: st.DrawFn) -> RandomProduct:
+def random_products(draw: st.DrawFn, semirings: Sequence[Semiring] = SEMIRINGS[:1]) -> RandomProduct:
     """Labels of rows i, j; of positions k, l, q, the last of which the result has, too; and inside arrays m, p."""
+    semiring = draw(st.sampled_from(semirings))
     rows, shared = draw(st.sampled_from(["i", "ij"])), draw(st.sampled_from(["k", "kl"]))
     both, inside = draw(st.sampled_from(["", "q"])), draw(st.sampled_from(["m", "mp"]))
     alone = draw(st.sampled_from(["", "n"]))
@@ -122,15 +131,18 @@ def random_products(draw: st.DrawFn) -> RandomProduct:
     bounds = {label: draw(st.integers(1, 5)) for label in "ijklmnpq"}
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     arrays, fills, promoted = [], [], []
+    is_logical, has_infinite = semiring.aggregate == "any", semiring.function in ("add", "min", "max")
     for axes in labels[:2]:
-        fill, density = draw(st.sampled_from([0, 0, 1])), draw(st.sampled_from([0.0, 0.2, 0.7, 1.0]))
+        dtype = "bool" if is_logical else draw(st.sampled_from(["float64", "float32", "int64"]))
+        infinite = [math.inf, -math.inf] if has_infinite and dtype.startswith("float") else []
+        fill, density = draw(st.sampled_from([*infinite, 0, 0, 1])), draw(st.sampled_from([0.0, 0.2, 0.7, 1.0]))
         shape = tuple(bounds[label] for label in axes)
-        values = rng.integers(-4, 5, shape).astype(draw(st.sampled_from(["float64", "float32", "int64"])))
+        values = rng.integers(-4, 5, shape).astype(dtype)
         values[rng.random(shape) >= density] = fill
         arrays.append(values)
         fills.append(fill)
         promoted.append([f"dim_{axis}" for axis in range(len(axes)) if draw(st.booleans())])
-    return RandomProduct(labels, (arrays[0], arrays[1]), (fills[0], fills[1]), (promoted[0], promoted[1]))
+    return RandomProduct(semiring, labels, (arrays[0], arrays[1]), (fills[0], fills[1]), (promoted[0], promoted[1]))
 
 
 def checked_plan(db: se.Database, product: RandomProduct, promoted_labels: tuple[str, ...]) -> se.Plan:
@@ -138,8 +150,7 @@ def checked_plan(db: se.Database, product: RandomProduct, promoted_labels: tuple
     for name, array, fill, promoted in zip("AH", product.arrays, product.fills, product.promoted, strict=True):
         db.tensor(name, array, fill=fill, promoted=promoted)
     plan = db.plan(product.text, pin={"T": promoted_labels}, layout="any")
-    left, right, output = ("".join(labels) for labels in product.labels)
-    expected = np.einsum(f"{left},{right}->{output}", *product.arrays)
+    expected = evaluate_program(se.program(product.text), dict(zip("AH", product.arrays, strict=True)))["T"]
     result = db.run(plan, progress=False)["T"].to_numpy()
     assert result.dtype == expected.dtype
     np.testing.assert_array_equal(result, expected)
@@ -147,15 +158,34 @@ def checked_plan(db: se.Database, product: RandomProduct, promoted_labels: tuple
 
 
 def test_random_products_are_numpys(shared_db: se.Database, everywhere: None) -> None:
-    compressed = []
+    called = Counter[str]()
 
-    @random_runs(60)
-    @given(random_products())
+    @random_runs(90)
+    @given(random_products((SEMIRINGS[0], *SEMIRINGS)))
     def run(product: RandomProduct) -> None:
-        compressed.append(bool(compressed_steps(checked_plan(shared_db, product, product.labels[0]))))
+        sql = checked_plan(shared_db, product, product.labels[0]).sql()
+        called.update(name for name in ("tensor_gather_sum(", "tensor_gather_reduce(") if name in sql)
 
     run()
-    assert sum(compressed) > len(compressed) / 4
+    assert len(called) == 2
+
+
+@ONLY_DUCKDB
+@pytest.mark.parametrize("semiring", SEMIRINGS[1:], ids=lambda semiring: semiring.text)
+def test_semirings(db: se.Database, semiring: Semiring, everywhere: None) -> None:
+    """What is absent holds a number that changes no aggregate."""
+    rng = np.random.default_rng(0)
+    dtype = "bool" if semiring.aggregate == "any" else "float64"
+    absent = {"min": math.inf, "max": -math.inf, "any": False}[semiring.aggregate]
+    a, h = rng.integers(1, 9, (12, 30)).astype(dtype), rng.integers(1, 9, (30, 5)).astype(dtype)
+    a[rng.random(a.shape) < 0.7] = absent
+    db.tensor("A", a, fill=absent, promoted=["dim_0", "dim_1"])
+    db.tensor("H", h, promoted=["dim_0"])
+    text = RandomProduct(semiring, (("i", "j"), ("j", "m"), ("i", "m")), (a, h), (absent, 0), ([], [])).text
+    plan = db.plan(text, pin={"T": "ij"}, layout="any", nonfinite="allow")
+    assert f"tensor_gather_reduce('{semiring.text}'" in plan.sql()
+    expected = evaluate_program(se.program(text), {"A": a, "H": h})["T"]
+    np.testing.assert_array_equal(db.run(plan, progress=False)["T"].to_numpy(), expected)
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (5, 0), (5, 4)])

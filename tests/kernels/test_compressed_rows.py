@@ -1,6 +1,5 @@
 """Entries that are ordered by row in memory give the sums that numpy gives, or an error that names what is wrong."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -13,10 +12,12 @@ from sql_errors import expect_error
 
 import sparseeinsum as se
 from sparseeinsum.kernels.compression import LARGEST, MOST_CAPACITY
-from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
+pytestmark = [
+    pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle"),
+    pytest.mark.usefixtures("nothing_stays"),
+]
 
 Connection = duckdb.DuckDBPyConnection
 TYPES = {"DOUBLE": np.float64, "FLOAT": np.float32, "BIGINT": np.int64}
@@ -36,13 +37,6 @@ def connection(shared_db: se.Database) -> Connection:
         f"FROM range({POSITIONS}) AS t(j) WHERE j % 11 <> 0"
     )
     return connection
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    """Assert that no memory outlives its statement."""
-    yield
-    assert require_library().count_residents() == 0
 
 
 def arrays(connection: Connection, fill: int = 0) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -36,15 +36,8 @@ def connection(shared_db: se.Database) -> Connection:
     return connection
 
 
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    """Assert that no memory outlives its statement."""
-    yield
-    assert require_library().count_residents() == 0
-
-
 @pytest.fixture(params=[1, 4], ids=["one thread", "four threads"], autouse=True)
-def threads(connection: Connection, request: pytest.FixtureRequest) -> Iterator[None]:
+def threads(nothing_stays: None, connection: Connection, request: pytest.FixtureRequest) -> Iterator[None]:
     connection.execute(f"SET threads = {request.param}")
     yield
     connection.execute("RESET threads")

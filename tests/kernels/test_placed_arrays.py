@@ -1,7 +1,5 @@
 """Functions that compute arrays in reserved memory write what they return otherwise, or name what is wrong."""
 
-from collections.abc import Iterator
-
 import duckdb
 import numpy as np
 import pytest
@@ -9,11 +7,13 @@ from sql_errors import expect_error
 
 import sparseeinsum as se
 from sparseeinsum.kernels.array_functions import array_functions
-from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.render.placed_arrays import PLACED
 from sparseeinsum.semantics.dense import evaluate_program
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
+pytestmark = [
+    pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle"),
+    pytest.mark.usefixtures("nothing_stays"),
+]
 
 Connection = duckdb.DuckDBPyConnection
 # Calls of rows of u (2 x 3) and v (3 x 2), and the elements of their results.
@@ -38,13 +38,6 @@ def connection(shared_db: se.Database) -> Connection:
         "FROM range(300) AS t(i)"
     )
     return connection
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    """Assert that no array outlives its statement."""
-    yield
-    assert require_library().count_residents() == 0
 
 
 def reserved(rows: int, size: int, fill: str = "-1::DOUBLE") -> str:

@@ -1,7 +1,5 @@
 """Arrays in memory that all threads of a statement write have the rows that were written, and the fill elsewhere."""
 
-from collections.abc import Iterator
-
 import duckdb
 import numpy as np
 import pytest
@@ -10,7 +8,10 @@ from sql_errors import expect_error
 import sparseeinsum as se
 from sparseeinsum.kernels.duckdb.library import require_library
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
+pytestmark = [
+    pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle"),
+    pytest.mark.usefixtures("nothing_stays"),
+]
 
 Connection = duckdb.DuckDBPyConnection
 TYPES = {"DOUBLE": np.float64, "FLOAT": np.float32, "BIGINT": np.int64}
@@ -30,13 +31,6 @@ def written(rows: int, size: int, source: str, fill: str = "-1::DOUBLE") -> str:
 def connection(shared_db: se.Database) -> Connection:
     connection: Connection = shared_db.connection
     return connection
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    """Assert that no array outlives its statement."""
-    yield
-    assert require_library().count_residents() == 0
 
 
 @pytest.mark.parametrize("sql_type", TYPES)

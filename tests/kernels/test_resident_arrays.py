@@ -18,7 +18,10 @@ import sparseeinsum as se
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
+pytestmark = [
+    pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle"),
+    pytest.mark.usefixtures("nothing_stays"),
+]
 
 Connection = duckdb.DuckDBPyConnection
 ROWS, WIDTH = 3000, 7
@@ -43,13 +46,6 @@ def connection(shared_db: se.Database) -> Connection:
         f"CREATE TABLE edges AS SELECT n % 211 AS i, n * 7919 % {ROWS} AS j, n / 2 AS w FROM range(10000) AS t(n)"
     )
     return connection
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    """Assert that no array outlives its statement."""
-    yield
-    assert require_library().count_residents() == 0
 
 
 def expected_rows(dtype: type = np.float64) -> NDArray[Any]:

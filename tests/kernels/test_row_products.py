@@ -1,6 +1,5 @@
 """Rows of products of sparse matrices, in all semirings, are those of numpy, or an error names what is wrong."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -12,12 +11,14 @@ from numpy.typing import NDArray
 from sql_errors import expect_error
 
 import sparseeinsum as se
-from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
+pytestmark = [
+    pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle"),
+    pytest.mark.usefixtures("nothing_stays"),
+]
 
 Connection = duckdb.DuckDBPyConnection
 Array = NDArray[Any]
@@ -30,13 +31,6 @@ COLUMNS = {"few": 150, "as many as slots": 128, "one": 1, "many": 3_000_000}  # 
 def connection(shared_db: se.Database) -> Connection:
     connection: Connection = shared_db.connection
     return connection
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    """Assert that no memory outlives its statement."""
-    yield
-    assert require_library().count_residents() == 0
 
 
 def random_entries(seed: int, rows: int, columns: int, count: int) -> Array:

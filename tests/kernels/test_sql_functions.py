@@ -129,7 +129,9 @@ def test_null_in_null_out(connection: Connection, call: str, dtype: str) -> None
     divisors = [NULL_EVERY[name] for name in arguments_of(call) if name in NULL_EVERY]
     for i, with_nulls, without in connection.execute(query).fetchall():
         is_null = any(i % divisor == 0 for divisor in divisors)
-        assert repr(with_nulls) == repr(None if is_null else without)
+        expected = None if is_null else without
+        if repr(with_nulls) != repr(expected):  # rows that are computed together may be rounded in another order
+            expect_equal(np.array(with_nulls, dtype), np.array(expected, dtype), dtype)
 
 
 @pytest.mark.parametrize("dtype", SQL_TYPES)

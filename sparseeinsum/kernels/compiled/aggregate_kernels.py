@@ -4,21 +4,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 from numba import njit, types
 
 from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.operator_codes import CODES
-from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
+from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code, semiring_code
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.scratch import argument, half_word, integer, integers
+from sparseeinsum.operators.semirings import SEMIRINGS
 
 contraction = load_kernels("contraction")
 elementwise = load_kernels("elementwise")
 layout = load_kernels("layout")
 
 SUM = CODES["sum"]
+_AGGREGATES_OF_SEMIRINGS = np.array([CODES[semiring.aggregate] for semiring in SEMIRINGS])
 
 
 @cache  # so that kernels with the same fold share its machine code
@@ -40,7 +43,7 @@ def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dic
     """Return the kernels for aggregates of arrays, scans, and sums of rows in memory, by their names."""
     dtype, fold = arithmetic.dtype, arithmetic.fold
     add_scaled, sum_rows, add_product_rows = arithmetic.add_scaled, arithmetic.sum_rows, arithmetic.add_product_rows
-    scan, identities = arithmetic.scan, arithmetic.identities
+    scan, identities, reduce_rows = arithmetic.scan, arithmetic.identities, arithmetic.reduce_rows
 
     def folded(aggregate: int) -> RowKernel:
         def fold_row(row, out, size, scratch):
@@ -74,6 +77,14 @@ def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dic
         elementwise.fill(array(row, 5)[0], w)
         return add_product_rows(w, numbers, positions, array(row, 6), array(row, 7))
 
+    @njit
+    def reduce_gathered(row, w, numbers, positions):
+        semiring = semiring_code(row, 7)
+        if semiring < 0:
+            return semiring
+        start = dtype(identities[_AGGREGATES_OF_SEMIRINGS[semiring]])
+        return reduce_rows(semiring, start, w, numbers, positions, array(row, 6))
+
     def gather_rows(row, out, size, scratch):
         w = array_at(out, size, dtype)
         if size == 0:
@@ -87,6 +98,7 @@ def aggregate_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dic
         "scan": RowKernel(scan_row),
         "gather_rows": RowKernel(gather_rows),
         "gather_sum": RowKernel(_gathering(sum_gathered, array, dtype)),
+        "gather_reduce": RowKernel(_gathering(reduce_gathered, array, dtype)),
         "gather_product_sum": RowKernel(_gathering(sum_gathered_products, array, dtype)),
         "avg": replace(folds["sum"], finish=finish_average),
         "sum_scaled": replace(folds["sum"], compute=sum_scaled),

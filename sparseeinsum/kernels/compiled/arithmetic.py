@@ -53,6 +53,7 @@ class DtypeArithmetic:
         sum_rows: (w, numbers, positions, u) writes the sum of numbers[e] * u[positions[e]] over e to w; see
             `make_sum_rows`.
         add_product_rows: (w, numbers, positions, u, v) adds products of rows of u and v; see `make_add_product_rows`.
+        reduce_rows: (semiring, ...) writes a row of a product with an array; see `make_reduce_rows`.
         multiply_row: (semiring, ...) writes a row of a product of sparse matrices; see `make_multiply_row`.
         multiply_by_vector: (semiring, ...) writes rows of a product with a vector; see `make_multiply_by_vector`.
         multiply_masked_row: (semiring, ...) writes one only where a mask has entries; see `make_multiply_masked_row`.
@@ -79,6 +80,7 @@ class DtypeArithmetic:
     add_scaled: Compiled
     sum_rows: Compiled
     add_product_rows: Compiled
+    reduce_rows: Compiled
     multiply_row: Compiled
     multiply_by_vector: Compiled
     multiply_masked_row: Compiled
@@ -192,6 +194,7 @@ def _real(dtype: types.Float, bits: types.Integer) -> DtypeArithmetic:
         add_scaled=aggregation.add_scaled,
         sum_rows=compressed_rows.make_sum_rows_by_four(contraction.add_four_scaled),
         add_product_rows=compressed_rows.make_add_product_rows(aggregation.add_scaled_product),
+        reduce_rows=_in_semirings("real", compressed_rows.make_reduce_rows),
         multiply_row=_in_semirings("real", compressed_rows.make_multiply_row),
         multiply_by_vector=_in_semirings("real", compressed_rows.make_multiply_by_vector),
         multiply_masked_row=_in_semirings("real", compressed_rows.make_multiply_masked_row),
@@ -245,6 +248,7 @@ def _integers() -> DtypeArithmetic:
         add_scaled=integers.add_scaled,
         sum_rows=compressed_rows.make_sum_rows(integers.add_scaled),
         add_product_rows=compressed_rows.make_add_product_rows(integers.add_scaled_product),
+        reduce_rows=_in_semirings("integer", compressed_rows.make_reduce_rows),
         multiply_row=_in_semirings("integer", compressed_rows.make_multiply_row),
         multiply_by_vector=_in_semirings("integer", compressed_rows.make_multiply_by_vector),
         multiply_masked_row=_in_semirings("integer", compressed_rows.make_multiply_masked_row),
@@ -297,6 +301,7 @@ def _complex(dtype: types.Complex, part_dtype: types.Float, bits: types.Integer)
         add_scaled=complexes.add_scaled,
         sum_rows=compressed_rows.make_sum_rows(complexes.add_scaled),
         add_product_rows=compressed_rows.make_add_product_rows(aggregation.add_scaled_product),
+        reduce_rows=_in_semirings("complex", compressed_rows.make_reduce_rows),
         multiply_row=_in_semirings("complex", compressed_rows.make_multiply_row),
         multiply_by_vector=_in_semirings("complex", compressed_rows.make_multiply_by_vector),
         multiply_masked_row=_in_semirings("complex", compressed_rows.make_multiply_masked_row),

@@ -160,9 +160,9 @@ def aggregate_code(row):
 
 
 @njit
-def semiring_code(row):
-    """Return the code of the semiring that the first argument writes, or an error code."""
-    address, size = argument(row, 0)
+def semiring_code(row, index):
+    """Return the code of the semiring that argument `index` writes, or an error code."""
+    address, size = argument(row, index)
     code = expression.index_of(SEMIRING_TEXTS, array_at(address, size, byte), 0, size)
     return code if code >= 0 else d.UNKNOWN_SEMIRING
 

@@ -53,14 +53,14 @@ def row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> d
         )
 
     def product_row(row, out, size, scratch):
-        semiring, product = semiring_code(row), array_at(out, compression.PRODUCT_WORDS, word)
+        semiring, product = semiring_code(row, 0), array_at(out, compression.PRODUCT_WORDS, word)
         if semiring < 0:
             return semiring
         end = multiply_row(semiring, start_of(product), *operands_from(row, 1), *written(product, size))
         return contraction.INTERRUPTED if contraction.is_interrupted() else end
 
     def masked_product_row(row, out, size, scratch):
-        semiring, product = semiring_code(row), array_at(out, compression.PRODUCT_WORDS, word)
+        semiring, product = semiring_code(row, 0), array_at(out, compression.PRODUCT_WORDS, word)
         if semiring < 0:
             return semiring
         mask = array(row, 7), positions(row, 6)
@@ -68,7 +68,7 @@ def row_product_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> d
         return contraction.INTERRUPTED if contraction.is_interrupted() else end
 
     def product_numbers(row, out, size, scratch):
-        semiring, product = semiring_code(row), array_at(out, compression.NUMBERS_WORDS, word)
+        semiring, product = semiring_code(row, 0), array_at(out, compression.NUMBERS_WORDS, word)
         if semiring < 0:
             return semiring
         matrix = integers(row, 2), positions(row, 3), array(row, 4)

@@ -23,7 +23,7 @@ def sparse_matvec_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) ->
     @njit
     def aggregate_rows(row, w, first):
         """Write the numbers of rows from `first` on, in a semiring; returns 0 or a code."""
-        semiring = semiring_code(row)
+        semiring = semiring_code(row, 0)
         if semiring < 0:
             return semiring
         starts, positions, numbers = integers(row, 1), array_at(*argument(row, 2), half_word), array(row, 3)

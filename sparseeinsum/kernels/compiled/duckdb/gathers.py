@@ -2,7 +2,7 @@
 
 The arguments are a handle of compressed entries, a row of these, a handle of an array, the number of elements in a row
 of the array, and the fill. A NULL handle of an array stands for an array without stored entries: all elements are the
-fill. A row without entries gives NULL.
+fill. A row without entries gives NULL. The text of another semiring than that of sums of products may come first.
 
 With two arrays, position i * k + j stands for the product of row i of the first and row j of the second, which has k
 rows; the last argument is then what sums start from. A NULL handle of one of them gives NULL.
@@ -25,6 +25,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     get_child,
     get_data,
     integer_at,
+    read_text,
     reserve_elements,
     value_address,
     word,
@@ -35,7 +36,8 @@ from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 _bits = types.uint64  # of places that are known not to be negative, for which numba writes no code
 
-_ENTRIES, _ROW, _ARRAY = range(3)  # the arguments; one array or two, the size and the fill or start follow
+# The arguments from `_first_argument` on; one array or two, the size and the fill or start follow.
+_ENTRIES, _ROW, _ARRAY = range(3)
 
 # The memory of a call, in words, from FIRST_ROW on, where this callback reads no row: three pins, and the address of a
 # row of fills, or 0.
@@ -46,8 +48,14 @@ END_OF_OPERANDS = _FILLS + 1
 _LARGEST_SIZE = 1 << 40
 
 # The operands of a kernel: the numbers of rows, where rows begin, positions and numbers of all entries, where results
-# go, what sums start from, and arrays.
-_ROWS, _STARTS, _POSITIONS, _NUMBERS, _RESULTS, _START, _ARRAYS = range(7)
+# go, what sums start from, and arrays, of which there is one if the text of a semiring follows.
+_ROWS, _STARTS, _POSITIONS, _NUMBERS, _RESULTS, _START, _ARRAYS, _SEMIRING = range(8)
+
+
+@njit
+def _first_argument(descriptor):
+    """Return the number of the argument that is the handle of entries: 1 after the text of a semiring, else 0."""
+    return word(descriptor[d.HEADER] == d.TEXT)
 
 
 @njit
@@ -99,7 +107,7 @@ def measure_rows(descriptor, work, rows, arguments, places):
     """
     total, runs, first = word(0), 0, 0
     while first < rows and total >= 0:
-        end = end_of_run(descriptor, work, first, rows, arguments, _ROW)
+        end = end_of_run(descriptor, work, first, rows, arguments, _first_argument(descriptor) + _ROW)
         total = _measure_run(descriptor, work, (first, end), arguments, array_at(places, 2 * end, word), total)
         first, runs = end, runs + 1
     return total, runs
@@ -113,18 +121,20 @@ def compute_rows(descriptor, work, rows, runs, arguments, places, out):
     """
     code, (first, end) = word(0), rows
     while first < end and code == 0:
-        stop = end if runs == 1 else end_of_run(descriptor, work, first, end, arguments, _ROW)
-        if _has_result(work, first, arguments):
+        varying = _first_argument(descriptor) + _ROW
+        stop = end if runs == 1 else end_of_run(descriptor, work, first, end, arguments, varying)
+        if _has_result(descriptor, work, first, arguments):
             code = _compute_run(descriptor, work, (first, stop), arguments, places, out)
         first = stop
     return code
 
 
 @njit
-def _has_result(work, row, arguments):
+def _has_result(descriptor, work, row, arguments):
     """Whether no argument is NULL, but for the handle of the only array."""
+    array = _first_argument(descriptor) + _ARRAY
     for index in range(arguments):
-        is_only_array = index == _ARRAY and _size_argument(arguments) == _ARRAY + 1
+        is_only_array = index == array and _size_argument(arguments) == array + 1
         if not is_only_array and not argument_is_valid(work, index, row):
             return False
     return True
@@ -140,11 +150,12 @@ def _size_argument(arguments):
 def _measure_run(descriptor, work, rows, arguments, entries, total):
     """Write where the sums of rows begin, from `total` on, and how long they are; returns their end, or a code."""
     first, end = rows
-    if not _has_result(work, first, arguments):
+    if not _has_result(descriptor, work, first, arguments):
         for row in range(first, end):
             entries[2 * row], entries[2 * row + 1] = total, -1
         return total
-    code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, _ENTRIES, first)
+    start = _first_argument(descriptor)
+    code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, start + _ENTRIES, first)
     if code < 0:
         return code
     size, limit = integer_at(work, _size_argument(arguments), first), descriptor[d.LIMIT_BYTES]
@@ -154,7 +165,7 @@ def _measure_run(descriptor, work, rows, arguments, entries, total):
     block = pinned_address(work + 8 * _PIN_OF_ENTRIES)
     count = array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
     starts = array_at(block + 8 * c.BLOCK_WORDS, count + 1, word)
-    numbers = array_at(value_address(work, _ROW, 0, 8), end, word)
+    numbers = array_at(value_address(work, start + _ROW, 0, 8), end, word)
     outside = find_outside(numbers[first:], count)
     if outside >= 0:
         report(work, numbers[first + outside], 0, count - 1)
@@ -173,14 +184,14 @@ def _measure_run(descriptor, work, rows, arguments, entries, total):
 
 @njit
 def _compute_run(descriptor, work, rows, arguments, places, out):
-    first, end = rows
-    code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, _ENTRIES, first)
+    (first, end), start = rows, _first_argument(descriptor)
+    code = pin_block(descriptor, work, work + 8 * _PIN_OF_ENTRIES, start + _ENTRIES, first)
     if code == 0:
         code = _read_operands(descriptor, work, first, arguments)
     if code < 0:
         return code
     operands = array_at(work + 8 * ROW, d.ROW_WORDS, word)
-    operands[2 * _ROWS], operands[2 * _ROWS + 1] = value_address(work, _ROW, first, 8), end - first
+    operands[2 * _ROWS], operands[2 * _ROWS + 1] = value_address(work, start + _ROW, first, 8), end - first
     operands[2 * _RESULTS], operands[2 * _RESULTS + 1] = places + 16 * first, 2 * (end - first)
     return compute(descriptor, work, work + 8 * ROW, out, end - first)
 
@@ -193,11 +204,14 @@ def _read_operands(descriptor, work, row, arguments):
     size = integer_at(work, end, row)
     write_block(operands, 2 * _STARTS, block, item_bytes)
     operands[2 * _START], operands[2 * _START + 1] = value_address(work, end + 1, row, item_bytes), 1
-    if not argument_is_valid(work, _ARRAY, row):
+    array = _first_argument(descriptor) + _ARRAY
+    if array > _ARRAY:
+        read_text(value_address(work, 0, row, 16), operands[2 * _SEMIRING :])
+    if not argument_is_valid(work, array, row):
         return _read_fills(work, operands, item_bytes, size)
     positions, elements = word(1), word(0)
-    for index in range(end - _ARRAY):
-        elements = _read_array(descriptor, work, row, index, operands)
+    for index in range(end - array):
+        elements = _read_array(descriptor, work, integer_at(work, array + index, row), index, operands)
         if elements < 0:
             return elements
         positions *= elements // max(size, 1)
@@ -209,9 +223,9 @@ def _read_operands(descriptor, work, row, arguments):
 
 
 @njit
-def _read_array(descriptor, work, row, index, operands):
+def _read_array(descriptor, work, handle, index, operands):
     """Write the operand of the kernel that is a resident array; returns its elements or an error code."""
-    handle, kind = integer_at(work, _ARRAY + index, row), descriptor[d.ELEMENT_TYPE]
+    kind = descriptor[d.ELEMENT_TYPE]
     place = work + 8 * (_PIN_OF_ARRAY + index * PIN_WORDS)
     elements = pin(place, handle, kind, kind)
     if elements < 0:

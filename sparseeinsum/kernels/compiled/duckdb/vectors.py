@@ -171,13 +171,16 @@ def read_row(descriptor, work, row, target):
                 if code < 0:
                     return code
         else:
-            _read_text(column[0] + 16 * row, argument)
+            read_text(column[0] + 16 * row, argument)
     return 0
 
 
 @njit
-def _read_text(address, argument):
-    """Read a duckdb_string_t: a length, then up to 12 bytes inline, or 4 bytes and a pointer."""
+def read_text(address, argument):
+    """Write the address and the size of a text to `argument`.
+
+    A duckdb_string_t is a length, then up to 12 bytes inline, or 4 bytes and a pointer.
+    """
     length = word(array_at(address, 1, half_word)[0])
     argument[0] = address + 4 if length <= 12 else array_at(address + 8, 1, word)[0]
     argument[1] = length
