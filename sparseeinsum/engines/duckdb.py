@@ -22,6 +22,7 @@ from sparseeinsum.engines.duckdb_prepared import (
     DuckDBPreparedQuery,
     DuckDBPreparedWrite,
     DuckDBSuppliedTable,
+    RepeatedQueries,
 )
 from sparseeinsum.engines.duckdb_progress import measured_progress
 from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, own_tables, relations_named
@@ -60,7 +61,8 @@ class DuckDBEngine(OneMachine, NoRoles):
         self._is_owned = is_owned
         self.scans = ScanCache()
         self._settings = DuckDBSettings(self.rows, self.another_connection)
-        self._transactions = DuckDBTransactions(connection, self.rows, self.execute)
+        self._repeated = RepeatedQueries(connection, self._translating_errors)
+        self._transactions = DuckDBTransactions(connection, self._repeated.rows, self.execute)
         self.kept_memory = KeptMemory(require_library)
 
     @property
@@ -159,7 +161,7 @@ class DuckDBEngine(OneMachine, NoRoles):
         """Return a value for every table that differs after every change of it; None if changes are not recorded."""
         if not tables:
             return []
-        tokens = change_tokens(self.rows, self._transactions.database or self.location()[0])
+        tokens = change_tokens(self._repeated.rows, self._transactions.database or self.location()[0])
         return [tokens.get((table.db, table.name)) for table in tables]
 
     def supplied_table(self, name: str, rows: pa.Table) -> DuckDBSuppliedTable:

@@ -1,8 +1,9 @@
 """Engines: rows that the client supplies to DuckDB, and prepared queries."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from itertools import count
 
 import duckdb
 import numpy as np
@@ -13,6 +14,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.collected_tuples import table_in_memory
 from sparseeinsum.engines.prepared import PreparedQuery
+from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.kernels.duckdb.library import require_library
 
 ErrorTranslation = Callable[[str], AbstractContextManager[str]]  # of errors that a statement raises in the context
@@ -27,6 +29,9 @@ _ELEMENTS = {  # of arrays in results
 
 # One more copy of a result takes less time than what DuckDB proposes instead, which is to plan the query again.
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning, __name__.replace(".", r"\."))
+
+
+_NUMBERS = count()  # of the prepared statements of all engines: several may have one connection
 
 
 class DuckDBSuppliedTable:
@@ -163,6 +168,35 @@ class DuckDBCollectedQuery(_PreparedStatement):
         with self._translating_errors(self._statement):
             ((handle,),) = self._connection.execute(f"EXECUTE {self._name}").fetchall()
         return table_in_memory(require_library(), handle, self._schema)
+
+
+class RepeatedQueries:
+    """Queries that nearly every run repeats: each is prepared when it runs again.
+
+    DuckDB takes longer to bind its table functions, such as duckdb_tables(), than to call them.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation) -> None:
+        """Prepare nothing yet."""
+        self._connection = connection
+        self._translating_errors = translating_errors
+        self._names: dict[str, str | None] = {}  # of prepared statements, by query; None of one that ran once
+
+    def rows(self, query: str) -> Sequence[tuple[object, ...]]:
+        """Run a query and return all its rows."""
+        with self._translating_errors(query):
+            if query not in self._names:
+                self._names[query] = None
+                return self._connection.execute(query).fetchall()
+            name = self._names[query]
+            if name is None:
+                name = temporary_name(f"repeated_{next(_NUMBERS)}")
+                self._connection.execute(f"PREPARE {name} AS {query}")
+            # Only one that has run is kept: somebody may have removed it, so that it fails.
+            self._names[query] = None
+            rows = self._connection.execute(f"EXECUTE {name}").fetchall()
+            self._names[query] = name
+            return rows
 
 
 class DuckDBPreparedWrite(_PreparedStatement):
