@@ -123,14 +123,14 @@ def value_of_tuples(query: exp.Select, schema: Schema) -> ValueOfTuples:
     by_row = EntryBytes.of(query, dict(zip(names, schema.key_counts.values(), strict=True)))
     if by_row is None:
         numbered, number, value = _numbered(query, schema)
-        kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
         product = whole_product(numbered.this) or scaled_dots(
-            query, numbered.this, list(schema.key_counts.values()), kind
+            query, numbered.this, list(schema.key_counts.values()), schema.tensor.dtype
         )
         if product is not None:
             select = exp.select(exp.alias_(product, _TUPLES))
             select.set("with_", numbered.this.args.get("with_"))
             return ValueOfTuples(select)
+        kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
         collected = call("tensor_collected", number, converted(value, kind))
         return ValueOfTuples(exp.select(exp.alias_(collected, _TUPLES)).from_(numbered))
     select = by_row.compressed_select(_TUPLES)

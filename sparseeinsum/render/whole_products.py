@@ -8,7 +8,9 @@ from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call, converted, integer
 from sparseeinsum.render.gathered_sums import SUM_FUNCTION
 from sparseeinsum.render.layouts import ROW_COLUMN
+from sparseeinsum.render.listed_tuples import ListedTuples
 from sparseeinsum.render.sources import is_plain, plain_subquery
+from sparseeinsum.statistics.columns import computed_type, type_named
 
 NUMBER_FUNCTION, DOT_FUNCTION = "tensor_product_number", "tensor_scaled_dot"
 _DOT_ARGUMENTS = 6
@@ -42,14 +44,14 @@ def whole_product(query: exp.Select) -> exp.Expr | None:
     return call(_OF_ALL_ROWS[product.name], *map(_as_argument, shared))
 
 
-def scaled_dots(query: exp.Select, numbered: exp.Select, counts: Sequence[int], kind: exp.DataType) -> exp.Expr | None:
+def scaled_dots(query: exp.Select, numbered: exp.Select, counts: Sequence[int], dtype: str) -> exp.Expr | None:
     """The call that computes an inner product for every tuple of a query; None if its values are others.
 
     Args:
         query: A query of two keys, which number the rows of two arrays, and of a value.
         numbered: The query of the numbers of its tuples and of their values.
         counts: How many values each key can have.
-        kind: The type of the values.
+        dtype: The dtype of the values.
     """
     *keys, value = (column.unalias() for column in query.selects)
     is_product = isinstance(value, exp.Anonymous) and value.name == DOT_FUNCTION
@@ -59,8 +61,14 @@ def scaled_dots(query: exp.Select, numbered: exp.Select, counts: Sequence[int], 
     casts = (cast for array in (left, right) for cast in array.find_all(exp.Cast))
     if keys != [row, other_row] or any(cast.this == exp.null() for cast in casts):  # NULL stands for zeros there
         return None
-    collected = [numbered.selects[0].unalias().copy(), converted(number.copy(), kind)]
-    tuples = numbered.select(exp.alias_(call("tensor_collected", *collected), "tuples"), append=False)
+    position = numbered.selects[0].unalias()
+    listed = ListedTuples.of(numbered, position, number)
+    if listed is None:
+        kind = type_named(computed_type(dtype, is_scalar=True))
+        collected = call("tensor_collected", position.copy(), converted(number.copy(), kind))
+    else:
+        collected = listed.collected(dtype)
+    tuples = (numbered if listed is None else listed.rows).select(exp.alias_(collected, "tuples"), append=False)
     tuples.set("with_", None)
     arrays = _as_argument(left), _as_argument(right)
     return call("tensor_scaled_dots", tuples.subquery(), *arrays, integer(counts[1]), size.copy())

@@ -142,6 +142,7 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_gathers.postgres_product_sum,
     postgresql_gathers.postgres_scaled_dot,
     postgresql_collecting.postgres_collect,
+    postgresql_collecting.postgres_collect_list,
     postgresql_collecting.postgres_collected,
     postgresql_collecting.postgres_compress_row,
     postgresql_collecting.postgres_compressed_rows,

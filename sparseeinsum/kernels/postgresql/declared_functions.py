@@ -272,7 +272,8 @@ class _AggregateCallbacks:
 
 def _callbacks(function: ArrayFunction) -> _AggregateCallbacks:
     if function.returns == ValueType.BYTES:
-        return _AggregateCallbacks("postgres_collect", "", "postgres_collected", _STATE_IN_MEMORY)
+        collect = "collect_list" if function.arguments[-1].type == ValueType.POSITIONS else "collect"
+        return _AggregateCallbacks(f"postgres_{collect}", "", "postgres_collected", _STATE_IN_MEMORY)
     if function.arguments[0].type == ValueType.ENTRIES:
         return _AggregateCallbacks("postgres_compress_row", "", "postgres_compressed_rows", _STATE_IN_MEMORY)
     if function.returns == ValueType.COMPRESSED:
