@@ -35,6 +35,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     null_result,
     raise_error,
     read_row,
+    unchanged_state,
     work_of,
 )
 from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
@@ -60,7 +61,7 @@ def postgres_transition(call_info, description):
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     size = _size_of_row(call_info, descriptor, work)
     if size == _NO_ROW:
-        return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+        return unchanged_state(call_info)
     state = _new_state(descriptor, work, size) if is_null(call_info, 0) else _state_of(call_info, 0, descriptor, work)
     data, expected_size = _state_elements(descriptor, state)
     _require_fit(descriptor, work, size, expected_size)
@@ -98,7 +99,7 @@ def postgres_transition_with_background(call_info, description):
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     size = _size_of_row(call_info, descriptor, work)
     if size == _NO_ROW:
-        return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+        return unchanged_state(call_info)
     if is_null(call_info, 0):
         state = _new_state_with_background(descriptor, work, size)
     else:

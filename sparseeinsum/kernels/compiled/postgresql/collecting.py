@@ -29,6 +29,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     null_result,
     raise_error,
     read_row,
+    unchanged_state,
     word_at,
     work_of,
 )
@@ -74,7 +75,7 @@ def postgres_collect_list(call_info, description):
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
     code = read_row(call_info, 1, descriptor, work)
     if code == NULL_ROW:
-        return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+        return unchanged_state(call_info)
     if code < 0:
         return raise_error(descriptor, work, code)
     operands = operands_of(work)
@@ -121,7 +122,7 @@ def postgres_compress_row(call_info, description):
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
     code = read_row(call_info, 1, descriptor, work)
     if code == NULL_ROW:
-        return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+        return unchanged_state(call_info)
     if code < 0:
         return raise_error(descriptor, work, code)
     operands = operands_of(work)

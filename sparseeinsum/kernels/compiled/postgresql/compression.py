@@ -25,6 +25,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     null_result,
     raise_error,
     read_row,
+    unchanged_state,
 )
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.postgresql.descriptors import INT8, KERNEL_TYPES
@@ -51,7 +52,7 @@ def postgres_compress_entry(call_info, description):
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     code = read_row(call_info, 1, descriptor, work)
     if code == NULL_ROW:
-        return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+        return unchanged_state(call_info)
     if code < 0:
         return raise_error(descriptor, work, code)
     row, position, rows = _argument(work, _ROW), _argument(work, _POSITION), _argument(work, _ROWS)
@@ -66,7 +67,7 @@ def postgres_compress_lists(call_info, description):
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
     code = read_row(call_info, 1, descriptor, work)
     if code == NULL_ROW:
-        return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+        return unchanged_state(call_info)
     if code < 0:
         return raise_error(descriptor, work, code)
     arguments = array_at(work + 8 * ROW, d.ROW_WORDS, word)

@@ -101,6 +101,12 @@ def null_result(call_info):
 
 
 @njit
+def unchanged_state(call_info):
+    """Return the state of an aggregate, its first argument, after a row that adds nothing; NULL without a state."""
+    return null_result(call_info) if is_null(call_info, 0) else datum_of(call_info, 0)
+
+
+@njit
 def work_of(call_info):
     """Return the work memory that all evaluations of a call in a query share, with its parsed texts and extents."""
     info = word_at(call_info)
