@@ -170,6 +170,15 @@ class DuckDBCollectedQuery(_PreparedStatement):
         return table_in_memory(require_library(), handle, self._schema)
 
 
+class _PreparedRows(_PreparedStatement):
+    """A prepared query of a few rows."""
+
+    def rows(self) -> Sequence[tuple[object, ...]]:
+        """Run the query and return all its rows."""
+        with self._translating_errors(self._statement):
+            return self._connection.execute(f"EXECUTE {self._name}").fetchall()
+
+
 class RepeatedQueries:
     """Queries that nearly every run repeats: each is prepared when it runs again.
 
@@ -177,26 +186,31 @@ class RepeatedQueries:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation) -> None:
-        """Prepare nothing yet."""
+        """Start without a prepared query.
+
+        Args:
+            connection: The connection on which queries run; others may prepare queries on it, too.
+            translating_errors: As for every prepared statement.
+        """
         self._connection = connection
         self._translating_errors = translating_errors
-        self._names: dict[str, str | None] = {}  # of prepared statements, by query; None of one that ran once
+        self._prepared: dict[str, _PreparedRows | None] = {}  # by query; None of one that ran once
 
     def rows(self, query: str) -> Sequence[tuple[object, ...]]:
         """Run a query and return all its rows."""
-        with self._translating_errors(query):
-            if query not in self._names:
-                self._names[query] = None
+        if query not in self._prepared:
+            self._prepared[query] = None
+            with self._translating_errors(query):
                 return self._connection.execute(query).fetchall()
-            name = self._names[query]
-            if name is None:
-                name = temporary_name(f"repeated_{next(_NUMBERS)}")
-                self._connection.execute(f"PREPARE {name} AS {query}")
-            # Only one that has run is kept: somebody may have removed it, so that it fails.
-            self._names[query] = None
-            rows = self._connection.execute(f"EXECUTE {name}").fetchall()
-            self._names[query] = name
-            return rows
+        prepared = self._prepared[query]
+        if prepared is None:
+            name = temporary_name(f"repeated_{next(_NUMBERS)}")
+            prepared = _PreparedRows(self._connection, self._translating_errors, name, query)
+        # Only one that has run is kept: somebody may have removed it, so that it fails.
+        self._prepared[query] = None
+        rows = prepared.rows()
+        self._prepared[query] = prepared
+        return rows
 
 
 class DuckDBPreparedWrite(_PreparedStatement):

@@ -153,7 +153,7 @@ def test_matrices_of_different_numbers_of_rows(connection: psycopg.Connection) -
         ("tensor_compressed_rows(decode(repeat('7f', 16), 'hex'), 0, 1, 0::float8)", ("position",)),
         ("tensor_matched(max(a), max(a), 1, 0::float8, 0::float8)", ("positions is 1", "at least 2")),
         ("tensor_matched(max(a), NULL, 2147483648, 0::float8, 0::float8)", ("positions is 2147483648",)),
-        ("tensor_matched(max(a), max(a), 2, 0::float4, 0::float4)", ("argument", "701", "700")),
+        ("tensor_matched(max(a), max(a), 2, 0::float4, 0::float4)", ("argument 2", "701", "700")),
         ("tensor_matched(max(a), max(c), 2, 0::float8, 0::float8)", ("entry twice",)),
         ("tensor_matched(max(c), max(a), 2, 0::float8, 0::float8)", ("entry twice",)),
         ("sparseeinsum_collected_float64_transition(NULL, 1, 1::float8)", ("does not exist",)),

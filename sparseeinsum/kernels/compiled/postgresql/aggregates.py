@@ -56,6 +56,15 @@ _NO_ROW = -1  # returned instead of a number of elements if an argument is NULL
 
 
 @njit
+def has_null_row(call_info, descriptor, work):
+    """Read the row that is aggregated, the arguments after the state; returns whether one is NULL, or raises errors."""
+    code = read_row(call_info, 1, descriptor, work)
+    if code < 0:
+        raise_error(descriptor, work, code)
+    return code == NULL_ROW
+
+
+@njit
 def postgres_transition(call_info, description):
     """Fold a row into a state that is an array; returns the state."""
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
@@ -72,10 +81,9 @@ def postgres_transition(call_info, description):
 @njit
 def _size_of_row(call_info, descriptor, work):
     """Read and measure the row to fold; returns the number of elements of its result, or _NO_ROW; raises errors."""
-    code = read_row(call_info, 1, descriptor, work)
-    if code == NULL_ROW:
+    if has_null_row(call_info, descriptor, work):
         return _NO_ROW
-    size = measure(descriptor, work, work + 8 * ROW) if code == 0 else code
+    size = measure(descriptor, work, work + 8 * ROW)
     return raise_error(descriptor, work, size) if size < 0 else size
 
 

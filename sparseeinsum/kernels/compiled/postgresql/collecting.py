@@ -14,7 +14,7 @@ from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset_of_positions
 from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, copy_bytes, report, word
-from sparseeinsum.kernels.compiled.postgresql.aggregates import aggregate_context
+from sparseeinsum.kernels.compiled.postgresql.aggregates import aggregate_context, has_null_row
 from sparseeinsum.kernels.compiled.postgresql.compressed_values import operands_of
 from sparseeinsum.kernels.compiled.postgresql.compression import BLOCK, new_block
 from sparseeinsum.kernels.compiled.postgresql.datums import (
@@ -73,11 +73,8 @@ def postgres_collect(call_info, description):
 def postgres_collect_list(call_info, description):
     """Append a tuple for every element of a list to a state; returns the state. A row with a NULL has none."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
-    code = read_row(call_info, 1, descriptor, work)
-    if code == NULL_ROW:
+    if has_null_row(call_info, descriptor, work):
         return unchanged_state(call_info)
-    if code < 0:
-        return raise_error(descriptor, work, code)
     operands = operands_of(work)
     count, length = operands[2 * _VALUE + 1], operands[2 * _POSITIONS + 1]
     if count != length:
@@ -120,11 +117,8 @@ def postgres_collected(call_info, description):
 def postgres_compress_row(call_info, description):
     """Append the entries of a row to a state; returns the state. A row with a NULL has none."""
     descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
-    code = read_row(call_info, 1, descriptor, work)
-    if code == NULL_ROW:
+    if has_null_row(call_info, descriptor, work):
         return unchanged_state(call_info)
-    if code < 0:
-        return raise_error(descriptor, work, code)
     operands = operands_of(work)
     address, size = operands[2 * _ROW_BYTES], operands[2 * _ROW_BYTES + 1]
     row, rows = word_at(operands[2 * _ROW]), word_at(operands[2 * _ROWS])

@@ -11,8 +11,8 @@ from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset_of_positions, words_of_block
-from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, report, word
-from sparseeinsum.kernels.compiled.postgresql.aggregates import work_inside_aggregate
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, report, word
+from sparseeinsum.kernels.compiled.postgresql.aggregates import has_null_row, work_inside_aggregate
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     FLAT_HEADER,
     check_array,
@@ -24,7 +24,6 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     new_words,
     null_result,
     raise_error,
-    read_row,
     unchanged_state,
 )
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
@@ -50,11 +49,8 @@ BLOCK = 1  # the word of a result in which its block begins
 def postgres_compress_entry(call_info, description):
     """Add an entry to a state; returns the state. A row with a NULL has none."""
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
-    code = read_row(call_info, 1, descriptor, work)
-    if code == NULL_ROW:
+    if has_null_row(call_info, descriptor, work):
         return unchanged_state(call_info)
-    if code < 0:
-        return raise_error(descriptor, work, code)
     row, position, rows = _argument(work, _ROW), _argument(work, _POSITION), _argument(work, _ROWS)
     state = _state_with_room(call_info, descriptor, work, rows, 1)
     _append(descriptor, work, state, row, position, array_at(work + 8 * ROW, 1, word)[0])
@@ -65,11 +61,8 @@ def postgres_compress_entry(call_info, description):
 def postgres_compress_lists(call_info, description):
     """Add the entries in lists to a state; returns the state. A row with a NULL has none."""
     descriptor, work = descriptor_at(description), work_inside_aggregate(call_info, description)
-    code = read_row(call_info, 1, descriptor, work)
-    if code == NULL_ROW:
+    if has_null_row(call_info, descriptor, work):
         return unchanged_state(call_info)
-    if code < 0:
-        return raise_error(descriptor, work, code)
     arguments = array_at(work + 8 * ROW, d.ROW_WORDS, word)
     size = arguments[1]
     for argument in (_ROW_LIST, _POSITION_LIST):
