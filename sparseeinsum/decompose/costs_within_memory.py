@@ -10,6 +10,7 @@ from sparseeinsum.decompose.footprints import Footprints
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import REREAD_BYTES, Passes, RunMemory
 from sparseeinsum.decompose.vertex_costs import VertexCost
+from sparseeinsum.language.eingraph import Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,14 @@ class CostsWithinMemory:
         footprints: The memory that EinSums take.
         memory: The memory limit of a run.
         constants: Seconds of elementary work.
+        inputs: The tensors of the graph that no EinSum computes.
     """
 
     sizes: GraphSizes
     footprints: Footprints
     memory: RunMemory
     constants: CostConstants
+    inputs: frozenset[str]
 
     def cheapest(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> VertexCost:
         """The cheapest cost within the memory limit, in passes if necessary; if there is none, that of least memory."""
@@ -58,13 +61,17 @@ class CostsWithinMemory:
             yield self._in_passes(decomposed, cost, passes)
 
     def _in_passes(self, decomposed: DecomposedEinSum, cost: VertexCost, passes: Passes) -> VertexCost:
-        """The cost in passes: each scans operands that have the label of the passes, and joins or keeps the others."""
+        """The cost in passes: each scans operands that have the label of the passes, and joins the others.
+
+        An operand in memory is put there once if it is made of a stored tensor, or else by each pass.
+        """
         repeated, skipped = Work(), Work()  # skipped: loads that runs without passes do not repeat
         triples = zip(decomposed.einsum.operands, decomposed.operands, cost.absence.dense, strict=True)
         for index, (operand, tiles, dense) in enumerate(triples):
             if index == cost.indexed:
                 resident = self.footprints.resident(decomposed, index)
-                repeated += resident.loading()
+                if not self._stays_for_passes(operand):
+                    repeated += resident.loading()
                 skipped += resident.loading().times(1 - resident.loads_per_run)
                 continue
             sizes = self.sizes.operand(operand, tiles, dense)
@@ -78,3 +85,7 @@ class CostsWithinMemory:
         rereading = repeated.times(passes.count - 1) + skipped + written
         seconds = cost.seconds + rereading.seconds(self.constants)
         return replace(cost, passes=passes, rereading=rereading, seconds=seconds)
+
+    def _stays_for_passes(self, operand: Reference) -> bool:
+        """Whether an operand in memory stays there while all passes read it."""
+        return self.footprints.has_handles and operand.tensor in self.inputs

@@ -46,6 +46,7 @@ class EinSumKinds:
         in_lists: The names of tensors that are stored in lists.
         of_numbers: The names of stored tensors with a tuple for each entry.
         staying: The stored tensors of which operands in memory stay there from run to run.
+        inputs: The tensors of the graph that no EinSum computes.
     """
 
     sizes: GraphSizes
@@ -55,6 +56,7 @@ class EinSumKinds:
     in_lists: frozenset[str]
     of_numbers: frozenset[str]
     staying: StayingOperands
+    inputs: frozenset[str]
     _kinds: dict[str, Hashable] = field(default_factory=dict, init=False, repr=False)
     _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[Hashable, VertexCost] = field(default_factory=dict, init=False, repr=False)
@@ -100,5 +102,5 @@ class EinSumKinds:
     def _operand_key(self, reference: Reference, position: Mapping[str, int]) -> Hashable:
         tensor = reference.tensor
         labels = tuple([position[label] for label in reference.labels])
-        storage = [tensor in names for names in (self.in_lists, self.of_numbers, self.staying.tensors)]
+        storage = [tensor in names for names in (self.in_lists, self.of_numbers, self.staying.tensors, self.inputs)]
         return labels, self.sizes.kind(tensor), self.orders.get(tensor), *storage

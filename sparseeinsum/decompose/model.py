@@ -125,16 +125,17 @@ class CostModel:
             self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row, *kept
         )
         copies = 1 if self.has_handles else self.memory.threads
-        stored = self.in_lists, self.staying
-        footprints = Footprints(self.graph, sizes, self.evaluations, *stored, self.has_handles, copies)
+        footprints = Footprints(
+            self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.has_handles, copies
+        )
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
-        within_memory = CostsWithinMemory(sizes, footprints, self.memory, self.constants)
+        inputs = frozenset(self.graph.tensors).difference(einsum.output.tensor for einsum in self.graph.einsums)
+        within_memory = CostsWithinMemory(sizes, footprints, self.memory, self.constants, inputs)
         object.__setattr__(self, "_within_memory", within_memory)
-        kinds = EinSumKinds(
-            sizes, self.evaluations, self.orders, self.index_maps, self.in_lists, self.of_numbers, self.staying
-        )
+        stored = self.in_lists, self.of_numbers, self.staying, inputs
+        kinds = EinSumKinds(sizes, self.evaluations, self.orders, self.index_maps, *stored)
         object.__setattr__(self, "kinds", kinds)
 
     def vertex_cost(self, einsum: EinSum, choice: Choice) -> VertexCost:

@@ -26,6 +26,7 @@ from sparseeinsum.engines.duckdb_prepared import (
 )
 from sparseeinsum.engines.duckdb_progress import measured_progress
 from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, own_tables, relations_named
+from sparseeinsum.engines.duckdb_replacement import replace_in_passes
 from sparseeinsum.engines.duckdb_settings import DuckDBSettings
 from sparseeinsum.engines.duckdb_transactions import CAPACITY, DuckDBTransactions
 from sparseeinsum.engines.engine import Column, DatabaseRelation
@@ -128,11 +129,14 @@ class DuckDBEngine(OneMachine, NoRoles):
         key: Sequence[str] = (),
         distribution: TableDistribution | None = None,
         records_changes: bool = False,
+        passes: Sequence[exp.Select] = (),
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name; return the number of rows.
 
         `key` is ignored: no plan would use the index, and to build it takes memory and several times as long.
         """
+        if passes:
+            return replace_in_passes(self, table, (query, *passes))
         if records_changes and can_record_changes(self.rows):
             return self._replace_recorded(table, write_sql(query, self.dialect))[0]
         return self._written_rows(exp.Create(this=table.copy(), kind="TABLE", expression=query, replace=True))

@@ -127,6 +127,7 @@ class Engine(Protocol):
         key: Sequence[str] = (),
         distribution: TableDistribution | None = None,
         records_changes: bool = False,
+        passes: Sequence[exp.Select] = (),
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name.
 
@@ -136,6 +137,7 @@ class Engine(Protocol):
             key: Columns that identify a row, if there are any; an engine may create an index for them.
             distribution: How a cluster distributes the rows over its machines.
             records_changes: Whether `change_tokens` should notice changes of the table, where the database can do that.
+            passes: Queries of more rows, which may read the table as it was, too.
 
         Returns:
             The number of rows.

@@ -6,7 +6,8 @@ not needed for the longest time is released first, so that all together stays wi
 
 import math
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -119,6 +120,27 @@ class KeptMemory:
         # What does not fit beside the rest would be made in every run, only to be released before it is read.
         state.too_large.update({key: (needed[key], limit_bytes) for key in before_release if key not in state.kept})
         return {key: state.kept[key].handle for key in needed if key in state.kept}
+
+    @contextmanager
+    def during_statement(
+        self, needed: Iterable[Key], keep: Callable[[Key], int | None]
+    ) -> Iterator[dict[Key, int | None]]:
+        """The handles of what one statement reads several times, which is released after the statement.
+
+        Args:
+            needed: What the statement needs; it makes itself what there is no room for.
+            keep: As for `handles`.
+        """
+        handles: dict[Key, int | None] = {}
+        try:
+            for key in needed:
+                if self._library().can_keep():
+                    handles[key] = keep(key)
+            yield {key: handle for key, handle in handles.items() if handle != NO_ROOM}
+        finally:
+            for handle in handles.values():
+                if handle:
+                    self._library().release(handle)
 
     def _forget_lost(self, needed: Iterable[Key]) -> None:
         """Forget what has no memory any more."""

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.array_chains import ArrayChain, ArrayChains, array_chains, reading_groups
 from sparseeinsum.algebra.entry_chains import EntryChain, entry_chains
-from sparseeinsum.algebra.operators import Materialized, Relation
+from sparseeinsum.algebra.operators import Computed, Convert, Materialized, Relation
 from sparseeinsum.algebra.parallel_reads import results_read_in_parallel
 from sparseeinsum.algebra.row_chains import row_chains
 from sparseeinsum.algebra.shared_orders import computed_again, ordered_once
@@ -47,6 +47,7 @@ class PlanStatements:
         complete: Outputs that are returned with all their tuples.
         kept: Operands that are in memory already, with their handles; None for those without rows.
         also_staged: Results that a run stores in temporary tables besides those for which it needs them.
+        written_in_passes: Outputs whose passes fill a permanent table, instead of a temporary one.
     """
 
     definitions: tuple[ComputedResult, ...]
@@ -60,6 +61,7 @@ class PlanStatements:
     complete: frozenset[str] = frozenset()
     kept: Mapping[Relation, int | None] = field(default_factory=dict)
     also_staged: frozenset[str] = frozenset()
+    written_in_passes: frozenset[str] = frozenset()
     _with_kept: "PlanStatements | None" = field(default=None, init=False, repr=False, compare=False)
 
     def reading(self, kept: Mapping[Relation, int | None]) -> "PlanStatements":
@@ -70,6 +72,19 @@ class PlanStatements:
             object.__setattr__(self, "_with_kept", replace(self, kept=kept))
         assert self._with_kept is not None
         return self._with_kept
+
+    def writing(self, outputs: Set[str]) -> "PlanStatements":
+        """The same for outputs that fill new tables: passes fill those of outputs that nothing else reads."""
+        in_passes = frozenset(name for name in outputs if self._is_written_in_passes(name))
+        return replace(self, written_in_passes=in_passes) if in_passes else self
+
+    def _is_written_in_passes(self, name: str) -> bool:
+        step = self.decomposed.step_of(name)
+        if step is None or step.passes is None or self.dialect.has_workers or self.dialect.distributes:
+            return False  # workers fill temporary tables together, and others alone
+        output = self.delivery(name)
+        is_as_computed = isinstance(output.input if isinstance(output, Convert) else output, Computed)
+        return is_as_computed and self.decomposed.graph.count_readers()[name] == 0
 
     def with_own_memory(self) -> "PlanStatements":
         """The same, with what is written already, for a database in whose memory are other operands."""
@@ -170,7 +185,7 @@ class PlanStatements:
         outputs = {name: self.delivery(name) for name in self.decomposed.graph.outputs}
         names = names | computed_again(self.definitions, outputs, names, self._ordered_once)
         computed = (step.einsum.output.tensor for step in self.decomposed.steps)
-        return tuple(name for name in computed if name in names)
+        return tuple(name for name in computed if name in names and name not in self.written_in_passes)
 
     @cached_property
     def _ordered_once(self) -> frozenset[str]:
@@ -300,7 +315,15 @@ class PlanStatements:
         deliveries = {name: self.delivery(name) for name in self.decomposed.graph.outputs}
         definitions = self._chained.definitions if chains else self.definitions
         return staged_statements(
-            definitions, deliveries, tables, self.dialect, boundaries, materialized_tables, self.kept, chains
+            definitions,
+            deliveries,
+            tables,
+            self.dialect,
+            boundaries,
+            materialized_tables,
+            self.kept,
+            chains,
+            self.written_in_passes,
         )
 
 

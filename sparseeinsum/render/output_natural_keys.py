@@ -17,15 +17,20 @@ def with_natural_keys(statement: SqlStatement, schema: Schema) -> SqlStatement:
         statement: The statement that returns an output.
         schema: The schema of what it returns.
     """
-    dictionaries = key_dictionaries(schema.tensor, schema.decomposition)
     if not schema.has_dictionaries:
         return statement
-    query = statement.query.copy()
+    query, *passes = (_keyed(query, statement.name, schema) for query in (statement.query, *statement.passes))
+    return replace(statement, query=query, passes=tuple(passes))
+
+
+def _keyed(by_index: exp.Select, tensor: str, schema: Schema) -> exp.Select:
+    dictionaries = key_dictionaries(schema.tensor, schema.decomposition)
+    query = by_index.copy()
     with_ = query.args.get("with_")
     query.set("with_", None)
     comments, query.comments = query.comments, None
-    table_names = {table.name.lower() for table in statement.query.find_all(exp.Table)}
-    name = f"{statement.name}_by_index"
+    table_names = {table.name.lower() for table in by_index.find_all(exp.Table)}
+    name = f"{tensor}_by_index"
     while name.lower() in table_names:
         name += "_"
     rows = exp.alias_(exp.table_(exp.to_identifier(name)), "t", table=True)
@@ -33,4 +38,4 @@ def with_natural_keys(statement: SqlStatement, schema: Schema) -> SqlStatement:
     select.set("with_", with_)
     select = select.with_(exp.TableAlias(this=exp.to_identifier(name)), as_=query)
     select.comments = comments
-    return replace(statement, query=select)
+    return select

@@ -52,7 +52,8 @@ class SqlStatement:
         computes: The results of EinSums that it computes: its own, and those inlined into it.
         stage: The temporary table that keeps its rows; None for the last statement of an output.
         dialect: The dialect of the engine.
-        passes: The SELECTs of the passes after the first, whose rows go into the same table.
+        passes: The SELECTs of the passes after the first, whose rows go into the same table: the temporary one, or the
+            table that takes the output.
         materializes: The relation whose rows these are, if that is not the result of an EinSum as it is computed.
         distribution: How the rows of the table, or of a table that takes the output, are distributed over machines;
             None if one machine has them.
@@ -149,6 +150,7 @@ def staged_statements(
     materialized: Mapping[Materialized, exp.Table],
     kept: Mapping[Relation, int | None] = NOTHING_KEPT,
     chains: Sequence[ArrayChain] = (),
+    written_in_passes: frozenset[str] = frozenset(),
 ) -> tuple[SqlStatement, ...]:
     """The statements of a plan: those that fill temporary tables, and a SELECT for every output.
 
@@ -163,8 +165,11 @@ def staged_statements(
         kept: Operands that are in memory already, with their handles; None for those without rows.
         chains: EinSums over single arrays of which a temporary table has several results; the EinSums of each follow
             each other in `definitions`.
+        written_in_passes: Outputs without a table in `staged` whose passes return the rows as they are delivered.
     """
-    compiler = _Compiler(tuple(definitions), staged, dialect, boundaries, materialized, kept, tuple(chains))
+    compiler = _Compiler(
+        tuple(definitions), staged, dialect, boundaries, materialized, kept, tuple(chains), written_in_passes
+    )
     return tuple(compiler.statements(delivered))
 
 
@@ -233,6 +238,7 @@ class _Compiler:
     materialized: Mapping[Materialized, exp.Table]
     kept: Mapping[Relation, int | None] = field(default_factory=dict)
     chains: tuple[ArrayChain, ...] = ()
+    written_in_passes: frozenset[str] = frozenset()
 
     def statements(self, delivered: Mapping[str, Relation]) -> Iterator[SqlStatement]:
         """All statements, each after those whose tables it reads."""
@@ -279,13 +285,21 @@ class _Compiler:
 
     def stage(self, definition: ComputedResult) -> SqlStatement:
         """The statement that fills the temporary table of a result, in as many passes as planned."""
-        stage = self.staged[definition.name]
-        first, *others = (
-            self._in_pass(definition, relation)._statement(definition.name, [Computed(relation.schema)], stage)
-            for relation in definition.passes()
+        statement = self._statement_in_passes(
+            definition, Computed(definition.relation.schema), self.staged[definition.name]
         )
         distribution = stage_distribution(definition.relation.schema, definition.distribution)
-        return replace(first, passes=tuple(other.query for other in others), distribution=distribution)
+        return replace(statement, distribution=distribution)
+
+    def _statement_in_passes(
+        self, definition: ComputedResult, relation: Relation, stage: exp.Table | None
+    ) -> SqlStatement:
+        """The statement of a relation that is made of one result, in as many passes as planned for that result."""
+        first, *others = (
+            self._in_pass(definition, part)._statement(definition.name, [relation], stage)
+            for part in definition.passes()
+        )
+        return replace(first, passes=tuple(other.query for other in others))
 
     def _in_pass(self, definition: ComputedResult, relation: Contract) -> "_Compiler":
         """A compiler in which a definition computes another relation, that of one pass."""
@@ -295,6 +309,8 @@ class _Compiler:
 
     def deliver(self, name: str, relation: Relation) -> SqlStatement:
         """The statement that returns an output."""
+        if name in self.written_in_passes:
+            return self._statement_in_passes(_named(self.definitions, name), relation, None)
         distributions = {definition.name: definition.distribution for definition in self.definitions}
         return replace(
             self._statement(name, [relation], None),

@@ -52,8 +52,10 @@ def deliver(engine: Engine, statement: SqlStatement, keyed: SqlStatement, schema
     if columns is None:
         key = () if schema.has_dictionaries else schema.keys  # an index of long keys could not be built
         # On a cluster, distribution columns are of one type, so that tables are colocated.
-        query = keyed.query if engine.dialect.distributes else _with_index_types(keyed.query, schema)
-        count = engine.replace_table(table, query, key, keyed.distribution)
+        queries = [keyed.query, *keyed.passes]
+        if not engine.dialect.distributes:
+            queries = [_with_index_types(query, schema) for query in queries]
+        count = engine.replace_table(table, queries[0], key, keyed.distribution, passes=queries[1:])
         if not schema.has_dictionaries:
             describe_table(engine, table, schema)
         return count

@@ -12,6 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
+from sparseeinsum.algebra.operators import Relation
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation, materialized_relations
 from sparseeinsum.engines.engine import Engine
@@ -23,8 +24,8 @@ from sparseeinsum.plans.result_sizes import result_sizes, rows_read
 from sparseeinsum.plans.units import write_rows, write_seconds
 from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.results.delivering import deliver, natural_keys
-from sparseeinsum.results.kept_operands import kept_operands
-from sparseeinsum.results.output_targets import OutputTarget
+from sparseeinsum.results.kept_operands import kept_operands, operands_of_passes
+from sparseeinsum.results.output_targets import OutputTarget, Table
 from sparseeinsum.results.results import TensorResult, result_of
 from sparseeinsum.results.unread_tables import LargeTables, in_order_of_readers, tables_of_rest
 
@@ -210,6 +211,10 @@ class _Run:
         self._progress = progress
         self._replan = replan
         self._memory = memory
+        self._filled = frozenset(
+            name for name, target in into.items() if isinstance(target, Table) and target.mode == "replace"
+        )
+        self._kept: Mapping[Relation, int | None] = {}  # operands in memory, of the current plan
         self._waiting = self._follow(plan)
         self._tables: dict[str, int] = {}  # tuples of the results in tables, of the current plan
         self._large = LargeTables(engine)
@@ -267,13 +272,25 @@ class _Run:
     def _follow(self, plan: ProgramPlan) -> list[tuple[ProgramPlan, SqlStatement]]:
         """The statements of a plan, with whose memory limit the run goes on."""
         with timed(_LOGGER, "render"):
-            written = plan.statements.reading(kept_operands(plan, self._engine))
-            statements = written.for_run if self._replan is None else written.for_run_with_checkpoints
+            self._kept = kept_operands(plan, self._engine)
+            statements = self._statements_reading(plan, self._kept)
         self._memory.adopt_plan(plan, statements)
         return [(plan, statement) for statement in in_order_of_readers(plan, statements)]
 
+    def _statements_reading(self, plan: ProgramPlan, kept: Mapping[Relation, int | None]) -> tuple[SqlStatement, ...]:
+        """The statements of a plan, which read operands that are in memory already."""
+        written = plan.statements.reading(kept).writing(self._filled)
+        return written.for_run if self._replan is None else written.for_run_with_checkpoints
+
     def _tuples(self, plan: ProgramPlan, statement: SqlStatement) -> int:
         """Run a statement; return the number of tuples that it stored or returned."""
+        if statement.passes:
+            with operands_of_passes(plan, statement.name, self._engine) as operands:
+                statements = self._statements_reading(plan, {**self._kept, **operands})
+                return self._run(plan, next(other for other in statements if _fills_the_same(other, statement)))
+        return self._run(plan, statement)
+
+    def _run(self, plan: ProgramPlan, statement: SqlStatement) -> int:
         if statement.stage is not None:
             return self._engine.stage(statement)
         schema = delivered_relation(plan.decomposed, statement.name).schema
@@ -327,6 +344,10 @@ class _Run:
             delivered_relation(self._plan.decomposed, name) for name in self._plan.outputs if name in self._tables
         )
         return any(statement.materializes in materialized_relations(relation) for relation in delivered)
+
+
+def _fills_the_same(statement: SqlStatement, other: SqlStatement) -> bool:
+    return (statement.name, statement.stage) == (other.name, other.stage)
 
 
 def _drop(engine: Engine, table: exp.Table) -> None:

@@ -4,6 +4,7 @@ Runs with a memory limit of their own, or in another number of threads, do not r
 """
 
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 
@@ -44,10 +45,35 @@ def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> M
     }
 
     def keep(operand: Relation) -> int | None:
-        ((handle,),) = engine.rows(_keeping_text(operand, operands[operand].source, plan.dialect))
-        return None if handle is None else int(str(handle))
+        return _put_into_memory(operand, operands[operand].source, plan, engine)
 
     return kept.handles(needed, plan.alternatives.model.kept_bytes, keep, at_once)
+
+
+@contextmanager
+def operands_of_passes(plan: ProgramPlan, name: str, engine: Engine) -> Iterator[Mapping[Relation, int | None]]:
+    """The handles of the operands that all passes of a result read, made of one stored tensor each.
+
+    They are in memory until the passes are done.
+    """
+    passes = next((definition.passes() for definition in plan.definitions if definition.name == name), ())
+    kept = engine.kept_memory
+    if kept is None or len(passes) < 2:
+        yield {}
+        return
+    first, *others = (dict(_in_memory(relation)) for relation in passes)
+    shared = {operand: source for operand, source in first.items() if all(operand in other for other in others)}
+
+    def keep(operand: Relation) -> int | None:
+        return _put_into_memory(operand, shared[operand].source, plan, engine)
+
+    with kept.during_statement(shared, keep) as handles:
+        yield handles
+
+
+def _put_into_memory(operand: Relation, source: StoredTensor, plan: ProgramPlan, engine: Engine) -> int | None:
+    ((handle,),) = engine.rows(_keeping_text(operand, source, plan.dialect))
+    return None if handle is None else int(str(handle))
 
 
 def _keeping_text(operand: Relation, source: StoredTensor, dialect: Dialect) -> str:

@@ -20,8 +20,10 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.decompose import decomposed_graph
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS
+from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.kernels.compression import LARGEST
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
+from sparseeinsum.render.statements import SqlStatement
 from sparseeinsum.semantics.dense import evaluate_program
 
 ONLY_DUCKDB = pytest.mark.engines("duckdb", reason="PostgreSQL keeps one array a statement, and no rows of entries")
@@ -271,14 +273,22 @@ def test_few_rows_are_grouped_by_hash(db: se.Database) -> None:
 def test_entries_beyond_memory_are_joined(graph: se.Database) -> None:
     """Entries of 3.6 MB, and an array of 0.4 MB, may take a quarter of the memory."""
     graph.connection.execute("SET threads = 2")
-    for limit, compressed in (("40MB", {"T": (0,)}), ("12MB", {})):
+    for limit, compressed in (("40MB", {"T": (0,)}), ("8MB", {})):
         graph.connection.execute(f"SET memory_limit = '{limit}'")
         assert compressed_steps(graph.plan(PRODUCT, pin={"T": "ij"})) == compressed
 
 
 @ONLY_DUCKDB
-def test_entries_beyond_a_memory_limit_are_ordered_in_passes(db: se.Database) -> None:
-    """Entries take 57 MB while they are ordered; each pass orders those of its rows."""
+def test_entries_beyond_a_memory_limit_are_ordered_in_passes(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries take 57 MB while they are ordered; each pass orders those of its rows, and all read one array."""
+    staged: list[SqlStatement] = []
+    stage = DuckDBEngine.stage
+
+    def watched(engine: DuckDBEngine, statement: SqlStatement) -> int:
+        staged.append(statement)
+        return stage(engine, statement)
+
+    monkeypatch.setattr(DuckDBEngine, "stage", watched)
     rng = np.random.default_rng(0)
     a, x = scipy.sparse.random_array((3200, 3200), density=0.2, rng=rng), rng.random((3200, 64))
     db.tensor("A", a)
@@ -288,6 +298,9 @@ def test_entries_beyond_a_memory_limit_are_ordered_in_passes(db: se.Database) ->
         assert plan.notation() == [f"T[I, m] = sum(A[I, J] * X[J, m]){comment}"]
         assert compressed_steps(plan) == {"T": (0,)}
         np.testing.assert_allclose(db.run(plan, progress=False)["T"].to_numpy(), np.asarray(a @ x), rtol=1e-12)
+    (statement,) = staged
+    assert len(statement.passes) == 1
+    assert statement.tables_read.intersection({"A", "X"}) == {"A"}
 
 
 def test_a_saved_plan_compresses_again(graph: se.Database, tmp_path: Path) -> None:

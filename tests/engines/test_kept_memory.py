@@ -305,6 +305,19 @@ def test_what_was_not_needed_for_the_longest_time_goes_first() -> None:
     assert handles("a", version=1) == {}
 
 
+def test_what_one_statement_needs_is_released_after_it() -> None:
+    library, made = Library(has_room=True), iter((1, NO_ROOM, None))
+    memory = KeptMemory(lambda: library)
+    with memory.during_statement("abc", lambda key: next(made)) as handles:
+        assert handles == {"a": 1, "c": None}
+        assert library.released == []
+    assert library.released == [1]
+    with pytest.raises(ZeroDivisionError), memory.during_statement("a", lambda key: 2):
+        raise ZeroDivisionError
+    assert library.released == [1, 2]
+    assert memory.count == 0
+
+
 def test_what_is_lost_is_made_again() -> None:
     library, made = Library(has_room=True), iter(range(1, 100))
     memory = KeptMemory(lambda: library)

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
+from any_sql import run_sql
 from hypothesis import given
 from hypothesis import strategies as st
 from planned_memory import limit_for
@@ -72,6 +74,40 @@ class TestPasses:
             limit = limit_for(sparse_times_dense, planned)
             result = sparse_times_dense.run(PRODUCT, pin=GROUPED, layout="any", memory_limit=limit)["C"].to_numpy()
             np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+    def test_fill_a_table_that_they_read(self, sparse_times_dense: se.Database) -> None:
+        """Through a view: all passes read its rows as they were."""
+        db = sparse_times_dense
+        expected = db.run(PRODUCT)["C"].to_numpy()
+        run_sql(db, "CREATE TABLE latest AS SELECT dim_0 AS i, dim_1 AS j, val FROM A")
+        run_sql(db, "CREATE VIEW seen AS SELECT i, j, val FROM latest")
+        db.tensor_from_table("S", "seen", ["i", "j"], "val", shape=(900, 300))
+        tables = run_sql(db, "SELECT table_name FROM duckdb_tables() ORDER BY 1")
+        pins = {"C": {"i": 1, "j": 1}}
+        plan = db.plan(PRODUCT.replace("A", "S"), pin=pins, layout="any", memory_limit=limit_for(db, 5e6))
+        assert "passes over i" in plan.notation()[0]
+        db.run(plan, into={"C": "latest"})
+        rows = run_sql(db, "SELECT i, val FROM latest ORDER BY i")
+        assert [index for index, _ in rows] == list(range(900))
+        np.testing.assert_allclose([values for _, values in rows], expected, rtol=1e-12)
+        assert run_sql(db, "SELECT table_name FROM duckdb_tables() ORDER BY 1") == tables
+
+    def test_fill_tables_with_natural_keys(self, db: se.Database) -> None:
+        rng = np.random.default_rng(0)
+        names = np.array([f"node {number:03}" for number in range(900)])
+        places = np.argwhere(rng.random((900, 300)) < 0.05)
+        values = rng.integers(1, 9, len(places)).astype(float)
+        db.tensor("A", pd.DataFrame({"i": names[places[:, 0]], "j": places[:, 1], "val": values}))
+        other = rng.integers(0, 9, (300, 200)).astype(float)
+        db.tensor("B", other)
+        plan = db.plan(PRODUCT, pin=GROUPED, layout="any", memory_limit=limit_for(db, 5e6))
+        assert "passes over i" in plan.notation()[0]
+        db.run(plan, into={"C": "main.products"})
+        dense = np.zeros((900, 300))
+        dense[*places.T] = values
+        rows = run_sql(db, "SELECT i, val FROM products ORDER BY i")
+        assert [name for name, _ in rows] == list(names)
+        np.testing.assert_array_equal([row for _, row in rows], dense @ other)
 
     def test_compete_with_tiles(self, sparse_times_dense: se.Database) -> None:
         """The cheaper of the plans that fit is taken: tiles or passes."""

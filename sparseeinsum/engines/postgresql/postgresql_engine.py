@@ -151,6 +151,7 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
         key: Sequence[str] = (),
         distribution: TableDistribution | None = None,
         records_changes: bool = False,
+        passes: Sequence[exp.Select] = (),
     ) -> int:
         """Create a permanent table from a query, or replace the table of that name; return the number of rows.
 
@@ -159,7 +160,7 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
         old, new = old_and_new(self, table)
         columns = self._stored_columns(self.columns(query), distribution)
         self._create_permanent(new, columns, distribution)
-        tuples = self._write(exp.insert(query, new.copy()))
+        tuples = sum(self._write(exp.insert(rows, new.copy())) for rows in (query, *passes))
         if self._replace(old, new, columns) and 0 < len(key) <= _MOST_KEY_COLUMNS:
             unique = exp.PrimaryKey(expressions=[exp.to_identifier(column) for column in key])
             added = exp.AddConstraint(expressions=[unique])
