@@ -19,7 +19,7 @@ from sparseeinsum.render.gathered_sums import SUM_FUNCTION
 from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of
 from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, with_join
 from sparseeinsum.render.values import with_finite_check
-from sparseeinsum.render.whole_products import NUMBER_FUNCTION
+from sparseeinsum.render.whole_products import NUMBER_FUNCTION, ROW_FUNCTION
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_type, number_type, stored_type
 
 _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
@@ -151,7 +151,7 @@ def row_product_select(relation: Contract, first: SelectSource, second: SelectSo
     row_labels = relation.einsum.operands[relation.compressed[0]].labels
     is_vector = set(relation.einsum.output.labels) <= set(row_labels)
     computed = call(
-        NUMBER_FUNCTION if is_vector else "tensor_product_row",
+        NUMBER_FUNCTION if is_vector else ROW_FUNCTION,
         text(semiring.text),
         exp.column(HANDLE_COLUMN, table="u"),
         exp.column(ROW_COLUMN, table="r"),
@@ -267,10 +267,15 @@ def _rows_select(
 
 def _rows_with_values_select(columns: Sequence[exp.Expr], handles: Sequence[SelectSource], rows: int) -> exp.Select:
     """The SELECT of columns for every row r; each of u, v, and so on is a value that is computed once."""
-    numbers = exp.select(exp.column("range").as_(ROW_COLUMN)).from_(exp.Table(this=call("RANGE", integer(rows))))
-    select = exp.select(*columns).from_(numbers.subquery("r"), copy=False)
+    select = exp.select(*columns).from_(numbers_of_rows(rows), copy=False)
     put_values_in_place(select, dict(zip(HANDLE_ALIASES, handles, strict=False)))
     return select
+
+
+def numbers_of_rows(rows: int) -> exp.Subquery:
+    """The relation r of the numbers of so many rows."""
+    numbers = exp.Table(this=call("RANGE", integer(rows)))
+    return exp.select(exp.column("range").as_(ROW_COLUMN)).from_(numbers).subquery("r")
 
 
 def put_values_in_place(select: exp.Select, handles: Mapping[str, SelectSource]) -> None:

@@ -9,9 +9,10 @@ from sqlglot import exp
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import positions_at
 from sparseeinsum.render.calls import call, integer
-from sparseeinsum.render.compressed_rows import POSITION_COLUMN
+from sparseeinsum.render.compressed_rows import POSITION_COLUMN, numbers_of_rows
 from sparseeinsum.render.layouts import ROW_COLUMN
 from sparseeinsum.render.sources import plain_subquery
+from sparseeinsum.render.whole_products import ROW_FUNCTION, of_all_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,22 @@ class EntryBytes:
     def compressed_select(self, name: str) -> exp.Select:
         """The SELECT of all entries in one value, ordered by row, in a column of this name."""
         row, rows = exp.column(ROW_COLUMN, table="e"), integer(math.prod(self.row_counts.values()))
+        whole = self._whole_product()
+        if whole is not None:
+            return exp.select(exp.alias_(whole, name))
         value = call("tensor_compressed_rows", self.entries.copy(), row, rows, self.zero.copy())
         return exp.select(exp.alias_(value, name)).from_(self.rows.copy(), copy=False)
+
+    def _whole_product(self) -> exp.Expr | None:
+        """The call that returns the entries of all rows of a product; None if they come from other calls."""
+        rows = self.rows.this
+        if not isinstance(rows, exp.Select) or not rows.args.get("from_"):
+            return None
+        all_rows = numbers_of_rows(math.prod(self.row_counts.values()))
+        products = [column.unalias() for column in rows.selects if column.alias_or_name == self.entries.name]
+        if rows.args["from_"].this != all_rows or len(products) != 1 or rows.args.get("where"):
+            return None
+        return of_all_rows(products[0], {ROW_FUNCTION: "tensor_product_rows"})
 
 
 def _is_unpacking(column: exp.Expr) -> bool:

@@ -89,7 +89,7 @@ class TestPasses:
         db.run(plan, into={"C": "latest"})
         rows = run_sql(db, "SELECT i, val FROM latest ORDER BY i")
         assert [index for index, _ in rows] == list(range(900))
-        np.testing.assert_allclose([values for _, values in rows], expected, rtol=1e-12)
+        np.testing.assert_allclose(np.array([values for _, values in rows]), expected, rtol=1e-12)
         assert run_sql(db, "SELECT table_name FROM duckdb_tables() ORDER BY 1") == tables
 
     def test_fill_tables_with_natural_keys(self, db: se.Database) -> None:
@@ -107,7 +107,7 @@ class TestPasses:
         dense[*places.T] = values
         rows = run_sql(db, "SELECT i, val FROM products ORDER BY i")
         assert [name for name, _ in rows] == list(names)
-        np.testing.assert_array_equal([row for _, row in rows], dense @ other)
+        np.testing.assert_array_equal(np.array([values for _, values in rows]), dense @ other)
 
     def test_compete_with_tiles(self, sparse_times_dense: se.Database) -> None:
         """The cheaper of the plans that fit is taken: tiles or passes."""

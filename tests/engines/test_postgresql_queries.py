@@ -195,6 +195,7 @@ class TestWholeProducts:
     PROGRAMS: ClassVar = {
         "tensor_gather_sums": "Y[i, k] = sum(A[i, j] * U[j, k])",
         "tensor_product_numbers": "Y[i] = min(S[i, j] + D[j])",
+        "tensor_product_rows": "Y[i, k] = sum(A[i, j] * A[j, k])",
         "tensor_scaled_dots": "Y[i, j] = A[i, j] * sum(U[i, k] * V[j, k])",
     }
 
@@ -215,6 +216,7 @@ class TestWholeProducts:
         expected = {
             "tensor_gather_sums": dense @ left,
             "tensor_product_numbers": np.min(lengths + start, axis=1),
+            "tensor_product_rows": dense @ dense,
             "tensor_scaled_dots": dense * (left @ right.T),
         }
         plan = db.plan(self.PROGRAMS[function], layout="any")

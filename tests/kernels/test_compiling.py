@@ -17,7 +17,7 @@ from sparseeinsum.kernels.building.make import cache_library
 from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.building.source_digests import digest_of_bitcode
 from sparseeinsum.kernels.building.targets import Target
-from sparseeinsum.kernels.groups import GROUPS
+from sparseeinsum.kernels.groups import GROUPS, HOSTS
 from sparseeinsum.kernels.platforms import this_platform
 
 HERE = Target(this_platform(), best_level(this_platform()))
@@ -195,6 +195,13 @@ def test_an_edit_compiles_dependent_kernels(own_sources: Path, edited: str) -> N
         file.write("# changed\n")
     after = digests()
     assert {group for group in GROUPS if before[group] != after[group]} == EDITS[edited]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_every_module_of_a_host_is_among_its_sources(host: str) -> None:
+    """A change of a module that is not would be compiled only if another one changes, too."""
+    modules = (assets.PACKAGE / "kernels" / "compiled" / host).glob("*.py")
+    assert {module for module in modules if module.stem != "__init__"} <= set(source_digests._sources_of(host))
 
 
 WRITE_TOO_MUCH = """

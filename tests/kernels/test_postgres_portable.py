@@ -49,7 +49,7 @@ WITHOUT_SQL = (
     *("tensor_product_row", "tensor_product_number", "tensor_masked_product_row"),
     *("tensor_gather_product_sum", "tensor_scaled_dot"),
     *("tensor_compressed_rows", "tensor_collected", "tensor_matched"),
-    *("tensor_product_numbers", "tensor_scaled_dots"),
+    *("tensor_product_numbers", "tensor_product_rows", "tensor_scaled_dots"),
 )
 REFUSED = [
     function

@@ -60,6 +60,23 @@ def test_numbers_are_those_of_single_rows(connection: psycopg.Connection, kind: 
 
 
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("columns", [40, 100_000], ids=["a slot for every column", "by hash"])
+@pytest.mark.parametrize("count", [2000, 0], ids=["entries", "none"])
+def test_rows_are_those_of_single_rows(connection: psycopg.Connection, kind: str, columns: int, count: int) -> None:
+    create(connection, "a", random_entries(0, ROWS - 20, INNER, 2000))
+    create(connection, "b", random_entries(1, INNER, columns, count))
+    left, right = compressed("a", ROWS, kind), compressed("b", INNER, kind)
+    for semiring in SEMIRINGS:
+        start = start_of(semiring, kind)
+        of_row = f"tensor_product_row('{semiring.text}', {left}, r, {right}, {start})"
+        rows = f"SELECT r, {of_row} AS entries FROM generate_series(0, {ROWS - 1}) AS r OFFSET 0"
+        expected = f"SELECT tensor_compressed_rows(entries, r, {ROWS}, {start}) FROM ({rows}) AS t"
+        product = value_of(connection, f"SELECT tensor_product_rows('{semiring.text}', {left}, {right}, {start})")
+        assert product == value_of(connection, expected)
+        assert (product is None) == (count == 0)
+
+
+@pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("size", [1, 16])
 def test_inner_products_are_those_of_single_tuples(connection: psycopg.Connection, kind: str, size: int) -> None:
     create(connection, "a", random_entries(0, 90, 70, 5000))
@@ -102,11 +119,17 @@ def test_an_entry_twice_in_a_vector(connection: psycopg.Connection) -> None:
         ("tensor_scaled_dots(n, ARRAY[1]::float8[], ARRAY[1]::float8[], 2, 1)", ("row -1",)),
         ("tensor_scaled_dots(b, ARRAY[4e18]::bigint[], ARRAY[4]::bigint[], 2, 1)", ("overflow",)),
         ("tensor_product_numbers('sum(u / v)', v, v, 0::float8)", ("semiring is none of",)),
+        ("tensor_product_rows('sum(u / v)', v, v, 0::float8)", ("semiring is none of",)),
+        ("tensor_product_rows('sum(u * v)', a, v, 0::float8)", ("row 1", "0 to 0")),
+        ("tensor_product_rows('sum(u * v)', a[2:], v, 0::float8)", ("argument 2",)),
+        ("tensor_product_rows('sum(u * v)', v, v, 0::float4)", ("argument 2", "701", "700")),
+        ("tensor_product_rows('sum(u * v)', f, g, 0)", ("overflow",)),
     ],
 )
 def test_invalid_calls_are_refused(connection: psycopg.Connection, call: str, words: tuple[str, ...]) -> None:
     values = """(SELECT tensor_compressed(1::float8, 0, 1, 1) AS a, tensor_compressed(1::float8, 0, 0, 1) AS v,
-        tensor_collected(3, 1::float8) AS t, tensor_collected(-1, 1::float8) AS n, tensor_collected(0, 1) AS b) AS t"""
+        tensor_collected(3, 1::float8) AS t, tensor_collected(-1, 1::float8) AS n, tensor_collected(0, 1) AS b,
+        tensor_compressed(4::bigint, 0, 0, 1) AS f, tensor_compressed((4e18)::bigint, 0, 0, 1) AS g) AS t"""
     message = str(error_of(connection, f"SELECT {call} FROM {values}"))
     assert all(word in message for word in words), message
 
@@ -119,9 +142,10 @@ def test_other_arrays_give_errors_or_products(connection: psycopg.Connection) ->
     calls = (
         "tensor_product_numbers('sum(u * v)', %s::bigint[], %s::bigint[], 0::float8)",
         "tensor_gather_sums(%s::bigint[], array_fill(1::float8, ARRAY[cardinality(%s::bigint[])]), 2, 0::float8)",
+        "tensor_product_rows('sum(u * v)', %s::bigint[], %s::bigint[], 0::float8)",
     )
     chance, states = random.Random(0), set[str | None]()
-    for attempt in range(2000):
+    for attempt in range(3000):
         arrays = [list(array) for array in words]
         for array in arrays:
             for _ in range(chance.choice((0, 0, 1, 1, 2))):
@@ -129,7 +153,7 @@ def test_other_arrays_give_errors_or_products(connection: psycopg.Connection) ->
                 array[chance.randrange(len(array) if chance.random() < 0.5 else 13)] = chance.choice(values)
         left, right = (array[: chance.choice((None, None, None, None, -1, 3))] for array in arrays)
         try:
-            connection.execute(f"SELECT {calls[attempt % 2]}", [left, right]).fetchall()
+            connection.execute(f"SELECT {calls[attempt % 3]}", [left, right]).fetchall()
             states.add("")
         except psycopg.Error as error:
             states.add(error.sqlstate)
@@ -142,6 +166,7 @@ def test_other_arrays_give_errors_or_products(connection: psycopg.Connection) ->
         "tensor_matched(a, a, 2, 0::float8, NULL)",
         "tensor_gather_sums(a, ARRAY[1, 2]::float8[], 1, 0::float8)",
         "tensor_product_numbers('sum(u * v)', a, v, 0::float8)",
+        "tensor_product_rows('sum(u * v)', a, v, 0::float8)::text::bytea",
         "tensor_scaled_dots(t, ARRAY[1, 2]::float8[], ARRAY[1]::float8[], 1, 1)",
     ],
 )

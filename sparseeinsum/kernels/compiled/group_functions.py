@@ -40,6 +40,7 @@ from sparseeinsum.kernels.compiled.postgresql import collecting as postgresql_co
 from sparseeinsum.kernels.compiled.postgresql import compression as postgresql_compression
 from sparseeinsum.kernels.compiled.postgresql import gathers as postgresql_gathers
 from sparseeinsum.kernels.compiled.postgresql import matches as postgresql_matches
+from sparseeinsum.kernels.compiled.postgresql import product_blocks as postgresql_product_blocks
 from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
 from sparseeinsum.kernels.compiled.postgresql import scaled_dots as postgresql_scaled_dots
@@ -150,6 +151,7 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_scaled_dots.postgres_scaled_dots,
     postgresql_whole_products.postgres_product_sums,
     postgresql_whole_products.postgres_product_numbers,
+    postgresql_product_blocks.postgres_product_rows,
 )
 
 

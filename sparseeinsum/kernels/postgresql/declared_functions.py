@@ -48,6 +48,7 @@ _ROW_PRODUCTS = {  # callbacks, by result
     ValueType.ENTRIES: "product_row",
     ValueType.NUMBER: "product_number",
     ValueType.BYTES: "product_numbers",  # of all rows
+    ValueType.COMPRESSED: "product_rows",
     ValueType.MATCHES: "matched",
 }
 _MISSING_KINDS = (FunctionKind.VIEW, FunctionKind.KEEPER, FunctionKind.ENTRIES)

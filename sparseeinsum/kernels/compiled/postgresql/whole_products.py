@@ -48,7 +48,7 @@ _MATRIX, _VECTOR, _INITIAL = range(1, 4)
 _OF_ROWS, _OF_MATRIX, _OF_VECTOR, _OF_START = 1, 2, 5, 7
 
 
-def _callback(name: str, compute_value: Callable[..., int]) -> Callable[..., int]:
+def value_callback(name: str, compute_value: Callable[..., int]) -> Callable[..., int]:
     """Make the callback that returns a value.
 
     Args:
@@ -80,7 +80,7 @@ def _sums(descriptor, work):
     if size < 0 or size > _LARGEST_SIZE:
         report(work, size, 0)
         return word(d.BAD_SIZE)
-    block = _checked_block(descriptor, work, _ENTRIES)
+    block = checked_block(descriptor, work, _ENTRIES)
     if block < 0:
         return block
     head = array_at(block, c.BLOCK_WORDS, word)
@@ -118,7 +118,7 @@ def _sums(descriptor, work):
     return value
 
 
-postgres_product_sums = _callback("postgres_product_sums", _sums)
+postgres_product_sums = value_callback("postgres_product_sums", _sums)
 
 
 @njit
@@ -126,8 +126,8 @@ def _numbers(descriptor, work):
     """Return a bytea of the numbers of all rows with products; 0 if there are none, or an error code."""
     operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
     start = operands[2 * _INITIAL]
-    matrix = _checked_block(descriptor, work, _MATRIX)
-    vector = _checked_block(descriptor, work, _VECTOR) if matrix >= 0 else matrix
+    matrix = checked_block(descriptor, work, _MATRIX)
+    vector = checked_block(descriptor, work, _VECTOR) if matrix >= 0 else matrix
     if vector < 0:
         return vector
     head, vector_head = array_at(matrix, c.BLOCK_WORDS, word), array_at(vector, c.BLOCK_WORDS, word)
@@ -157,7 +157,7 @@ def _numbers(descriptor, work):
     return value
 
 
-postgres_product_numbers = _callback("postgres_product_numbers", _numbers)
+postgres_product_numbers = value_callback("postgres_product_numbers", _numbers)
 
 
 @njit
@@ -187,7 +187,7 @@ def _multiply(descriptor, work, rows, numbers, count):
 
 
 @njit
-def _checked_block(descriptor, work, argument):
+def checked_block(descriptor, work, argument):
     """Return the address of the block of an argument, all of whose rows and positions can be read; or an error code."""
     block = block_of(descriptor, work, argument)
     if block < 0:
