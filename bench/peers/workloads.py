@@ -59,9 +59,12 @@ class Workload:
         return f"{self.kind}, {self.size}"
 
 
-def gcn(graph: ExampleGraph, hidden: int) -> Workload:
-    """Two layers of a graph convolutional network with 16 classes."""
-    inputs = _coordinates(gcn_inputs(graph, hidden))
+def gcn(graph: ExampleGraph, hidden: int, features: int | None = None) -> Workload:
+    """Two layers of a graph convolutional network with 16 classes; with so many dense features if given."""
+    matrices = gcn_inputs(graph, hidden)
+    if features is not None:
+        matrices |= {"X": _dense(0, graph.adjacency.shape[0], features), "W1": _dense(1, features, hidden) / features}
+    inputs = _coordinates(matrices)
     return Workload(
         "GCN", f"{graph.name}, hidden {hidden}", GCN, queries.GCN, inputs, (graph.adjacency.shape[0], 16), "dense"
     )
@@ -226,6 +229,7 @@ def _full(folder: Path | None) -> tuple[Maker, ...]:
     return (
         lambda: gcn(graph_of("planetoid_cora", folder), 256),
         lambda: gcn(graph_of("amazon_computers", folder), 256),
+        lambda: gcn(citation_graph(169_343, 1_166_243, name="ogbn_arxiv (twin)"), 256, features=128),
         lambda: attention(graph_of("planetoid_cora", folder), 1024),
         lambda: attention(graph_of("amazon_computers", folder), 1024),
         partial(spmm, 13_752, 500_000, 767),
