@@ -14,7 +14,7 @@ from bench.cluster_plans import Layout
 from sparseeinsum.algebra.implementation.site_operators import SitePlan
 from sparseeinsum.api.relational_queries import filled, plan_query
 from sparseeinsum.engines.sequential_shards import sequential_shards
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.results.results import TensorResult
 from sparseeinsum.statistics.columns import computed_type

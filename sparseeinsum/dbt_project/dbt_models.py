@@ -12,7 +12,7 @@ from sparseeinsum.dbt_project.inputs import DbtInput
 from sparseeinsum.dbt_project.jinja import Jinja, header_comment, table_name
 from sparseeinsum.errors import DbtError
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.statistics.columns import table_by_name
 from sparseeinsum.statistics.sql_templates import union_all
 

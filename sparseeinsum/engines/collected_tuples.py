@@ -17,7 +17,7 @@ from sparseeinsum.kernels import collection as c
 from sparseeinsum.kernels.duckdb.library import DuckdbLibrary, require_library
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.collecting_queries import can_collect, can_place
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.statistics.columns import index_dtype
 
 _ELEMENTS = {10: pa.float32(), 11: pa.float64()}  # by duckdb_type in duckdb.h

@@ -38,7 +38,7 @@ from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
-from sparseeinsum.render.statements import SqlStatement, create_table_as
+from sparseeinsum.render.sql_statement import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.scan_cache import ScanCache, TableState

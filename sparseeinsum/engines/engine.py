@@ -14,7 +14,7 @@ from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import PreparedQuery, PreparedWrite, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 

@@ -12,7 +12,7 @@ from sparseeinsum.engines.settings_lock import SettingsLock
 from sparseeinsum.errors import EngineError, PlanError
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import delivered_bytes
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 
 # A limit above this share of the present one is not set: it would change little, and other runs would have to wait.
 _WORTH_SETTING = 0.95

@@ -19,7 +19,7 @@ from sparseeinsum.plans.preview import parts_text
 from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.plans.units import write_bytes, write_count, write_seconds
 from sparseeinsum.render.relation_names import write_relation, write_schema
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 
 _ANALYSED = ("tuples", "actual", "bytes", "actual", "time", "actual")
 _MOST_LINES = 8  # of a runner-up

@@ -10,7 +10,7 @@ from sparseeinsum.plans.notes import notes_on
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import step_sizes
 from sparseeinsum.render.relation_names import write_relation, write_schema
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 
 
 def plan_data(plan: ProgramPlan, analysis: Analysis | None) -> dict[str, Any]:

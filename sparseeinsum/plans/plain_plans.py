@@ -14,7 +14,7 @@ from sparseeinsum.plans.plan_statements import write_statements
 from sparseeinsum.render.dialects import CITUS, DUCKDB, POSTGRESQL, Dialect
 from sparseeinsum.render.plain_sql.dialect_spelling import Spelling
 from sparseeinsum.render.plain_sql.engines import OTHER_DIALECTS
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 
 _OWN_DIALECTS = {name for dialect in (DUCKDB, POSTGRESQL, CITUS) for name in (dialect.name, *dialect.aliases)}
 

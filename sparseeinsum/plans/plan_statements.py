@@ -26,7 +26,8 @@ from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.output_natural_keys import with_natural_keys
 from sparseeinsum.render.relation_names import layout_name
 from sparseeinsum.render.sources import scan_boundaries
-from sparseeinsum.render.statements import SqlStatement, result_query, result_statements, staged_statements
+from sparseeinsum.render.sql_statement import SqlStatement
+from sparseeinsum.render.statements import result_query, result_statements, staged_statements
 from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 
 
 def is_everywhere(stage: SqlStatement) -> bool:

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, key_dictionaries
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.statistics.dictionary_queries import rows_with_keys
 
 

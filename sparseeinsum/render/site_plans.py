@@ -60,7 +60,7 @@ from sparseeinsum.render.expression_queries import ExpressionQuery, expression_q
 from sparseeinsum.render.packing import materialized_type
 from sparseeinsum.render.relation_operators import schema_of
 from sparseeinsum.render.sources import SelectSource, materialized_select, materialized_source, plain_source
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.columns import computed_type, table_by_name
 

@@ -11,7 +11,7 @@ from sparseeinsum.engines.engine import Column, Engine
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import DataError
 from sparseeinsum.language.tensors import VALUE_COLUMN, key_dictionaries
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.results.output_targets import OutputTarget, ParquetFile, Table
 from sparseeinsum.results.parquet_files import write_parquet
 from sparseeinsum.results.results import entries_in_batches

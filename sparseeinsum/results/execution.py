@@ -22,7 +22,7 @@ from sparseeinsum.plans.analysis import EinSumRun, Replanning
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import result_sizes, rows_read
 from sparseeinsum.plans.units import write_rows, write_seconds
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.results.delivering import deliver, natural_keys
 from sparseeinsum.results.kept_operands import kept_operands, operands_of_passes
 from sparseeinsum.results.output_targets import OutputTarget, Table
@@ -286,11 +286,11 @@ class _Run:
         """Run a statement; return the number of tuples that it stored or returned."""
         if statement.passes:
             with operands_of_passes(plan, statement.name, self._engine) as operands:
-                statements = self._statements_reading(plan, {**self._kept, **operands})
-                return self._run(plan, next(other for other in statements if _fills_the_same(other, statement)))
-        return self._run(plan, statement)
+                rendered = self._statements_reading(plan, {**self._kept, **operands})
+                return self._run_statement(plan, next(other for other in rendered if _fills_the_same(other, statement)))
+        return self._run_statement(plan, statement)
 
-    def _run(self, plan: ProgramPlan, statement: SqlStatement) -> int:
+    def _run_statement(self, plan: ProgramPlan, statement: SqlStatement) -> int:
         if statement.stage is not None:
             return self._engine.stage(statement)
         schema = delivered_relation(plan.decomposed, statement.name).schema

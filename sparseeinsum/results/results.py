@@ -20,7 +20,7 @@ from sparseeinsum.plans.preview import Preview
 from sparseeinsum.plans.units import write_rows
 from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.render.relation_names import write_schema
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.results.array_interface import ArrayInterface
 from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet

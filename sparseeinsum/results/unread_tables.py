@@ -9,7 +9,7 @@ from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import tuple_bytes
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.result_sizes import result_sizes
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.statistics.columns import table_by_name
 
 _LARGE_BYTES = 4 << 20  # of a table: to free less takes longer than it is worth

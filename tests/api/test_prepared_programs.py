@@ -23,7 +23,7 @@ from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, PlanError, ShapeError
 from sparseeinsum.pipeline import planning, supplied_plans
 from sparseeinsum.pipeline.supplied_plans import SuppliedPlan
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.semantics.dense import evaluate_program
 
 STEP = "Y[i] = sum(A[i, j] * X[j])"

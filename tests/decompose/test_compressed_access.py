@@ -23,7 +23,7 @@ from sparseeinsum.decompose.compressed_access import MOST_POSITIONS
 from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.kernels.compression import LARGEST
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.semantics.dense import evaluate_program
 
 ONLY_DUCKDB = pytest.mark.engines("duckdb", reason="PostgreSQL keeps one array a statement, and no rows of entries")

@@ -24,7 +24,7 @@ from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.engines.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory, memory_guard
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 
 pytestmark = pytest.mark.engines("duckdb", reason="a server has memory of its own")
 

@@ -18,7 +18,7 @@ import sparseeinsum as se
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.postgresql import postgresql_engine, tuple_values
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 
 pytestmark = pytest.mark.engines("postgresql", reason="the memory of its server is not the client's")
 

@@ -18,7 +18,7 @@ from sparseeinsum.engines.postgresql.stage_names import shared_stages
 from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import CITUS, Dialect, write_sql
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.render.table_distribution import KEY_TYPE, TableDistribution
 
 _MACHINES = "pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary'"

@@ -40,7 +40,7 @@ from sparseeinsum.engines.postgresql.tuple_values import is_one_value, is_too_la
 from sparseeinsum.engines.prepared import PlannedQuery, PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
 from sparseeinsum.render.dialects import PORTABLE, POSTGRESQL, Dialect, write_sql
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
 from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 

@@ -10,7 +10,7 @@ from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.plans.plan_statements import PlanStatements
 from sparseeinsum.render.packing import packed_value
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.statistics.columns import computed_type, stored_type
 from sparseeinsum.statistics.number_literals import number
 

@@ -7,7 +7,7 @@ from sparseeinsum.algebra.operators import Materialized, Relation, Stack, Stored
 from sparseeinsum.algebra.translate import ComputedResult
 from sparseeinsum.language.tensors import tuple_bytes
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 
 
 def invariant_stages(statements: Iterable[SqlStatement], changed: Set[str]) -> frozenset[str]:

@@ -17,7 +17,7 @@ from sparseeinsum.pipeline.loops.refilled_tables import RefilledTable, insert_in
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.plans.plan_statements import PlanStatements
 from sparseeinsum.render.dialects import as_written, write_sql
-from sparseeinsum.render.statements import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.results.results import result_of
 
 _MOST_REMOVED = 50_000  # rows of an intermediate; to make its table anew takes a millisecond

@@ -20,7 +20,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes,
 from sparseeinsum.kernels.compiled.postgresql.compressed_values import item_bytes_of, operands_of
 from sparseeinsum.kernels.compiled.postgresql.compression import BLOCK, new_block
 from sparseeinsum.kernels.compiled.postgresql.datums import FLAT_HEADER, KEPT, KEPT_WORDS, allocate_huge
-from sparseeinsum.kernels.compiled.postgresql.whole_products import checked_block, value_callback
+from sparseeinsum.kernels.compiled.postgresql.whole_products import check_rows, checked_blocks, value_callback
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 
 compressed_rows = load_kernels("compressed_rows")
@@ -43,14 +43,11 @@ def _rows(descriptor, work):
     """Return a bigint[] of the entries of all rows; 0 if there are none, or an error code."""
     operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
     start = operands[2 * _START]
-    left = checked_block(descriptor, work, _LEFT)
-    right = checked_block(descriptor, work, _RIGHT) if left >= 0 else left
-    if right < 0:
-        return right
-    head, right_head = array_at(left, c.BLOCK_WORDS, word), array_at(right, c.BLOCK_WORDS, word)
-    if head[c.BLOCK_BOUND] > right_head[c.BLOCK_ROWS]:
-        report(work, head[c.BLOCK_BOUND] - 1, 0, right_head[c.BLOCK_ROWS] - 1)
-        return word(d.OUTSIDE_ROWS)
+    left, right = checked_blocks(descriptor, work, _LEFT, _RIGHT)
+    code = check_rows(work, left, right) if right >= 0 else right
+    if code < 0:
+        return code
+    head = array_at(left, c.BLOCK_WORDS, word)
     write_block(operands, 2 * _OF_RIGHT, right, item_bytes)
     array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word)[c.START] = start
     room = array_at(work + 8 * _ROOM, 2, word)

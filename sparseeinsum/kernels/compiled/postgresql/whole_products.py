@@ -126,17 +126,16 @@ def _numbers(descriptor, work):
     """Return a bytea of the numbers of all rows with products; 0 if there are none, or an error code."""
     operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
     start = operands[2 * _INITIAL]
-    matrix = checked_block(descriptor, work, _MATRIX)
-    vector = checked_block(descriptor, work, _VECTOR) if matrix >= 0 else matrix
+    matrix, vector = checked_blocks(descriptor, work, _MATRIX, _VECTOR)
     if vector < 0:
         return vector
     head, vector_head = array_at(matrix, c.BLOCK_WORDS, word), array_at(vector, c.BLOCK_WORDS, word)
     if vector_head[c.BLOCK_BOUND] > 1:
         report(work, vector_head[c.BLOCK_BOUND] - 1, 0)
         return word(d.NOT_A_VECTOR)
-    if head[c.BLOCK_BOUND] > vector_head[c.BLOCK_ROWS]:
-        report(work, head[c.BLOCK_BOUND] - 1, 0, vector_head[c.BLOCK_ROWS] - 1)
-        return word(d.OUTSIDE_ROWS)
+    code = check_rows(work, matrix, vector)
+    if code < 0:
+        return code
     rows = allocate_huge(8 * head[c.BLOCK_ROWS] + 8)
     count = _list_rows(matrix, array_at(rows, head[c.BLOCK_ROWS], word))
     write_block(operands, 2 * _OF_VECTOR, vector, item_bytes)
@@ -201,6 +200,24 @@ def checked_block(descriptor, work, argument):
         return block
     report(work, argument + 1, 0)
     return word(d.DAMAGED_ARRAY)
+
+
+@njit
+def checked_blocks(descriptor, work, left, right):
+    """Return the addresses of the blocks of two arguments, as `checked_block` does; the second may be an error code."""
+    block = checked_block(descriptor, work, left)
+    return block, checked_block(descriptor, work, right) if block >= 0 else block
+
+
+@njit
+def check_rows(work, left, right):
+    """Return 0 if the right one of two blocks has all rows at positions of the left one; else an error code."""
+    bound = array_at(left, c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
+    rows = array_at(right, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
+    if bound <= rows:
+        return word(0)
+    report(work, bound - 1, 0, rows - 1)
+    return word(d.OUTSIDE_ROWS)
 
 
 @njit
