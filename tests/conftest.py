@@ -27,6 +27,7 @@ import sparseeinsum as se
 from sparseeinsum import cli
 from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.cost_constants import constants_for, store_constants
+from sparseeinsum.engines.engine import Engine
 from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.platforms import this_platform
@@ -37,6 +38,7 @@ from sparseeinsum.operators.functions import FUNCTIONS
 from sparseeinsum.operators.user_aggregates import USER_AGGREGATES
 from sparseeinsum.pipeline.search_cache import SEARCHES
 from sparseeinsum.presentation.tracebacks import VARIABLE
+from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.storage import tensor_placement
 
 ENGINES = ("duckdb", "postgresql")
@@ -104,6 +106,21 @@ def nothing_stays() -> Iterator[None]:
     """Assert that no memory of DuckDB's functions outlives its statement."""
     yield
     assert require_library().count_residents() == 0
+
+
+@pytest.fixture
+def staged_statements(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> list[SqlStatement]:
+    """The statements that fill temporary tables of the database from now on, in their order."""
+    staged: list[SqlStatement] = []
+    engine_type = type(db._engine)
+    stage = engine_type.stage
+
+    def watched(engine: Engine, statement: SqlStatement) -> int:
+        staged.append(statement)
+        return stage(engine, statement)
+
+    monkeypatch.setattr(engine_type, "stage", watched)
+    return staged
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

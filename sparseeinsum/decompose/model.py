@@ -131,7 +131,7 @@ class CostModel:
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
-        inputs = frozenset(self.graph.tensors).difference(einsum.output.tensor for einsum in self.graph.einsums)
+        inputs = frozenset(self.graph.inputs)
         within_memory = CostsWithinMemory(sizes, footprints, self.memory, self.constants, inputs)
         object.__setattr__(self, "_within_memory", within_memory)
         stored = self.in_lists, self.of_numbers, self.staying, inputs

@@ -137,7 +137,7 @@ class Engine(Protocol):
             key: Columns that identify a row, if there are any; an engine may create an index for them.
             distribution: How a cluster distributes the rows over its machines.
             records_changes: Whether `change_tokens` should notice changes of the table, where the database can do that.
-            passes: Queries of more rows, which may read the table as it was, too.
+            passes: Queries of more rows, which may read the table as it was, too; of a table without `records_changes`.
 
         Returns:
             The number of rows.

@@ -12,7 +12,7 @@ from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.compressed_rows import POSITION_COLUMN, numbers_of_rows
 from sparseeinsum.render.layouts import ROW_COLUMN
 from sparseeinsum.render.sources import plain_subquery
-from sparseeinsum.render.whole_products import ROW_FUNCTION, of_all_rows
+from sparseeinsum.render.whole_products import of_all_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class EntryBytes:
         products = [column.unalias() for column in rows.selects if column.alias_or_name == self.entries.name]
         if rows.args["from_"].this != all_rows or len(products) != 1 or rows.args.get("where"):
             return None
-        return of_all_rows(products[0], {ROW_FUNCTION: "tensor_product_rows"})
+        return of_all_rows(products[0])
 
 
 def _is_unpacking(column: exp.Expr) -> bool:

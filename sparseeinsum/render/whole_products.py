@@ -1,6 +1,6 @@
 """Render: what a kernel computes for all rows of entries in memory, or for all tuples, in one call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -14,7 +14,11 @@ from sparseeinsum.statistics.columns import computed_type, type_named
 
 NUMBER_FUNCTION, ROW_FUNCTION, DOT_FUNCTION = "tensor_product_number", "tensor_product_row", "tensor_scaled_dot"
 _DOT_ARGUMENTS = 6
-_OF_ALL_ROWS = {SUM_FUNCTION: "tensor_gather_sums", NUMBER_FUNCTION: "tensor_product_numbers"}
+_OF_ALL_ROWS = {
+    SUM_FUNCTION: "tensor_gather_sums",
+    NUMBER_FUNCTION: "tensor_product_numbers",
+    ROW_FUNCTION: "tensor_product_rows",
+}
 _KEPT_FUNCTION = "tensor_kept"
 
 
@@ -34,23 +38,18 @@ def whole_product(query: exp.Select) -> exp.Expr | None:
         return None
     if [column.alias_or_name for column in columns] != [ROW_COLUMN, VALUE_COLUMN]:
         return None
-    return of_all_rows(columns[1].unalias(), _OF_ALL_ROWS)
+    return of_all_rows(columns[1].unalias())
 
 
-def of_all_rows(product: exp.Expr, functions: Mapping[str, str]) -> exp.Expr | None:
-    """The call that computes for all rows what another one computes for row r; None if there is none.
-
-    Args:
-        product: The call for row r.
-        functions: The functions of all rows, by the names of those of one row.
-    """
-    if not isinstance(product, exp.Anonymous) or product.name not in functions:
+def of_all_rows(product: exp.Expr) -> exp.Expr | None:
+    """The call that computes for all rows what `product` computes for row r; None if there is none."""
+    if not isinstance(product, exp.Anonymous) or product.name not in _OF_ALL_ROWS:
         return None
     of_row = exp.column(ROW_COLUMN, table="r")
     shared = [argument for argument in product.expressions if argument != of_row]
     if len(shared) != len(product.expressions) - 1:
         return None
-    return call(functions[product.name], *map(_as_argument, shared))
+    return call(_OF_ALL_ROWS[product.name], *map(_as_argument, shared))
 
 
 def scaled_dots(query: exp.Select, numbered: exp.Select, counts: Sequence[int], dtype: str) -> exp.Expr | None:

@@ -20,7 +20,6 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.decompose import decomposed_graph
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS
-from sparseeinsum.engines.duckdb import DuckDBEngine
 from sparseeinsum.kernels.compression import LARGEST
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
 from sparseeinsum.render.sql_statement import SqlStatement
@@ -279,16 +278,10 @@ def test_entries_beyond_memory_are_joined(graph: se.Database) -> None:
 
 
 @ONLY_DUCKDB
-def test_entries_beyond_a_memory_limit_are_ordered_in_passes(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_beyond_a_memory_limit_are_ordered_in_passes(
+    db: se.Database, staged_statements: list[SqlStatement]
+) -> None:
     """Entries take 57 MB while they are ordered; each pass orders those of its rows, and all read one array."""
-    staged: list[SqlStatement] = []
-    stage = DuckDBEngine.stage
-
-    def watched(engine: DuckDBEngine, statement: SqlStatement) -> int:
-        staged.append(statement)
-        return stage(engine, statement)
-
-    monkeypatch.setattr(DuckDBEngine, "stage", watched)
     rng = np.random.default_rng(0)
     a, x = scipy.sparse.random_array((3200, 3200), density=0.2, rng=rng), rng.random((3200, 64))
     db.tensor("A", a)
@@ -298,7 +291,7 @@ def test_entries_beyond_a_memory_limit_are_ordered_in_passes(db: se.Database, mo
         assert plan.notation() == [f"T[I, m] = sum(A[I, J] * X[J, m]){comment}"]
         assert compressed_steps(plan) == {"T": (0,)}
         np.testing.assert_allclose(db.run(plan, progress=False)["T"].to_numpy(), np.asarray(a @ x), rtol=1e-12)
-    (statement,) = staged
+    (statement,) = staged_statements
     assert len(statement.passes) == 1
     assert statement.tables_read.intersection({"A", "X"}) == {"A"}
 
