@@ -5,7 +5,7 @@ import os
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,7 @@ from sparseeinsum import cli
 from sparseeinsum.decompose.clusters.costs import TransferCosts
 from sparseeinsum.decompose.cost_constants import constants_for, store_constants
 from sparseeinsum.engines.engine import Engine
+from sparseeinsum.engines.postgresql import tuple_values
 from sparseeinsum.kernels.building.processors import best_level
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.kernels.platforms import this_platform
@@ -320,6 +321,12 @@ def citus(citus_url: str) -> Iterator[se.Database]:
         yield database
         for name in database.tensors():
             database.drop_tensor(name)
+
+
+@pytest.fixture
+def set_least(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets from how many expected tuples on PostgreSQL sends results in one value."""
+    return lambda least: monkeypatch.setattr(tuple_values, "_LEAST", least)
 
 
 @pytest.fixture

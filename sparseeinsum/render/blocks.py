@@ -18,6 +18,8 @@ class Block:
         detects_nonfinite: Whether a NaN or infinite value that it computes must end the statement, even in a row that
             no join reads.
         is_fenced: Whether its rows must be computed before they are joined.
+        whole: A SELECT of all of its tuples in one value: bytes of their numbers, then of their values; None if a tuple
+            comes for each.
     """
 
     name: str
@@ -27,3 +29,4 @@ class Block:
     is_materialized: bool = False
     detects_nonfinite: bool = False
     is_fenced: bool = False
+    whole: exp.Select | None = None

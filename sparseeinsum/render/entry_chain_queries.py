@@ -4,24 +4,22 @@ The values are SELECT handle, f(value_1, value_3) AS val FROM (SELECT handle, va
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from sqlglot import exp
 
 from sparseeinsum.algebra.entry_chains import EntryChain
 from sparseeinsum.algebra.row_chains import ChainLink
-from sparseeinsum.operators.ranges import ANY_VALUE
 from sparseeinsum.render.array_chain_queries import range_of
 from sparseeinsum.render.calls import call, converted, integer
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.entry_values import ENTRY, value_of_entries
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 from sparseeinsum.render.nested_levels import ROWS, nested_select
 from sparseeinsum.render.sources import SelectSource, aliased, with_join
-from sparseeinsum.render.values import OperandValue, ResultValue
+from sparseeinsum.render.values import OperandValue
 from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
-
-_ENTRY = "entry"  # the label of the arrays
 
 
 @dataclass(frozen=True)  # no slots: columns are named once
@@ -78,32 +76,10 @@ class EntryChainWriter:
         contract, leaves = link.contract, self.entries.chain.leaves
         terms = []
         for read, operand in zip(self._reads[link.name], contract.inputs, strict=True):
-            labels = (_ENTRY,) if isinstance(read, str) or leaves[read].keys else ()
+            labels = (ENTRY,) if isinstance(read, str) or leaves[read].keys else ()
             column = exp.column(self._columns[read], table=ROWS)
             terms.append(OperandValue(column, labels, operand.schema.tensor.dtype))
-        references = zip(contract.einsum.operands, terms, strict=True)
-        einsum = replace(
-            contract.einsum,
-            output=replace(contract.einsum.output, labels=(_ENTRY,)),
-            operands=tuple(replace(reference, labels=term.inside) for reference, term in references),
-            promoted=frozenset(),
-        )
-        array = next(term.value for term in terms if term.inside)
-        return ResultValue(
-            einsum,
-            terms,
-            inside=(_ENTRY,),
-            extents={_ENTRY: call("LEN", array.copy())},
-            is_grouped=False,
-            has_keys=False,
-            output=contract.output.tensor,
-            computed_in=contract.computed_in,
-            compensation=None,
-            detects_nonfinite=contract.detects_nonfinite,
-            ranges=contract.ranges or (ANY_VALUE,) * len(terms),
-            times=1,
-            dialect=self.dialect,
-        ).write()
+        return value_of_entries(contract, terms, self.dialect)
 
     def _as_read(self, value: exp.Expr) -> exp.Expr:
         """The array of the result of the chain in the dtype in which others read it."""

@@ -11,6 +11,7 @@ from sparseeinsum.render.contract import is_grouped, matched_select
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.fused_product_queries import fused_select
 from sparseeinsum.render.gathered_rows import gathered_select
+from sparseeinsum.render.matched_rows import matched_value_select
 from sparseeinsum.render.sources import SelectSource
 from sparseeinsum.render.sparse_matmul import sparse_matmul_select
 
@@ -22,6 +23,7 @@ class KernelSelect:
     select: exp.Select
     is_aggregated: bool = True
     detects_nonfinite: bool = False
+    whole: exp.Select | None = None
 
 
 def kernel_select_of(
@@ -38,8 +40,11 @@ def kernel_select_of(
     if relation.is_fused:
         return KernelSelect(fused_select(relation, sources, dialect), bool(relation.compressed))
     if relation.is_matched:
-        select = matched_select(relation, sources, dialect)
-        return KernelSelect(select, is_grouped(relation), relation.detects_nonfinite)
+        select, is_aggregated = matched_select(relation, sources, dialect), is_grouped(relation)
+        is_whole = not (is_aggregated or dialect.keeps_residents)
+        first, second = sources
+        whole = matched_value_select(relation, first, second, dialect) if is_whole else None
+        return KernelSelect(select, is_aggregated, relation.detects_nonfinite, whole)
     if not relation.compressed:
         return None
     first, second = sources if relation.compressed[0] == 0 else reversed(sources)

@@ -132,8 +132,10 @@ class Renderer:
         ]
         computed = kernel_select_of(relation, sources, self.dialect, reads_rows(relation, self.dialect, self.kept))
         if computed is not None:
-            detects = computed.detects_nonfinite
-            block = Block(name, computed.select, comment, computed.is_aggregated, detects_nonfinite=detects)
+            detects, whole = computed.detects_nonfinite, computed.whole
+            block = Block(
+                name, computed.select, comment, computed.is_aggregated, detects_nonfinite=detects, whole=whole
+            )
             return self._add_block(block, relation.schema, is_joined=False)
         if is_cross_join(relation):
             sources = [self._separated_from_joins(source) for source in sources]

@@ -230,10 +230,19 @@ class _Compiler:
         if stage is None and source.schema.tensor.fill:
             query.add_comments([f" what has no row holds {write_number(source.schema.tensor.fill)} "])
         computes = tuple(definition.name for definition in inlined)
+        whole = self._whole(source, renderer.blocks) if stage is None else None
         stored_query = query if stage is None else materialized_select(query, source.schema, self.dialect)
         with_ctes = with_blocks(stored_query, blocks_read(stored_query, blocks), self.dialect)
         value_type = materialized_type(source.schema, self.dialect)
-        return SqlStatement(name, with_ctes, computes, stage, self.dialect, value_type=value_type)
+        return SqlStatement(name, with_ctes, computes, stage, self.dialect, value_type=value_type, whole=whole)
+
+    def _whole(self, source: SelectSource, blocks: Sequence[Block]) -> exp.Select | None:
+        """The SELECT of all tuples of a source in one value, if it is the last block and has one."""
+        whole = blocks[-1].whole if blocks and source.table.name == blocks[-1].name else None
+        if whole is None:
+            return None
+        copies = [replace(block, select=block.select.copy()) for block in blocks_read(whole, blocks)]
+        return with_blocks(whole, copies, self.dialect)
 
     def _define(
         self,

@@ -44,12 +44,6 @@ PRODUCTS = {  # and whether all bytes of their entries come together
 
 
 @pytest.fixture
-def set_least(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets from how many expected tuples on results are sent in one value."""
-    return lambda least: monkeypatch.setattr(tuple_values, "_LEAST", least)
-
-
-@pytest.fixture
 def count_values(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Returns how many results came in one value until now."""
     came: list[None] = []
