@@ -118,9 +118,11 @@ class Densify(_SameSchema):
     Attributes:
         input: The relation that may lack tuples.
         all_keys: All keys in a table; None if they are enumerated when the relation is read.
+        is_resident: Whether the arrays are put into one in memory, from which all tuples are read, without a join.
     """
 
     all_keys: "Materialized | None" = None
+    is_resident: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,10 @@ class InputTensors:
         )
 
 
+_RESIDENT_DTYPES = ("float64", "float32", "int64")
+_LEAST_RESIDENT_BYTES = 1 << 18  # of arrays; a join of fewer takes no longer than one more operator
+
+
 @dataclass(frozen=True, slots=True)
 class MaterializationPolicy:
     """Which operands are stored in tables of their own, and which results have all tuples.
@@ -136,17 +140,23 @@ class MaterializationPolicy:
         shares: Whether an operand is that is sliced or stacked for several readers.
         max_bytes: An operand whose tuples are all made present is stored if it is larger.
         fills_rows: Whether kernels compute sums over the entries of rows for all keys, where nearly all have entries.
+        resident_bytes: An operand of arrays whose tuples are all made present is put into one array in memory if it is
+            not larger; 0 on engines that keep none.
     """
 
     shares: bool
     max_bytes: float
     fills_rows: bool
+    resident_bytes: float
 
     @classmethod
     def for_model(cls, model: CostModel, has_workers: bool) -> "MaterializationPolicy":
         """The policy for plans of a cost model, on an engine that may have workers, which share no arrays."""
         memory = model.memory
-        return cls(has_workers or memory.covers_process, memory.largest_relation_bytes, model.has_handles)
+        resident_bytes = min(memory.largest_row_bytes, memory.largest_relation_bytes) if model.has_handles else 0.0
+        return cls(
+            has_workers or memory.covers_process, memory.largest_relation_bytes, model.has_handles, resident_bytes
+        )
 
 
 def translate(
@@ -166,11 +176,10 @@ def translate(
     definitions = tuple(_Translation(plan, inputs, evaluations, policy.fills_rows).definitions())
     if policy.shares:
         definitions = _materialize_shared(definitions)
-    if policy.max_bytes == math.inf:
+    if policy.max_bytes == math.inf and not policy.resident_bytes:
         return definitions
     return tuple(
-        replace(definition, relation=_materialize_large(definition.relation, policy.max_bytes))
-        for definition in definitions
+        replace(definition, relation=_place_complete(definition.relation, policy)) for definition in definitions
     )
 
 
@@ -279,17 +288,21 @@ def _materialize_shared(definitions: Sequence[ComputedResult]) -> tuple[Computed
     )
 
 
-def _materialize_large(contract: Contract, max_bytes: float) -> Contract:
-    """Store operands in tables of which every tuple is made present, if they take more than `max_bytes`."""
+def _place_complete(contract: Contract, policy: MaterializationPolicy) -> Contract:
+    """Decide where operands lie of which every tuple is made present: large ones in tables, arrays in memory."""
 
-    def materialized(operand: Relation) -> Relation:
+    def placed(operand: Relation) -> Relation:
         schema = operand.schema
+        if not isinstance(operand, Densify) or not schema.keys:
+            return operand
         tuples = schema.decomposition.max_tuples(schema.tensor.shape)
-        is_large = tuples * tuple_bytes(schema.tensor, schema.decomposition) > max_bytes
-        is_stored = isinstance(operand, Densify) and is_large and schema.keys
-        return Materialized(operand, schema.decomposition.promoted[0], 1) if is_stored else operand
+        size_bytes = tuples * tuple_bytes(schema.tensor, schema.decomposition)
+        if size_bytes > policy.max_bytes:
+            return Materialized(operand, schema.decomposition.promoted[0], 1)
+        has_arrays = not (schema.is_scalar or schema.is_ragged) and schema.tensor.dtype in _RESIDENT_DTYPES
+        return replace(operand, is_resident=has_arrays and _LEAST_RESIDENT_BYTES <= size_bytes <= policy.resident_bytes)
 
-    return replace(contract, inputs=tuple(map(materialized, contract.inputs)))
+    return replace(contract, inputs=tuple(map(placed, contract.inputs)))
 
 
 def _before_densify(operand: Relation) -> Relation:

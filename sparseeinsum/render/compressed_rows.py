@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Compress, Contract
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.compressed_access import semiring_of
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.aggregates import AGGREGATES
@@ -263,6 +264,22 @@ def _rows_select(
             table = _without_order(source) if is_unordered else source.table
             select = with_join(select, aliased(table, alias), kind="CROSS")
     return select
+
+
+def resident_rows_select(schema: Schema, source: SelectSource) -> exp.Select:
+    """The SELECT of all tuples of a schema from a resident array, which is read where it is.
+
+    Args:
+        schema: The schema, of arrays of one length.
+        source: Where the handle is read.
+    """
+    number, counts = exp.cast(exp.column(ROW_COLUMN, table="r"), "int"), schema.key_counts
+    keys = [named(key, name) for name, key in positions_at(number, counts).items()]
+    size = schema.list_length
+    array = call("tensor_row", exp.column(HANDLE_COLUMN, table="u"), number.copy(), integer(size), element_of(schema))
+    numbers = _row_numbers(math.prod(counts.values()), _rows_together(size))
+    select = exp.select(*keys, exp.alias_(array, VALUE_COLUMN)).from_(numbers, copy=False)
+    return with_join(select, aliased(_without_order(source), "u"), kind="CROSS")
 
 
 def _rows_with_values_select(columns: Sequence[exp.Expr], handles: Sequence[SelectSource], rows: int) -> exp.Select:

@@ -35,6 +35,7 @@ from sparseeinsum.render.calls import constant, integer
 from sparseeinsum.render.compressed_rows import (
     compress_lists_select,
     compress_select,
+    resident_rows_select,
 )
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
@@ -273,7 +274,8 @@ class Renderer:
             case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert() | OnGrid() | OffGrid():
                 select = self._select(relation)
                 block = Block(block_name(relation), select, block_comment(relation), isinstance(relation, Stack))
-                return self._add_block(block, relation.schema, is_joined=isinstance(relation, Densify))
+                is_joined = isinstance(relation, Densify) and not relation.is_resident
+                return self._add_block(block, relation.schema, is_joined)
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
 
@@ -332,6 +334,8 @@ class Renderer:
         """The SELECT of a relation that is no EinSum."""
         if isinstance(relation, AllKeys):
             return all_keys_select(relation.schema)
+        if isinstance(relation, Densify) and relation.is_resident:
+            return resident_rows_select(relation.schema, self.source(Resident(relation.input)))
         source = self.source(relation.input)
         if isinstance(relation, Densify) and relation.all_keys is not None:
             return densify_from_keys_select(source, self.source(relation.all_keys))
