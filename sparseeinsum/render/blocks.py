@@ -1,8 +1,30 @@
-"""Render: the named SELECTs of which a statement consists."""
+"""Render: the named SELECTs of which a statement consists, and their tuples in other forms, as kernels compute them."""
 
 from dataclasses import dataclass
 
 from sqlglot import exp
+
+from sparseeinsum.render.entry_bytes import EntryBytes
+
+TUPLES_COLUMN = "tuples"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOfTuples:
+    """A query of all tuples of a result in one value, NULL or empty if there are none.
+
+    Attributes:
+        select: The SELECT of the value: bytes of all numbers of tuples, then of all values.
+        row_keys: How many keys number the rows, if the bytes are those of entries ordered by row; None for others.
+    """
+
+    select: exp.Select
+    row_keys: int | None = None
+
+    @classmethod
+    def of(cls, value: exp.Expr, row_keys: int | None = None) -> "ValueOfTuples":
+        """The query of a value that reads nothing."""
+        return cls(exp.select(exp.alias_(value, TUPLES_COLUMN)), row_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +40,8 @@ class Block:
         detects_nonfinite: Whether a NaN or infinite value that it computes must end the statement, even in a row that
             no join reads.
         is_fenced: Whether its rows must be computed before they are joined.
-        whole: A SELECT of all of its tuples in one value: bytes of their numbers, then of their values; None if a tuple
-            comes for each.
+        entries: Its entries as a kernel computes them row by row, without a tuple for each; None if it does not.
+        whole: Its tuples in one value; None if no kernel computes all of them in one call.
     """
 
     name: str
@@ -29,4 +51,28 @@ class Block:
     is_materialized: bool = False
     detects_nonfinite: bool = False
     is_fenced: bool = False
-    whole: exp.Select | None = None
+    entries: EntryBytes | None = None
+    whole: ValueOfTuples | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSelect:
+    """A SELECT in which kernels compute an EinSum; its other attributes are those of its `Block`."""
+
+    select: exp.Select
+    is_aggregated: bool = True
+    detects_nonfinite: bool = False
+    entries: EntryBytes | None = None
+    whole: ValueOfTuples | None = None
+
+    def block(self, name: str, comment: str) -> Block:
+        """The block of the SELECT."""
+        return Block(
+            name,
+            self.select,
+            comment,
+            self.is_aggregated,
+            detects_nonfinite=self.detects_nonfinite,
+            entries=self.entries,
+            whole=self.whole,
+        )

@@ -7,7 +7,6 @@ and so is what the functions in `PLACED` return.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -15,14 +14,14 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.array_positions import position_of, positions_at
+from sparseeinsum.render.blocks import TUPLES_COLUMN, ValueOfTuples
 from sparseeinsum.render.calls import call, converted
-from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.gathered_sums import GatheredSums
 from sparseeinsum.render.layouts import HANDLE_COLUMN, reserved_memory
 from sparseeinsum.render.placed_arrays import PlacedArrays
 from sparseeinsum.render.row_tiles import stacked_tiles
 from sparseeinsum.render.sources import with_join
-from sparseeinsum.render.whole_products import scaled_dots, whole_product
+from sparseeinsum.render.whole_products import scaled_dots
 from sparseeinsum.statistics.columns import computed_type, type_named
 
 NUMBER_COLUMN = "number"
@@ -95,19 +94,6 @@ def _with_nulls(query: exp.Select) -> exp.Select:
     return query
 
 
-@dataclass(frozen=True, slots=True)
-class ValueOfTuples:
-    """A query of all tuples of a result in one value, NULL if there are none.
-
-    Attributes:
-        select: The SELECT of the value: bytes of all numbers of tuples, then of all values.
-        row_keys: How many keys number the rows, if the bytes are those of entries ordered by row; None for others.
-    """
-
-    select: exp.Select
-    row_keys: int | None = None
-
-
 def can_be_value(schema: Schema) -> bool:
     """Whether `value_of_tuples` takes tuples of a schema: their keys must make one number."""
     is_of_numbers = schema.tensor.dtype in _NUMBERS and not schema.is_ragged and bool(schema.keys)
@@ -119,26 +105,15 @@ def value_of_tuples(query: exp.Select, schema: Schema) -> ValueOfTuples:
 
     The query has keys, then a value.
     """
-    names = [key.alias_or_name for key in query.selects[:-1]]
-    by_row = EntryBytes.of(query, dict(zip(names, schema.key_counts.values(), strict=True)))
-    if by_row is None:
-        numbered, number, value = _numbered(query, schema)
-        product = whole_product(numbered.this) or scaled_dots(
-            query, numbered.this, list(schema.key_counts.values()), schema.tensor.dtype
-        )
-        if product is not None:
-            select = exp.select(exp.alias_(product, _TUPLES))
-            select.set("with_", numbered.this.args.get("with_"))
-            return ValueOfTuples(select)
-        kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
-        collected = call("tensor_collected", number, converted(value, kind))
-        return ValueOfTuples(exp.select(exp.alias_(collected, _TUPLES)).from_(numbered))
-    select = by_row.compressed_select(_TUPLES)
-    if query.args.get("with_") is not None:
-        select.set("with_", query.args["with_"].copy())
-    (value,) = select.selects
-    value.set("this", call("tensor_bytes", value.this))
-    return ValueOfTuples(select, len(by_row.row_counts))
+    numbered, number, value = _numbered(query, schema)
+    dots = scaled_dots(query, numbered.this, list(schema.key_counts.values()), schema.tensor.dtype)
+    if dots is not None:
+        computed = ValueOfTuples.of(dots)
+        computed.select.set("with_", numbered.this.args.get("with_"))
+        return computed
+    kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
+    collected = call("tensor_collected", number, converted(value, kind))
+    return ValueOfTuples(exp.select(exp.alias_(collected, TUPLES_COLUMN)).from_(numbered))
 
 
 def _numbered(query: exp.Select, schema: Schema) -> tuple[exp.Subquery, exp.Expr, exp.Expr]:

@@ -1,6 +1,5 @@
-"""Render: numbers that are ordered by row in memory, and products that are computed row by row."""
+"""Render: products of numbers that are ordered by row in memory, which kernels compute row by row."""
 
-import functools
 import math
 from collections.abc import Collection, Mapping, Sequence
 
@@ -9,81 +8,33 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import Compress, Contract
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.compressed_access import semiring_of
-from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.operators.semirings import Semiring
-from sparseeinsum.render.array_positions import position_of, positions_at
+from sparseeinsum.render.array_positions import positions_at
+from sparseeinsum.render.blocks import TUPLES_COLUMN, KernelSelect, ValueOfTuples
 from sparseeinsum.render.calls import call, constant, converted, function_named, integer, text
+from sparseeinsum.render.compressing_queries import row_count
 from sparseeinsum.render.dialects import DUCKDB, Dialect
+from sparseeinsum.render.entry_bytes import ENTRY_COLUMN, EntryBytes
 from sparseeinsum.render.gathered_sums import SUM_FUNCTION
 from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of
-from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, with_join
+from sparseeinsum.render.sources import SelectSource, aliased, named, with_join
 from sparseeinsum.render.values import with_finite_check
-from sparseeinsum.render.whole_products import NUMBER_FUNCTION, ROW_FUNCTION
-from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, computed_type, number_type, stored_type
+from sparseeinsum.render.whole_products import NUMBER_FUNCTION, ROW_FUNCTION, of_all_rows
+from sparseeinsum.statistics.columns import NUMBER_TYPES, array_type, number_type
 
 _VECTOR_ELEMENTS = 1 << 16  # of the results in a vector of rows
 _MOST_RANGES = 4  # of the numbers of rows; each takes some time to start
 _VECTORS = 64  # of rows of a sparse product, if there are so many rows, so that threads share them evenly
-_ENTRY_COLUMN, POSITION_COLUMN = "entry", "position"
+POSITION_COLUMN = "position"
 _ONLY = "only_row"  # an alias; PostgreSQL 15 needs one
 POSITION_BYTES = 8  # of a position in entries that come as bytes
 HANDLE_ALIASES = ("u", "v", "w")  # of the tables that have handles
 
 
-def compress_lists_select(relation: Compress, source: ListSource) -> exp.Select | None:
-    """The SELECT that orders the numbers in lists by row in memory, and returns their handle.
-
-    Returns None where a row, or a position in a row, is made of the positions in several lists, or of one that must be
-    multiplied: then numbers are read one by one.
-    """
-    numbers = [_number_in_lists(relation, source, axes) for axes in (relation.row_axes, relation.position_axes)]
-    if None in numbers:
-        return None
-    (row, rows), (position, positions) = [number for number in numbers if number is not None]
-    value: exp.Expr = exp.column(VALUE_COLUMN, table="t")
-    if stored_type(relation.schema.tensor.dtype, is_scalar=False) != computed_type(relation.dtype, is_scalar=False):
-        value = converted(value, array_type(relation.dtype))
-    handle = call("tensor_compressed", value, row, rows, position, positions, integer(_row_count(relation)))
-    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"))
-
-
-def _number_in_lists(relation: Compress, source: ListSource, axes: tuple[int, ...]) -> tuple[exp.Expr, exp.Expr] | None:
-    """The number of a row, or of a position, in C order over axes: a part from keys, and a list of what to add to it.
-
-    None if several lists, or multiples of one, would have to be added up.
-    """
-    shape, tiles = relation.schema.tensor.shape, source.layout.tiles
-    keys: list[exp.Expr] = []
-    lists: list[exp.Expr] = []
-    for place, axis in enumerate(axes):
-        stride = math.prod(shape[later] for later in axes[place + 1 :])
-        if tiles[axis] != DEMOTED:
-            factor = integer(tiles[axis] * stride)
-            key = exp.cast(exp.column(source.keys[axis], table="t", quoted=True), "bigint")
-            keys.append(exp.Mul(this=key, expression=factor))
-        if axis in source.lists:
-            lists += [exp.column(source.lists[axis], table="t", quoted=True)] * (1 if stride == 1 else 2)
-    if len(lists) > 1:
-        return None
-    number = functools.reduce(lambda left, right: exp.Add(this=left, expression=right), keys, integer(0))
-    return number, lists[0] if lists else exp.cast(exp.array(), exp.DataType.build("INT[]", dialect="duckdb"))
-
-
-def compress_select(relation: Compress, source: SelectSource) -> exp.Select:
-    """The SELECT that orders numbers by row in memory, and returns their handle."""
-    axes, counts = relation.schema.tensor.axes, relation.schema.key_counts
-    row, position = (
-        position_of([(source.key(axes[axis].name, "t"), counts[axes[axis].name]) for axis in chosen])
-        for chosen in (relation.row_axes, relation.position_axes)
-    )
-    value = computed_number(source.value("t"), relation.schema.tensor.dtype, relation.dtype)
-    handle = call("tensor_compressed", value, row, position, integer(_row_count(relation)))
-    return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
-
-
-def gather_select(relation: Contract, entries: SelectSource, array: SelectSource, dialect: Dialect) -> exp.Select:
+def gather_select(relation: Contract, entries: SelectSource, array: SelectSource, dialect: Dialect) -> KernelSelect:
     """The SELECT of an EinSum whose operands are compressed and resident: a kernel computes every row that has entries.
 
     Args:
@@ -109,7 +60,7 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
 
 def gathered_rows_select(
     relation: Contract, gathered: exp.Expr, handles: Sequence[SelectSource], size: int, dialect: Dialect
-) -> exp.Select:
+) -> KernelSelect:
     """The SELECT of arrays of `size` elements that a kernel computes for every row that has entries.
 
     Args:
@@ -124,19 +75,23 @@ def gathered_rows_select(
 
 def _values_of_rows_select(
     relation: Contract, computed: exp.Expr, handles: Sequence[SelectSource], together: int, dialect: Dialect
-) -> exp.Select:
+) -> KernelSelect:
     """The SELECT of values that a kernel computes for every row r, `together` of them in a vector; NULL is none."""
     rows = _rows_select(relation, [_row_number(), exp.alias_(computed, VALUE_COLUMN)], handles, together, dialect)
     keys = positions_at(exp.column(ROW_COLUMN, table="s"), relation.output.key_counts)
     value = exp.column(VALUE_COLUMN, table="s")
     if not relation.fills_rows:
-        return result_select(relation, keys, value, rows).where(value.is_(exp.null()).not_(), copy=False)
+        is_plain = not dialect.keeps_residents and result_value(relation, value) == value
+        in_one_call = of_all_rows(rows.selects[-1].unalias()) if is_plain else None
+        whole = None if in_one_call is None else ValueOfTuples.of(in_one_call)
+        select = result_select(relation, keys, value, rows).where(value.is_(exp.null()).not_(), copy=False)
+        return KernelSelect(select, whole=whole)
     fill = constant(relation.output.tensor.fill, relation.computed_in)
     filled = call(function_named("fill", relation.computed_in), integer(relation.output.list_length), fill)
-    return result_select(relation, keys, exp.func("coalesce", value, filled), rows)
+    return KernelSelect(result_select(relation, keys, exp.func("coalesce", value, filled), rows))
 
 
-def row_product_select(relation: Contract, first: SelectSource, second: SelectSource, dialect: Dialect) -> exp.Select:
+def row_product_select(relation: Contract, first: SelectSource, second: SelectSource, dialect: Dialect) -> KernelSelect:
     """The SELECT of an EinSum whose operands are both compressed: a kernel computes the entries of every row.
 
     If the other operand is a vector, every row has a number.
@@ -175,7 +130,7 @@ def entries_of_rows_select(
     handles: Sequence[SelectSource],
     row_labels: Collection[str],
     dialect: Dialect,
-) -> exp.Select:
+) -> KernelSelect:
     """The SELECT of entries that a kernel computes for every row of the result.
 
     Args:
@@ -192,26 +147,38 @@ def entries_of_rows_select(
     if dialect.keeps_residents:
         position, value = field_of_entry("position", "s"), field_of_entry("val", "s")
         entry_rows = rows_of_entries_select(relation, entries, handles)
+        come = None
     else:
         position, value = exp.column(POSITION_COLUMN, table="s"), exp.column(VALUE_COLUMN, table="s")
-        entry_rows = _unpacked_entries_select(relation, entries, handles, dialect)
+        columns = [_row_number(), exp.alias_(entries, ENTRY_COLUMN)]
+        rows = _rows_select(relation, columns, handles, _rows_shared(relation), dialect)
+        come = EntryBytes(rows.copy(), relation.computed_in, row_counts, position_counts)
+        entry_rows = _unpacked_entries_select(rows, relation.computed_in)
     keys = keys_of_entries(row_counts, position_counts, position, "s")
-    return result_select(relation, {name: keys[name] for name in counts}, value, entry_rows)
+    select = result_select(relation, {name: keys[name] for name in counts}, value, entry_rows)
+    is_in_order = [*row_counts, *position_counts] == list(counts) and result_value(relation, value) == value
+    if come is None or not is_in_order:
+        return KernelSelect(select)
+    return KernelSelect(select, entries=come, whole=_value_of_entries(come))
+
+
+def _value_of_entries(entries: EntryBytes) -> ValueOfTuples:
+    """The query of all entries, ordered by row, in one value."""
+    select = entries.compressed_select(TUPLES_COLUMN)
+    (value,) = select.selects
+    value.set("this", call("tensor_bytes", value.this))
+    return ValueOfTuples(select, len(entries.row_counts))
 
 
 def rows_of_entries_select(relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource]) -> exp.Select:
     """The SELECT of the number of a row, and of an entry, for all entries; arguments as of `entries_of_rows_select`."""
-    columns = [_row_number(), exp.alias_(call("unnest", entries), _ENTRY_COLUMN)]
+    columns = [_row_number(), exp.alias_(call("unnest", entries), ENTRY_COLUMN)]
     return _rows_select(relation, columns, handles, _rows_shared(relation), DUCKDB)
 
 
-def _unpacked_entries_select(
-    relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource], dialect: Dialect
-) -> exp.Select:
-    """The SELECT of the number of a row, a position and a number, for entries that come as bytes."""
-    columns = [_row_number(), exp.alias_(entries, _ENTRY_COLUMN)]
-    rows = _rows_select(relation, columns, handles, _rows_shared(relation), dialect)
-    entry, dtype = exp.column(_ENTRY_COLUMN, table="e"), relation.computed_in
+def _unpacked_entries_select(rows: exp.Select, dtype: str) -> exp.Select:
+    """The SELECT of the number of a row, a position and a number, for entries that come as bytes with their rows."""
+    entry = exp.column(ENTRY_COLUMN, table="e")
     count = exp.IntDiv(this=call("OCTET_LENGTH", entry), expression=integer(POSITION_BYTES + ITEM_BYTES[dtype]))
     end = exp.Mul(this=count, expression=integer(POSITION_BYTES))
     parts = {
@@ -241,7 +208,7 @@ def keys_of_entries(
 
 def field_of_entry(name: str, alias: str) -> exp.Expr:
     """A field of an entry of a row."""
-    return exp.Dot(this=exp.column(_ENTRY_COLUMN, table=alias), expression=exp.to_identifier(name))
+    return exp.Dot(this=exp.column(ENTRY_COLUMN, table=alias), expression=exp.to_identifier(name))
 
 
 def _rows_select(
@@ -355,27 +322,11 @@ def result_value(relation: Contract, value: exp.Expr) -> exp.Expr:
     return with_finite_check(value, tensor) if relation.detects_nonfinite else value
 
 
-def computed_number(value: exp.Expr, dtype: str, computed_in: str) -> exp.Expr:
-    """A number of an operand in the type of the kernel.
-
-    Args:
-        value: The number.
-        dtype: Its dtype.
-        computed_in: The dtype in which the kernel computes.
-    """
-    return value if NUMBER_TYPES[dtype] == NUMBER_TYPES[computed_in] else converted(value, number_type(computed_in))
-
-
 def _count_rows(relation: Contract) -> int:
     """How many rows the result has."""
     compressed = relation.inputs[relation.compressed[0]]
     assert isinstance(compressed, Compress)
-    return _row_count(compressed)
-
-
-def _row_count(relation: Compress) -> int:
-    axes, counts = relation.schema.tensor.axes, relation.schema.key_counts
-    return math.prod(counts[axes[axis].name] for axis in relation.row_axes)
+    return row_count(compressed)
 
 
 def _row_number() -> exp.Expr:

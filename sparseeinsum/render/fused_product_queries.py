@@ -9,23 +9,24 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.operators.expressions import Call
 from sparseeinsum.operators.semirings import SEMIRINGS
+from sparseeinsum.render.blocks import KernelSelect
 from sparseeinsum.render.calls import call, integer, text
 from sparseeinsum.render.compressed_rows import (
     HANDLE_ALIASES,
-    computed_number,
     entries_of_rows_select,
     gathered_rows_select,
     identity_of,
     put_values_in_place,
     result_value,
 )
+from sparseeinsum.render.compressing_queries import computed_number
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of, row_position
 from sparseeinsum.render.sources import SelectSource, aliased, named
 from sparseeinsum.render.whole_products import DOT_FUNCTION
 
 
-def fused_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
+def fused_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> KernelSelect:
     """The SELECT of a product of three operands, which are read from `sources`."""
     match [isinstance(operand, Compress) for operand in relation.inputs]:
         case [True, True, True]:
@@ -33,7 +34,7 @@ def fused_select(relation: Contract, sources: Sequence[SelectSource], dialect: D
         case [True, False, False]:
             return _rows_select(relation, sources, dialect)
         case _:
-            return _sampled_select(relation, sources, dialect)
+            return KernelSelect(_sampled_select(relation, sources, dialect))
 
 
 def _handles() -> list[exp.Expr]:
@@ -41,7 +42,7 @@ def _handles() -> list[exp.Expr]:
     return [exp.column(HANDLE_COLUMN, table=alias) for alias in HANDLE_ALIASES]
 
 
-def _masked_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
+def _masked_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> KernelSelect:
     """The product of two factors at the entries of a mask, all of them compressed; the mask is the first operand."""
     join, aggregate = relation.einsum.join, relation.einsum.aggregate
     assert isinstance(join, Call)
@@ -53,7 +54,7 @@ def _masked_select(relation: Contract, sources: Sequence[SelectSource], dialect:
     return entries_of_rows_select(relation, entries, sources, relation.einsum.operands[1].labels, dialect)
 
 
-def _rows_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
+def _rows_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> KernelSelect:
     """The sums over the entries of a row, each times rows of two resident arrays."""
     size, start = sources[1].schema.list_length, element_of(sources[1].schema)
     entries, first, second = _handles()

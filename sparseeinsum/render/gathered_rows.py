@@ -12,7 +12,8 @@ from sparseeinsum.algebra.operators import Compress, Contract, Relation, Residen
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of
 from sparseeinsum.render.calls import call, integer
-from sparseeinsum.render.compressed_rows import computed_number, only_value, result_value
+from sparseeinsum.render.compressed_rows import only_value, result_value
+from sparseeinsum.render.compressing_queries import computed_number
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of, row_position, size_without_rows
 from sparseeinsum.render.relation_names import write_schema

@@ -1,29 +1,18 @@
 """Render: the SELECTs of EinSums that kernels compute from operands in memory, in place of a join."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from sqlglot import exp
+from dataclasses import replace
 
 from sparseeinsum.algebra.operators import Contract
+from sparseeinsum.render.blocks import KernelSelect
 from sparseeinsum.render.compressed_rows import gather_select, row_product_select
 from sparseeinsum.render.contract import is_grouped, matched_select
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.fused_product_queries import fused_select
 from sparseeinsum.render.gathered_rows import gathered_select
-from sparseeinsum.render.matched_rows import matched_value_select
+from sparseeinsum.render.matched_rows import value_of_matches
 from sparseeinsum.render.sources import SelectSource
 from sparseeinsum.render.sparse_matmul import sparse_matmul_select
-
-
-@dataclass(frozen=True, slots=True)
-class KernelSelect:
-    """A SELECT; its other attributes are those of its `Block`."""
-
-    select: exp.Select
-    is_aggregated: bool = True
-    detects_nonfinite: bool = False
-    whole: exp.Select | None = None
 
 
 def kernel_select_of(
@@ -38,20 +27,20 @@ def kernel_select_of(
         reads_rows: As `gathered_rows.reads_rows` tells.
     """
     if relation.is_fused:
-        return KernelSelect(fused_select(relation, sources, dialect), bool(relation.compressed))
+        return replace(fused_select(relation, sources, dialect), is_aggregated=bool(relation.compressed))
     if relation.is_matched:
         select, is_aggregated = matched_select(relation, sources, dialect), is_grouped(relation)
         is_whole = not (is_aggregated or dialect.keeps_residents)
         first, second = sources
-        whole = matched_value_select(relation, first, second, dialect) if is_whole else None
-        return KernelSelect(select, is_aggregated, relation.detects_nonfinite, whole)
+        whole = value_of_matches(relation, first, second, dialect) if is_whole else None
+        return KernelSelect(select, is_aggregated, relation.detects_nonfinite, whole=whole)
     if not relation.compressed:
         return None
     first, second = sources if relation.compressed[0] == 0 else reversed(sources)
     if relation.is_sparse_matmul:
         return KernelSelect(sparse_matmul_select(relation, first, second))
     if relation.indexed is None:
-        return KernelSelect(row_product_select(relation, first, second, dialect))
+        return row_product_select(relation, first, second, dialect)
     if reads_rows:
         return KernelSelect(gathered_select(relation, first, second), False, relation.detects_nonfinite)
-    return KernelSelect(gather_select(relation, first, second, dialect))
+    return gather_select(relation, first, second, dialect)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from sparseeinsum.algebra.operators import FILLED_IN, Compress, Contract
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.render.array_positions import positions_at
+from sparseeinsum.render.blocks import TUPLES_COLUMN, ValueOfTuples
 from sparseeinsum.render.calls import call, constant, converted, integer
 from sparseeinsum.render.compressed_rows import (
     HANDLE_ALIASES,
@@ -68,8 +69,8 @@ class MatchedRows:
         return cls(rows.subquery(_ALIAS), keys, (field_of_entry("u", _ALIAS), field_of_entry("v", _ALIAS)))
 
 
-def matched_value_select(relation: Contract, first: SelectSource, second: SelectSource, dialect: Dialect) -> exp.Select:
-    """The SELECT of all tuples of an EinSum over matches in one value: bytes of their numbers, then of their values.
+def value_of_matches(relation: Contract, first: SelectSource, second: SelectSource, dialect: Dialect) -> ValueOfTuples:
+    """All tuples of an EinSum over matches in one value: bytes of their numbers, then of their values.
 
     The EinSum aggregates nothing, so that the number of a match is that of its tuple: operands are ordered as it is.
     """
@@ -82,7 +83,7 @@ def matched_value_select(relation: Contract, first: SelectSource, second: Select
     dtype = relation.output.tensor.dtype
     value = converted(value_of_entries(relation, terms, dialect), type_named(computed_type(dtype, is_scalar=False)))
     whole = exp.DPipe(this=_read(NUMBER_COLUMN), expression=call("tensor_bytes", value))
-    return exp.select(exp.alias_(whole, _MATCHES)).from_(rows.subquery(_ALIAS), copy=False)
+    return ValueOfTuples(exp.select(exp.alias_(whole, TUPLES_COLUMN)).from_(rows.subquery(_ALIAS), copy=False))
 
 
 def _key_counts(relation: Contract) -> tuple[dict[str, int], dict[str, int]]:

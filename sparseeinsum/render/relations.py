@@ -31,16 +31,14 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.array_chain_queries import ArrayChainWriter, range_of, value_columns
 from sparseeinsum.render.blocks import Block
-from sparseeinsum.render.calls import constant, integer
+from sparseeinsum.render.calls import integer
 from sparseeinsum.render.compressed_rows import (
-    compress_lists_select,
-    compress_select,
     resident_rows_select,
 )
+from sparseeinsum.render.compressing_queries import compress_lists_select, compress_select
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.entry_chain_queries import EntryChainWriter
 from sparseeinsum.render.gathered_rows import (
     array_select,
@@ -133,11 +131,7 @@ class Renderer:
         ]
         computed = kernel_select_of(relation, sources, self.dialect, reads_rows(relation, self.dialect, self.kept))
         if computed is not None:
-            detects, whole = computed.detects_nonfinite, computed.whole
-            block = Block(
-                name, computed.select, comment, computed.is_aggregated, detects_nonfinite=detects, whole=whole
-            )
-            return self._add_block(block, relation.schema, is_joined=False)
+            return self._add_block(computed.block(name, comment), relation.schema, is_joined=False)
         if is_cross_join(relation):
             sources = [self._separated_from_joins(source) for source in sources]
         select = contract_select(relation, sources, self.dialect, copied)
@@ -308,9 +302,8 @@ class Renderer:
     def _handed_over(self, relation: Compress) -> exp.Select | None:
         """The same of entries that a kernel computes row by row; None if they do not come in the order of rows."""
         name = self.source(relation.input).table.name
-        select = next((block.select for block in self.blocks if block.name == name), None)
-        come = None if select is None else EntryBytes.of(select, relation.schema.key_counts)
-        if come is None or come.zero != constant(0, relation.dtype):
+        come = next((block.entries for block in self.blocks if block.name == name), None)
+        if come is None or come.dtype != relation.dtype:
             return None
         axes = {axis.name: number for number, axis in enumerate(relation.schema.tensor.axes)}
         order = tuple(tuple(axes[key] for key in keys) for keys in (come.row_counts, come.position_counts))

@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Materialized
 from sparseeinsum.algebra.schemas import Schema
-from sparseeinsum.render.collecting_queries import ValueOfTuples, collecting_select, placing_select, value_of_tuples
+from sparseeinsum.render.blocks import ValueOfTuples
+from sparseeinsum.render.collecting_queries import collecting_select, placing_select, value_of_tuples
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.table_distribution import TableDistribution
 
@@ -30,8 +31,7 @@ class SqlStatement:
             None if one machine has them.
         value_type: The SQL type of the value column of the table.
         value_columns: If the table has one row with several results, the column of each.
-        whole: The SELECT of all of its tuples in one value, as `value_of_tuples` returns it; None if that function must
-            write it.
+        whole: Its tuples in one value, if kernels compute all of them in one call; otherwise `value_of_tuples` has it.
     """
 
     name: str
@@ -44,7 +44,7 @@ class SqlStatement:
     distribution: TableDistribution | None = None
     value_type: str = ""
     value_columns: Mapping[str, str] = field(default_factory=dict)
-    whole: exp.Select | None = None
+    whole: ValueOfTuples | None = None
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class SqlStatement:
     def value_text(self, schema: Schema) -> tuple[str, int | None]:
         """The text of the query of all tuples of its query, of a schema, in one value; `ValueOfTuples.row_keys`."""
         if schema not in self._texts_of_values:
-            value = value_of_tuples(self.query, schema) if self.whole is None else ValueOfTuples(self.whole)
+            value = value_of_tuples(self.query, schema) if self.whole is None else self.whole
             self._texts_of_values[schema] = write_sql(value.select, self.dialect), value.row_keys
         return self._texts_of_values[schema]
 

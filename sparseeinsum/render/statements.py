@@ -28,7 +28,7 @@ from sparseeinsum.algebra.translate import ComputedResult, materialized_relation
 from sparseeinsum.language.scalar import write_number
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_chain_queries import value_columns
-from sparseeinsum.render.blocks import Block
+from sparseeinsum.render.blocks import Block, ValueOfTuples
 from sparseeinsum.render.common_table_expressions import blocks_read, with_blocks
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.packing import materialized_type
@@ -236,13 +236,13 @@ class _Compiler:
         value_type = materialized_type(source.schema, self.dialect)
         return SqlStatement(name, with_ctes, computes, stage, self.dialect, value_type=value_type, whole=whole)
 
-    def _whole(self, source: SelectSource, blocks: Sequence[Block]) -> exp.Select | None:
-        """The SELECT of all tuples of a source in one value, if it is the last block and has one."""
+    def _whole(self, source: SelectSource, blocks: Sequence[Block]) -> ValueOfTuples | None:
+        """All tuples of a source in one value, if it is the last block and has one."""
         whole = blocks[-1].whole if blocks and source.table.name == blocks[-1].name else None
         if whole is None:
             return None
-        copies = [replace(block, select=block.select.copy()) for block in blocks_read(whole, blocks)]
-        return with_blocks(whole, copies, self.dialect)
+        copies = [replace(block, select=block.select.copy()) for block in blocks_read(whole.select, blocks)]
+        return replace(whole, select=with_blocks(whole.select, copies, self.dialect))
 
     def _define(
         self,

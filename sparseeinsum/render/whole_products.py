@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.calls import call, converted, integer
 from sparseeinsum.render.gathered_sums import SUM_FUNCTION
 from sparseeinsum.render.layouts import ROW_COLUMN
 from sparseeinsum.render.listed_tuples import ListedTuples
-from sparseeinsum.render.sources import is_plain, plain_subquery
+from sparseeinsum.render.sources import is_plain
 from sparseeinsum.statistics.columns import computed_type, type_named
 
 NUMBER_FUNCTION, ROW_FUNCTION, DOT_FUNCTION = "tensor_product_number", "tensor_product_row", "tensor_scaled_dot"
@@ -20,25 +19,6 @@ _OF_ALL_ROWS = {
     ROW_FUNCTION: "tensor_product_rows",
 }
 _KEPT_FUNCTION = "tensor_kept"
-
-
-def whole_product(query: exp.Select) -> exp.Expr | None:
-    """The call that returns all tuples of a query as bytes; None if they do not come from a call for every row.
-
-    Args:
-        query: A query of the numbers of tuples and of their values.
-    """
-    source = plain_subquery(query, "where")
-    if source is None:
-        return None
-    row, value = (exp.column(name, table=source.alias) for name in (ROW_COLUMN, VALUE_COLUMN))
-    where, columns = query.args.get("where"), source.this.selects
-    names_rows = [column.unalias() for column in query.selects] == [row, value]
-    if not names_rows or where is None or where.this != value.is_(exp.null()).not_():
-        return None
-    if [column.alias_or_name for column in columns] != [ROW_COLUMN, VALUE_COLUMN]:
-        return None
-    return of_all_rows(columns[1].unalias())
 
 
 def of_all_rows(product: exp.Expr) -> exp.Expr | None:
