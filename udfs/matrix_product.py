@@ -2,17 +2,18 @@
 
 Self-contained: numba only, no allocation. The algorithm is that of K. Goto and R. van de Geijn, "Anatomy of
 high-performance matrix multiplication", ACM TOMS 34(3), 2008. Both matrices are copied into panels, in the order in
-which `multiply_tile` of the host reads them. It multiplies TILE_ROWS rows of A and a few columns of B, and adds the
-product to a tile of C.
+which `multiply_tile` of the host reads them. It multiplies TILE_ROWS rows of A, or half as many, by a few columns of B,
+and adds the product to a tile of C.
 """
 
 from numba import njit
 
-TILE_ROWS = 6
+TILE_ROWS = 12
+STEPS = 2  # columns of A and rows of B in panels are a multiple of it
 TILE_BYTES = 128  # bytes in a row of a tile: two vectors of 8 doubles or 16 floats
 ROWS = 96  # rows of A, COLUMNS of B, and INNER columns of A and rows of B are in panels at a time
 INNER = 256
-COLUMNS = 512
+COLUMNS = 2048
 PANEL_OF_A = ROWS * INNER  # elements
 PANEL_OF_B = INNER * COLUMNS
 TILE = TILE_ROWS * TILE_BYTES // 4
@@ -33,8 +34,8 @@ def multiply(shape, a, a_strides, b, b_strides, c, c_rows, panel_of_a, panel_of_
         panel_of_a: Scratch memory, PANEL_OF_A elements.
         panel_of_b: Scratch memory, PANEL_OF_B elements.
         tile: Scratch memory, TILE elements.
-        multiply_tile: (k, a, b, c, c_rows, vectors) adds the product of two panels to one or two vectors of each row
-            of a tile of C.
+        multiply_tile: (k, a, b, c, c_rows, vectors, halves) adds the product of two panels to one or two vectors of
+            each row of a tile of C, or of half of the rows.
         pause: Called regularly; it returns another number than 0 to stop, or does not return.
     """
     m, n, k = shape
@@ -62,34 +63,43 @@ def _fill_panel(panel, source, at, outer_stride, inner_stride, outer, inner, wid
     """Copy a block into a panel.
 
     A panel has groups of `width` outer indices; in a group, the elements of one inner index are adjacent. The last
-    group is filled up with zeros.
+    group, and the last step, are filled up with zeros.
     """
+    steps = _round_up(inner, STEPS)
     for start in range(0, outer, width):
         count = min(width, outer - start)
-        for i in range(count):
-            target, origin = start * inner + i, at + (start + i) * outer_stride
-            for p in range(inner):
-                panel[target + p * width] = source[origin + p * inner_stride]
-        for i in range(count, width):
-            for p in range(inner):
-                panel[start * inner + i + p * width] = 0
+        for p in range(inner):
+            target, origin = start * steps + p * width, at + start * outer_stride + p * inner_stride
+            for i in range(count):
+                panel[target + i] = source[origin + i * outer_stride]
+            for i in range(count, width):
+                panel[target + i] = 0
+        panel[start * steps + inner * width : (start + width) * steps] = 0
+
+
+@njit
+def _round_up(number, unit):
+    return (number + unit - 1) // unit * unit
 
 
 @njit
 def _multiply_panels(rows, columns, inner, panel_of_a, panel_of_b, c, at_c, c_rows, tile, tile_columns, multiply_tile):
+    steps = _round_up(inner, STEPS)
     for column in range(0, columns, tile_columns):
-        b = panel_of_b[column * inner :]
+        b = panel_of_b[column * steps :]
         width = min(tile_columns, columns - column)
         vectors = 1 if 2 * width <= tile_columns else 2
         for row in range(0, rows, TILE_ROWS):
-            a = panel_of_a[row * inner :]
+            a = panel_of_a[row * steps :]
             at = at_c + row * c_rows + column
-            if row + TILE_ROWS <= rows and (width == tile_columns or 2 * width == tile_columns):
-                multiply_tile(inner, a, b, c[at:], c_rows, vectors)
+            height = min(TILE_ROWS, rows - row)
+            halves = 1 if 2 * height <= TILE_ROWS else 2
+            if 2 * height == halves * TILE_ROWS and 2 * width == vectors * tile_columns:
+                multiply_tile(steps, a, b, c[at:], c_rows, vectors, halves)
             else:
                 tile[: TILE_ROWS * tile_columns] = 0
-                multiply_tile(inner, a, b, tile, tile_columns, vectors)
-                _add_part(tile, tile_columns, c, at, c_rows, min(TILE_ROWS, rows - row), width)
+                multiply_tile(steps, a, b, tile, tile_columns, vectors, halves)
+                _add_part(tile, tile_columns, c, at, c_rows, height, width)
 
 
 @njit

@@ -4,7 +4,7 @@ The library supplies the memory for panels, and a function that is called regula
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from numba import njit, types
 
@@ -49,11 +49,11 @@ def _span(rows, columns, strides):
 
 
 def _gemm_by_tiles(suffix: str, dtype: types.Float) -> Callable[..., int]:
-    tile_of_addresses = types.ExternalFunction(f"sparseeinsum_tile_{suffix}", types.void(*[_word] * 6))
+    tile_of_addresses = types.ExternalFunction(f"sparseeinsum_tile_{suffix}", types.void(*[_word] * 7))
 
     @njit
-    def multiply_tile(k, a, b, c, c_rows, vectors):
-        tile_of_addresses(k, a.ctypes.data, b.ctypes.data, c.ctypes.data, c_rows, vectors)
+    def multiply_tile(k, a, b, c, c_rows, vectors, halves):
+        tile_of_addresses(k, a.ctypes.data, b.ctypes.data, c.ctypes.data, c_rows, vectors, halves)
 
     def gemm(ta, tb, m, n, k, a, lda, b, ldb, c, ldc):
         a_strides, b_strides = _strides(ta, lda), _strides(tb, ldb)
@@ -108,33 +108,45 @@ def _gemm_by_lines(dtype: types.Complex) -> Callable[..., int]:
 def tile_code() -> str:
     """Return the LLVM IR that multiplies tiles. It keeps sums in registers, which cannot be expressed in numba.
 
-    A tile has two vectors in every row. Processors with vectors of 64 bytes sum both at once; others lack the registers
-    for that, and sum one after the other.
+    A tile has two vectors in every row. Processors with vectors of 64 bytes sum those of all rows at once; others lack
+    the registers for that, and sum one vector of half of the rows after the other.
     """
-    tiles = (_tile_code(suffix, *parts) for suffix, parts in _TYPES.items())
-    return "\n".join([f"@{WIDE_VECTORS} = external constant i1", *tiles])
+    declared = f"@{WIDE_VECTORS} = external constant i1\ndeclare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+    return "\n".join([declared, *(_tile_code(suffix, *parts) for suffix, parts in _TYPES.items())])
 
 
 def _tile_code(suffix: str, kind: str, lanes: int) -> str:
     vector = f"<{lanes} x {kind}>"
     multiply_add = f"llvm.fmuladd.v{lanes}f{64 if kind == 'double' else 32}"
-    first, second, both = (_sums_code(vector, kind, lanes, multiply_add, vectors) for vectors in ((0,), (1,), (0, 1)))
+    half = product.TILE_ROWS // 2
+
+    def sums(name: str, rows: range, vectors: tuple[int, ...]) -> str:
+        return _sums_code(name, (vector, kind, lanes), multiply_add, list(itertools.product(rows, vectors)))
+
     return f"""
 declare {vector} @{multiply_add}({vector}, {vector}, {vector})
-define void @sparseeinsum_tile_{suffix}(i64 %k, i64 %a, i64 %b, i64 %to, i64 %ldc, i64 %vectors) {{
+define void @sparseeinsum_tile_{suffix}(i64 %k, i64 %a, i64 %b, i64 %to, i64 %ldc, i64 %vectors, i64 %halves) {{
 start:
   %afirst = inttoptr i64 %a to ptr
   %bfirst = inttoptr i64 %b to ptr
   %c = inttoptr i64 %to to ptr
   %is_wide = load i1, ptr @{WIDE_VECTORS}
   %has_two = icmp eq i64 %vectors, 2
-  %at_once = and i1 %is_wide, %has_two
-  br i1 %at_once, label %start01, label %start0
-{first}
-  br i1 %has_two, label %start1, label %done
-{second}
+  %has_all = icmp eq i64 %halves, 2
+  %is_whole = and i1 %has_two, %has_all
+  %at_once = and i1 %is_wide, %is_whole
+  br i1 %at_once, label %start_whole, label %start_00
+{sums("whole", range(product.TILE_ROWS), (0, 1))}
   br label %done
-{both}
+{sums("00", range(half), (0,))}
+  br i1 %has_two, label %start_01, label %lower
+{sums("01", range(half), (1,))}
+  br label %lower
+lower:
+  br i1 %has_all, label %start_10, label %done
+{sums("10", range(half, product.TILE_ROWS), (0,))}
+  br i1 %has_two, label %start_11, label %done
+{sums("11", range(half, product.TILE_ROWS), (1,))}
   br label %done
 done:
   ret void
@@ -142,55 +154,75 @@ done:
 """
 
 
-def _sums_code(vector: str, kind: str, lanes: int, multiply_add: str, vectors: tuple[int, ...]) -> str:
-    """Blocks that add to some vectors of every row of a tile; the last one has no end."""
-    block = "".join(map(str, vectors))
-    places = list(itertools.product(range(product.TILE_ROWS), vectors))
+def _sums_code(name: str, types_of: tuple[str, str, int], multiply_add: str, places: Sequence[tuple[int, int]]) -> str:
+    """Blocks that add to some vectors of a tile, by row and number; the last one has no end.
+
+    Args:
+        name: What their names end in.
+        types_of: LLVM's types of a vector and of a number, and the numbers in a vector.
+        multiply_add: The intrinsic of vectors.
+        places: The rows and numbers of the vectors.
+    """
+    vector, kind, lanes = types_of
     sums = [
-        f"  %s{i}{j}_{block} = phi {vector} [ zeroinitializer, %start{block} ], [ %t{i}{j}_{block}, %loop{block} ]"
+        f"  %s{i}{j}_0_{name} = phi {vector} [ zeroinitializer, %start_{name} ],"
+        f" [ %s{i}{j}_{product.STEPS}_{name}, %loop_{name} ]"
         for i, j in places
     ]
-    columns = [
-        f"""  %pb{j}_{block} = getelementptr {kind}, ptr %b{block}, i64 {j * lanes}
-  %w{j}_{block} = load {vector}, ptr %pb{j}_{block}, align {64 // lanes}"""
-        for j in vectors
-    ]
-    rows = [
-        f"""  %pa{i}_{block} = getelementptr {kind}, ptr %a{block}, i64 {i}
-  %e{i}_{block} = load {kind}, ptr %pa{i}_{block}
-  %f{i}_{block} = insertelement {vector} poison, {kind} %e{i}_{block}, i64 0
-  %v{i}_{block} = shufflevector {vector} %f{i}_{block}, {vector} poison, <{lanes} x i32> zeroinitializer"""
-        for i in range(product.TILE_ROWS)
-    ]
-    products = [
-        f"  %t{i}{j}_{block} = call {vector} @{multiply_add}("
-        f"{vector} %v{i}_{block}, {vector} %w{j}_{block}, {vector} %s{i}{j}_{block})"
+    steps = "\n".join(_step_code(name, types_of, multiply_add, places, step) for step in range(product.STEPS))
+    addresses = [
+        f"""  %row{i}{j}_{name} = mul i64 %ldc, {i}
+  %at{i}{j}_{name} = add i64 %row{i}{j}_{name}, {j * lanes}
+  %pc{i}{j}_{name} = getelementptr {kind}, ptr %c, i64 %at{i}{j}_{name}
+  call void @llvm.prefetch.p0(ptr %pc{i}{j}_{name}, i32 1, i32 3, i32 1)"""
         for i, j in places
     ]
     ends = [
-        f"""  %row{i}{j}_{block} = mul i64 %ldc, {i}
-  %at{i}{j}_{block} = add i64 %row{i}{j}_{block}, {j * lanes}
-  %pc{i}{j}_{block} = getelementptr {kind}, ptr %c, i64 %at{i}{j}_{block}
-  %old{i}{j}_{block} = load {vector}, ptr %pc{i}{j}_{block}, align {64 // lanes}
-  %new{i}{j}_{block} = fadd {vector} %old{i}{j}_{block}, %t{i}{j}_{block}
-  store {vector} %new{i}{j}_{block}, ptr %pc{i}{j}_{block}, align {64 // lanes}"""
+        f"""  %old{i}{j}_{name} = load {vector}, ptr %pc{i}{j}_{name}, align {64 // lanes}
+  %new{i}{j}_{name} = fadd {vector} %old{i}{j}_{name}, %s{i}{j}_{product.STEPS}_{name}
+  store {vector} %new{i}{j}_{name}, ptr %pc{i}{j}_{name}, align {64 // lanes}"""
         for i, j in places
     ]
     lines = "\n".join
-    return f"""start{block}:
-  br label %loop{block}
-loop{block}:
-  %p{block} = phi i64 [ 0, %start{block} ], [ %next{block}, %loop{block} ]
-  %a{block} = phi ptr [ %afirst, %start{block} ], [ %anext{block}, %loop{block} ]
-  %b{block} = phi ptr [ %bfirst, %start{block} ], [ %bnext{block}, %loop{block} ]
+    return f"""start_{name}:
+{lines(addresses)}
+  br label %loop_{name}
+loop_{name}:
+  %p_{name} = phi i64 [ 0, %start_{name} ], [ %next_{name}, %loop_{name} ]
+  %a_{name} = phi ptr [ %afirst, %start_{name} ], [ %anext_{name}, %loop_{name} ]
+  %b_{name} = phi ptr [ %bfirst, %start_{name} ], [ %bnext_{name}, %loop_{name} ]
 {lines(sums)}
-{lines(columns)}
-{lines(rows)}
-{lines(products)}
-  %anext{block} = getelementptr {kind}, ptr %a{block}, i64 {product.TILE_ROWS}
-  %bnext{block} = getelementptr {kind}, ptr %b{block}, i64 {2 * lanes}
-  %next{block} = add i64 %p{block}, 1
-  %more{block} = icmp slt i64 %next{block}, %k
-  br i1 %more{block}, label %loop{block}, label %end{block}
-end{block}:
+{steps}
+  %anext_{name} = getelementptr {kind}, ptr %a_{name}, i64 {product.TILE_ROWS * product.STEPS}
+  %bnext_{name} = getelementptr {kind}, ptr %b_{name}, i64 {2 * lanes * product.STEPS}
+  %next_{name} = add i64 %p_{name}, {product.STEPS}
+  %more_{name} = icmp slt i64 %next_{name}, %k
+  br i1 %more_{name}, label %loop_{name}, label %end_{name}
+end_{name}:
 {lines(ends)}"""
+
+
+def _step_code(
+    name: str, types_of: tuple[str, str, int], multiply_add: str, places: Sequence[tuple[int, int]], step: int
+) -> str:
+    """The part of a loop that adds the products of one column of A and one row of B; arguments as `_sums_code`."""
+    vector, kind, lanes = types_of
+    end = f"{step}_{name}"
+    columns = [
+        f"""  %pb{j}_{end} = getelementptr {kind}, ptr %b_{name}, i64 {(2 * step + j) * lanes}
+  %w{j}_{end} = load {vector}, ptr %pb{j}_{end}, align {64 // lanes}"""
+        for j in dict.fromkeys(j for _, j in places)
+    ]
+    rows = [
+        f"""  %pa{i}_{end} = getelementptr {kind}, ptr %a_{name}, i64 {product.TILE_ROWS * step + i}
+  %e{i}_{end} = load {kind}, ptr %pa{i}_{end}
+  %f{i}_{end} = insertelement {vector} poison, {kind} %e{i}_{end}, i64 0
+  %v{i}_{end} = shufflevector {vector} %f{i}_{end}, {vector} poison, <{lanes} x i32> zeroinitializer"""
+        for i in dict.fromkeys(i for i, _ in places)
+    ]
+    products = [
+        f"  %s{i}{j}_{step + 1}_{name} = call {vector} @{multiply_add}("
+        f"{vector} %v{i}_{end}, {vector} %w{j}_{end}, {vector} %s{i}{j}_{end})"
+        for i, j in places
+    ]
+    return "\n".join([*columns, *rows, *products])
