@@ -22,9 +22,9 @@ class ValueOfTuples:
     row_keys: int | None = None
 
     @classmethod
-    def of(cls, value: exp.Expr, row_keys: int | None = None) -> "ValueOfTuples":
-        """The query of a value that reads nothing."""
-        return cls(exp.select(exp.alias_(value, TUPLES_COLUMN)), row_keys)
+    def of(cls, value: exp.Expr) -> "ValueOfTuples":
+        """The query of a value that reads nothing but what its subqueries do."""
+        return cls(exp.select(exp.alias_(value, TUPLES_COLUMN)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,19 +147,19 @@ def entries_of_rows_select(
     if dialect.keeps_residents:
         position, value = field_of_entry("position", "s"), field_of_entry("val", "s")
         entry_rows = rows_of_entries_select(relation, entries, handles)
-        come = None
+        as_bytes = None
     else:
         position, value = exp.column(POSITION_COLUMN, table="s"), exp.column(VALUE_COLUMN, table="s")
         columns = [_row_number(), exp.alias_(entries, ENTRY_COLUMN)]
         rows = _rows_select(relation, columns, handles, _rows_shared(relation), dialect)
-        come = EntryBytes(rows.copy(), relation.computed_in, row_counts, position_counts)
+        as_bytes = EntryBytes(rows.copy(), relation.computed_in, row_counts, position_counts)
         entry_rows = _unpacked_entries_select(rows, relation.computed_in)
     keys = keys_of_entries(row_counts, position_counts, position, "s")
     select = result_select(relation, {name: keys[name] for name in counts}, value, entry_rows)
     is_in_order = [*row_counts, *position_counts] == list(counts) and result_value(relation, value) == value
-    if come is None or not is_in_order:
+    if as_bytes is None or not is_in_order:
         return KernelSelect(select)
-    return KernelSelect(select, entries=come, whole=_value_of_entries(come))
+    return KernelSelect(select, entries=as_bytes, whole=_value_of_entries(as_bytes))
 
 
 def _value_of_entries(entries: EntryBytes) -> ValueOfTuples:

@@ -302,12 +302,13 @@ class Renderer:
     def _handed_over(self, relation: Compress) -> exp.Select | None:
         """The same of entries that a kernel computes row by row; None if they do not come in the order of rows."""
         name = self.source(relation.input).table.name
-        come = next((block.entries for block in self.blocks if block.name == name), None)
-        if come is None or come.dtype != relation.dtype:
+        entries = next((block.entries for block in self.blocks if block.name == name), None)
+        if entries is None or entries.dtype != relation.dtype:
             return None
         axes = {axis.name: number for number, axis in enumerate(relation.schema.tensor.axes)}
-        order = tuple(tuple(axes[key] for key in keys) for keys in (come.row_counts, come.position_counts))
-        return come.compressed_select(HANDLE_COLUMN) if order == (relation.row_axes, relation.position_axes) else None
+        order = tuple(tuple(axes[key] for key in keys) for keys in (entries.row_counts, entries.position_counts))
+        is_in_order = order == (relation.row_axes, relation.position_axes)
+        return entries.compressed_select(HANDLE_COLUMN) if is_in_order else None
 
     def _kept(self, relation: Relation) -> SelectSource:
         """The query of the handle of an operand that is in memory already, or of its only array."""
